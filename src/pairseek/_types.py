@@ -1,0 +1,149 @@
+"""The records that the parts hand to each other: plain, frozen, without behaviour of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+ItemId: TypeAlias = int | str
+Point: TypeAlias = tuple[float, ...]
+Side: TypeAlias = ItemId | Point
+"""What stands left or right: an item's id, or coordinates in a continuous space."""
+Outcome: TypeAlias = Literal["answer", "tie", "skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryInfo:
+    """Why this pair: what a person may want to look at.
+
+    Attributes
+    ----------
+    strategy
+        Name of the strategy that chose.
+    candidates
+        In words, what it chose from.
+    considered
+        Number of pairs it looked at.
+    utility
+        The strategy's utility of the pair; None for a procedure.
+    information
+        Expected information of the answer, in bits.
+    probability_left
+        Expected probability that the left one is preferred.
+    seconds
+        Time it took to choose; not part of equality.
+    """
+
+    strategy: str
+    candidates: str
+    considered: int
+    utility: float | None
+    information: float
+    probability_left: float
+    seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Two things to choose between. ``left`` and ``right`` are item ids, or points of a `Space`."""
+
+    id: str
+    left: Side
+    right: Side
+    info: QueryInfo | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened: an answer, a tie or a skip, to a query or (``query`` None) observed."""
+
+    left: Side
+    right: Side
+    outcome: Outcome
+    winner: Side | None = None
+    query: Query | None = None
+
+    @property
+    def loser(self) -> Side | None:
+        """The one that was not chosen; None for ties and skips."""
+        if self.winner is None:
+            return None
+        return self.right if self.winner == self.left else self.left
+
+
+@dataclass(frozen=True, slots=True)
+class BeliefInfo:
+    """How a belief was reached.
+
+    Attributes
+    ----------
+    effective_samples
+        (Σw)²/Σw² of the weights.
+    moves
+        Markov moves made for each sample in this update (0: reweighted only).
+    stages
+        Times the samples were resampled in this update.
+    seconds
+        Time the update took; not part of equality.
+    """
+
+    effective_samples: float
+    moves: int = 0
+    stages: int = 0
+    seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Belief:
+    """What is believed of the user point: weighted samples and their first two moments.
+
+    Attributes
+    ----------
+    samples
+        (S, d) points.
+    weights
+        (S,) non-negative, sum 1.
+    mean
+        (d,) posterior mean.
+    covariance
+        (d, d) posterior covariance.
+    info
+        How it was reached.
+    """
+
+    samples: FloatArray
+    weights: FloatArray
+    mean: FloatArray
+    covariance: FloatArray
+    info: BeliefInfo
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """All answers so far, as half spaces seen through noise.
+
+    The logit of answer j at the point w is ``slopes[j] @ w + offsets[j]``, oriented towards the winner
+    (towards the left one for a tie).
+
+    Attributes
+    ----------
+    slopes
+        (m, d), k_pq a.
+    offsets
+        (m,), -k_pq b plus the difference of appeal.
+    decided
+        (m,), 1.0 for an answer, 0.0 for a tie.
+    """
+
+    slopes: FloatArray
+    offsets: FloatArray
+    decided: FloatArray
+
+
+JSON: TypeAlias = dict[str, Any]

@@ -1,0 +1,178 @@
+"""How a person answers: equation 1 of the paper with its noise constants K1, K2 and K3.
+
+P(p preferred to q | w) = f(z), z = k_pq (a·w - b) + appeal_p - appeal_q, where f is the logistic function or
+the normal distribution function. Both are symmetric, f(-z) = 1 - f(z), and log-concave, so that every
+posterior here is log-concave.
+
+A tie enters as half an answer each way, sqrt(f(z) f(-z)). That is a pseudo-likelihood (it does not sum to one
+over the three outcomes), chosen because it stays log-concave and pulls the user point towards the plane.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Self, TypeAlias, get_args
+
+import numpy as np
+from scipy.special import expit, log_expit, log_ndtr, ndtr
+
+from pairseek._types import Evidence, FloatArray
+from pairseek.errors import InvalidParameter
+from pairseek.geometry import hyperplanes
+
+Noise: TypeAlias = Literal["constant", "normalized", "decaying"]
+NOISES: tuple[Noise, ...] = get_args(Noise)
+
+TYPICAL_LOGIT = 2.0
+"""The default k puts the logit at 2 (88 % right answers) one prior standard deviation from the plane."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """What `Logistic` and `Probit` share: the noise constant of a pair.
+
+    Parameters
+    ----------
+    k
+        Noise constant k_0, at least 0. Larger is more reliable. None: a search takes one that suits the scale
+        of its prior, see `for_spread`.
+    noise
+        ``"constant"`` (K1, k_pq = k), ``"normalized"`` (K2, k/|a|: the logit is k times the distance of w from
+        the plane) or ``"decaying"`` (K3, k exp(-|a|)).
+    """
+
+    k: float | None = None
+    noise: Noise = "normalized"
+    name: ClassVar[str] = ""
+    link: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        if self.noise not in NOISES:
+            raise InvalidParameter(f"unknown noise {self.noise!r}: use one of {', '.join(NOISES)}")
+        if self.k is not None:
+            if isinstance(self.k, bool) or not isinstance(self.k, int | float | np.number):
+                raise InvalidParameter(f"k is {self.k!r}: give a number, at least 0")
+            if not (np.isfinite(self.k) and self.k >= 0):
+                raise InvalidParameter(f"k is {self.k!r}: the noise constant must be finite and at least 0")
+            object.__setattr__(self, "k", float(self.k))
+
+    @property
+    def constant(self) -> float:
+        """The noise constant, once it is set."""
+        if self.k is None:
+            raise InvalidParameter(
+                f"k of {type(self).__name__} is not set: give k, or let a Search choose it"
+            )
+        return self.k
+
+    def for_spread(self, spread: float) -> Self:
+        """The same response with k filled in, if it was None, for a prior of this standard deviation.
+
+        An answer about a plane one such deviation away then has logit 2. For constant and decaying noise that
+        is so when the two points are two deviations apart.
+        """
+        if self.k is not None:
+            return self
+        normal = 4.0 * spread
+        factor = {"constant": normal, "normalized": 1.0, "decaying": normal * np.exp(-normal)}[self.noise]
+        return dataclasses.replace(self, k=float(TYPICAL_LOGIT / (factor * spread)))
+
+    def pair_constant(self, length: FloatArray) -> FloatArray:
+        """k_pq for pairs whose normals have these lengths |a| (K1, K2, K3); 0 where the points coincide."""
+        length = np.asarray(length, dtype=np.float64)
+        if self.noise == "constant":
+            return np.where(length > 0, self.constant, 0.0)
+        if self.noise == "normalized":
+            return np.divide(self.constant, length, out=np.zeros_like(length), where=length > 0)
+        return np.where(length > 0, self.constant * np.exp(-length), 0.0)
+
+    def planes(
+        self, first: FloatArray, second: FloatArray, appeal: FloatArray | float = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Slopes k_pq a and offsets -k_pq b + appeal_p - appeal_q of the logits of pairs.
+
+        Parameters
+        ----------
+        first, second
+            (m, d) points p and q.
+        appeal
+            (m,) difference of appeal, p's minus q's.
+        """
+        normals, thresholds = hyperplanes(first, second)
+        k = self.pair_constant(np.linalg.norm(normals, axis=1))
+        return k[:, None] * normals, -k * thresholds + appeal
+
+    def probability(self, logits: FloatArray) -> FloatArray:
+        """f(z)."""
+        raise NotImplementedError
+
+    def log_probability(self, logits: FloatArray) -> FloatArray:
+        """log f(z), without overflow or cancellation."""
+        raise NotImplementedError
+
+    def slope(self, logits: FloatArray) -> FloatArray:
+        """d log f(z) / dz."""
+        raise NotImplementedError
+
+    def log_likelihood(self, evidence: Evidence, points: FloatArray) -> FloatArray:
+        """(s,) log-likelihood of all answers at (s, d) points."""
+        logits = points @ evidence.slopes.T + evidence.offsets
+        for_winner = self.log_probability(logits)
+        half_each = 0.5 * (for_winner + self.log_probability(-logits))
+        return np.asarray(np.where(evidence.decided > 0, for_winner, half_each).sum(axis=1))
+
+    def gradient(self, evidence: Evidence, point: FloatArray) -> FloatArray:
+        """(d,) gradient of the log-likelihood at a (d,) point."""
+        logits = evidence.slopes @ point + evidence.offsets
+        for_winner = self.slope(logits)
+        half_each = 0.5 * (for_winner - self.slope(-logits))
+        return np.asarray(np.where(evidence.decided > 0, for_winner, half_each) @ evidence.slopes)
+
+    def simulate(self, logits: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """True where the first is chosen."""
+        return np.asarray(rng.random(np.shape(logits)) < self.probability(logits))
+
+
+@dataclass(frozen=True)
+class Logistic(Response):
+    """f(z) = 1/(1 + e^-z), the paper's model."""
+
+    name: ClassVar[str] = "logistic"
+    link: ClassVar[int] = 0
+
+    def probability(self, logits: FloatArray) -> FloatArray:
+        """f(z)."""
+        return np.asarray(expit(logits))
+
+    def log_probability(self, logits: FloatArray) -> FloatArray:
+        """-log(1 + e^-z)."""
+        return np.asarray(log_expit(logits))
+
+    def slope(self, logits: FloatArray) -> FloatArray:
+        """f(-z)."""
+        return np.asarray(expit(-np.asarray(logits)))
+
+
+@dataclass(frozen=True)
+class Probit(Response):
+    """f(z) = Φ(z): the paper's "Gaussian" model, sign(z + Z) with standard normal Z."""
+
+    name: ClassVar[str] = "probit"
+    link: ClassVar[int] = 1
+
+    def probability(self, logits: FloatArray) -> FloatArray:
+        """Φ(z)."""
+        return np.asarray(ndtr(logits))
+
+    def log_probability(self, logits: FloatArray) -> FloatArray:
+        """log Φ(z)."""
+        return np.asarray(log_ndtr(logits))
+
+    def slope(self, logits: FloatArray) -> FloatArray:
+        """φ(z)/Φ(z), from logarithms so that it holds far in the tail."""
+        logits = np.asarray(logits)
+        return np.asarray(np.exp(-0.5 * logits**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(logits)))
+
+
+RESPONSES: dict[str, type[Response]] = {response.name: response for response in (Logistic, Probit)}

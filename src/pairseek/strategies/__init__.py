@@ -1,0 +1,1 @@
+"""Ways of choosing the next pair."""
