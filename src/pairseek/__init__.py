@@ -1,1 +1,74 @@
-"""."""
+"""Find a person's taste by asking which of two they prefer.
+
+Bayesian active search in an embedding, after Canal, Massimino, Davenport and Rozell, "Active embedding search via
+noisy paired comparisons", ICML 2019.
+"""
+
+from pairseek import bounds, datasets, errors, metrics
+from pairseek._parallel import set_thread_count
+from pairseek._types import Belief, Event, Query
+from pairseek._version import __version__
+from pairseek.candidates import AllPairs, Candidates, Rest, SampledPairs
+from pairseek.errors import PairseekError
+from pairseek.estimates import Estimate, Recommendation
+from pairseek.items import Items, Space
+from pairseek.posteriors import Grid, Laplace, Particles
+from pairseek.priors import GaussianPrior, UniformBox
+from pairseek.responses import Logistic, Probit
+from pairseek.search import Search
+from pairseek.simulate import SimulatedUser
+from pairseek.stopping import AfterAnswers, BestItemFound, InformationBelow, RadiusBelow
+from pairseek.strategies import (
+    EPMV,
+    MCMV,
+    ActRank,
+    GaussCloud,
+    GaussSearch,
+    GreedyMSE,
+    GreedyVolume,
+    InfoGain,
+    Random,
+)
+
+__all__ = [
+    "EPMV",
+    "MCMV",
+    "ActRank",
+    "AfterAnswers",
+    "AllPairs",
+    "Belief",
+    "BestItemFound",
+    "Candidates",
+    "Estimate",
+    "Event",
+    "GaussCloud",
+    "GaussSearch",
+    "GaussianPrior",
+    "GreedyMSE",
+    "GreedyVolume",
+    "Grid",
+    "InfoGain",
+    "InformationBelow",
+    "Items",
+    "Laplace",
+    "Logistic",
+    "PairseekError",
+    "Particles",
+    "Probit",
+    "Query",
+    "RadiusBelow",
+    "Random",
+    "Recommendation",
+    "Rest",
+    "SampledPairs",
+    "Search",
+    "SimulatedUser",
+    "Space",
+    "UniformBox",
+    "__version__",
+    "bounds",
+    "datasets",
+    "errors",
+    "metrics",
+    "set_thread_count",
+]

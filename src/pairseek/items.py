@@ -114,15 +114,11 @@ class Items:
         if offsets.shape != (n,):
             raise InvalidItems(f"appeal has shape {offsets.shape}: give {n} numbers, one for each item")
         if not np.all(np.isfinite(offsets)):
-            raise InvalidItems(
-                f"appeal of item {names[int(np.argmin(np.isfinite(offsets)))]!r} is not finite"
-            )
+            raise InvalidItems(f"appeal of item {names[int(np.argmin(np.isfinite(offsets)))]!r} is not finite")
         columns = {name: tuple(values) for name, values in (data or {}).items()}
         for name, values in columns.items():
             if len(values) != n:
-                raise InvalidItems(
-                    f"column {name!r} has {len(values)} values for {n} items: give one for each"
-                )
+                raise InvalidItems(f"column {name!r} has {len(values)} values for {n} items: give one for each")
         points.flags.writeable = False
         offsets.flags.writeable = False
         for attribute, value in (
@@ -342,9 +338,7 @@ class Space:
         low = np.atleast_1d(np.asarray(self.low, dtype=np.float64))
         high = np.atleast_1d(np.asarray(self.high, dtype=np.float64))
         if low.ndim != 1 or low.shape != high.shape or not len(low):
-            raise InvalidParameter(
-                f"a Space takes as many lows as highs, received {low.shape} and {high.shape}"
-            )
+            raise InvalidParameter(f"a Space takes as many lows as highs, received {low.shape} and {high.shape}")
         if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high)) and np.all(low < high)):
             raise InvalidParameter(f"the space from {self.low} to {self.high} is empty or infinite")
         object.__setattr__(self, "low", tuple(low.tolist()))

@@ -61,9 +61,7 @@ class Response:
     def constant(self) -> float:
         """The noise constant, once it is set."""
         if self.k is None:
-            raise InvalidParameter(
-                f"k of {type(self).__name__} is not set: give k, or let a Search choose it"
-            )
+            raise InvalidParameter(f"k of {type(self).__name__} is not set: give k, or let a Search choose it")
         return self.k
 
     def for_spread(self, spread: float) -> Self:

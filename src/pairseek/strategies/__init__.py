@@ -1,1 +1,17 @@
-"""Ways of choosing the next pair."""
+"""Ways of choosing the next pair: the one dict that files, commands, docs and contract tests read."""
+
+from pairseek.strategies.actrank import ActRank
+from pairseek.strategies.base import Procedure, Utility
+from pairseek.strategies.epmv import EPMV
+from pairseek.strategies.gausscloud import GaussCloud
+from pairseek.strategies.gausssearch import GaussSearch
+from pairseek.strategies.greedy import GreedyMSE, GreedyVolume
+from pairseek.strategies.infogain import InfoGain
+from pairseek.strategies.mcmv import MCMV
+from pairseek.strategies.random import Random
+
+UTILITIES: dict[str, type[Utility]] = {
+    strategy.name: strategy for strategy in (InfoGain, EPMV, MCMV, GreedyMSE, GreedyVolume, Random)
+}
+PROCEDURES: dict[str, type[Procedure]] = {strategy.name: strategy for strategy in (ActRank, GaussCloud, GaussSearch)}
+STRATEGIES: dict[str, type[Utility] | type[Procedure]] = {**UTILITIES, **PROCEDURES}

@@ -1,0 +1,83 @@
+"""The one numba preset, and the scalar functions that several kernels share.
+
+Kernels take contiguous float64 arrays, write into arrays they are given, and work on the rows from ``start`` to
+``stop`` so that `_parallel.for_ranges` can spread them. A link is 0 (logistic) or 1 (probit).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+LOGISTIC = 0
+PROBIT = 1
+
+# Reassociation lets sums and products over answers or samples use vector registers. NaN and infinity keep
+# their meaning.
+_FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
+# Python's check for division by zero would keep loops with a division from vectorising.
+_OPTIONS = {"cache": True, "nogil": True, "fastmath": _FASTMATH, "error_model": "numpy"}
+
+
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile once for each machine (kept on disk), without the GIL."""
+    compiled: Callable[..., Any] = njit(**_OPTIONS)(function)
+    return compiled
+
+
+primitive = kernel
+"""The same, for small functions that are called by kernels."""
+
+
+@primitive
+def exp_minus(x: float) -> float:
+    """e^-x for x >= 0, to 1e-11 relative where it exceeds 1e-15, and 1e-16 beyond.
+
+    Additions and multiplications only, so that loops over it vectorise: numba without a vector mathematics
+    library calls `exp` one number at a time. (e^(-x/512))^512, the inner by its series to the 7th term.
+    """
+    y = -min(x, 36.0) / 512.0
+    p = 1.0 + y * (1.0 + y * (0.5 + y * (1 / 6 + y * (1 / 24 + y * (1 / 120 + y * (1 / 720 + y / 5040))))))
+    p = p * p
+    p = p * p
+    p = p * p
+    p = p * p
+    p = p * p
+    p = p * p
+    p = p * p
+    p = p * p
+    return p * p
+
+
+@primitive
+def log_ndtr(z: float) -> float:
+    """log Φ(z): by erfc, and by its asymptotic series where erfc underflows."""
+    if z > -30.0:
+        return math.log(0.5 * math.erfc(-z / math.sqrt(2.0)))
+    q = 1.0 / (z * z)
+    return -0.5 * z * z - math.log(-z) - 0.9189385332046727 + math.log1p(q * (-1.0 + q * (3.0 - 15.0 * q)))
+
+
+@primitive
+def log_answer(z: float, decided: float, link: int) -> float:
+    """log f(z) for an answer, half of log f(z) + log f(-z) for a tie."""
+    if link == LOGISTIC:
+        return 0.5 * (decided * z - abs(z)) - math.log1p(math.exp(-abs(z)))
+    if decided > 0.0:
+        return log_ndtr(z)
+    return 0.5 * (log_ndtr(z) + log_ndtr(-z))
+
+
+@primitive
+def next_uniform(state: Any) -> float:
+    """A number in (0, 1) from a splitmix64 stream; ``state`` is a (1,) uint64 array that advances."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return (float(z >> np.uint64(11)) + 0.5) * (1.0 / 9007199254740992.0)

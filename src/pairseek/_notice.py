@@ -1,0 +1,32 @@
+"""A word to the person who waits while kernels are compiled for the first time."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+logger = logging.getLogger("pairseek")
+_done = False
+
+
+@contextmanager
+def first_use(seconds: float = 1.0) -> Iterator[None]:
+    """Log a message if what is inside, on its first use in this process, takes longer than this."""
+    global _done
+    if _done:
+        yield
+        return
+    timer = threading.Timer(
+        seconds,
+        logger.warning,
+        ["compiling numerical kernels; this happens once on a machine and takes a few seconds"],
+    )
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+        _done = True
+    finally:
+        timer.cancel()

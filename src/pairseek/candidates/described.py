@@ -1,0 +1,148 @@
+"""Pairs that might be asked, described by the few numbers that strategies need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from pairseek._pairs import describe, expect, weigh
+from pairseek._parallel import for_ranges
+from pairseek._tables import look_up, tables
+from pairseek._types import Belief, FloatArray, IntArray
+from pairseek.responses import NOISES, Response
+
+TableName = Literal["probability", "information", "explained", "log_volume"]
+
+# Pairs a thread takes at a time: enough to hide the hand-over, the same for any number of threads.
+_CHUNK = 8192
+_SAMPLED_CHUNK = 16
+
+
+def square_root(covariance: FloatArray) -> FloatArray:
+    """(d, d) L with LL' = covariance; by eigenvectors, so that a singular one has a root too."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """m pairs as a belief sees them. Strategies read the numbers and need no coordinates.
+
+    Attributes
+    ----------
+    points
+        (n, d) points that the pairs are made of.
+    first, second
+        (m,) rows of `points`: p and q.
+    margin
+        (m,) a·μ - b.
+    length
+        (m,) |a|.
+    constant
+        (m,) k_pq.
+    variance
+        (m,) a'Σa, the projected variance σ².
+    appeal
+        (m,) appeal of p minus that of q.
+    response
+        The response model.
+    """
+
+    points: FloatArray
+    first: IntArray
+    second: IntArray
+    margin: FloatArray
+    length: FloatArray
+    constant: FloatArray
+    variance: FloatArray
+    appeal: FloatArray
+    response: Response
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @classmethod
+    def of(
+        cls,
+        points: FloatArray,
+        first: IntArray,
+        second: IntArray,
+        *,
+        belief: Belief,
+        response: Response,
+        appeal: FloatArray | None = None,
+    ) -> Candidates:
+        """Describe pairs of rows of `points`; `appeal` is (n,), one for each point."""
+        out = np.empty((4, len(first)))
+        noise = NOISES.index(response.noise)
+        root = square_root(belief.covariance)
+        arguments = (first, second, points, belief.mean, root, response.constant, noise, out)
+        for_ranges(describe, len(first), _CHUNK, *arguments)
+        margin, length, constant, variance = out
+        difference = np.zeros(len(first)) if appeal is None else appeal[first] - appeal[second]
+        return cls(points, first, second, margin, length, constant, variance, difference, response)
+
+    def take(self, rows: IntArray) -> Candidates:
+        """Some of them."""
+        columns = (self.margin, self.length, self.constant, self.variance, self.appeal)
+        return Candidates(
+            self.points, self.first[rows], self.second[rows], *(x[rows] for x in columns), self.response
+        )
+
+    @cached_property
+    def logit_mean(self) -> FloatArray:
+        """(m,) mean of the logit, k_pq (a·μ - b) + appeal."""
+        return self.constant * self.margin + self.appeal
+
+    @cached_property
+    def logit_deviation(self) -> FloatArray:
+        """(m,) standard deviation of the logit, k_pq sqrt(a'Σa)."""
+        return self.constant * np.sqrt(self.variance)
+
+    def gaussian(self, table: TableName) -> FloatArray:
+        """(m,) a function of the answer as if the logit were Gaussian: see `pairseek._tables`.
+
+        ``"probability"`` is that of the likelier outcome.
+        """
+        out = np.empty(len(self))
+        values = getattr(tables(self.response.link), table)
+        for_ranges(look_up, len(self), _CHUNK, values, self.logit_mean, self.logit_deviation, out)
+        return out
+
+    def planes(self) -> tuple[FloatArray, FloatArray]:
+        """(m, d) slopes and (m,) offsets of the logits."""
+        return self.response.planes(self.points[self.first], self.points[self.second], self.appeal)
+
+    def sampled(self, belief: Belief) -> tuple[FloatArray, FloatArray]:
+        """(m,) E f(z) and (m,) E h_b(f(z)) in bits, over all samples of the belief: O(samples d) a pair."""
+        slopes, offsets = self.planes()
+        out = np.empty((2, len(self)))
+        columns = np.ascontiguousarray(belief.samples.T)
+        arguments = (slopes, offsets, columns, belief.weights, self.response.link, out)
+        for_ranges(expect, len(self), _SAMPLED_CHUNK, *arguments)
+        return out[0], out[1] / np.log(2)
+
+    def after(self, belief: Belief) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+        """For the outcomes "first" and "second": (m,) probability, (m, d) mean and (m, d, d) covariance.
+
+        The samples at hand are reweighted; nothing is sampled anew.
+        """
+        slopes, offsets = self.planes()
+        d = self.points.shape[1]
+        out = np.empty((len(self), 1 + d + d * d))
+        columns = np.ascontiguousarray(belief.samples.T)
+        arguments = (slopes, offsets, columns, belief.weights, self.response.link, out)
+        for_ranges(weigh, len(self), _SAMPLED_CHUNK, *arguments)
+        # The samples' own moments, not the belief's: the two outcomes must add up to the whole of the samples.
+        weighted = belief.samples * belief.weights[:, None]
+        whole = np.concatenate(([1.0], weighted.sum(axis=0), (weighted.T @ belief.samples).ravel()))
+        outcomes = []
+        for part in (out, whole - out):
+            probability = np.clip(part[:, 0], 1e-300, 1.0)
+            mean = part[:, 1 : 1 + d] / probability[:, None]
+            square = part[:, 1 + d :].reshape(-1, d, d) / probability[:, None, None]
+            outcomes.append((probability, mean, square - mean[:, :, None] * mean[:, None, :]))
+        return outcomes

@@ -1,0 +1,94 @@
+"""How soon a pair or an item may come again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairseek._types import BoolArray, IntArray
+from pairseek.errors import InvalidParameter
+
+
+@dataclass(frozen=True)
+class Rest:
+    """How many questions a pair, or an item, rests after it was shown.
+
+    Parameters
+    ----------
+    pair
+        0: a pair may come again at once. None (the default): as late as possible, that is, not before every other
+        usable pair was shown.
+    item
+        0 (the default): an item may stand in two questions running.
+    """
+
+    pair: int | None = None
+    item: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value in (("pair", self.pair), ("item", self.item)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+                raise InvalidParameter(f"Rest({name}={value!r}): give a whole number of questions, at least 0")
+
+    def after(self, shown: Sequence[tuple[int, int]], n: int) -> list[Resting]:
+        """What rests after these pairs of rows were shown, oldest first.
+
+        A list, strictest first: where one leaves no pair, the next is to be tried. Numbers that were asked for are
+        kept to; only "as late as possible" gives way.
+        """
+        items = shown[len(shown) - self.item :] if self.item else []
+        if self.pair is not None:
+            return [Resting.of(n, shown[len(shown) - self.pair :] if self.pair else [], items, self._rule())]
+        stages = [shown, shown[-max(1, len(shown) // 2) :], shown[-1:], []]
+        return [Resting.of(n, pairs, items, self._rule()) for pairs in stages]
+
+    def _rule(self) -> str:
+        pair = "" if self.pair is None else f"a pair rests {self.pair} questions"
+        item = f"an item rests {self.item} questions" if self.item else ""
+        return " and ".join(filter(None, (pair, item))) or "no pair rests"
+
+
+@dataclass(frozen=True, eq=False)
+class Resting:
+    """Pairs and items that may not be asked now.
+
+    Attributes
+    ----------
+    n
+        Number of items.
+    pairs
+        Sorted keys i n + j, i < j, of resting pairs.
+    items
+        Sorted rows of resting items.
+    rule
+        In words, for the error when nothing is left.
+    """
+
+    n: int
+    pairs: IntArray
+    items: IntArray
+    rule: str
+
+    @classmethod
+    def of(
+        cls, n: int, pairs: Sequence[tuple[int, int]], items: Sequence[tuple[int, int]], rule: str = "no pair rests"
+    ) -> Resting:
+        """From pairs of rows that rest, and pairs of rows whose items rest."""
+        keys = [min(i, j) * n + max(i, j) for i, j in pairs]
+        rows = [row for pair in items for row in pair]
+        return cls(n, np.unique(np.array(keys, dtype=np.int64)), np.unique(np.array(rows, dtype=np.int64)), rule)
+
+    def also(self, pairs: Sequence[tuple[int, int]]) -> Resting:
+        """The same, and the items of these pairs rest too."""
+        rows = np.array([row for pair in pairs for row in pair], dtype=np.int64)
+        return Resting(self.n, self.pairs, np.union1d(self.items, rows), self.rule)
+
+    def allows(self, first: IntArray, second: IntArray) -> BoolArray:
+        """(m,) True where neither the pair nor an item of it rests, and the two items differ."""
+        keys = np.minimum(first, second) * self.n + np.maximum(first, second)
+        free = (first != second) & ~np.isin(keys, self.pairs)
+        if len(self.items):
+            free &= ~np.isin(first, self.items) & ~np.isin(second, self.items)
+        return np.asarray(free)

@@ -1,0 +1,84 @@
+"""A random sample of the pairs: what the paper does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pairseek._types import IntArray
+from pairseek.candidates.scene import Choice, Scene, best_of
+from pairseek.errors import InvalidParameter
+
+# Up to this many pairs a sample that finds nothing usable is replaced by the list of all.
+_LISTABLE = 2_000_000
+_DRAWS = 10
+
+
+@dataclass(frozen=True)
+class SampledPairs:
+    """Uniformly drawn pairs: the P_β of algorithm 1 of the paper.
+
+    Parameters
+    ----------
+    rate
+        β, the share of all pairs, above 0 and up to 1.
+    count
+        Or their number. Give one of the two.
+    rescore
+        How many of the best are scored again by samples; 0 for none.
+    """
+
+    rate: float | None = None
+    count: int | None = None
+    rescore: int = 512
+    name: ClassVar[str] = "sampled_pairs"
+
+    def __post_init__(self) -> None:
+        if (self.rate is None) == (self.count is None):
+            raise InvalidParameter(f"SampledPairs takes rate or count, received {self.rate} and {self.count}: give one")
+        if self.rate is not None and not 0 < self.rate <= 1:
+            raise InvalidParameter(f"SampledPairs(rate={self.rate}): give a share above 0 and up to 1")
+        if self.count is not None and self.count < 1:
+            raise InvalidParameter(f"SampledPairs(count={self.count}): give at least 1")
+        if self.rescore < 0:
+            raise InvalidParameter(f"SampledPairs(rescore={self.rescore}): give 0 or more")
+
+    def choose(self, scene: Scene, rng: np.random.Generator) -> Choice | None:
+        """The best of a sample; of a larger one where the rules left nothing of it."""
+        n = len(scene.points)
+        total = n * (n - 1) // 2
+        # At least one, whatever n: a rate of a thousandth of three pairs is still a question.
+        count = max(1, int(self.rate * total)) if self.rate is not None else min(self.count or 1, total)
+        for _ in range(_DRAWS):
+            first, second = sampled_pairs(n, count, rng)
+            words = f"{len(first):,} of {total:,} pairs, drawn at random"
+            choice = best_of(scene, first, second, rng, rescore=self.rescore, words=words)
+            if choice is not None:
+                return choice
+            count = min(4 * count, total, _LISTABLE)
+        if total > _LISTABLE:
+            return None
+        first, second = pair_rows(np.arange(total), n)
+        return best_of(scene, first, second, rng, rescore=self.rescore, words=f"all {total:,} pairs")
+
+
+def sampled_pairs(n: int, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """`count` pairs of different rows. Distinct where they are a tenth of all or more; else a few may repeat."""
+    total = n * (n - 1) // 2
+    if 10 * count >= total:
+        return pair_rows(rng.permutation(total)[:count], n)
+    first = rng.integers(0, n, size=count)
+    second = rng.integers(0, n - 1, size=count)
+    return first, second + (second >= first)
+
+
+def pair_rows(keys: IntArray, n: int) -> tuple[IntArray, IntArray]:
+    """The pairs numbered 0 to n(n-1)/2 - 1: row i of the upper triangle starts at i(2n - i - 1)/2."""
+    keys = keys.astype(np.int64)
+    i = np.floor((2 * n - 1 - np.sqrt((2.0 * n - 1) ** 2 - 8.0 * keys)) / 2).astype(np.int64)
+    # The square root may be off by one at the ends of a row.
+    i -= (i * (2 * n - i - 1) // 2) > keys
+    i += ((i + 1) * (2 * n - i - 2) // 2) <= keys
+    return i, keys - i * (2 * n - i - 1) // 2 + i + 1

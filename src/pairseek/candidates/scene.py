@@ -1,0 +1,131 @@
+"""What a source of pairs is given to choose from, and what it gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from pairseek._types import Belief, FloatArray, IntArray
+from pairseek.candidates.described import Candidates
+from pairseek.candidates.rest import Resting
+from pairseek.errors import InvalidParameter
+from pairseek.responses import Response
+from pairseek.strategies.base import Utility
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """All that the choice of a pair depends on.
+
+    Attributes
+    ----------
+    points
+        (n, d) coordinates of the items.
+    appeal
+        (n,) appeal of the items.
+    belief, response, strategy
+        What is believed, how people answer, and what makes a pair good.
+    resting
+        What may not be asked now.
+    """
+
+    points: FloatArray
+    appeal: FloatArray
+    belief: Belief
+    response: Response
+    strategy: Utility
+    resting: Resting
+
+    def candidates(self, first: IntArray, second: IntArray, belief: Belief | None = None) -> Candidates:
+        """Describe pairs of rows."""
+        return Candidates.of(
+            self.points,
+            first,
+            second,
+            belief=self.belief if belief is None else belief,
+            response=self.response,
+            appeal=self.appeal,
+        )
+
+    def scores(self, candidates: Candidates) -> FloatArray:
+        """(m,) utilities, checked; -inf where the two points coincide."""
+        scores = np.asarray(self.strategy.score(candidates, self.belief), dtype=np.float64)
+        name = type(self.strategy).__name__
+        if scores.shape != (len(candidates),):
+            raise InvalidParameter(f"{name}.score gave shape {scores.shape} for {len(candidates)} candidates")
+        usable = candidates.length > 0
+        if np.any(np.isnan(scores[usable])):
+            raise InvalidParameter(f"{name}.score gave NaN for a usable candidate: mend its formula")
+        return np.where(usable, scores, -np.inf)
+
+    @cached_property
+    def plain(self) -> Belief:
+        """The belief with the moments that its samples have themselves."""
+        samples, weights = self.belief.samples, self.belief.weights
+        mean = weights @ samples
+        centred = samples - mean
+        return replace(self.belief, mean=mean, covariance=(centred * weights[:, None]).T @ centred)
+
+    def rescored(self, candidates: Candidates) -> FloatArray:
+        """(m,) utilities by all samples, with the noise of their first two moments taken out.
+
+        The score at the belief's moments, which hold little noise, plus what the samples say beyond their own
+        moments: exact(samples) - score(moments of the samples). Strategies without `exact` are exact already.
+        """
+        scores = self.scores(candidates)
+        exact = getattr(self.strategy, "exact", None)
+        if exact is None:
+            return scores
+        same = self.candidates(candidates.first, candidates.second, self.plain)
+        return np.asarray(scores + exact(candidates, self.plain) - self.strategy.score(same, self.plain))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A chosen pair: rows, utility, how many pairs were looked at, and what it was chosen from, in words."""
+
+    first: int
+    second: int
+    utility: float
+    considered: int
+    words: str
+
+
+class Source(Protocol):
+    """Where pairs come from. ``choose`` is a pure function of the scene and the generator."""
+
+    @property
+    def name(self) -> str:
+        """Its name at the edges: files, commands, HTTP."""
+        ...
+
+    def choose(self, scene: Scene, rng: np.random.Generator) -> Choice | None:
+        """The best pair it found; None if the rules leave none."""
+        ...
+
+
+def best_of(
+    scene: Scene, first: IntArray, second: IntArray, rng: np.random.Generator, *, rescore: int, words: str
+) -> Choice | None:
+    """The best of listed pairs: by score, the `rescore` best again by samples, equals told apart at random."""
+    free = np.flatnonzero(scene.resting.allows(first, second))
+    if len(free) < len(first):
+        first, second = first[free], second[free]
+    if not len(first):
+        return None
+    candidates = scene.candidates(first, second)
+    scores = scene.scores(candidates)
+    if not np.any(scores > -np.inf):
+        return None
+    considered = len(candidates)
+    if rescore and hasattr(scene.strategy, "exact"):
+        rows = np.arange(considered) if considered <= rescore else np.argpartition(-scores, rescore)[:rescore]
+        rows = rows[scores[rows] > -np.inf]
+        candidates = candidates.take(rows)
+        scores = scene.rescored(candidates)
+    ties = np.flatnonzero(scores == scores.max())
+    row = int(ties[rng.integers(len(ties))]) if len(ties) > 1 else int(ties[0])
+    return Choice(int(candidates.first[row]), int(candidates.second[row]), float(scores[row]), considered, words)

@@ -1,0 +1,105 @@
+"""Named colours in Oklab, and the way from Oklab to the screen and back.
+
+Oklab (Björn Ottosson, "A perceptual color space for image processing", 2020,
+https://bottosson.github.io/posts/oklab/) is made so that equal distances look equally different, which is what
+an embedding of items should be. Its coordinates are lightness, from 0 to 1, and two of hue and saturation: green
+to red, and blue to yellow.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+
+import numpy as np
+import numpy.typing as npt
+
+from pairseek._types import FloatArray
+from pairseek.errors import InvalidParameter
+from pairseek.items import Items
+
+# The published matrices; their inverses are taken numerically, so that a colour comes back to the last digit.
+_CONES_FROM_LINEAR = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+)
+_LAB_FROM_CONE_ROOTS = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)
+_LINEAR_FROM_CONES = np.linalg.inv(_CONES_FROM_LINEAR)
+_CONE_ROOTS_FROM_LAB = np.linalg.inv(_LAB_FROM_CONE_ROOTS)
+
+
+@cache
+def colours() -> Items:
+    """The 949 colours of the XKCD survey, with the names people gave them, in Oklab (d = 3).
+
+    Ids are the names and ``data["hex"]`` has the colours as ``#rrggbb``. The coordinates are Oklab's own; `scaled`
+    on the result centres and stretches them as the paper does. CC0: see ``xkcd_colours.SOURCE.txt``.
+
+    Examples
+    --------
+    >>> items = colours()
+    >>> items.n, items.d, items.data["hex"][items.index("cloudy blue")]
+    (949, 3, '#acc2d9')
+    """
+    with resources.as_file(resources.files(__package__) / "xkcd_colours.csv") as path:
+        return Items.from_csv(path, keep=["hex"])
+
+
+def _triples(name: str, values: npt.ArrayLike) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim == 0 or array.shape[-1] != 3:
+        raise InvalidParameter(f"{name} has shape {array.shape}: give three numbers a colour, shape (..., 3)")
+    if not np.all(np.isfinite(array)):
+        raise InvalidParameter(f"{name} holds numbers that are not finite: give three finite numbers a colour")
+    return array
+
+
+def oklab_from_srgb(rgb: npt.ArrayLike) -> FloatArray:
+    """(..., 3) Oklab coordinates of (..., 3) sRGB colours from 0 to 1.
+
+    Examples
+    --------
+    >>> oklab_from_srgb([1.0, 0.0, 0.0]).round(3).tolist()
+    [0.628, 0.225, 0.126]
+    """
+    colour = _triples("rgb", rgb)
+    if colour.size and (colour.min() < 0 or colour.max() > 1):
+        raise InvalidParameter(
+            f"rgb runs from {colour.min():g} to {colour.max():g}: give numbers from 0 to 1 (bytes divided by 255)"
+        )
+    linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+    return np.asarray(np.cbrt(linear @ _CONES_FROM_LINEAR.T) @ _LAB_FROM_CONE_ROOTS.T)
+
+
+def srgb_from_oklab(lab: npt.ArrayLike) -> FloatArray:
+    """(..., 3) sRGB colours from 0 to 1 of (..., 3) Oklab coordinates.
+
+    Points that no screen can show are clipped, channel by channel, to what it can, which may change their hue.
+    """
+    cones = (_triples("lab", lab) @ _CONE_ROOTS_FROM_LAB.T) ** 3
+    linear = np.clip(cones @ _LINEAR_FROM_CONES.T, 0.0, 1.0)
+    encoded = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1.0 / 2.4) - 0.055)
+    return np.asarray(np.clip(encoded, 0.0, 1.0))
+
+
+def hex_from_oklab(lab: npt.ArrayLike) -> str:
+    """The colour of one (3,) point of Oklab as ``#rrggbb``, clipped to what a screen can show.
+
+    Examples
+    --------
+    >>> hex_from_oklab([1.0, 0.0, 0.0])
+    '#ffffff'
+    """
+    point = _triples("lab", lab)
+    if point.ndim != 1:
+        raise InvalidParameter(f"lab has shape {point.shape}: give one colour, shape (3,)")
+    return "#" + "".join(f"{round(255 * channel):02x}" for channel in srgb_from_oklab(point).tolist())

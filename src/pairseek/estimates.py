@@ -1,0 +1,115 @@
+"""What a search says of a person: the estimate of the user point, and the items to recommend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from pairseek._types import Belief, FloatArray, ItemId
+from pairseek.errors import InvalidParameter
+from pairseek.items import Items
+from pairseek.responses import Response
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Where the person is, and how surely.
+
+    Attributes
+    ----------
+    point
+        (d,) the posterior mean, or a procedure's own estimate.
+    covariance
+        (d, d) posterior covariance.
+    belief
+        The samples behind it.
+    """
+
+    point: FloatArray
+    covariance: FloatArray
+    belief: Belief
+
+    def credible_radius(self, level: float = 0.95) -> float:
+        """Radius of the ball around the point that holds this share of the posterior."""
+        if not 0 < level < 1:
+            raise InvalidParameter(f"the level of a credible radius is {level}: give a share between 0 and 1")
+        distances = np.linalg.norm(self.belief.samples - self.point, axis=1)
+        order = np.argsort(distances, kind="stable")
+        mass = np.cumsum(self.belief.weights[order])
+        return float(distances[order[min(np.searchsorted(mass, level * mass[-1]), len(order) - 1)]])
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """One item for this person.
+
+    Attributes
+    ----------
+    id, label
+        The item.
+    probability
+        Posterior probability that it is the best of all items.
+    expected_utility
+        E[appeal - κ|w - x|²], with κ as in `utility_scale`.
+    distance
+        From the estimated point.
+    """
+
+    id: ItemId
+    label: str
+    probability: float
+    expected_utility: float
+    distance: float
+
+
+def utility_scale(items: Items, response: Response) -> float:
+    """κ in the utility appeal - κ|w - x|² of an item: k_pq for a pair two item spreads apart.
+
+    With constant noise it is k. With the other noises k_pq differs from pair to pair and the scale matters only to
+    weigh distance against appeal; without appeal the best item is the nearest, whatever κ.
+    """
+    return float(response.pair_constant(np.array([4.0 * items.spread / np.sqrt(items.d)]))[0])
+
+
+@lru_cache(maxsize=4)
+def _index(items: Items, scale: float) -> cKDTree:
+    # κ|w - x|² - appeal = κ|(w, 0) - (x, h)|² - constant, with h² = (top appeal - appeal)/κ: appeal is one more
+    # coordinate, and the best item the nearest neighbour.
+    if scale <= 0 or not np.ptp(items.appeal):
+        return cKDTree(items.coordinates)
+    height = np.sqrt((items.appeal.max() - items.appeal) / scale)
+    return cKDTree(np.column_stack([items.coordinates, height]))
+
+
+def best_items(items: Items, points: FloatArray, response: Response) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """(s,) rows of the best item for each of (s, d) user points."""
+    tree = _index(items, utility_scale(items, response))
+    if tree.m > items.d:
+        points = np.column_stack([points, np.zeros(len(points))])
+    return np.asarray(tree.query(points)[1], dtype=np.int64)
+
+
+def best_probabilities(items: Items, belief: Belief, response: Response, *, contraction: float = 1.0) -> FloatArray:
+    """(n,) probability of each item to be the best; with the samples drawn together around their mean, if asked."""
+    points = belief.mean + contraction * (belief.samples - belief.mean)
+    return np.bincount(best_items(items, points, response), weights=belief.weights, minlength=items.n)
+
+
+def recommendations(items: Items, estimate: Estimate, response: Response, count: int) -> list[Recommendation]:
+    """The items most likely to be the best, equally likely ones by expected utility."""
+    if count < 1:
+        raise InvalidParameter(f"recommend({count}): ask for at least 1 item")
+    belief = estimate.belief
+    probability = best_probabilities(items, belief, response)
+    scale = utility_scale(items, response)
+    square = np.sum((items.coordinates - belief.mean) ** 2, axis=1) + np.trace(belief.covariance)
+    utility = items.appeal - scale * square
+    distance = np.linalg.norm(items.coordinates - estimate.point, axis=1)
+    order = np.lexsort((distance, -utility, -probability))[:count]
+    return [
+        Recommendation(items.ids[i], items.labels[i], float(probability[i]), float(utility[i]), float(distance[i]))
+        for i in order.tolist()
+    ]

@@ -1,0 +1,122 @@
+"""A Gaussian at the mode, cut to the prior's box."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import ndtr, ndtri
+
+from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray
+from pairseek.errors import InvalidParameter
+from pairseek.posteriors.base import frozen_belief, sample_moments
+from pairseek.priors import Prior
+from pairseek.responses import Response
+
+# Gibbs sweeps from the mode: along the axes of a Gaussian that is not too slanted, a few dozen forget the start.
+_SWEEPS = 40
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """The log posterior to second order around its mode, restricted to the prior's box.
+
+    Where the mode lies on a face of the box the first-order term is kept, so that mass piles up at the face as it
+    should. Moments and samples are those of the restricted Gaussian, drawn by Gibbs sampling. What remains is the
+    limitation of any quadratic: skew and flat tails of the true posterior are lost, most of all with few answers
+    under the uniform prior. Use it where speed matters more than the last percent, or as a second opinion.
+
+    Parameters
+    ----------
+    n
+        Number of samples.
+    """
+
+    n: int = 2000
+    name: ClassVar[str] = "laplace"
+
+    def __post_init__(self) -> None:
+        if self.n < 2:
+            raise InvalidParameter(f"Laplace(n={self.n}): give at least 2 samples")
+
+    def start(self, prior: Prior, d: int, rng: np.random.Generator) -> Belief:
+        """Samples of the prior."""
+        weights = np.full(self.n, 1 / self.n)
+        return frozen_belief(prior.sample(self.n, d, rng), weights, prior.moments(d), BeliefInfo(float(self.n)))
+
+    def update(
+        self, belief: Belief, evidence: Evidence, prior: Prior, response: Response, rng: np.random.Generator
+    ) -> Belief:
+        """The belief after all answers, the search for the mode starting at the present mean."""
+        began = time.perf_counter()
+        d = len(belief.mean)
+        low, high = prior.box(d)
+        mode = posterior_mode(evidence, prior, response, start=belief.mean)
+        gradient, precision = _expansion(evidence, prior, response, mode)
+        samples = _truncated(mode, gradient, precision, (low, high), self.n, rng)
+        weights = np.full(self.n, 1 / self.n)
+        info = BeliefInfo(float(self.n), _SWEEPS, 0, time.perf_counter() - began)
+        return frozen_belief(samples, weights, sample_moments(samples, weights), info)
+
+
+def posterior_mode(evidence: Evidence, prior: Prior, response: Response, *, start: FloatArray) -> FloatArray:
+    """(d,) the maximum of the log posterior, which is concave, inside the prior's box."""
+    d = len(start)
+    low, high = prior.box(d)
+    centre, precision = prior.quadratic(d)
+
+    def negative(w: FloatArray) -> tuple[float, FloatArray]:
+        pull = precision @ (w - centre)
+        value = float(response.log_likelihood(evidence, w[None])[0] - 0.5 * (w - centre) @ pull)
+        return -value, -(response.gradient(evidence, w) - pull)
+
+    bounds = list(zip(low, high, strict=True))
+    found = minimize(negative, np.clip(start, low, high), jac=True, method="L-BFGS-B", bounds=bounds)
+    return np.clip(np.asarray(found.x), low, high)
+
+
+def _expansion(evidence: Evidence, prior: Prior, response: Response, mode: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Gradient and negative Hessian of the log posterior at the mode."""
+    centre, precision = prior.quadratic(len(mode))
+    logits = evidence.slopes @ mode + evidence.offsets
+    up, down = response.slope(logits), response.slope(-logits)
+    if response.link == 0:
+        bend = up * down
+        bends = bend, bend
+    else:
+        bends = up * (up + logits), down * (down - logits)
+    curvature = np.where(evidence.decided > 0, bends[0], 0.5 * (bends[0] + bends[1]))
+    hessian = precision + (evidence.slopes * np.maximum(curvature, 0.0)[:, None]).T @ evidence.slopes
+    return response.gradient(evidence, mode) - precision @ (mode - centre), hessian
+
+
+def _truncated(
+    mode: FloatArray,
+    gradient: FloatArray,
+    precision: FloatArray,
+    box: tuple[FloatArray, FloatArray],
+    n: int,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Samples of exp(g·δ - δ'Hδ/2) inside the box, δ = w - mode, by Gibbs sampling along the coordinates."""
+    d = len(mode)
+    low, high = box[0] - mode, box[1] - mode
+    # In a finite box a direction without curvature is uniform; a trace of curvature stands for that.
+    widths = np.where(np.isfinite(high - low), high - low, 1.0)
+    precision = precision + np.diag(1e-6 / widths**2)
+    # Interior coordinates have no gradient at the mode but for what the optimiser left over.
+    interior = (low < 0) & (high > 0)
+    gradient = np.where(interior, 0.0, gradient)
+    delta = np.zeros((n, d))
+    for _ in range(_SWEEPS):
+        for i in range(d):
+            deviation = 1.0 / np.sqrt(precision[i, i])
+            others = delta @ precision[i] - precision[i, i] * delta[:, i]
+            centre = (gradient[i] - others) * deviation**2
+            a, b = ndtr((low[i] - centre) / deviation), ndtr((high[i] - centre) / deviation)
+            u = np.clip(a + (b - a) * rng.random(n), 1e-15, 1 - 1e-15)
+            delta[:, i] = np.clip(centre + deviation * ndtri(u), low[i], high[i])
+    return np.ascontiguousarray(mode + delta)

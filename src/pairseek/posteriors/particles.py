@@ -1,0 +1,162 @@
+"""Weighted particles: reweighted by every answer, moved when the weights have grown uneven."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pairseek._parallel import for_ranges
+from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray
+from pairseek.errors import InvalidParameter
+from pairseek.posteriors._control import controlled_moments
+from pairseek.posteriors._slice import slice_sweep
+from pairseek.posteriors.base import effective_samples, frozen_belief, sample_moments
+from pairseek.priors import Prior
+from pairseek.responses import Response
+
+# Particles a thread takes at a time.
+_CHUNK = 500
+# Slice interval in standard deviations along the direction.
+_WIDTH = 5.0
+# When an answer would leave a smaller share of effective samples than this, it enters in stages.
+_STAGE = 0.25
+
+
+@dataclass(frozen=True)
+class Particles:
+    """A sequential Monte Carlo sampler for log-concave posteriors.
+
+    One answer carries less than a bit, so reweighting is enough most of the time. When the effective sample size
+    falls under ``threshold`` times n, particles are resampled (systematically) and each is moved by slice steps
+    along a random orthonormal frame of the whitened space: for a Gaussian posterior one sweep over the frame
+    would make it independent of where it was. An answer that would leave too few particles alive enters in
+    stages, as a power between 0 and 1 of its likelihood, chosen so that each stage keeps half of them.
+
+    Mean and covariance of the belief come from the samples with most of their noise taken out by control variates.
+
+    Time grows linearly with n, with the number of answers, and with d (directions in a sweep).
+
+    Parameters
+    ----------
+    n
+        Number of particles.
+    threshold
+        Share of n under which the effective sample size must not fall.
+    sweeps
+        Sweeps over a frame in each move.
+    """
+
+    n: int = 4000
+    threshold: float = 0.8
+    sweeps: int = 2
+    name: ClassVar[str] = "particles"
+
+    def __post_init__(self) -> None:
+        if self.n < 2:
+            raise InvalidParameter(f"Particles(n={self.n}): give at least 2 particles, some hundreds to be useful")
+        if not 0 < self.threshold <= 1:
+            raise InvalidParameter(f"Particles(threshold={self.threshold}): give a share, above 0 and up to 1")
+        if self.sweeps < 1:
+            raise InvalidParameter(f"Particles(sweeps={self.sweeps}): give at least 1")
+
+    def start(self, prior: Prior, d: int, rng: np.random.Generator) -> Belief:
+        """Samples of the prior."""
+        weights = np.full(self.n, 1 / self.n)
+        return frozen_belief(prior.sample(self.n, d, rng), weights, prior.moments(d), BeliefInfo(float(self.n)))
+
+    def update(
+        self, belief: Belief, evidence: Evidence, prior: Prior, response: Response, rng: np.random.Generator
+    ) -> Belief:
+        """The belief after the newest answer, the last row of the evidence."""
+        began = time.perf_counter()
+        samples, weights = belief.samples, belief.weights
+        power, moves, stages = 0.0, 0, 0
+        while True:
+            newest = Evidence(evidence.slopes[-1:], evidence.offsets[-1:], evidence.decided[-1:])
+            gain = response.log_likelihood(newest, samples)
+            full = _reweighted(weights, gain, 1.0 - power)
+            if effective_samples(full) >= self.threshold * self.n:
+                weights = full
+                break
+            if effective_samples(full) >= _STAGE * self.n:
+                step, weights = 1.0 - power, full
+            else:
+                step = _stage(weights, gain, 1.0 - power, effective_samples(weights) / 2)
+                weights = _reweighted(weights, gain, step)
+            power = min(power + step, 1.0)
+            samples = _moved(samples, weights, evidence, prior, response, power, self.sweeps, rng)
+            weights = np.full(self.n, 1 / self.n)
+            moves += self.sweeps * samples.shape[1]
+            stages += 1
+            if power >= 1.0:
+                break
+        moments = controlled_moments(samples, weights, evidence, prior, response)
+        info = BeliefInfo(effective_samples(weights), moves, stages, time.perf_counter() - began)
+        return frozen_belief(samples, weights, moments, info)
+
+
+def _reweighted(weights: FloatArray, gain: FloatArray, power: float) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        logs = np.log(weights) + power * gain
+    out = np.exp(logs - logs.max())
+    return np.asarray(out / out.sum())
+
+
+def _stage(weights: FloatArray, gain: FloatArray, most: float, target: float) -> float:
+    """The power at which the effective sample size falls to the target, by bisection."""
+    low, high = 0.0, most
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if effective_samples(_reweighted(weights, gain, middle)) > target:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _resampled(weights: FloatArray, rng: np.random.Generator) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Systematic resampling: one random number, every particle at its share rounded up or down."""
+    n = len(weights)
+    positions = (np.arange(n) + rng.random()) / n
+    return np.minimum(np.searchsorted(np.cumsum(weights), positions), n - 1)
+
+
+def _moved(
+    samples: FloatArray,
+    weights: FloatArray,
+    evidence: Evidence,
+    prior: Prior,
+    response: Response,
+    power: float,
+    sweeps: int,
+    rng: np.random.Generator,
+) -> FloatArray:
+    n, d = samples.shape
+    _, covariance = sample_moments(samples, weights)
+    # A square root by eigenvectors exists for a flat covariance too; the floor keeps every direction movable.
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 1e-20 * max(values[-1], 1e-300)))
+    points = np.ascontiguousarray(samples[_resampled(weights, rng)])
+    low, high = prior.box(d)
+    centre, precision = prior.quadratic(d)
+    for _ in range(sweeps):
+        frame, _ = np.linalg.qr(rng.standard_normal((d, d)))
+        directions = np.ascontiguousarray((root @ frame).T)
+        lines = directions @ evidence.slopes.T
+        for_ranges(
+            slice_sweep,
+            n,
+            _CHUNK,
+            points,
+            rng.integers(0, 2**64, size=n, dtype=np.uint64),
+            (directions, lines),
+            (evidence.slopes, evidence.offsets, evidence.decided),
+            (low, high, centre, precision),
+            power,
+            _WIDTH,
+            response.link,
+        )
+    return points

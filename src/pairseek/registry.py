@@ -1,0 +1,73 @@
+"""Parts to plain data and back, by name: what files, commands and HTTP speak."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pairseek._types import JSON
+from pairseek.candidates import SOURCES, Rest
+from pairseek.errors import InvalidParameter
+from pairseek.posteriors import POSTERIORS
+from pairseek.priors import GaussianPrior, UniformBox
+from pairseek.responses import RESPONSES
+from pairseek.stopping import STOP_RULES
+from pairseek.strategies import STRATEGIES
+
+PRIORS = {prior.name: prior for prior in (UniformBox, GaussianPrior)}
+KINDS: dict[str, Mapping[str, Any]] = {
+    "response": RESPONSES,
+    "prior": PRIORS,
+    "posterior": POSTERIORS,
+    "strategy": STRATEGIES,
+    "candidates": SOURCES,
+    "stop": STOP_RULES,
+    "rest": {"rest": Rest},
+}
+
+
+def encode(part: Any) -> JSON:
+    """A part as {"name": ..., field: value, ...}."""
+    fields = {f.name: _plain(getattr(part, f.name)) for f in dataclasses.fields(part) if f.init and f.compare}
+    return {"name": getattr(part, "name", type(part).__name__.lower()), **fields}
+
+
+def decode(kind: str, record: Mapping[str, Any]) -> Any:
+    """The part that `encode` described."""
+    choices = KINDS[kind]
+    name = record.get("name")
+    if name not in choices:
+        raise InvalidParameter(
+            f"unknown {kind} {name!r}: use one of {', '.join(sorted(choices))}{_nearest(name, choices)}"
+        )
+    fields = {key: _frozen(value) for key, value in record.items() if key != "name"}
+    known = {f.name for f in dataclasses.fields(choices[name]) if f.init}
+    unknown = sorted(set(fields) - known)
+    if unknown:
+        raise InvalidParameter(
+            f"{kind} {name!r} has no setting {unknown[0]!r}: it takes {', '.join(sorted(known)) or 'none'}"
+        )
+    return choices[name](**fields)
+
+
+def _nearest(name: object, choices: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(str(name), choices, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple | list):
+        return [_plain(x) for x in value]
+    return value
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(x) for x in value) if isinstance(value, list) else value

@@ -1,0 +1,526 @@
+"""The search: ask, tell, estimate. The only class that changes.
+
+Everything it says is a pure function of its configuration, its seed and the events so far. Each random draw is
+keyed by the seed, the number of events and a purpose, never taken from one advancing stream, so that undo, load and
+replay agree by construction.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from pairseek import files, records, registry
+from pairseek._notice import first_use
+from pairseek._types import JSON, Belief, Event, Evidence, FloatArray, Outcome, Query, QueryInfo, Side
+from pairseek._version import __version__
+from pairseek.candidates import AllPairs, Candidates, Rest, SampledPairs
+from pairseek.candidates.mirrored import SUPPORTED, mirrored_candidates
+from pairseek.candidates.scene import Choice, Scene, Source
+from pairseek.defaults import resolve
+from pairseek.errors import (
+    AnswerConflict,
+    InvalidAnswer,
+    InvalidFile,
+    InvalidParameter,
+    NoPairLeft,
+    SearchFinished,
+    UnknownQuery,
+    Unsupported,
+)
+from pairseek.estimates import Estimate, Recommendation, best_probabilities, recommendations
+from pairseek.items import Items, Space
+from pairseek.posteriors import Posterior
+from pairseek.priors import Prior
+from pairseek.responses import Response
+from pairseek.stopping import AfterAnswers, StopRule, contractions
+from pairseek.strategies.base import Procedure, Utility
+
+_START, _POSTERIOR, _CHOICE, _SIDES, _PROCEDURE = range(5)
+# Beliefs kept for undo; older ones are rebuilt from the answers.
+_KEPT = 4
+
+
+class Search:
+    """A search for one person's point.
+
+    Parameters
+    ----------
+    items
+        What can be asked about: `Items`, or a continuous `Space`.
+    response
+        How people answer. None: logistic with normalized noise and a k that suits the prior's scale.
+    prior
+        None: uniform on the box that the items fill.
+    posterior
+        None: ``Particles(4000)``.
+    strategy
+        None: ``InfoGain()``.
+    candidates
+        Where pairs come from. None: all pairs while that is cheap, else a sample.
+    rest
+        How soon a pair or an item may come again. None: ``Rest()``.
+    stop
+        A rule, several (the first that is met counts), or a number of answers. None: never.
+    rng
+        A seed (whole number, at least 0), or a generator to draw one from. None: a fresh one.
+
+    Examples
+    --------
+    >>> items = Items([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], ids=["a", "b", "c", "d"])
+    >>> search = Search(items, rng=7)
+    >>> query = search.ask()
+    >>> search.tell(query, winner=query.left)
+    >>> search.answers
+    1
+    """
+
+    def __init__(
+        self,
+        items: Items | Space,
+        *,
+        response: Response | None = None,
+        prior: Prior | None = None,
+        posterior: Posterior | None = None,
+        strategy: Utility | Procedure | None = None,
+        candidates: Source | None = None,
+        rest: Rest | None = None,
+        stop: StopRule | Sequence[StopRule] | int | None = None,
+        rng: int | np.random.Generator | None = None,
+    ) -> None:
+        if not isinstance(items, Items | Space):
+            items = Items(items)
+        self.items = items
+        self.response, self.prior, self.posterior, self.strategy = resolve(items, response, prior, posterior, strategy)
+        self.candidates = candidates
+        self.rest = Rest() if rest is None else rest
+        self.stop = _rules(stop)
+        self.seed = _seed(rng)
+        if not isinstance(self.strategy, Utility | Procedure):
+            raise InvalidParameter(f"{self.strategy!r} is no strategy: it needs score(), or next() and estimate()")
+        if isinstance(items, Space) and self.strategy.name not in SUPPORTED:
+            raise Unsupported(
+                f"the strategy {self.strategy.name!r} has no meaning in a continuous Space: "
+                f"use one of {', '.join(SUPPORTED)}"
+            )
+        self.prior.box(items.d)
+        self._events: list[Event] = []
+        self._pending: list[Query] = []
+        self._beliefs: dict[int, Belief] = {0: self.posterior.start(self.prior, items.d, self._rng(_START))}
+        self._next: tuple[int, Query | None] | None = None
+
+    # Asking
+
+    def ask(self) -> Query:
+        """The next query: the same one until it is answered, skipped or taken back."""
+        reason = self.finished
+        if reason is not None:
+            raise SearchFinished(reason)
+        if not self._pending:
+            query = self._prepared()
+            assert query is not None  # finished says so otherwise
+            self._pending.append(query)
+        return self._pending[0]
+
+    def ask_many(self, count: int) -> list[Query]:
+        """Several queries at once, no item in two of them, to be told in any order.
+
+        Those that are open already come first. Fewer than asked for where the items or the rules leave no more.
+        """
+        if count < 1:
+            raise InvalidParameter(f"ask_many({count}): ask for at least 1")
+        if isinstance(self.items, Space) or not isinstance(self.strategy, Utility):
+            raise Unsupported("ask_many needs items and a strategy that scores pairs: use ask()")
+        self.ask()
+        while len(self._pending) < count:
+            try:
+                self._pending.append(self._query(len(self._pending)))
+            except NoPairLeft:
+                break
+        return self._pending[:count]
+
+    @property
+    def finished(self) -> str | None:
+        """Why the search has stopped, or None."""
+        progress = _Progress(self)
+        for rule in self.stop:
+            reason = rule.reached(progress)
+            if reason is not None:
+                return reason
+        if isinstance(self.strategy, Procedure) and not self._pending and self._prepared() is None:
+            return f"{self.strategy.name} has nothing more to ask"
+        return None
+
+    def forecast(self) -> int | None:
+        """Expected number of answers until a stop rule is met; None without rules, or beyond a thousand."""
+        progress = _Progress(self)
+        counts = [rule.remaining(progress) for rule in self.stop]
+        return min((count for count in counts if count is not None), default=None)
+
+    # Telling
+
+    def tell(self, query: Query | str, winner: object = None, *, tie: bool = False) -> None:
+        """The answer to a query. The same answer again is harmless, another one is an `AnswerConflict`."""
+        if tie == (winner is not None):
+            raise InvalidAnswer("an answer has a winner or is a tie: give winner=... or tie=True, one of the two")
+        self._close(query, "tie" if tie else "answer", winner)
+
+    def skip(self, query: Query | str) -> None:
+        """No answer: it is recorded, and nothing is learned."""
+        self._close(query, "skip", None)
+
+    def observe(self, left: object, right: object, winner: object = None, *, tie: bool = False) -> None:
+        """An answer to a pair that the search did not ask: earlier data, another tool's."""
+        if tie == (winner is not None):
+            raise InvalidAnswer("an observation has a winner or is a tie: give winner=... or tie=True, one of the two")
+        a, b = self._side(left), self._side(right)
+        if a == b:
+            raise InvalidAnswer(f"an observation of {a!r} against itself: give two different ones")
+        event = Event(a, b, "tie" if tie else "answer", None if tie else self._winner(a, b, winner))
+        self._events.append(event)
+
+    def undo(self) -> Event:
+        """Take back the last event, as if it had never been. Its query, if it had one, is open again."""
+        if not self._events:
+            raise UnknownQuery("there is nothing to undo: no answer was given yet")
+        event = self._events.pop()
+        count = len(self._events)
+        self._beliefs = {k: belief for k, belief in self._beliefs.items() if k <= count}
+        self._next = None
+        self._pending = [query for query in self._pending if _asked_at(query) <= count]
+        if event.query is not None:
+            self._pending = sorted([*self._pending, event.query], key=_order)
+        return event
+
+    # What is known
+
+    @property
+    def history(self) -> tuple[Event, ...]:
+        """What was asked and answered, in order."""
+        return tuple(self._events)
+
+    @property
+    def pending(self) -> tuple[Query, ...]:
+        """Queries that were asked and have no answer yet."""
+        return tuple(self._pending)
+
+    @property
+    def answers(self) -> int:
+        """Answers and ties given to queries; skips and observations do not count."""
+        return sum(event.query is not None and event.outcome != "skip" for event in self._events)
+
+    @property
+    def belief(self) -> Belief:
+        """The posterior after all events."""
+        count = len(self._events)
+        if count not in self._beliefs:
+            with first_use():
+                self._catch_up(count)
+        return self._beliefs[count]
+
+    def estimate(self) -> Estimate:
+        """Where the person is: the posterior mean, or the procedure's own estimate."""
+        belief = self.belief
+        point = belief.mean
+        if isinstance(self.strategy, Procedure) and isinstance(self.items, Items):
+            point = np.asarray(self.strategy.estimate(self.items, self.history))
+        return Estimate(point, belief.covariance, belief)
+
+    def recommend(self, count: int = 5) -> list[Recommendation]:
+        """The items most likely to be this person's best."""
+        if isinstance(self.items, Space):
+            raise Unsupported("a continuous Space has no items to recommend: read estimate().point")
+        return recommendations(self.items, self.estimate(), self.response, count)
+
+    # Keeping
+
+    @property
+    def configuration(self) -> JSON:
+        """Every part by name, as plain data."""
+        parts = ("response", "prior", "posterior", "strategy", "rest")
+        return {
+            **{name: registry.encode(getattr(self, name)) for name in parts},
+            "candidates": None if self.candidates is None else registry.encode(self.candidates),
+            "stop": [registry.encode(rule) for rule in self.stop],
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write configuration, seed, items and events to a JSON file, in one step."""
+        body = {
+            "pairseek_version": __version__,
+            "configuration": self.configuration,
+            "seed": self.seed,
+            "items": records.items_record(self.items),
+            "events": [records.event_record(event) for event in self._events],
+            "pending": [records.query_record(query) for query in self._pending],
+        }
+        files.write(path, body)
+
+    @classmethod
+    def load(cls, path: str | Path, *, strategy: Utility | Procedure | None = None) -> Self:
+        """Read a saved search: it believes and asks what the saved one did.
+
+        Parameters
+        ----------
+        path
+            The file.
+        strategy
+            For a strategy of one's own, which a file can only name.
+        """
+        record = files.read(path)
+        try:
+            configuration = dict(record["configuration"])
+            if strategy is None:
+                strategy = registry.decode("strategy", configuration["strategy"])
+            source, stop = configuration["candidates"], configuration["stop"]
+            search = cls(
+                records.items_from(record["items"]),
+                strategy=strategy,
+                candidates=None if source is None else registry.decode("candidates", source),
+                stop=[registry.decode("stop", rule) for rule in stop],
+                rng=record["seed"],
+                **{
+                    name: registry.decode(name, configuration[name])
+                    for name in ("response", "prior", "posterior", "rest")
+                },
+            )
+            search._events = [records.event_from(event) for event in record["events"]]
+            search._pending = [records.query_from(query) for query in record["pending"]]
+            for one in (*search._events, *search._pending):
+                search._side(one.left), search._side(one.right)
+        except (KeyError, TypeError, ValueError, LookupError) as error:
+            raise InvalidFile(
+                f"{path} is a saved search that does not make sense: {error}; it was left as it is"
+            ) from error
+        return search
+
+    # How
+
+    def _rng(self, purpose: int, *, events: int = 0, index: int = 0) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence([self.seed, events, purpose, index]))
+
+    def _catch_up(self, count: int) -> None:
+        done = max(k for k in self._beliefs if k <= count)
+        belief = self._beliefs[done]
+        evidence = self._evidence(count)
+        rows = np.cumsum([event.outcome != "skip" for event in self._events[:count]])
+        for index in range(done, count):
+            if self._events[index].outcome != "skip":
+                m = int(rows[index])
+                seen = Evidence(evidence.slopes[:m], evidence.offsets[:m], evidence.decided[:m])
+                rng = self._rng(_POSTERIOR, events=index)
+                belief = self.posterior.update(belief, seen, self.prior, self.response, rng)
+            self._beliefs[index + 1] = belief
+        for old in sorted(self._beliefs)[1:-_KEPT]:
+            del self._beliefs[old]
+
+    def _evidence(self, count: int) -> Evidence:
+        told = [event for event in self._events[:count] if event.outcome != "skip"]
+        if not told:
+            return Evidence(np.empty((0, self.items.d)), np.empty(0), np.empty(0))
+        sides = [(e.left, e.right) if e.winner is None else (e.winner, e.loser) for e in told]
+        winners, losers = (np.array([self._coordinates(side[i]) for side in sides]) for i in (0, 1))
+        appeal = np.array([self._appeal(a) - self._appeal(b) for a, b in sides])
+        slopes, offsets = self.response.planes(winners, losers, appeal)
+        decided = np.array([float(event.outcome == "answer") for event in told])
+        return Evidence(np.ascontiguousarray(slopes), offsets, decided)
+
+    def _prepared(self) -> Query | None:
+        """The query that `ask` would give, worked out once; None when a procedure has finished."""
+        count = len(self._events)
+        if self._next is None or self._next[0] != count:
+            try:
+                self._next = (count, self._query(0))
+            except _Finished:
+                self._next = (count, None)
+        return self._next[1]
+
+    def _query(self, index: int) -> Query:
+        began = time.perf_counter()
+        with first_use():
+            pair, choice = self._chosen(index)
+        count = len(self._events)
+        described = pair.sampled(self.belief)
+        probability = float(described[0][0])
+        entropy = float(-sum(p * np.log2(p) for p in (probability, 1 - probability) if p > 0))
+        swap = bool(self._rng(_SIDES, events=count, index=index).integers(2))
+        info = QueryInfo(
+            strategy=self.strategy.name,
+            candidates=choice.words,
+            considered=choice.considered,
+            utility=None if np.isnan(choice.utility) else choice.utility,
+            information=max(0.0, entropy - float(described[1][0])),
+            probability_left=1 - probability if swap else probability,
+            seconds=time.perf_counter() - began,
+        )
+        first, second = self._shown(pair)
+        left, right = (second, first) if swap else (first, second)
+        return Query(f"q{count}" if index == 0 else f"q{count}.{index}", left, right, info)
+
+    def _shown(self, pair: Candidates) -> tuple[Side, Side]:
+        rows = int(pair.first[0]), int(pair.second[0])
+        if isinstance(self.items, Items):
+            return self.items.ids[rows[0]], self.items.ids[rows[1]]
+        return self.items.point(pair.points[rows[0]]), self.items.point(pair.points[rows[1]])
+
+    def _chosen(self, index: int) -> tuple[Candidates, Choice]:
+        """The pair, described, and how it was chosen."""
+        count = len(self._events)
+        rng = self._rng(_CHOICE, events=count, index=index)
+        if isinstance(self.items, Space):
+            return self._from_space(self.items, rng)
+        if isinstance(self.strategy, Procedure):
+            rows = self.strategy.next(self.items, self.history, self._rng(_PROCEDURE))
+            if rows is None:
+                raise _Finished
+            choice = Choice(rows[0], rows[1], float("nan"), 1, "its own choice")
+        else:
+            choice = self._from_items(self.items, self.strategy, rng)
+        first, second = np.array([choice.first]), np.array([choice.second])
+        return (
+            Candidates.of(
+                self.items.coordinates,
+                first,
+                second,
+                belief=self.belief,
+                response=self.response,
+                appeal=self.items.appeal,
+            ),
+            choice,
+        )
+
+    def _from_items(self, items: Items, strategy: Utility, rng: np.random.Generator) -> Choice:
+        source = self.candidates or _default_source(items)
+        shown = [(items.index(e.left), items.index(e.right)) for e in self._events]
+        open_ = [(items.index(q.left), items.index(q.right)) for q in self._pending]
+        rule = ""
+        for resting in self.rest.after(shown, items.n):
+            if open_:
+                resting = resting.also(open_)
+            scene = Scene(items.coordinates, items.appeal, self.belief, self.response, strategy, resting)
+            choice = source.choose(scene, rng)
+            if choice is not None:
+                return choice
+            rule = resting.rule
+        raise NoPairLeft(
+            f"no pair is left to ask among {items.n} items after {len(shown)} questions: {rule}; "
+            f"allow an earlier return with rest=Rest(pair=..., item=...)",
+            rule=rule,
+        )
+
+    def _from_space(self, space: Space, rng: np.random.Generator) -> tuple[Candidates, Choice]:
+        assert isinstance(self.strategy, Utility)
+        candidates = mirrored_candidates(self.strategy.name, space, self.belief, self.response, rng)
+        scores = np.asarray(self.strategy.score(candidates, self.belief))
+        row = int(np.argmax(scores))
+        words = "a plane in closed form" if len(candidates) == 1 else f"{len(candidates):,} sampled planes"
+        pair = candidates.take(np.array([row]))
+        return pair, Choice(0, 1, float(scores[row]), len(candidates), words)
+
+    def _close(self, query: Query | str, outcome: Outcome, winner: object) -> None:
+        name = query if isinstance(query, str) else query.id
+        known = next((q for q in self._pending if q.id == name), None)
+        answered = next((e for e in self._events if e.query is not None and e.query.id == name), None)
+        stored = known or (answered.query if answered else None)
+        if stored is None or (isinstance(query, Query) and query != stored):
+            raise UnknownQuery(f"this search has no query {query!r}: answer the one that ask() gives")
+        decided = self._winner(stored.left, stored.right, winner) if outcome == "answer" else None
+        if known is None:
+            assert answered is not None
+            if (answered.outcome, answered.winner) != (outcome, decided):
+                said = answered.outcome if answered.winner is None else f"winner {answered.winner!r}"
+                told = outcome if decided is None else f"winner {decided!r}"
+                raise AnswerConflict(f"query {name!r} has the answer {said}, received {told}: undo first to change it")
+            return
+        self._pending.remove(known)
+        self._events.append(Event(known.left, known.right, outcome, decided, known))
+        self._next = None
+
+    def _winner(self, left: Side, right: Side, winner: object) -> Side:
+        try:
+            side = self._side(winner)
+        except LookupError:
+            side = None
+        if side is None or side not in (left, right):
+            raise InvalidAnswer(f"the winner {winner!r} is not in the query: give {left!r} or {right!r}")
+        return side
+
+    def _side(self, value: object) -> Side:
+        if isinstance(self.items, Space):
+            return self.items.point(value)
+        return self.items.ids[self.items.index(value)]
+
+    def _coordinates(self, side: Any) -> FloatArray:
+        if isinstance(self.items, Items):
+            return self.items.coordinates[self.items.index(side)]
+        return np.asarray(side)
+
+    def _appeal(self, side: Any) -> float:
+        return float(self.items.appeal[self.items.index(side)]) if isinstance(self.items, Items) else 0.0
+
+
+class _Finished(Exception):
+    """A procedure has nothing more to ask."""
+
+
+class _Progress:
+    """A search as its stop rules see it."""
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+
+    @property
+    def answers(self) -> int:
+        return self._search.answers
+
+    def radius(self, level: float) -> float:
+        return self._search.estimate().credible_radius(level)
+
+    def information(self) -> float:
+        query = self._search._pending[0] if self._search._pending else self._search._prepared()
+        return 0.0 if query is None or query.info is None else query.info.information
+
+    def best_probability(self, contraction: float = 1.0) -> float:
+        search = self._search
+        if isinstance(search.items, Space):
+            raise Unsupported("a continuous Space has no best item: use another stop rule")
+        return float(best_probabilities(search.items, search.belief, search.response, contraction=contraction).max())
+
+    def contractions(self) -> list[float]:
+        return contractions(self.information(), self._search.items.d, self._search.response.link)
+
+
+def _default_source(items: Items) -> Source:
+    return AllPairs() if items.n <= 450 else SampledPairs(count=100_000)
+
+
+def _rules(stop: StopRule | Sequence[StopRule] | int | None) -> tuple[StopRule, ...]:
+    if stop is None:
+        return ()
+    if isinstance(stop, int):
+        return (AfterAnswers(stop),)
+    return tuple(stop) if isinstance(stop, Sequence) else (stop,)
+
+
+def _seed(rng: int | np.random.Generator | None) -> int:
+    if rng is None:
+        return secrets.randbits(63)
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**63))
+    if isinstance(rng, bool) or not isinstance(rng, int | np.integer) or rng < 0:
+        raise InvalidParameter(f"rng is {rng!r}: give a whole number, at least 0, or a numpy Generator")
+    return int(rng)
+
+
+def _order(query: Query) -> tuple[int, int]:
+    events, _, index = query.id[1:].partition(".")
+    return int(events), int(index or 0)
+
+
+def _asked_at(query: Query) -> int:
+    return _order(query)[0]

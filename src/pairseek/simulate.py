@@ -1,0 +1,86 @@
+"""A person made of a point and a response model."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pairseek._types import FloatArray, Query, Side
+from pairseek.errors import InvalidParameter
+from pairseek.items import Items, Space
+from pairseek.responses import Response
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedUser:
+    """Answers queries as the model says a person at this point would.
+
+    Every answer is keyed by the seed and by what was asked, so that a user is a function and not a stream: asked
+    the same query again it says the same.
+
+    Parameters
+    ----------
+    point
+        (d,) where the user is.
+    response
+        How the user answers; its k must be set. None: without error.
+    rng
+        A seed, or a generator to draw one from.
+    """
+
+    point: FloatArray
+    response: Response | None
+    seed: int
+
+    def __init__(
+        self, point: npt.ArrayLike, response: Response | None, rng: int | np.random.Generator | None = None
+    ) -> None:
+        place = np.array(point, dtype=np.float64)
+        if place.ndim != 1 or not np.all(np.isfinite(place)):
+            raise InvalidParameter(f"a user's point is {point!r}: give d finite numbers")
+        place.flags.writeable = False
+        generator = rng if isinstance(rng, np.random.Generator) else None
+        seed = int(generator.integers(2**63)) if generator else int(np.random.default_rng(rng).integers(2**63))
+        for name, value in (("point", place), ("response", response), ("seed", seed)):
+            object.__setattr__(self, name, value)
+
+    def answer(self, items: Items | Space, query: Query, *, repeat: int | None = None) -> Side:
+        """The preferred side.
+
+        Parameters
+        ----------
+        items
+            What the query is about.
+        query
+            The pair.
+        repeat
+            How often this user answered the same two before. Where it is given, the answer depends on the two and
+            on this number alone, not on the query's id or sides: users of different strategies can be paired.
+        """
+        left, right = (_place(items, side) for side in (query.left, query.right))
+        appeal = 0.0
+        if isinstance(items, Items):
+            appeal = float(items.appeal[items.index(query.left)] - items.appeal[items.index(query.right)])
+        if self.response is None:
+            nearer = np.sum((self.point - left) ** 2) <= np.sum((self.point - right) ** 2)
+            return query.left if nearer else query.right
+        slopes, offsets = self.response.planes(left[None], right[None], appeal)
+        chance = float(self.response.probability(slopes[0] @ self.point + offsets)[0])
+        if repeat is None:
+            draw = np.random.default_rng([self.seed, 0, zlib.crc32(query.id.encode())]).random()
+            return query.left if draw < chance else query.right
+        # One draw decides for the lower of the two places, so that swapping the sides changes nothing.
+        in_order = left.tolist() <= right.tolist()
+        ordered = np.concatenate([left, right] if in_order else [right, left])
+        draw = np.random.default_rng([self.seed, 1, repeat, zlib.crc32(ordered.tobytes())]).random()
+        lower_wins = draw < (chance if in_order else 1.0 - chance)
+        return query.left if lower_wins == in_order else query.right
+
+
+def _place(items: Items | Space, side: Side) -> FloatArray:
+    if isinstance(items, Items):
+        return items.coordinates[items.index(side)]
+    return np.asarray(items.point(side))

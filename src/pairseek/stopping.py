@@ -1,0 +1,184 @@
+"""When to stop asking, and how many answers that may still take."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from pairseek._tables import S0, S_MAX, interpolate, tables
+from pairseek.errors import InvalidParameter
+
+# A forecast beyond this many answers is no forecast.
+HORIZON = 1000
+
+
+class Progress(Protocol):
+    """What a rule may look at."""
+
+    @property
+    def answers(self) -> int:
+        """Answers and ties given to queries."""
+        ...
+
+    def radius(self, level: float) -> float:
+        """Credible radius."""
+        ...
+
+    def information(self) -> float:
+        """Expected information of the next answer, in bits."""
+        ...
+
+    def best_probability(self, contraction: float = 1.0) -> float:
+        """Probability of the likeliest best item, with the belief drawn together by a factor if asked."""
+        ...
+
+    def contractions(self) -> list[float]:
+        """Expected factor on distances after 0, 1, 2, ... further answers."""
+        ...
+
+
+class StopRule(Protocol):
+    """A reason to stop."""
+
+    @property
+    def name(self) -> str:
+        """Its name at the edges: files, commands, HTTP."""
+        ...
+
+    def reached(self, progress: Progress) -> str | None:
+        """The reason in words, or None to go on."""
+        ...
+
+    def remaining(self, progress: Progress) -> int | None:
+        """Expected number of answers still needed; None beyond a thousand."""
+        ...
+
+
+def contractions(information: float, d: int, link: int) -> list[float]:
+    """Expected factor on distances after 0, 1, 2, ... answers, if the next one tells `information` bits.
+
+    An answer of I bits takes I bits off the entropy, which for a posterior that keeps its shape is a factor of
+    2^(-I/d) on lengths. Shorter lengths make logits smaller and the next answer less informative: I as a function
+    of the logit's deviation is the table at m = 0, so the sequence follows from its first number.
+    """
+    table = tables(link).information
+    low, high = 0.0, S_MAX
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if interpolate(table, 0.0, middle) < information else (low, middle)
+    out = [1.0]
+    while len(out) <= HORIZON and high * out[-1] > S0:
+        out.append(out[-1] * 2.0 ** (-interpolate(table, 0.0, high * out[-1]) / d))
+    return out
+
+
+@dataclass(frozen=True)
+class AfterAnswers:
+    """Stop after a number of answers (ties count, skips and observations do not)."""
+
+    count: int
+    name: ClassVar[str] = "answers"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 1:
+            raise InvalidParameter(f"AfterAnswers({self.count!r}): give a whole number, at least 1")
+
+    def reached(self, progress: Progress) -> str | None:
+        """Whether so many answers were given."""
+        return f"{progress.answers} answers were given" if progress.answers >= self.count else None
+
+    def remaining(self, progress: Progress) -> int | None:
+        """The difference."""
+        return max(0, self.count - progress.answers)
+
+
+@dataclass(frozen=True)
+class RadiusBelow:
+    """Stop when the credible ball is smaller than a radius."""
+
+    radius: float
+    level: float = 0.95
+    name: ClassVar[str] = "radius"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.radius) and self.radius > 0):
+            raise InvalidParameter(f"RadiusBelow({self.radius}): give a radius above 0")
+        if not 0 < self.level < 1:
+            raise InvalidParameter(f"RadiusBelow(level={self.level}): give a share between 0 and 1")
+
+    def reached(self, progress: Progress) -> str | None:
+        """Whether the ball is small enough."""
+        now = progress.radius(self.level)
+        return f"the {self.level:.0%} radius is {now:.3g}, below {self.radius:g}" if now < self.radius else None
+
+    def remaining(self, progress: Progress) -> int | None:
+        """The first answer after which the radius is expected to be small enough."""
+        now = progress.radius(self.level)
+        return _first([now * factor < self.radius for factor in progress.contractions()])
+
+
+@dataclass(frozen=True)
+class InformationBelow:
+    """Stop when the next answer is expected to tell less than this many bits."""
+
+    bits: float
+    name: ClassVar[str] = "information"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.bits < 1:
+            raise InvalidParameter(
+                f"InformationBelow({self.bits}): an answer tells between 0 and 1 bit, give such a number"
+            )
+
+    def reached(self, progress: Progress) -> str | None:
+        """Whether the next answer tells too little."""
+        bits = progress.information()
+        return f"the next answer would tell {bits:.3g} bits, below {self.bits:g}" if bits < self.bits else None
+
+    def remaining(self, progress: Progress) -> int | None:
+        """The first answer that is expected to tell too little; small information falls with the square of length."""
+        now = progress.information()
+        return _first([now * factor**2 < self.bits for factor in progress.contractions()])
+
+
+@dataclass(frozen=True)
+class BestItemFound:
+    """Stop when one item is the best of all with this probability."""
+
+    probability: float = 0.9
+    name: ClassVar[str] = "best_item"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.probability < 1:
+            raise InvalidParameter(f"BestItemFound({self.probability}): give a probability between 0 and 1")
+
+    def reached(self, progress: Progress) -> str | None:
+        """Whether an item is sure enough."""
+        now = progress.best_probability()
+        return f"one item is the best with probability {now:.2f}" if now >= self.probability else None
+
+    def remaining(self, progress: Progress) -> int | None:
+        """The first answer after which the belief is expected to be narrow enough, by bisection."""
+        path = progress.contractions()
+        low, high = 0, len(path) - 1
+        if progress.best_probability(path[high]) < self.probability:
+            return None
+        while low < high:
+            middle = (low + high) // 2
+            if progress.best_probability(path[middle]) >= self.probability:
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+
+def _first(reached: list[bool]) -> int | None:
+    return int(np.argmax(reached)) if any(reached) else None
+
+
+STOP_RULES: dict[str, type[StopRule]] = {
+    rule.name: rule for rule in (AfterAnswers, RadiusBelow, InformationBelow, BestItemFound)
+}

@@ -1,0 +1,72 @@
+"""The Chebyshev centre of a polytope: the middle of the largest ball inside (Boyd and Vandenberghe, 8.5.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+
+from pairseek._types import BoolArray, FloatArray
+
+TIGHT = 1e-9
+"""A row whose multiplier is greater than this touches every largest ball."""
+SMALL = 1e-3
+"""A ball smaller than this, in the units of the programme, is looked at again in units of its own."""
+ROUNDS = 5
+
+
+def chebyshev(normals: FloatArray, offsets: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray | None:
+    """(d,) centre of the largest ball in {w : normals w <= offsets}; None if nothing is inside.
+
+    Where several balls are largest (a long box), the one that keeps farthest from the rows that it need not
+    touch, and so on: a long box has its centre in the middle.
+
+    Parameters
+    ----------
+    normals, offsets
+        (m, d) unit normals and (m,) offsets.
+    low, high
+        (d,) bounds of the set, which give the units: the tolerances of the solver are absolute, the set may be
+        tiny.
+    """
+    middle, half = (low + high) / 2, np.maximum(high - low, np.finfo(float).tiny) / 2
+    unit = float(np.min(half))
+    for _ in range(ROUNDS):
+        rows = normals * half / unit
+        slack = (offsets - normals @ middle) / unit
+        found = _deepest(rows, slack)
+        if found is None:
+            return None
+        point, radius = found
+        centre = middle + half * point
+        if radius >= SMALL:
+            break
+        unit *= max(radius, 1e-5)
+    return np.asarray(centre)
+
+
+def _deepest(rows: FloatArray, slack: FloatArray) -> tuple[FloatArray, float] | None:
+    """The point that is deepest under all rows, then under those that remain free, and so on; the first depth."""
+    m, d = rows.shape
+    depth = np.zeros(m)
+    fixed = np.zeros(m, dtype=np.bool_)
+    best: tuple[FloatArray, float] | None = None
+    while True:
+        found = _programme(rows, slack - depth, fixed)
+        if found.x is None:
+            return best
+        best = found.x[:d], float(found.x[d]) if best is None else best[1]
+        tight = ~fixed & (found.ineqlin.marginals < -TIGHT)
+        depth[tight] = found.x[d]
+        fixed |= tight
+        if not tight.any() or np.linalg.matrix_rank(rows[fixed]) == d:
+            return best
+
+
+def _programme(rows: FloatArray, slack: FloatArray, fixed: BoolArray) -> Any:
+    d = rows.shape[1]
+    table = np.column_stack([rows, np.where(fixed, 0.0, 1.0)])
+    goal = np.zeros(d + 1)
+    goal[d] = -1.0
+    return linprog(goal, A_ub=table, b_ub=slack, bounds=(None, None), method="highs")

@@ -1,0 +1,51 @@
+"""EPMV: equiprobable answers along the direction of largest variance."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pairseek._types import Belief, FloatArray
+from pairseek.candidates.described import Candidates
+from pairseek.errors import InvalidParameter
+from pairseek.items import Items, Space
+from pairseek.priors import Prior
+
+
+@dataclass(frozen=True)
+class EPMV:
+    """η_1(p, q) = k_pq sqrt(a'Σa) - λ |E f(z) - 1/2| (equation 8 of the paper).
+
+    Parameters
+    ----------
+    penalty
+        λ, above 0. None: sqrt(tr cov(items)), as in the paper's experiments.
+    """
+
+    penalty: float | None = None
+    name: ClassVar[str] = "epmv"
+
+    def __post_init__(self) -> None:
+        if self.penalty is not None and not (np.isfinite(self.penalty) and self.penalty > 0):
+            raise InvalidParameter(f"EPMV(penalty={self.penalty}): λ must be finite and above 0")
+
+    def resolved(self, items: Items | Space, prior: Prior) -> EPMV:  # noqa: ARG002
+        """With λ set for these items. In a continuous space the offset is equiprobable and λ plays no part."""
+        if self.penalty is not None or isinstance(items, Space):
+            return self
+        return dataclasses.replace(self, penalty=items.spread)
+
+    def score(self, candidates: Candidates, belief: Belief) -> FloatArray:  # noqa: ARG002
+        """(m,) utilities, with E f(z) as if the logit were Gaussian."""
+        return self._utility(candidates, candidates.gaussian("probability"))
+
+    def exact(self, candidates: Candidates, belief: Belief) -> FloatArray:
+        """(m,) utilities, with E f(z) from every sample."""
+        return self._utility(candidates, candidates.sampled(belief)[0])
+
+    def _utility(self, candidates: Candidates, probability: FloatArray) -> FloatArray:
+        penalty = 1.0 if self.penalty is None else self.penalty
+        return np.asarray(candidates.logit_deviation - penalty * np.abs(probability - 0.5))

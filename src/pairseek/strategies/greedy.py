@@ -1,0 +1,64 @@
+"""GreedyMSE and GreedyVolume: the two rules that the paper sets aside as too expensive.
+
+Section 3.1 of the paper would draw a fresh batch of samples for each candidate and answer. Two ways need none:
+the samples at hand can be reweighted by the answer (`exact`), and if the posterior is near Gaussian then an
+answer about a·w changes the moments in closed form (`score`). With u = (a·w - a·μ)/σ and σ² = a'Σa,
+E[w | y] = μ + Σa E[u | y]/σ and Cov(w | y) = Σ - Σaa'Σ (1 - Var(u | y))/σ².
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pairseek._types import Belief, FloatArray
+from pairseek.candidates.described import Candidates
+
+
+@dataclass(frozen=True)
+class GreedyMSE:
+    """Minus the expected trace of the posterior covariance after the answer, less its present value.
+
+    E tr Cov(w | y) = tr Σ - |Σa|²/σ² Var(E[u | y]).
+    """
+
+    name: ClassVar[str] = "greedy_mse"
+
+    def score(self, candidates: Candidates, belief: Belief) -> FloatArray:
+        """(m,) expected drop of the trace."""
+        shadow = candidates.points @ belief.covariance
+        reach = 4.0 * np.sum((shadow[candidates.first] - shadow[candidates.second]) ** 2, axis=1)
+        gain = np.divide(reach, candidates.variance, out=np.zeros_like(reach), where=candidates.variance > 0)
+        return np.asarray(gain * candidates.gaussian("explained"))
+
+    def exact(self, candidates: Candidates, belief: Belief) -> FloatArray:
+        """(m,) expected drop of the trace, from every sample."""
+        (chance, if_first, _), (rest, if_second, _) = candidates.after(belief)
+        # P(1 - P) |difference of the two means|² is the variance between outcomes.
+        return np.asarray(chance * rest * np.sum((if_first - if_second) ** 2, axis=1))
+
+
+@dataclass(frozen=True)
+class GreedyVolume:
+    """Minus the expected log determinant of the posterior covariance after the answer, less its present value.
+
+    E log det Cov(w | y) = log det Σ + E log Var(u | y).
+    """
+
+    name: ClassVar[str] = "greedy_volume"
+
+    def score(self, candidates: Candidates, belief: Belief) -> FloatArray:  # noqa: ARG002
+        """(m,) expected drop of the log determinant."""
+        return -candidates.gaussian("log_volume")
+
+    def exact(self, candidates: Candidates, belief: Belief) -> FloatArray:
+        """(m,) expected drop of the log determinant, from every sample."""
+        mean = belief.weights @ belief.samples
+        spread = (belief.samples - mean) * np.sqrt(belief.weights)[:, None]
+        drop = np.full(len(candidates), np.linalg.slogdet(spread.T @ spread)[1])
+        for probability, _, covariance in candidates.after(belief):
+            sign, log_determinant = np.linalg.slogdet(covariance)
+            drop -= np.where(sign > 0, probability * log_determinant, 0.0)
+        return drop

@@ -1,0 +1,39 @@
+"""MCMV: a plane through the posterior mean, along the direction of largest variance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pairseek._types import Belief, FloatArray
+from pairseek.candidates.described import Candidates
+from pairseek.errors import InvalidParameter
+
+
+@dataclass(frozen=True)
+class MCMV:
+    """η_2(p, q) = k_pq sqrt(a'Σa) - λ |a·μ - b|/|a| (equation 9 of the paper).
+
+    With appeal, the distance is to the plane on which both are equally likely, k_pq (a·w - b) + appeal = 0.
+
+    Parameters
+    ----------
+    penalty
+        λ, above 0; 1 in the paper's experiments.
+    """
+
+    penalty: float = 1.0
+    name: ClassVar[str] = "mcmv"
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.penalty) and self.penalty > 0):
+            raise InvalidParameter(f"MCMV(penalty={self.penalty}): λ must be finite and above 0")
+
+    def score(self, candidates: Candidates, belief: Belief) -> FloatArray:  # noqa: ARG002
+        """(m,) utilities."""
+        k = candidates.constant
+        shift = np.divide(candidates.appeal, k, out=np.zeros_like(k), where=k > 0)
+        distance = np.abs(candidates.margin + shift) / candidates.length
+        return np.asarray(candidates.logit_deviation - self.penalty * distance)
