@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 LOGISTIC = 0
 PROBIT = 1
@@ -20,13 +22,12 @@ PROBIT = 1
 # their meaning.
 _FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 # Python's check for division by zero would keep loops with a division from vectorising.
-_OPTIONS = {"cache": True, "nogil": True, "fastmath": _FASTMATH, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "fastmath": _FASTMATH, "error_model": "numpy"}
 
 
-def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+def kernel(function: F) -> F:
     """Compile once for each machine (kept on disk), without the GIL."""
-    compiled: Callable[..., Any] = njit(**_OPTIONS)(function)
-    return compiled
+    return cast(F, njit(**_OPTIONS)(function))
 
 
 primitive = kernel

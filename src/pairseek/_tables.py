@@ -135,10 +135,10 @@ def interpolate(table: Any, m: float, s: float) -> float:
     if s > S_MAX:
         m *= S_MAX / s
         s = S_MAX
-    i = np.float64(s + S0).view(np.int64) - _S_BITS
-    j = np.float64(m + M0).view(np.int64) - _M_BITS
-    row = min(i >> _SHIFT, _S_CELLS - 1)
-    column = min(j >> _SHIFT, _M_CELLS - 1)
+    i: Any = np.float64(s + S0).view(np.int64) - _S_BITS
+    j: Any = np.float64(m + M0).view(np.int64) - _M_BITS
+    row: Any = min(i >> _SHIFT, _S_CELLS - 1)
+    column: Any = min(j >> _SHIFT, _M_CELLS - 1)
     v = min((i - (row << _SHIFT)) / _CELL, 1.0)
     h = min((j - (column << _SHIFT)) / _CELL, 1.0)
     lower = table[row, column] + h * (table[row, column + 1] - table[row, column])

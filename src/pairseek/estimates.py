@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.spatial import cKDTree
 
-from pairseek._types import Belief, FloatArray, ItemId
+from pairseek._types import Belief, FloatArray, IntArray, ItemId
 from pairseek.errors import InvalidParameter
 from pairseek.items import Items
 from pairseek.responses import Response
@@ -84,7 +84,7 @@ def _index(items: Items, scale: float) -> cKDTree:
     return cKDTree(np.column_stack([items.coordinates, height]))
 
 
-def best_items(items: Items, points: FloatArray, response: Response) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def best_items(items: Items, points: FloatArray, response: Response) -> IntArray:
     """(s,) rows of the best item for each of (s, d) user points."""
     tree = _index(items, utility_scale(items, response))
     if tree.m > items.d:
@@ -95,7 +95,8 @@ def best_items(items: Items, points: FloatArray, response: Response) -> np.ndarr
 def best_probabilities(items: Items, belief: Belief, response: Response, *, contraction: float = 1.0) -> FloatArray:
     """(n,) probability of each item to be the best; with the samples drawn together around their mean, if asked."""
     points = belief.mean + contraction * (belief.samples - belief.mean)
-    return np.bincount(best_items(items, points, response), weights=belief.weights, minlength=items.n)
+    counts = np.bincount(best_items(items, points, response), weights=belief.weights, minlength=items.n)
+    return np.asarray(counts, dtype=np.float64)
 
 
 def recommendations(items: Items, estimate: Estimate, response: Response, count: int) -> list[Recommendation]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -142,12 +142,12 @@ class Items:
     @property
     def n(self) -> int:
         """Number of items."""
-        return self.coordinates.shape[0]
+        return int(self.coordinates.shape[0])
 
     @property
     def d(self) -> int:
         """Number of dimensions."""
-        return self.coordinates.shape[1]
+        return int(self.coordinates.shape[1])
 
     @cached_property
     def hash(self) -> str:
@@ -201,7 +201,7 @@ class Items:
         items, ``label`` is shown to people, ``appeal`` is appeal, the columns in `keep` are kept as data, and
         all others are coordinates.
         """
-        return _from_rows(cls, Path(path), tuple(keep))
+        return cls(**_from_rows(Path(path), tuple(keep)))
 
     def to_csv(self, path: str | Path) -> None:
         """Write a CSV file that `from_csv` reads back, ``keep`` naming the columns of data."""
@@ -252,7 +252,8 @@ class Items:
         raise InvalidItems(f"{path} holds {sorted(arrays)}: name the array of coordinates 'X'")
 
 
-def _from_rows(cls: type[Items], path: Path, keep: tuple[str, ...]) -> Items:
+def _table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Header and numbered rows of a CSV file, all of one length."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = [(line, row) for line, row in enumerate(csv.reader(file), 1) if any(map(str.strip, row))]
@@ -271,6 +272,12 @@ def _from_rows(cls: type[Items], path: Path, keep: tuple[str, ...]) -> Items:
     for line, row in body:
         if len(row) != len(header):
             raise InvalidItems(f"{path}, line {line}: {len(row)} cells under {len(header)} columns")
+    return header, body
+
+
+def _from_rows(path: Path, keep: tuple[str, ...]) -> dict[str, Any]:
+    """The arguments of `Items` that a CSV file holds."""
+    header, body = _table(path)
     unknown = [name for name in keep if name not in header]
     if unknown:
         raise InvalidItems(f"{path} has no column {unknown[0]!r}: its columns are {', '.join(header)}")
@@ -283,13 +290,13 @@ def _from_rows(cls: type[Items], path: Path, keep: tuple[str, ...]) -> Items:
     numeric = [name for name in header if name not in special]
     if not numeric:
         raise InvalidItems(f"{path} has no coordinates: its columns are {', '.join(header)}")
-    return cls(
-        np.column_stack([_numbers(path, name, table[name], lines) for name in numeric]),
-        None if named is None else table[named],
-        table.get(LABEL_COLUMN),
-        None if APPEAL_COLUMN not in table else _numbers(path, APPEAL_COLUMN, table[APPEAL_COLUMN], lines),
-        {name: table[name] for name in keep},
-    )
+    return {
+        "coordinates": np.column_stack([_numbers(path, name, table[name], lines) for name in numeric]),
+        "ids": None if named is None else table[named],
+        "labels": table.get(LABEL_COLUMN),
+        "appeal": _numbers(path, APPEAL_COLUMN, table[APPEAL_COLUMN], lines) if APPEAL_COLUMN in table else None,
+        "data": {name: table[name] for name in keep},
+    }
 
 
 def _is_number(text: str) -> bool:

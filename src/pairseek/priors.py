@@ -159,7 +159,7 @@ class GaussianPrior:
     def quadratic(self, d: int) -> tuple[FloatArray, FloatArray]:
         """Mean, and inverse of the covariance."""
         mean, covariance = self.moments(d)
-        return mean, np.linalg.inv(covariance)
+        return mean, np.asarray(np.linalg.inv(covariance), dtype=np.float64)
 
     def moments(self, d: int) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance."""

@@ -39,7 +39,7 @@ def encode(part: Any) -> JSON:
 def decode(kind: str, record: Mapping[str, Any]) -> Any:
     """The part that `encode` described."""
     choices = KINDS[kind]
-    name = record.get("name")
+    name = str(record.get("name"))
     if name not in choices:
         raise InvalidParameter(
             f"unknown {kind} {name!r}: use one of {', '.join(sorted(choices))}{_nearest(name, choices)}"

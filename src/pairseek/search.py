@@ -291,8 +291,10 @@ class Search:
             )
             search._events = [records.event_from(event) for event in record["events"]]
             search._pending = [records.query_from(query) for query in record["pending"]]
-            for one in (*search._events, *search._pending):
-                search._side(one.left), search._side(one.right)
+            shown = [(e.left, e.right) for e in search._events] + [(q.left, q.right) for q in search._pending]
+            for left, right in shown:
+                search._side(left)
+                search._side(right)
         except (KeyError, TypeError, ValueError, LookupError) as error:
             raise InvalidFile(
                 f"{path} is a saved search that does not make sense: {error}; it was left as it is"
@@ -457,7 +459,7 @@ class Search:
 
     def _coordinates(self, side: Any) -> FloatArray:
         if isinstance(self.items, Items):
-            return self.items.coordinates[self.items.index(side)]
+            return np.asarray(self.items.coordinates[self.items.index(side)])
         return np.asarray(side)
 
     def _appeal(self, side: Any) -> float:

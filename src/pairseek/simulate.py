@@ -82,5 +82,5 @@ class SimulatedUser:
 
 def _place(items: Items | Space, side: Side) -> FloatArray:
     if isinstance(items, Items):
-        return items.coordinates[items.index(side)]
+        return np.asarray(items.coordinates[items.index(side)])
     return np.asarray(items.point(side))

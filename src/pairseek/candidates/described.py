@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -87,10 +87,8 @@ class Candidates:
 
     def take(self, rows: IntArray) -> Candidates:
         """Some of them."""
-        columns = (self.margin, self.length, self.constant, self.variance, self.appeal)
-        return Candidates(
-            self.points, self.first[rows], self.second[rows], *(x[rows] for x in columns), self.response
-        )
+        columns = ("first", "second", "margin", "length", "constant", "variance", "appeal")
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
     @cached_property
     def logit_mean(self) -> FloatArray:

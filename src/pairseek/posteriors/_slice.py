@@ -42,7 +42,7 @@ def log_line(t: float, z: Any, c: Any, decided: Any, power: float, link: int) ->
 
 
 @kernel
-def slice_sweep(
+def slice_sweep(  # noqa: C901
     start: int,
     stop: int,
     points: Any,

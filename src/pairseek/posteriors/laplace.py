@@ -75,7 +75,7 @@ def posterior_mode(evidence: Evidence, prior: Prior, response: Response, *, star
 
     bounds = list(zip(low, high, strict=True))
     found = minimize(negative, np.clip(start, low, high), jac=True, method="L-BFGS-B", bounds=bounds)
-    return np.clip(np.asarray(found.x), low, high)
+    return np.asarray(np.clip(found.x, low, high))
 
 
 def _expansion(evidence: Evidence, prior: Prior, response: Response, mode: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from pairseek._parallel import for_ranges
-from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray
+from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray, IntArray
 from pairseek.errors import InvalidParameter
 from pairseek.posteriors._control import controlled_moments
 from pairseek.posteriors._slice import slice_sweep
@@ -117,7 +117,7 @@ def _stage(weights: FloatArray, gain: FloatArray, most: float, target: float) ->
     return high
 
 
-def _resampled(weights: FloatArray, rng: np.random.Generator) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _resampled(weights: FloatArray, rng: np.random.Generator) -> IntArray:
     """Systematic resampling: one random number, every particle at its share rounded up or down."""
     n = len(weights)
     positions = (np.arange(n) + rng.random()) / n

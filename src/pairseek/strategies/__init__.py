@@ -15,3 +15,20 @@ UTILITIES: dict[str, type[Utility]] = {
 }
 PROCEDURES: dict[str, type[Procedure]] = {strategy.name: strategy for strategy in (ActRank, GaussCloud, GaussSearch)}
 STRATEGIES: dict[str, type[Utility] | type[Procedure]] = {**UTILITIES, **PROCEDURES}
+
+__all__ = [
+    "EPMV",
+    "MCMV",
+    "PROCEDURES",
+    "STRATEGIES",
+    "UTILITIES",
+    "ActRank",
+    "GaussCloud",
+    "GaussSearch",
+    "GreedyMSE",
+    "GreedyVolume",
+    "InfoGain",
+    "Procedure",
+    "Random",
+    "Utility",
+]
