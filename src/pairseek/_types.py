@@ -117,8 +117,8 @@ class Belief:
         How it was reached.
     """
 
-    samples: FloatArray
-    weights: FloatArray
+    samples: FloatArray = field(repr=False)
+    weights: FloatArray = field(repr=False)
     mean: FloatArray
     covariance: FloatArray
     info: BeliefInfo

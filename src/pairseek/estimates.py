@@ -14,6 +14,10 @@ from pairseek.items import Items
 from pairseek.responses import Response
 
 
+# Points that a belief may shrink to, and samples that give it its shape, in a forecast.
+_PLACES, _SHAPE = 24, 200
+
+
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """Where the person is, and how surely.
@@ -92,11 +96,24 @@ def best_items(items: Items, points: FloatArray, response: Response) -> IntArray
     return np.asarray(tree.query(points)[1], dtype=np.int64)
 
 
-def best_probabilities(items: Items, belief: Belief, response: Response, *, contraction: float = 1.0) -> FloatArray:
-    """(n,) probability of each item to be the best; with the samples drawn together around their mean, if asked."""
-    points = belief.mean + contraction * (belief.samples - belief.mean)
-    counts = np.bincount(best_items(items, points, response), weights=belief.weights, minlength=items.n)
+def best_probabilities(items: Items, belief: Belief, response: Response) -> FloatArray:
+    """(n,) probability of each item to be the best."""
+    counts = np.bincount(best_items(items, belief.samples, response), weights=belief.weights, minlength=items.n)
     return np.asarray(counts, dtype=np.float64)
+
+
+def expected_best_probability(items: Items, belief: Belief, response: Response, *, factor: float) -> float:
+    """Expected probability of the likeliest best item once the belief has shrunk by a factor.
+
+    Where it will shrink to is not known yet: to one of its own samples, each as likely as its weight.
+    """
+    edges = np.cumsum(belief.weights)
+    places = np.searchsorted(edges, (np.arange(_PLACES) + 0.5) / _PLACES * edges[-1])
+    shape = np.searchsorted(edges, (np.arange(_SHAPE) + 0.5) / _SHAPE * edges[-1])
+    offsets = factor * (belief.samples[shape] - belief.mean)
+    points = belief.samples[places][:, None] + offsets
+    best = best_items(items, points.reshape(-1, items.d), response).reshape(_PLACES, _SHAPE)
+    return float(np.mean([np.bincount(row).max() / _SHAPE for row in best]))
 
 
 def recommendations(items: Items, estimate: Estimate, response: Response, count: int) -> list[Recommendation]:

@@ -133,6 +133,9 @@ class Items:
     def __len__(self) -> int:
         return len(self.coordinates)
 
+    def __repr__(self) -> str:
+        return f"Items(n={self.n}, d={self.d}, hash={self.hash[:8]})"
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Items) and self.hash == other.hash
 

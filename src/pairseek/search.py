@@ -33,12 +33,12 @@ from pairseek.errors import (
     UnknownQuery,
     Unsupported,
 )
-from pairseek.estimates import Estimate, Recommendation, best_probabilities, recommendations
+from pairseek.estimates import Estimate, Recommendation, best_probabilities, expected_best_probability, recommendations
 from pairseek.items import Items, Space
 from pairseek.posteriors import Posterior
 from pairseek.priors import Prior
 from pairseek.responses import Response
-from pairseek.stopping import AfterAnswers, StopRule, contractions
+from pairseek.stopping import AfterAnswers, StopRule, expected_path
 from pairseek.strategies.base import Procedure, Utility
 
 _START, _POSTERIOR, _CHOICE, _SIDES, _PROCEDURE = range(5)
@@ -487,14 +487,20 @@ class _Progress:
         query = self._search._pending[0] if self._search._pending else self._search._prepared()
         return 0.0 if query is None or query.info is None else query.info.information
 
-    def best_probability(self, contraction: float = 1.0) -> float:
-        search = self._search
-        if isinstance(search.items, Space):
-            raise Unsupported("a continuous Space has no best item: use another stop rule")
-        return float(best_probabilities(search.items, search.belief, search.response, contraction=contraction).max())
+    def best_probability(self) -> float:
+        return float(best_probabilities(self._items, self._search.belief, self._search.response).max())
 
-    def contractions(self) -> list[float]:
-        return contractions(self.information(), self._search.items.d, self._search.response.link)
+    def best_probability_after(self, factor: float) -> float:
+        return expected_best_probability(self._items, self._search.belief, self._search.response, factor=factor)
+
+    def path(self) -> list[tuple[float, float]]:
+        return expected_path(self.information(), self._search.items.d, self._search.response.link)
+
+    @property
+    def _items(self) -> Items:
+        if isinstance(self._search.items, Space):
+            raise Unsupported("a continuous Space has no best item: use another stop rule")
+        return self._search.items
 
 
 def _default_source(items: Items) -> Source:

@@ -31,12 +31,16 @@ class Progress(Protocol):
         """Expected information of the next answer, in bits."""
         ...
 
-    def best_probability(self, contraction: float = 1.0) -> float:
-        """Probability of the likeliest best item, with the belief drawn together by a factor if asked."""
+    def best_probability(self) -> float:
+        """Probability of the item that is likeliest to be the best."""
         ...
 
-    def contractions(self) -> list[float]:
-        """Expected factor on distances after 0, 1, 2, ... further answers."""
+    def best_probability_after(self, factor: float) -> float:
+        """The same, as expected once distances in the belief have shrunk by this factor."""
+        ...
+
+    def path(self) -> list[tuple[float, float]]:
+        """Expected (factor on distances, bits of the next answer) after 0, 1, 2, ... further answers."""
         ...
 
 
@@ -57,8 +61,8 @@ class StopRule(Protocol):
         ...
 
 
-def contractions(information: float, d: int, link: int) -> list[float]:
-    """Expected factor on distances after 0, 1, 2, ... answers, if the next one tells `information` bits.
+def expected_path(information: float, d: int, link: int) -> list[tuple[float, float]]:
+    """(factor on distances, bits of the next answer) after 0, 1, 2, ... answers, if the next tells `information` bits.
 
     An answer of I bits takes I bits off the entropy, which for a posterior that keeps its shape is a factor of
     2^(-I/d) on lengths. Shorter lengths make logits smaller and the next answer less informative: I as a function
@@ -69,10 +73,12 @@ def contractions(information: float, d: int, link: int) -> list[float]:
     for _ in range(60):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if interpolate(table, 0.0, middle) < information else (low, middle)
-    out = [1.0]
-    while len(out) <= HORIZON and high * out[-1] > S0:
-        out.append(out[-1] * 2.0 ** (-interpolate(table, 0.0, high * out[-1]) / d))
-    return out
+    factor, out = 1.0, []
+    while len(out) <= HORIZON and high * factor > S0:
+        bits = float(interpolate(table, 0.0, high * factor))
+        out.append((factor, bits))
+        factor *= 2.0 ** (-bits / d)
+    return out or [(1.0, 0.0)]
 
 
 @dataclass(frozen=True)
@@ -117,7 +123,7 @@ class RadiusBelow:
     def remaining(self, progress: Progress) -> int | None:
         """The first answer after which the radius is expected to be small enough."""
         now = progress.radius(self.level)
-        return _first([now * factor < self.radius for factor in progress.contractions()])
+        return _first([now * factor < self.radius for factor, _ in progress.path()])
 
 
 @dataclass(frozen=True)
@@ -139,9 +145,8 @@ class InformationBelow:
         return f"the next answer would tell {bits:.3g} bits, below {self.bits:g}" if bits < self.bits else None
 
     def remaining(self, progress: Progress) -> int | None:
-        """The first answer that is expected to tell too little; small information falls with the square of length."""
-        now = progress.information()
-        return _first([now * factor**2 < self.bits for factor in progress.contractions()])
+        """The first answer that is expected to tell too little."""
+        return _first([bits < self.bits for _, bits in progress.path()])
 
 
 @dataclass(frozen=True)
@@ -162,13 +167,15 @@ class BestItemFound:
 
     def remaining(self, progress: Progress) -> int | None:
         """The first answer after which the belief is expected to be narrow enough, by bisection."""
-        path = progress.contractions()
-        low, high = 0, len(path) - 1
-        if progress.best_probability(path[high]) < self.probability:
+        if progress.best_probability() >= self.probability:
+            return 0
+        factors = [factor for factor, _ in progress.path()]
+        low, high = 1, len(factors) - 1
+        if progress.best_probability_after(factors[high]) < self.probability:
             return None
         while low < high:
             middle = (low + high) // 2
-            if progress.best_probability(path[middle]) >= self.probability:
+            if progress.best_probability_after(factors[middle]) >= self.probability:
                 high = middle
             else:
                 low = middle + 1

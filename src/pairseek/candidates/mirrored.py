@@ -27,30 +27,38 @@ class Planes:
     offsets: FloatArray
 
 
+def _fitted(space: Space, planes: Planes, response: Response) -> tuple[FloatArray, FloatArray]:
+    """(m,) offsets, moved inwards where a plane only grazes the space, and (m,) half separations t.
+
+    Two points x ± tn with x on the plane fit into the box if t|n_i| <= half_i and if the box shrunk by t|n| still
+    meets the plane, that is if t <= Σ|n_i| half_i - |c - n·centre|.
+    """
+    low, high = np.array(space.low), np.array(space.high)
+    centre, half = (low + high) / 2, (high - low) / 2
+    size = np.abs(planes.normals)
+    reach, middle = size @ half, planes.normals @ centre
+    room = np.min(np.divide(half, size, out=np.full_like(size, np.inf), where=size > 1e-12), axis=1)
+    slack = np.maximum(reach - max(space.min_separation / 2, 1e-6 * float(half.min())), 0.0)
+    offsets = middle + np.clip(planes.offsets - middle, -slack, slack)
+    fits = np.minimum(room, reach - np.abs(offsets - middle))
+    # k|a| exp(-|a|) is largest at |a| = 4t = 1; for the other noises farther apart is never worse.
+    wanted = 0.25 if response.noise == "decaying" else np.inf
+    most = np.inf if space.max_separation is None else space.max_separation / 2
+    return offsets, np.minimum(fits, np.clip(wanted, space.min_separation / 2, most))
+
+
 def mirrored_pairs(
     space: Space, planes: Planes, *, near: FloatArray, response: Response
 ) -> tuple[FloatArray, FloatArray]:
     """(m, d) left and right points, mirrored in the planes and inside the space.
 
-    As far apart as serves the noise model within the space's bounds on separation: for decaying noise at
-    |a| = 1, where k|a|exp(-|a|) is largest; else as far as fits. The midpoint is as close to `near` as that
-    allows. A plane that only grazes the space is moved inwards until the least separation fits.
+    As far apart as serves the noise model within the space's bounds on separation, with the midpoint as close to
+    `near` as that allows.
     """
     low, high = np.array(space.low), np.array(space.high)
-    centre, half = (low + high) / 2, (high - low) / 2
-    size = np.abs(planes.normals)
-    reach = size @ half
-    middle = planes.normals @ centre
-    # Half of the separation, t, fits if t|n_i| <= half_i and the shrunken box still meets the plane.
-    room = np.min(np.divide(half, size, out=np.full_like(size, np.inf), where=size > 1e-12), axis=1)
-    slack = np.maximum(reach - max(space.min_separation / 2, 1e-6 * float(half.min())), 0.0)
-    offsets = middle + np.clip(planes.offsets - middle, -slack, slack)
-    fits = np.minimum(room, reach - np.abs(offsets - middle))
-    wanted = 0.25 if response.noise == "decaying" else np.inf
-    most = np.inf if space.max_separation is None else space.max_separation / 2
-    t = np.minimum(fits, np.clip(wanted, space.min_separation / 2, most))
-    midpoints = _on_plane(near, planes.normals, offsets, low + t[:, None] * size, high - t[:, None] * size)
+    offsets, t = _fitted(space, planes, response)
     step = t[:, None] * planes.normals
+    midpoints = _on_plane(near, planes.normals, offsets, low + np.abs(step), high - np.abs(step))
     return np.clip(midpoints + step, low, high), np.clip(midpoints - step, low, high)
 
 
@@ -59,10 +67,10 @@ def _on_plane(
 ) -> FloatArray:
     """Points of the planes inside boxes: clip(near + τn) for the τ that meets the plane, by bisection."""
     high = np.maximum(low, high)
-    span = np.linalg.norm(high - low, axis=1) + np.linalg.norm(near - (low + high) / 2, axis=1) + 1.0
-    smallest = np.abs(normals).max(axis=1)
-    left, right = -span / smallest, span / smallest
-    for _ in range(100):
+    span = np.linalg.norm(high - low, axis=1) + np.linalg.norm(near - (low + high) / 2, axis=1)
+    right = span / np.maximum(np.abs(normals).min(axis=1), 1e-9)
+    left = -right
+    for _ in range(90):
         tau = (left + right) / 2
         points = np.clip(near + tau[:, None] * normals, low, high)
         short = np.einsum("md,md->m", points, normals) < offsets
@@ -107,13 +115,14 @@ def _unit(vectors: FloatArray) -> FloatArray:
 
 def _equiprobable(normal: FloatArray, space: Space, belief: Belief, response: Response) -> float:
     """The offset at which the answer is even, E f = 1/2, by bisection; the separation depends on it too."""
-    low, high = (float(x) for x in np.sort(np.percentile(belief.samples @ normal, [0, 100])))
+    along = belief.samples @ normal
+    low, high = float(along.min()), float(along.max())
     for _ in range(50):
         offset = (low + high) / 2
-        plane = Planes(normal[None], np.array([offset]))
-        left, right = mirrored_pairs(space, plane, near=belief.mean, response=response)
-        slopes, offsets = response.planes(left, right)
-        if belief.weights @ response.probability(belief.samples @ slopes[0] + offsets[0]) > 0.5:
+        _, t = _fitted(space, Planes(normal[None], np.array([offset])), response)
+        length = 4.0 * t
+        logits = response.pair_constant(length) * length * (along - offset)
+        if belief.weights @ response.probability(logits) > 0.5:
             low = offset
         else:
             high = offset

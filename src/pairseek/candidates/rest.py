@@ -87,8 +87,16 @@ class Resting:
 
     def allows(self, first: IntArray, second: IntArray) -> BoolArray:
         """(m,) True where neither the pair nor an item of it rests, and the two items differ."""
-        keys = np.minimum(first, second) * self.n + np.maximum(first, second)
-        free = (first != second) & ~np.isin(keys, self.pairs)
+        free = first != second
         if len(self.items):
-            free &= ~np.isin(first, self.items) & ~np.isin(second, self.items)
+            resting = np.zeros(self.n, dtype=np.bool_)
+            resting[self.items] = True
+            free &= ~(resting[first] | resting[second])
+        if len(self.pairs):
+            # Few candidates touch two items of resting pairs; only those are looked up.
+            touched = np.zeros(self.n, dtype=np.bool_)
+            touched[self.pairs // self.n] = touched[self.pairs % self.n] = True
+            rows = np.flatnonzero(touched[first] & touched[second])
+            a, b = first[rows], second[rows]
+            free[rows] &= ~np.isin(np.minimum(a, b) * self.n + np.maximum(a, b), self.pairs)
         return np.asarray(free)

@@ -82,7 +82,7 @@ class Facet(NamedTuple):
             violation = np.maximum(-shares, shares - 1.0 / m)
             leaving = int(np.argmax(violation))
             if violation[leaving] <= FEASIBLE:
-                return facet
+                return facet if facet._supports(rows, _normal(inverse)) else None
             rises = bool(shares[leaving] < 0.0)
             entering = _entering(rows, facet, inverse, leaving, rises=rises)
             if entering is None:
@@ -91,6 +91,12 @@ class Facet(NamedTuple):
             below[entering] = False
             on[leaving] = entering
         return None
+
+    def _supports(self, rows: FloatArray, found: Separator) -> bool:
+        """Whether the rows are on the sides of the margin on which the facet has them."""
+        excess = rows @ found.weights - found.margin
+        excess[self.on] = 0.0
+        return bool(np.all(np.where(self.below, -excess, excess) >= -ON_MARGIN * np.abs(excess).max()))
 
     def _system(self, rows: FloatArray, towards: FloatArray) -> FloatArray:
         """(k + 1, k + 1): Z'α + λ w̃ and Σα for the rows on the margin and λ."""

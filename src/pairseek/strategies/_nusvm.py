@@ -40,7 +40,7 @@ def extended_nu_svm(rows: FloatArray, nu: float) -> tuple[Separator | None, bool
     least = least_nu(rows)
     if nu > least:
         return nu_svm(rows, nu), False
-    start = nu_svm(rows, START * least)
+    start = nu_svm(rows, min(START * least, 1.0))  # above 1 no nu is admissible
     return (None if start is None else _fixed_length(rows, nu, start.weights)), True
 
 
@@ -55,7 +55,7 @@ def least_nu(rows: FloatArray) -> float:
         table=table,
         limits=np.concatenate([-np.ones(m), np.zeros(m)]),
     )
-    return float(np.mean(np.asarray(found.z)[:m]))
+    return np.nan if found is None else float(np.mean(np.asarray(found.z)[:m]))
 
 
 def nu_svm(rows: FloatArray, nu: float) -> Separator | None:
@@ -69,9 +69,9 @@ def nu_svm(rows: FloatArray, nu: float) -> Separator | None:
         table=table,
         limits=np.zeros(2 * m + 1),
     )
-    solution = np.asarray(found.x)
-    if not np.all(np.isfinite(solution)) or not np.any(solution[:k]):
+    if found is None:
         return None
+    solution = np.asarray(found.x)
     return Separator(solution[:k], float(solution[-1]))
 
 
@@ -84,14 +84,16 @@ def _clarabel() -> Any:
 
 
 def _minimise(*, curvature: FloatArray, slope: FloatArray, table: Any, limits: FloatArray) -> Any:
-    """The minimum of Σ curvature x²/2 + slope·x subject to table x <= limits."""
+    """The minimum of Σ curvature x²/2 + slope·x subject to table x <= limits; None if it is not found."""
     clarabel = _clarabel()
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = PRECISION
     cones = [clarabel.NonnegativeConeT(len(limits))]
     matrix = sparse.diags(curvature).tocsc()
-    return clarabel.DefaultSolver(matrix, slope, table.tocsc(), limits, cones, settings).solve()
+    found = clarabel.DefaultSolver(matrix, slope, table.tocsc(), limits, cones, settings).solve()
+    done = (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
+    return found if found.status in done else None
 
 
 def _fixed_length(rows: FloatArray, nu: float, start: FloatArray) -> Separator | None:

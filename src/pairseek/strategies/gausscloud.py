@@ -152,7 +152,7 @@ class GaussCloud:
             low, high = box_bounds(self.box, items, "GaussCloud")
             middle, unit = (low + high) / 2, float(np.linalg.norm(high - low)) / (2.0 * np.sqrt(items.d))
             winners, losers = np.array(answers).T
-            point = _separating_point(
+            point = separating_point(
                 (items.coordinates[winners] - middle) / unit, (items.coordinates[losers] - middle) / unit
             )
             return None if point is None else np.clip(middle + unit * point, low, high)
@@ -171,7 +171,7 @@ def _answers(items: Items, history: Sequence[Event]) -> tuple[tuple[int, int], .
     return tuple(found)
 
 
-def _separating_point(winners: FloatArray, losers: FloatArray) -> FloatArray | None:
+def separating_point(winners: FloatArray, losers: FloatArray) -> FloatArray | None:
     """(d,) point nearest to the (m, d) winners by the extended nu-SVM; None if it is at infinity."""
     normals, thresholds = hyperplanes(winners, losers)
     separator, extended = extended_nu_svm(np.column_stack([normals, -thresholds]) / 2.0, NU)

@@ -1,0 +1,168 @@
+"""A tree of cells over the items: built once for a catalogue, whatever is believed and asked later.
+
+Every cell is cut in two at the median of its widest axis until the parts hold about `LEAF` items. All leaves are at
+the same depth, so nothing but arithmetic is needed to walk: the children of cell c are 2c + 1 and 2c + 2, and cell
+number t of level v holds the positions from t n >> v to (t + 1) n >> v of one order of the items.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pairseek._kernels import kernel
+from pairseek._parallel import for_ranges
+from pairseek._types import FloatArray, IntArray
+
+LEAF = 24
+"""Items that a leaf holds at most: fewer make bounds tighter and walks longer."""
+
+_CELL_CHUNK = 16
+_kept: dict[int, tuple[weakref.ref[FloatArray], Tree]] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Cells over n points.
+
+    Attributes
+    ----------
+    order
+        (n,) rows of the points, cell by cell.
+    points
+        (n, d) the points in that order.
+    depth
+        Level of the leaves; the root has level 0.
+    centre, half
+        (cells, d) middle and half widths of each cell's box along the principal axes of the points.
+    """
+
+    order: IntArray
+    points: FloatArray
+    depth: int
+    centre: FloatArray
+    half: FloatArray
+
+    @property
+    def leaves(self) -> int:
+        """Index of the first leaf; also the number of cells that are no leaves."""
+        return (1 << self.depth) - 1
+
+    @classmethod
+    def of(cls, points: FloatArray) -> Tree:
+        """Build it. O(n log n) time, O(n) memory."""
+        n, d = points.shape
+        depth = max(0, int(np.ceil(np.log2(n / LEAF))))
+        along = np.ascontiguousarray((points - points.mean(axis=0)) @ _principal_axes(points))
+        order = np.arange(n)
+        for level in range(depth):
+            for_ranges(_cut, 1 << level, max(1, (1 << level) // 8), along, order, level)
+        cells = (2 << depth) - 1
+        low, high = np.full((cells, d), np.inf), np.full((cells, d), -np.inf)
+        columns = np.ascontiguousarray(along.T)
+        for_ranges(leaf_boxes, 1 << depth, _CELL_CHUNK, columns, depth, low, high)
+        merge_boxes(depth, low, high)
+        # Rounding of the rotation must not put a point outside its box.
+        slack = 1e-14 * float(np.max(np.abs(columns)))
+        return cls(order, points[order], depth, (low + high) / 2, (high - low) / 2 + slack)
+
+
+def tree_of(points: FloatArray) -> Tree:
+    """The tree of these points; the same one again for the same read-only array."""
+    if points.flags.writeable:
+        return Tree.of(points)
+    key = id(points)
+    found = _kept.get(key)
+    if found is not None and found[0]() is points:
+        return found[1]
+    tree = Tree.of(points)
+    _kept[key] = weakref.ref(points, lambda _: _kept.pop(key, None)), tree
+    return tree
+
+
+def _principal_axes(points: FloatArray) -> FloatArray:
+    """(d, d) axes as columns; scaled first, so that no square overflows."""
+    centred = points - points.mean(axis=0)
+    centred = centred / max(float(np.max(np.abs(centred))), np.finfo(float).tiny)
+    return np.asarray(np.linalg.eigh(centred.T @ centred)[1])
+
+
+@kernel
+def _cut(start: int, stop: int, along: Any, order: Any, level: int) -> None:
+    """Reorder rows so that both halves of each of the cells start to stop of a level are contiguous."""
+    n, d = along.shape
+    for t in range(start, stop):
+        first, last = (t * n) >> level, ((t + 1) * n) >> level
+        middle = ((2 * t + 1) * n) >> (level + 1)
+        axis = 0
+        widest = -1.0
+        for h in range(d):
+            low = high = along[first, h]
+            for r in range(first + 1, last):
+                x = along[r, h]
+                low = min(low, x)
+                high = max(high, x)
+            if high - low > widest:
+                widest = high - low
+                axis = h
+        _select(along, axis, order, first, last - 1, middle)
+
+
+@kernel
+def _select(along: Any, axis: int, order: Any, left: int, right: int, middle: int) -> None:
+    """Hoare's selection: nothing before `middle` is greater than what stands there, nothing after is smaller.
+
+    Whole rows are exchanged, so that each cell is read from one place.
+    """
+    while left < right:
+        pivot = along[(left + right) >> 1, axis]
+        i, j = left, right
+        while i <= j:
+            while along[i, axis] < pivot:
+                i += 1
+            while along[j, axis] > pivot:
+                j -= 1
+            if i <= j:
+                order[i], order[j] = order[j], order[i]
+                for h in range(along.shape[1]):
+                    along[i, h], along[j, h] = along[j, h], along[i, h]
+                i += 1
+                j -= 1
+        if middle <= j:
+            right = j
+        elif middle >= i:
+            left = i
+        else:
+            return
+
+
+@kernel
+def leaf_boxes(start: int, stop: int, columns: Any, depth: int, low: Any, high: Any) -> None:
+    """Lowest and highest of each of the (c, n) columns in the leaves start to stop; NaN takes no part."""
+    c, n = columns.shape
+    offset = (1 << depth) - 1
+    for t in range(start, stop):
+        for h in range(c):
+            least, most = np.inf, -np.inf
+            for r in range((t * n) >> depth, ((t + 1) * n) >> depth):
+                x = columns[h, r]
+                if x < least:
+                    least = x
+                if x > most:
+                    most = x
+            low[offset + t, h] = least
+            high[offset + t, h] = most
+
+
+@kernel
+def merge_boxes(depth: int, low: Any, high: Any) -> None:
+    """Boxes of all other cells, from those of the leaves."""
+    c = low.shape[1]
+    for cell in range((1 << depth) - 2, -1, -1):
+        left = 2 * cell + 1
+        for h in range(c):
+            low[cell, h] = min(low[left, h], low[left + 1, h])
+            high[cell, h] = max(high[left, h], high[left + 1, h])

@@ -1,0 +1,56 @@
+"""What all tests share: the profile of hypothesis, the optional shared data, and the number of threads."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import pairseek
+
+# The same examples in every run, on any machine, however loaded.
+settings.register_profile(
+    "pairseek",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    max_examples=int(os.environ.get("PAIRSEEK_TEST_EXAMPLES", "60")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("pairseek")
+
+
+def shared_folder() -> Path | None:
+    """The folder with ``data/`` and ``reference/``: PAIRSEEK_DATA, or ``shared`` beside the checkout."""
+    named = os.environ.get("PAIRSEEK_DATA")
+    folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared"
+    return folder if (folder / "reference" / "stan-posteriors.json").is_file() else None
+
+
+def pytest_report_header() -> str:
+    folder = shared_folder()
+    if folder is None:
+        return "pairseek: shared data not found (set PAIRSEEK_DATA); synthetic checks stand in for it"
+    return f"pairseek: shared data found in {folder}"
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path | None:
+    """The shared data, or None. A test that asks for it asserts something either way."""
+    return shared_folder()
+
+
+@pytest.fixture
+def on_threads():
+    """``on_threads(count, function)`` calls the function with that many threads; the setting is put back after."""
+
+    def call(count, function):
+        pairseek.set_thread_count(count)
+        try:
+            return function()
+        finally:
+            pairseek.set_thread_count(None)
+
+    return call

@@ -1,0 +1,228 @@
+"""The naive twins: textbook loops, written from the paper and not from the library, slow and obvious.
+
+Nothing here imports pairseek. Points are sequences of floats, samples lists of points. A link is "logistic" or
+"probit"; a noise "constant", "normalized" or "decaying".
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import log_expit, log_ndtr
+
+
+def naive_constant(p, q, k, noise):
+    """K1, K2, K3 of the paper, |a| = 2|p - q|."""
+    length = 2.0 * math.dist(p, q)
+    return {"constant": k, "normalized": k / length, "decaying": k * math.exp(-length)}[noise]
+
+
+def naive_logit(w, p, q, k, noise, appeal=0.0):
+    """Equation 1 by distances: k_pq (|w - q|² - |w - p|²) + appeal_p - appeal_q."""
+    gap = sum((x - y) ** 2 for x, y in zip(w, q, strict=True)) - sum((x - y) ** 2 for x, y in zip(w, p, strict=True))
+    return naive_constant(p, q, k, noise) * gap + appeal
+
+
+def naive_probability(z, link):
+    """f(z)."""
+    if link == "probit":
+        return 0.5 * math.erfc(-z / math.sqrt(2.0))
+    return 1.0 / (1.0 + math.exp(-z)) if z > -700 else 0.0
+
+
+def naive_log_answer(z, outcome, link):
+    """log f(z) for "first", log f(-z) for "second", half of each for "tie"."""
+    log_f = log_expit if link == "logistic" else log_ndtr
+    first, second = float(log_f(z)), float(log_f(-z))
+    return {"first": first, "second": second, "tie": 0.5 * (first + second)}[outcome]
+
+
+def naive_log_likelihood(w, answers, k, noise, link):
+    """Over answers (p, q, outcome) or (p, q, outcome, appeal difference)."""
+    total = 0.0
+    for p, q, outcome, *appeal in answers:
+        total += naive_log_answer(naive_logit(w, p, q, k, noise, *appeal), outcome, link)
+    return total
+
+
+def naive_entropy(p):
+    """h_b(p) in bits."""
+    return -sum(x * math.log2(x) for x in (p, 1.0 - p) if x > 0.0)
+
+
+def naive_mean(samples, weights):
+    """Σ w x."""
+    d = len(samples[0])
+    return [math.fsum(w * x[i] for x, w in zip(samples, weights, strict=True)) for i in range(d)]
+
+
+def naive_covariance(samples, weights):
+    """Σ w (x - μ)(x - μ)'."""
+    mu = naive_mean(samples, weights)
+    d = len(mu)
+    return [
+        [
+            math.fsum(w * (x[i] - mu[i]) * (x[j] - mu[j]) for x, w in zip(samples, weights, strict=True))
+            for j in range(d)
+        ]
+        for i in range(d)
+    ]
+
+
+def naive_kish(weights):
+    """(Σw)²/Σw²."""
+    return math.fsum(weights) ** 2 / math.fsum(w * w for w in weights)
+
+
+def naive_chances(samples, p, q, k, noise, link, appeal=0.0):
+    """f at every sample."""
+    return [naive_probability(naive_logit(w, p, q, k, noise, appeal), link) for w in samples]
+
+
+def naive_infogain(samples, weights, p, q, k, noise, link, appeal=0.0):
+    """h_b(E f) - E h_b(f) in bits, equations 4 to 7."""
+    f = naive_chances(samples, p, q, k, noise, link, appeal)
+    marginal = math.fsum(w * x for w, x in zip(weights, f, strict=True))
+    conditional = math.fsum(w * naive_entropy(x) for w, x in zip(weights, f, strict=True))
+    return naive_entropy(min(max(marginal, 0.0), 1.0)) - conditional
+
+
+def naive_projected_deviation(covariance, p, q, k, noise):
+    """k_pq sqrt(a'Σa) with a = 2(p - q)."""
+    a = [2.0 * (x - y) for x, y in zip(p, q, strict=True)]
+    d = range(len(a))
+    return naive_constant(p, q, k, noise) * math.sqrt(sum(a[i] * covariance[i][j] * a[j] for i in d for j in d))
+
+
+def naive_epmv(samples, weights, covariance, p, q, k, noise, link, appeal=0.0, *, penalty):
+    """Equation 8."""
+    f = naive_chances(samples, p, q, k, noise, link, appeal)
+    marginal = math.fsum(w * x for w, x in zip(weights, f, strict=True))
+    return naive_projected_deviation(covariance, p, q, k, noise) - penalty * abs(marginal - 0.5)
+
+
+def naive_mcmv(mean, covariance, p, q, k, noise, appeal=0.0, *, penalty=1.0):
+    """Equation 9: the distance is that of the mean from the plane where the logit is zero."""
+    steepness = naive_constant(p, q, k, noise) * 2.0 * math.dist(p, q)
+    distance = abs(naive_logit(mean, p, q, k, noise, appeal)) / steepness
+    return naive_projected_deviation(covariance, p, q, k, noise) - penalty * distance
+
+
+def naive_after(samples, weights, p, q, k, noise, link, appeal=0.0):
+    """For each outcome: its probability, and the weights of the samples after it."""
+    f = naive_chances(samples, p, q, k, noise, link, appeal)
+    out = []
+    for g in (f, [1.0 - x for x in f]):
+        joint = [w * x for w, x in zip(weights, g, strict=True)]
+        chance = math.fsum(joint)
+        out.append((chance, [x / chance for x in joint]))
+    return out
+
+
+def naive_greedy_mse(samples, weights, p, q, k, noise, link, appeal=0.0):
+    """Trace of the covariance now, less the trace expected after the answer."""
+    drop = float(np.trace(naive_covariance(samples, weights)))
+    for chance, after in naive_after(samples, weights, p, q, k, noise, link, appeal):
+        drop -= chance * float(np.trace(naive_covariance(samples, after)))
+    return drop
+
+
+def naive_greedy_volume(samples, weights, p, q, k, noise, link, appeal=0.0):
+    """Log determinant of the covariance now, less the one expected after the answer."""
+    drop = math.log(np.linalg.det(naive_covariance(samples, weights)))
+    for chance, after in naive_after(samples, weights, p, q, k, noise, link, appeal):
+        drop -= chance * math.log(np.linalg.det(naive_covariance(samples, after)))
+    return drop
+
+
+def naive_log_posterior(points, answers, k, noise, link):
+    """Log-likelihood at (n, d) points for a flat prior: `naive_log_likelihood` written for arrays."""
+    log_f = log_expit if link == "logistic" else log_ndtr
+    points = np.asarray(points, dtype=float)
+    total = np.zeros(len(points))
+    for p, q, outcome, *appeal in answers:
+        gap = ((points - np.asarray(q)) ** 2).sum(axis=1) - ((points - np.asarray(p)) ** 2).sum(axis=1)
+        z = naive_constant(p, q, k, noise) * gap + sum(appeal)
+        total += {"first": log_f(z), "second": log_f(-z), "tie": 0.5 * (log_f(z) + log_f(-z))}[outcome]
+    return total
+
+
+def quadrature_moments(log_density, low, high):
+    """Mean and covariance of a log-concave density on an interval or a rectangle, to about six digits.
+
+    ``log_density`` takes (n, d) points, d = 1 or 2. In two dimensions the inner integral is taken over the second
+    coordinate. The marginal of a log-concave density is log-concave, so both integrals use `_integrate`, which finds
+    a peak of any width.
+    """
+    low, high = np.atleast_1d(np.asarray(low, dtype=float)), np.atleast_1d(np.asarray(high, dtype=float))
+    if len(low) == 1:
+        _, mean, variance = _integrate(lambda x: log_density(x.reshape(-1, 1)).reshape(x.shape), low, high)
+        return mean, variance[None]
+    first_low, first_high = low[:1], high[:1]
+
+    def inner(x):
+        """For (1, c) values of the first coordinate: (c,) log marginal, mean and variance of the second."""
+        flat = x.ravel()
+
+        def along(y):
+            points = np.stack([np.repeat(flat, y.shape[1]), y.ravel()], axis=1)
+            return log_density(points).reshape(y.shape)
+
+        return _integrate(along, np.full(len(flat), low[1]), np.full(len(flat), high[1]))
+
+    nodes, weights = _nodes(lambda x: inner(x)[0].reshape(x.shape), first_low, first_high)
+    logs, second, variance = inner(nodes)
+    mass = (weights * np.exp(logs - logs.max())).ravel()
+    mass /= mass.sum()
+    x = nodes.ravel()
+    mean = np.array([mass @ x, mass @ second])
+    cross = mass @ ((x - mean[0]) * (second - mean[1]))
+    # Var = mean of the conditional variances + variance of the conditional means.
+    spread = mass @ (variance + (second - mean[1]) ** 2)
+    return mean, np.array([[mass @ (x - mean[0]) ** 2, cross], [cross, spread]])
+
+
+_DEPTH = 45.0
+_GAUSS = np.polynomial.legendre.leggauss(120)
+
+
+def _integrate(log_f, low, high):
+    """(r,) log integral, mean and variance of r log-concave functions; log_f maps (r, c) to (r, c)."""
+    nodes, weights = _nodes(log_f, low, high)
+    logs = log_f(nodes)
+    top = logs.max(axis=1)
+    mass = weights * np.exp(logs - top[:, None])
+    total = mass.sum(axis=1)
+    mean = (mass * nodes).sum(axis=1) / total
+    variance = (mass * (nodes - mean[:, None]) ** 2).sum(axis=1) / total
+    return top + np.log(total), mean, variance
+
+
+def _nodes(log_f, low, high):
+    """Gauss-Legendre nodes and weights over where the function is within e^-45 of its peak, split at the peak."""
+    rows = np.arange(len(low))
+    share = np.linspace(0.0, 1.0, 17)
+    a, b = low.copy(), high.copy()
+    for _ in range(14):
+        x = a[:, None] + (b - a)[:, None] * share
+        best = np.argmax(log_f(x), axis=1)
+        a, b = x[rows, np.maximum(best - 1, 0)], x[rows, np.minimum(best + 1, 16)]
+    peak = (a + b) / 2
+    top = log_f(peak[:, None])[:, 0]
+    ends = []
+    for end in (low, high):
+        near, far = peak.copy(), end.copy()
+        for _ in range(11):
+            x = near[:, None] + (far - near)[:, None] * share
+            inside = np.argmax(log_f(x)[:, ::-1] > (top - _DEPTH)[:, None], axis=1)
+            last = 16 - inside
+            near, far = x[rows, last], x[rows, np.minimum(last + 1, 16)]
+        ends.append(far)
+    x, w = _GAUSS
+    nodes, weights = [], []
+    for left, right in ((ends[0], peak), (peak, ends[1])):
+        half = (right - left) / 2
+        nodes.append((left + half)[:, None] + half[:, None] * x)
+        weights.append(half[:, None] * w)
+    return np.concatenate(nodes, axis=1), np.concatenate(weights, axis=1)

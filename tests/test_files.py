@@ -1,0 +1,218 @@
+"""Saving and loading: nothing is lost, nothing is guessed."""
+
+import json
+import os
+import stat
+
+import numpy as np
+import pytest
+
+import pairseek as ps
+from pairseek import registry
+from pairseek.errors import InvalidFile, InvalidParameter
+
+FEW = ps.Particles(200)
+
+CONFIGURATIONS = {
+    "defaults": {},
+    "epmv": {"strategy": ps.EPMV(), "response": ps.Probit(2.0, "constant"), "candidates": ps.SampledPairs(rate=0.5)},
+    "mcmv": {"strategy": ps.MCMV(0.5), "prior": ps.GaussianPrior([0.1, 0.0], [[1.0, 0.2], [0.2, 2.0]])},
+    "greedy_mse": {"strategy": ps.GreedyMSE(), "posterior": ps.Laplace(200), "rest": ps.Rest(pair=3, item=1)},
+    "greedy_volume": {"strategy": ps.GreedyVolume(), "posterior": ps.Grid(21), "candidates": ps.AllPairs()},
+    "random": {"strategy": ps.Random(), "stop": [ps.AfterAnswers(9), ps.RadiusBelow(0.01, level=0.8)]},
+    "actrank": {"strategy": ps.ActRank(3)},
+    "gausscloud": {"strategy": ps.GaussCloud(2, 10)},
+    "gausssearch": {"strategy": ps.GaussSearch(), "response": ps.Logistic(3.0, "decaying")},
+}
+
+
+@pytest.fixture(scope="module")
+def items():
+    rng = np.random.default_rng(3)
+    return ps.Items(
+        rng.normal(size=(25, 2)),
+        ids=[f"ä{n}" for n in range(25)],
+        labels=[f"Nr. {n}, “x”" for n in range(25)],
+        appeal=rng.normal(size=25),
+        data={"hex": ["#fff"] * 25},
+    )
+
+
+def started(items, **settings):
+    search = ps.Search(items, **{"posterior": FEW, "rng": 12, **settings})
+    search.tell(search.ask(), winner=search.ask().left)
+    search.skip(search.ask())
+    search.observe(items.ids[0], items.ids[1], winner=items.ids[1])
+    search.tell(search.ask(), tie=True)
+    return search
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_a_loaded_search_believes_and_asks_the_same(items, tmp_path, name):
+    search = started(items, **CONFIGURATIONS[name])
+    path = tmp_path / "me.json"
+    search.save(path)
+    again = ps.Search.load(path)
+    assert again.configuration == search.configuration
+    assert again.items == items
+    assert again.items.labels == items.labels
+    assert dict(again.items.data) == dict(items.data)
+    assert again.history == search.history
+    assert np.array_equal(again.belief.samples, search.belief.samples)
+    assert np.array_equal(again.belief.weights, search.belief.weights)
+    assert np.array_equal(again.estimate().point, search.estimate().point)
+    assert again.ask() == search.ask()
+    again.save(tmp_path / "twice.json")
+    search.save(path)
+    assert (tmp_path / "twice.json").read_bytes() == path.read_bytes()
+
+
+def test_every_registered_part_has_a_configuration_here():
+    strategies = {settings.get("strategy", ps.InfoGain()).name for settings in CONFIGURATIONS.values()}
+    assert strategies == set(registry.KINDS["strategy"])
+
+
+def test_an_open_query_is_kept_and_never_recomputed(items, tmp_path):
+    search = started(items)
+    query = search.ask()
+    search.observe(items.ids[3], items.ids[4], winner=items.ids[3])
+    search.save(tmp_path / "me.json")
+    assert ps.Search.load(tmp_path / "me.json").ask() == query
+
+
+def test_a_space_is_kept_too(tmp_path):
+    search = ps.Search(ps.Space([0, 0], [1, 2], min_separation=0.1), posterior=FEW, rng=1)
+    search.tell(search.ask(), winner=search.ask().left)
+    search.save(tmp_path / "me.json")
+    again = ps.Search.load(tmp_path / "me.json")
+    assert again.items == search.items
+    assert again.history == search.history
+    assert again.ask() == search.ask()
+
+
+def test_the_file_is_json_with_versions_configuration_seed_and_answers(items, tmp_path):
+    started(items).save(tmp_path / "me.json")
+    record = json.loads((tmp_path / "me.json").read_text())
+    assert record["format"] == "pairseek search"
+    assert record["format_version"] == 1
+    assert record["pairseek_version"] == ps.__version__
+    assert record["seed"] == 12
+    assert record["configuration"]["strategy"] == {"name": "infogain"}
+    assert [event["outcome"] for event in record["events"]] == ["answer", "skip", "answer", "tie"]
+
+
+@pytest.fixture
+def saved(items, tmp_path):
+    path = tmp_path / "me.json"
+    started(items).save(path)
+    return path
+
+
+def refused(path, match):
+    before = path.read_bytes()
+    with pytest.raises(InvalidFile, match=match):
+        ps.Search.load(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_was_cut_off_is_refused_at_every_length(saved):
+    whole = saved.read_bytes()
+    for share in (0.1, 0.5, 0.99):
+        saved.write_bytes(whole[: int(share * len(whole))])
+        refused(saved, "is cut off or damaged")
+    saved.write_bytes(b"")
+    refused(saved, "is empty: it is not a saved search")
+
+
+def test_an_edited_file_is_refused(saved):
+    saved.write_text(saved.read_text().replace('"seed": 12', '"seed": 13'))
+    refused(saved, "was edited or damaged: its checksum does not fit")
+
+
+def test_another_version_is_refused_and_named(saved):
+    saved.write_text(saved.read_text().replace('"format_version": 1', '"format_version": 2'))
+    refused(saved, r"has format version 2 \(written by pairseek '.*'\), this pairseek reads version 1")
+
+
+@pytest.mark.parametrize("text", ["hello", "[1, 2]", '{"a": 1}', "\x00\x01"])
+def test_something_else_is_refused(tmp_path, text):
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    refused(path, "not a saved search|it lacks format")
+
+
+def test_bytes_that_are_no_text_and_a_missing_file_are_refused(tmp_path):
+    (tmp_path / "x.json").write_bytes(b"\xff\xfe\x00")
+    refused(tmp_path / "x.json", "cannot be read as text")
+    with pytest.raises(InvalidFile, match="there is no file"):
+        ps.Search.load(tmp_path / "nowhere.json")
+
+
+def resealed(path, change):
+    """Edit a saved search and give it a fitting checksum: what a careful hand could do."""
+    from pairseek import files
+
+    record = files.read(path)
+    change(record)
+    files.write(path, {k: v for k, v in record.items() if k not in ("format", "format_version")})
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda r: r["events"][0].update(winner="nobody"), "has the winner 'nobody'"),
+        (lambda r: r["events"][0].update(outcome="maybe"), "the outcome 'maybe'"),
+        (lambda r: r["events"][2].update(left="nobody", winner=None, outcome="tie"), "no item has the id 'nobody'"),
+        (lambda r: r["configuration"]["strategy"].update(name="infogian"), "did you mean 'infogain'"),
+        (lambda r: r["configuration"]["response"].update(noise="loud"), "unknown noise 'loud'"),
+        (lambda r: r["configuration"]["prior"].update(colour=1), "has no setting 'colour'"),
+        (lambda r: r["items"]["coordinates"][0].__setitem__(0, 9.0), "do not fit their own hash"),
+        (lambda r: r.pop("seed"), "does not make sense"),
+        (lambda r: r.update(seed=-3), "rng is -3"),
+    ],
+)
+def test_a_record_that_makes_no_sense_is_refused_with_its_reason(saved, change, match):
+    resealed(saved, change)
+    refused(saved, match)
+
+
+def test_saving_replaces_the_file_in_one_step_and_leaves_no_rest(saved, items, monkeypatch):
+    before = saved.read_bytes()
+    search = started(items)
+    search.tell(search.ask(), tie=True)
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        search.save(saved)
+    assert saved.read_bytes() == before
+    assert [p.name for p in saved.parent.iterdir()] == ["me.json"]
+    monkeypatch.undo()
+    os.chmod(saved, 0o640)
+    search.save(saved)
+    assert stat.S_IMODE(saved.stat().st_mode) == 0o640
+    assert len(ps.Search.load(saved).history) == 5
+
+
+def test_a_strategy_of_ones_own_is_given_again_when_loading(items, tmp_path):
+    from dataclasses import dataclass
+
+    @dataclass(frozen=True)
+    class Longest:
+        name = "longest"
+
+        def score(self, candidates, belief):
+            return candidates.length
+
+    search = started(items, strategy=Longest())
+    search.save(tmp_path / "me.json")
+    with pytest.raises(InvalidFile, match="unknown strategy 'longest'"):
+        ps.Search.load(tmp_path / "me.json")
+    assert ps.Search.load(tmp_path / "me.json", strategy=Longest()).ask() == search.ask()
+
+
+def test_unknown_parts_are_named_with_the_allowed_ones():
+    with pytest.raises(InvalidParameter, match="unknown posterior 'particle': use one of grid, laplace, particles"):
+        registry.decode("posterior", {"name": "particle"})

@@ -1,0 +1,54 @@
+"""Simulated users are functions of a seed and a question."""
+
+import numpy as np
+import pytest
+
+import pairseek as ps
+from pairseek.errors import InvalidParameter
+
+ITEMS = ps.Items([[0.0, 0.0], [1.0, 0.0], [0.3, 0.9]], appeal=[0.0, 0.5, 0.0])
+RESPONSE = ps.Logistic(1.2, "constant")
+POINT = np.array([0.4, 0.1])
+
+
+def test_answers_come_as_often_as_the_model_says():
+    user = ps.SimulatedUser(POINT, RESPONSE, rng=1)
+    slopes, offsets = RESPONSE.planes(
+        ITEMS.coordinates[[0]], ITEMS.coordinates[[1]], ITEMS.appeal[[0]] - ITEMS.appeal[[1]]
+    )
+    chance = RESPONSE.probability(slopes[0] @ POINT + offsets)[0]
+    wins = [user.answer(ITEMS, ps.Query(f"q{i}", 0, 1)) == 0 for i in range(4000)]
+    # Four standard errors of a share over 4000 answers.
+    assert np.mean(wins) == pytest.approx(chance, abs=4 * 0.5 / np.sqrt(4000))
+    again = [user.answer(ITEMS, ps.Query("q", 0, 1), repeat=i) == 0 for i in range(4000)]
+    assert np.mean(again) == pytest.approx(chance, abs=4 * 0.5 / np.sqrt(4000))
+
+
+def test_a_repeated_pair_depends_on_the_two_and_the_number_alone():
+    user = ps.SimulatedUser(POINT, RESPONSE, rng=1)
+    for repeat in range(50):
+        winner = user.answer(ITEMS, ps.Query("a", 0, 2), repeat=repeat)
+        assert winner == user.answer(ITEMS, ps.Query("b", 2, 0), repeat=repeat)
+    assert len({user.answer(ITEMS, ps.Query("a", 0, 2), repeat=r) for r in range(50)}) == 2
+
+
+def test_the_same_seed_is_the_same_user():
+    queries = [ps.Query(f"q{i}", 0, 1) for i in range(40)]
+    said = [[ps.SimulatedUser(POINT, RESPONSE, rng=s).answer(ITEMS, q) for q in queries] for s in (1, 1, 2)]
+    assert said[0] == said[1]
+    assert said[0] != said[2]
+
+
+def test_a_user_without_error_names_the_nearer():
+    user = ps.SimulatedUser(POINT, None, rng=1)
+    assert user.answer(ITEMS, ps.Query("q", 0, 1)) == 0
+    assert user.answer(ITEMS, ps.Query("q", 2, 0)) == 0
+    space = ps.Space([0, 0], [1, 1])
+    assert user.answer(space, ps.Query("q", (0.0, 1.0), (0.5, 0.0))) == (0.5, 0.0)
+
+
+def test_bad_points_are_named():
+    with pytest.raises(InvalidParameter, match="give d finite numbers"):
+        ps.SimulatedUser([np.nan], RESPONSE)
+    with pytest.raises(InvalidParameter, match="k of Logistic is not set"):
+        ps.SimulatedUser(POINT, ps.Logistic()).answer(ITEMS, ps.Query("q", 0, 1))

@@ -1,0 +1,136 @@
+"""When a search stops, why, and how many answers it expects to need."""
+
+import numpy as np
+import pytest
+
+import pairseek as ps
+from pairseek.errors import InvalidParameter, SearchFinished, Unsupported
+from pairseek.stopping import HORIZON, expected_path
+
+FEW = ps.Particles(400)
+
+
+@pytest.fixture(scope="module")
+def items():
+    return ps.Items(np.random.default_rng(1).normal(size=(60, 2)))
+
+
+def run(search, seed=1, most=200):
+    user = ps.SimulatedUser(np.array([0.5, 0.2]), search.response, rng=seed)
+    for _ in range(most):
+        if search.finished is not None:
+            return search
+        query = search.ask()
+        search.tell(query, winner=user.answer(search.items, query))
+    return search
+
+
+def test_a_number_of_answers_stops_and_ask_says_why(items):
+    search = run(ps.Search(items, posterior=FEW, rng=1, stop=4))
+    assert search.answers == 4
+    assert search.finished == "4 answers were given"
+    with pytest.raises(SearchFinished, match="the search has finished: 4 answers were given") as error:
+        search.ask()
+    assert error.value.reason == "4 answers were given"
+    search.undo()
+    assert search.finished is None
+    search.ask()
+
+
+def test_skips_and_observations_do_not_count_as_answers(items):
+    search = ps.Search(items, posterior=FEW, rng=1, stop=2)
+    search.skip(search.ask())
+    search.observe(0, 1, winner=0)
+    search.tell(search.ask(), tie=True)
+    assert search.finished is None
+    assert search.forecast() == 1
+
+
+def test_a_small_radius_stops(items):
+    search = run(ps.Search(items, response=ps.Logistic(8.0), posterior=FEW, rng=1, stop=ps.RadiusBelow(0.4)))
+    assert search.finished.startswith("the 95% radius is 0.")
+    assert search.estimate().credible_radius() < 0.4
+    search.undo()
+    assert search.estimate().credible_radius() >= 0.4
+
+
+def test_little_information_stops(items):
+    search = run(ps.Search(items, posterior=FEW, rng=1, stop=ps.InformationBelow(0.1)))
+    assert "bits, below 0.1" in search.finished
+    search.undo()
+    assert search.ask().info.information >= 0.1
+
+
+def test_a_sure_best_item_stops():
+    items = ps.Items([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0], [3.0, 3.0]])
+    search = run(ps.Search(items, response=ps.Logistic(3.0), posterior=FEW, rng=1, stop=ps.BestItemFound(0.8)))
+    assert search.finished.startswith("one item is the best with probability 0.")
+    assert search.recommend(1)[0].probability >= 0.8
+
+
+def test_the_first_rule_that_is_met_counts(items):
+    search = run(ps.Search(items, posterior=FEW, rng=1, stop=[ps.RadiusBelow(1e-9), ps.AfterAnswers(3)]))
+    assert search.finished == "3 answers were given"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [ps.AfterAnswers(12), ps.RadiusBelow(0.8), ps.InformationBelow(0.12)],
+    ids=lambda rule: rule.name,
+)
+def test_forecasts_come_true_within_a_factor(items, rule):
+    """A forecast is an expectation: over six users the mean of what came is within a factor of 1.6 of it."""
+    told, came = [], []
+    for seed in range(6):
+        search = ps.Search(items, response=ps.Logistic(4.0), posterior=FEW, rng=seed, stop=rule)
+        told.append(search.forecast())
+        came.append(run(search, seed).answers)
+        assert search.forecast() == 0
+    assert np.mean(told) / 1.6 < np.mean(came) < np.mean(told) * 1.6
+
+
+def test_a_forecast_of_the_best_item_falls_as_answers_come():
+    items = ps.Items([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0], [3.0, 3.0]])
+    search = ps.Search(items, response=ps.Logistic(3.0), posterior=FEW, rng=1, stop=ps.BestItemFound(0.9))
+    first = search.forecast()
+    assert first > 1
+    assert run(search).forecast() == 0
+
+
+def test_without_rules_or_beyond_the_horizon_there_is_no_forecast(items):
+    assert ps.Search(items, posterior=FEW, rng=1).forecast() is None
+    assert ps.Search(items, posterior=FEW, rng=1, stop=ps.RadiusBelow(1e-9)).forecast() is None
+
+
+def test_the_expected_path_falls_by_the_information_of_each_answer():
+    path, bits = zip(*expected_path(0.5, 3, 0), strict=True)
+    assert path[0] == 1.0
+    assert bits[0] == pytest.approx(0.5, abs=1e-6)
+    # The first step is the first answer's half bit, spread over three dimensions; later ones tell less.
+    assert path[1] == pytest.approx(2 ** (-0.5 / 3), rel=1e-3)
+    ratios = np.diff(np.log(path))
+    assert np.all(ratios < 0)
+    assert np.all(np.diff(ratios) > 0)
+    assert len(path) <= HORIZON + 1
+
+
+def test_the_best_item_has_no_meaning_in_a_continuous_space():
+    search = ps.Search(ps.Space([0, 0], [1, 1]), posterior=FEW, rng=1, stop=ps.BestItemFound())
+    with pytest.raises(Unsupported, match="has no best item"):
+        search.ask()
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: ps.AfterAnswers(0), "at least 1"),
+        (lambda: ps.AfterAnswers(2.5), "give a whole number"),
+        (lambda: ps.RadiusBelow(0.0), "give a radius above 0"),
+        (lambda: ps.RadiusBelow(1.0, level=1.0), "between 0 and 1"),
+        (lambda: ps.InformationBelow(1.0), "between 0 and 1 bit"),
+        (lambda: ps.BestItemFound(0.0), "between 0 and 1"),
+    ],
+)
+def test_bad_rules_are_named(make, text):
+    with pytest.raises(InvalidParameter, match=text):
+        make()
