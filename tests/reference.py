@@ -184,7 +184,8 @@ def quadrature_moments(log_density, low, high):
 
 
 _DEPTH = 45.0
-_GAUSS = np.polynomial.legendre.leggauss(120)
+_GAUSS = np.polynomial.legendre.leggauss(60)
+_SHARE = np.linspace(0.0, 1.0, 17)
 
 
 def _integrate(log_f, low, high):
@@ -201,28 +202,40 @@ def _integrate(log_f, low, high):
 
 def _nodes(log_f, low, high):
     """Gauss-Legendre nodes and weights over where the function is within e^-45 of its peak, split at the peak."""
-    rows = np.arange(len(low))
-    share = np.linspace(0.0, 1.0, 17)
-    a, b = low.copy(), high.copy()
-    for _ in range(14):
-        x = a[:, None] + (b - a)[:, None] * share
-        best = np.argmax(log_f(x), axis=1)
-        a, b = x[rows, np.maximum(best - 1, 0)], x[rows, np.minimum(best + 1, 16)]
-    peak = (a + b) / 2
-    top = log_f(peak[:, None])[:, 0]
-    ends = []
-    for end in (low, high):
-        near, far = peak.copy(), end.copy()
-        for _ in range(11):
-            x = near[:, None] + (far - near)[:, None] * share
-            inside = np.argmax(log_f(x)[:, ::-1] > (top - _DEPTH)[:, None], axis=1)
-            last = 16 - inside
-            near, far = x[rows, last], x[rows, np.minimum(last + 1, 16)]
-        ends.append(far)
+    peak, top = _peaks(log_f, low, high)
+    left, right = (_edges(log_f, peak, top, end) for end in (low, high))
     x, w = _GAUSS
     nodes, weights = [], []
-    for left, right in ((ends[0], peak), (peak, ends[1])):
-        half = (right - left) / 2
-        nodes.append((left + half)[:, None] + half[:, None] * x)
+    for a, b in ((left, peak), (peak, right)):
+        half = (b - a) / 2
+        nodes.append((a + half)[:, None] + half[:, None] * x)
         weights.append(half[:, None] * w)
     return np.concatenate(nodes, axis=1), np.concatenate(weights, axis=1)
+
+
+def _peaks(log_f, low, high):
+    """Where the functions are largest, to within e^-1 of their peak, and the values there."""
+    rows = np.arange(len(low))
+    a, b = low.copy(), high.copy()
+    for _ in range(16):
+        x = a[:, None] + (b - a)[:, None] * _SHARE
+        values = log_f(x)
+        best = np.argmax(values, axis=1)
+        a, b = x[rows, np.maximum(best - 1, 0)], x[rows, np.minimum(best + 1, 16)]
+        around = np.minimum(values[rows, np.maximum(best - 1, 0)], values[rows, np.minimum(best + 1, 16)])
+        if np.all(values[rows, best] - around < 1.0):
+            break
+    return x[rows, best], values[rows, best]
+
+
+def _edges(log_f, peak, top, end):
+    """Points between peak and end below which nothing counts: 45 to 90 under the peak, or the end itself."""
+    rows = np.arange(len(peak))
+    near, far = peak.copy(), end.copy()
+    for _ in range(16):
+        if np.all(log_f(far[:, None])[:, 0] > top - 2 * _DEPTH):
+            break
+        x = near[:, None] + (far - near)[:, None] * _SHARE
+        last = 16 - np.argmax(log_f(x)[:, ::-1] > (top - _DEPTH)[:, None], axis=1)
+        near, far = x[rows, last], x[rows, np.minimum(last + 1, 16)]
+    return far

@@ -20,7 +20,8 @@ from pairseek.items import Items
 from pairseek.priors import GaussianPrior, UniformBox
 from pairseek.strategies import _region
 from pairseek.strategies._memo import CAPACITY, Memo
-from pairseek.strategies._region import Region, bisector
+from pairseek.strategies._planes import bisector
+from pairseek.strategies._region import Region
 from pairseek.strategies._simplex import climb
 from pairseek.strategies.actrank import ActRank
 
@@ -205,6 +206,13 @@ class TestChebyshevCentre:
         # the ball around the user touches all twelve planes, so it is the largest
         assert np.min(slack) == pytest.approx(1e-8, rel=1e-3)
 
+    def test_of_a_slanting_thin_slice_it_is_in_the_middle(self):
+        normal = np.array([1.0, 2.0, -2.0]) / 3
+        region = Region(-np.ones(3), np.ones(3)).cut(normal, 0.1).cut(-normal, -0.1 - 2e-8)
+        assert np.min(region.high - region.low) > 1
+        slack = region.offsets - region.normals @ region.deepest
+        assert np.min(slack) == pytest.approx(1e-8, rel=1e-2)
+
 
 class TestRanking:
     @pytest.mark.parametrize(("d", "seed"), [(1, 0), (2, 1), (3, 2), (5, 3)])
@@ -316,8 +324,19 @@ class TestVotes:
     def test_a_tie_is_half_a_vote_each_way(self):
         items = Items([[-1.0], [1.0]])
         strategy = ActRank(votes=2, box=(-1.0, 1.0))
-        votes = [asked(items, (0, 1), "tie"), asked(items, (0, 1), winner=1)]
-        assert strategy.estimate(items, votes) == pytest.approx([0.5])
+        for idle, winner in itertools.product(range(6), (0, 1)):
+            votes = [asked(items, (0, 1), "tie"), asked(items, (0, 1), winner=winner)]
+            estimate = strategy.estimate(items, [Event(0, 1, "skip")] * idle + votes)
+            assert estimate == pytest.approx([winner - 0.5])
+
+    def test_a_vote_that_has_begun_goes_on_even_if_the_answer_is_known_meanwhile(self):
+        items = Items([[-1.0], [1.0], [3.0]])
+        strategy = ActRank(votes=3, box=(-4.0, 4.0))
+        pair = strategy.next(items, [], np.random.default_rng(0))
+        elsewhere = [observed(items, *pair)]
+        assert strategy.next(items, elsewhere, np.random.default_rng(0)) != pair
+        begun = [asked(items, pair, winner=pair[0]), *elsewhere]
+        assert strategy.next(items, begun, np.random.default_rng(0)) == pair
 
     def test_votes_for_a_pair_that_is_left_alone_still_count(self):
         items = Items([[-1.0], [1.0], [-3.0]])
@@ -380,6 +399,18 @@ class TestSkipsAndObservations:
         placed = strategy.ranking(items, history, np.random.default_rng(0))
         assert placed == np.argsort(np.linalg.norm(items.coordinates - user, axis=1)).tolist()
         assert "contradict each other" in strategy.status(items, history)
+
+    def test_even_then_items_at_the_same_place_are_not_asked_about(self):
+        points = np.random.default_rng(2).normal(size=(6, 2))
+        items = Items(np.concatenate([points, points]))
+        history = [observed(items, 0, 1), observed(items, 1, 0)]
+        pairs = []
+        while (pair := ActRank().next(items, history, np.random.default_rng(0))) is not None:
+            pairs.append(pair)
+            history.append(asked(items, pair, winner=min(pair)))
+        assert len(pairs) > 20
+        assert all(one % 6 != two % 6 for one, two in pairs)
+        assert "complete; the answers contradict" in ActRank().status(items, history, np.random.default_rng(0))
 
     def test_a_complete_ranking_is_reported_to_who_brings_the_generator(self):
         items = Items(np.random.default_rng(0).normal(size=(6, 2)))
@@ -460,8 +491,8 @@ class TestReplay:
         assert steps == list(range(19))
         assert memo.fold("key", events[:-3], list, step) == events[:-3]
         assert len(steps) == 19
-        assert memo.fold("other", events[:2], list, step) == events[:2]
-        assert len(steps) == 21
+        assert memo.fold("other", events, list, step) == events
+        assert len(steps) == 38
         assert len(memo._entries) == CAPACITY
 
 

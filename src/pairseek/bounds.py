@@ -25,8 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.integrate import quad
-from scipy.optimize import minimize_scalar
+import scipy
 from scipy.special import entr
 
 from pairseek.errors import InvalidParameter, Unsupported
@@ -173,7 +172,7 @@ def _best_c(loss: Callable[[float], float], logit: float) -> float:
 
     Searched by its logarithm, since the best c is of the order of log(logit)/logit.
     """
-    found = minimize_scalar(
+    found = scipy.optimize.minimize_scalar(
         lambda log_c: loss(math.exp(log_c)),
         bounds=(math.log(1e-3 / (1.0 + logit)), math.log(LARGEST_C)),
         method="bounded",
@@ -270,7 +269,9 @@ def _epmv_upper(tau: float, logit: float, d: int) -> tuple[float, float]:
         last = _certainty(c * logit)
         if last == 0.0:
             return math.inf
-        area, _ = quad(lambda x: _certainty(c * logit * math.exp2((tau - x) / d)), 0.0, tau, epsabs=0.0, epsrel=1e-10)
+        area, _ = scipy.integrate.quad(
+            lambda x: _certainty(c * logit * math.exp2((tau - x) / d)), 0.0, tau, epsabs=0.0, epsrel=1e-10
+        )
         return tau + ((tau + 1.0) / (1.0 - c) - float(area)) / last
 
     if logit < 1e-100:  # 1/l overflows; c is 2/3 to all digits

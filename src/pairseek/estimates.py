@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
-from scipy.spatial import cKDTree
+import scipy
 
 from pairseek._types import Belief, FloatArray, IntArray, ItemId
 from pairseek.errors import InvalidParameter
 from pairseek.items import Items
 from pairseek.responses import Response
-
 
 # Points that a belief may shrink to, and samples that give it its shape, in a forecast.
 _PLACES, _SHAPE = 24, 200
@@ -79,13 +79,13 @@ def utility_scale(items: Items, response: Response) -> float:
 
 
 @lru_cache(maxsize=4)
-def _index(items: Items, scale: float) -> cKDTree:
+def _index(items: Items, scale: float) -> Any:
     # κ|w - x|² - appeal = κ|(w, 0) - (x, h)|² - constant, with h² = (top appeal - appeal)/κ: appeal is one more
     # coordinate, and the best item the nearest neighbour.
     if scale <= 0 or not np.ptp(items.appeal):
-        return cKDTree(items.coordinates)
+        return scipy.spatial.cKDTree(items.coordinates)
     height = np.sqrt((items.appeal.max() - items.appeal) / scale)
-    return cKDTree(np.column_stack([items.coordinates, height]))
+    return scipy.spatial.cKDTree(np.column_stack([items.coordinates, height]))
 
 
 def best_items(items: Items, points: FloatArray, response: Response) -> IntArray:

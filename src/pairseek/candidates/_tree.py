@@ -17,7 +17,7 @@ from pairseek._kernels import kernel
 from pairseek._parallel import for_ranges
 from pairseek._types import FloatArray, IntArray
 
-LEAF = 24
+LEAF = 64
 """Items that a leaf holds at most: fewer make bounds tighter and walks longer."""
 
 _CELL_CHUNK = 16
@@ -45,6 +45,8 @@ class Tree:
     depth: int
     centre: FloatArray
     half: FloatArray
+    middle: FloatArray
+    reach: float
 
     @property
     def leaves(self) -> int:
@@ -56,18 +58,20 @@ class Tree:
         """Build it. O(n log n) time, O(n) memory."""
         n, d = points.shape
         depth = max(0, int(np.ceil(np.log2(n / LEAF))))
-        along = np.ascontiguousarray((points - points.mean(axis=0)) @ _principal_axes(points))
+        middle = points.mean(axis=0)
+        along = np.ascontiguousarray((points - middle) @ _principal_axes(points))
         order = np.arange(n)
         for level in range(depth):
             for_ranges(_cut, 1 << level, max(1, (1 << level) // 8), along, order, level)
         cells = (2 << depth) - 1
         low, high = np.full((cells, d), np.inf), np.full((cells, d), -np.inf)
         columns = np.ascontiguousarray(along.T)
-        for_ranges(leaf_boxes, 1 << depth, _CELL_CHUNK, columns, depth, low, high)
+        for_ranges(leaf_boxes, 1 << depth, _CELL_CHUNK, columns, n, depth, low, high)
         merge_boxes(depth, low, high)
         # Rounding of the rotation must not put a point outside its box.
-        slack = 1e-14 * float(np.max(np.abs(columns)))
-        return cls(order, points[order], depth, (low + high) / 2, (high - low) / 2 + slack)
+        reach = float(np.sqrt(np.max(np.sum(along**2, axis=1))))
+        centre, half = (low + high) / 2, (high - low) / 2 + 1e-14 * reach
+        return cls(order, points[order], depth, centre, half, middle, reach)
 
 
 def tree_of(points: FloatArray) -> Tree:
@@ -140,9 +144,9 @@ def _select(along: Any, axis: int, order: Any, left: int, right: int, middle: in
 
 
 @kernel
-def leaf_boxes(start: int, stop: int, columns: Any, depth: int, low: Any, high: Any) -> None:
-    """Lowest and highest of each of the (c, n) columns in the leaves start to stop; NaN takes no part."""
-    c, n = columns.shape
+def leaf_boxes(start: int, stop: int, columns: Any, n: int, depth: int, low: Any, high: Any) -> None:
+    """Lowest and highest of each of the columns in the leaves start to stop; NaN takes no part."""
+    c = len(columns)
     offset = (1 << depth) - 1
     for t in range(start, stop):
         for h in range(c):

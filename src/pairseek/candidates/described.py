@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from pairseek._moments import sample_moments
 from pairseek._pairs import describe, expect, weigh
 from pairseek._parallel import for_ranges
 from pairseek._tables import look_up, tables
@@ -135,8 +136,8 @@ class Candidates:
         arguments = (slopes, offsets, columns, belief.weights, self.response.link, out)
         for_ranges(weigh, len(self), _SAMPLED_CHUNK, *arguments)
         # The samples' own moments, not the belief's: the two outcomes must add up to the whole of the samples.
-        weighted = belief.samples * belief.weights[:, None]
-        whole = np.concatenate(([1.0], weighted.sum(axis=0), (weighted.T @ belief.samples).ravel()))
+        mean, covariance = sample_moments(belief.samples, belief.weights)
+        whole = np.concatenate(([1.0], mean, (covariance + np.multiply.outer(mean, mean)).ravel()))
         outcomes = []
         for part in (out, whole - out):
             probability = np.clip(part[:, 0], 1e-300, 1.0)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from pairseek._moments import sample_moments
 from pairseek._types import Belief, FloatArray, IntArray
 from pairseek.candidates.described import Candidates
 from pairseek.candidates.rest import Resting
@@ -64,10 +65,8 @@ class Scene:
     @cached_property
     def plain(self) -> Belief:
         """The belief with the moments that its samples have themselves."""
-        samples, weights = self.belief.samples, self.belief.weights
-        mean = weights @ samples
-        centred = samples - mean
-        return replace(self.belief, mean=mean, covariance=(centred * weights[:, None]).T @ centred)
+        mean, covariance = sample_moments(self.belief.samples, self.belief.weights)
+        return replace(self.belief, mean=mean, covariance=covariance)
 
     def rescored(self, candidates: Candidates) -> FloatArray:
         """(m,) utilities by all samples, with the noise of their first two moments taken out.

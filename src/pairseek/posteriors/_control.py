@@ -1,11 +1,11 @@
 """Moments of a belief with most of the sampling noise taken out: control variates by Stein's identity.
 
 For a density π that is known up to a constant and a field φ whose normal component vanishes on the border of its
-support, E[div φ + φ·∇log π] = 0. Such functions are uncorrelated with nothing and have a known mean, so the
-regression of x and xx' on them takes out what they explain (Mira, Solgi, Imparato, Statistics and Computing 2013;
-Oates, Girolami, Chopin, JRSS-B 2017). Here φ = B_i(x) g(x) e_i with B_i = (x_i - low_i)(high_i - x_i), which
-vanishes on the faces of the box (B_i = 1 without a box), and g = 1 or a coordinate. For the prior alone this makes
-mean and covariance exact; after some answers it divides their variance by five to twenty.
+support, E[div φ + φ·∇log π] = 0. Such a function of the samples has a known mean, so the regression of x and xx' on
+several of them takes out what they explain (Mira, Solgi, Imparato, Statistics and Computing 2013; Oates, Girolami,
+Chopin, JRSS-B 2017). Here φ = B_i(x) g(x) e_i with B_i = (x_i - low_i)(high_i - x_i), which vanishes on the faces of
+the box (B_i = 1 without a box), and g = 1 or a coordinate. For the prior alone this makes mean and covariance exact;
+after some answers it divides their variance by five to twenty.
 """
 
 from __future__ import annotations
@@ -16,21 +16,23 @@ from typing import Any
 import numpy as np
 
 from pairseek._kernels import LOGISTIC, exp_minus, kernel, log_ndtr, primitive
+from pairseek._moments import CHUNK, sample_moments
 from pairseek._parallel import for_ranges
 from pairseek._types import Evidence, FloatArray
 from pairseek.priors import Prior
 from pairseek.responses import Response
 
-_CHUNK = 500
 # Samples for each control, at least: below, the regression would fit noise.
 _SAMPLES_PER_CONTROL = 10
 # A corrected variance may differ from the plain one by this factor in any direction; more means that the
 # controls have tails the regression cannot handle (almost noiseless answers), and the plain moments stand.
 _TRUST = 1.5
+# Samples whose products are added in one pass over the matrix.
+_ROWS = 4
 
 
 @primitive
-def _slope(z: float, decided: float, link: int) -> float:
+def slope(z: float, decided: float, link: int) -> float:
     """d/dz of `log_answer`."""
     if link == LOGISTIC:
         u = exp_minus(abs(z))
@@ -42,82 +44,142 @@ def _slope(z: float, decided: float, link: int) -> float:
     return 0.5 * (up - math.exp(-0.5 * z * z - 0.9189385332046727 - log_ndtr(-z)))
 
 
-@kernel
-def gradients(start: int, stop: int, points: Any, evidence: Any, prior: Any, link: int, out: Any) -> None:
-    """Rows of the gradient of the log posterior, as if there were no box."""
+@primitive
+def _gradient(x: Any, evidence: Any, prior: Any, link: int, out: Any) -> None:
+    """Gradient of the log posterior at x, as if there were no box."""
     slopes, offsets, decided = evidence
-    centre, precision = prior
+    _, _, centre, precision = prior
     m, d = slopes.shape
-    for row in range(start, stop):
+    for i in range(d):
+        total = 0.0
+        for h in range(d):
+            total -= precision[i, h] * (x[h] - centre[h])
+        out[i] = total
+    for j in range(m):
+        z = offsets[j]
         for i in range(d):
-            total = 0.0
-            for h in range(d):
-                total -= precision[i, h] * (points[row, h] - centre[h])
-            out[row, i] = total
-        for j in range(m):
-            z = offsets[j]
-            for i in range(d):
-                z += slopes[j, i] * points[row, i]
-            g = _slope(z, decided[j], link)
-            for i in range(d):
-                out[row, i] += g * slopes[j, i]
+            z += slopes[j, i] * x[i]
+        g = slope(z, decided[j], link)
+        for i in range(d):
+            out[i] += g * slopes[j, i]
 
 
-def _controls(points: FloatArray, centred: FloatArray, gradient: FloatArray, prior: Prior) -> FloatArray:
-    """(n, d + d(d+1)/2): fields with g = 1, then with g a coordinate, symmetrised to halve their number."""
-    n, d = points.shape
-    low, high = prior.box(d)
-    bounded = np.isfinite(low) & np.isfinite(high)
-    low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
-    scale = (high - low) ** 2 / 4
-    border = np.where(bounded, (points - low) * (high - points) / scale, 1.0)
-    plain = np.where(bounded, (low + high - 2 * points) / scale, 0.0) + border * gradient
-    rows, columns = np.triu_indices(d)
-    out = np.empty((n, d + len(rows)))
-    out[:, :d] = plain
-    out[:, d:] = plain[:, rows] * centred[:, columns] + plain[:, columns] * centred[:, rows]
-    out[:, d:][:, rows == columns] += 2 * border
-    return out
+@primitive
+def _fill(x: Any, mean: Any, gradient: Any, prior: Any, row: Any) -> None:
+    """One sample's controls (g = 1; then g a coordinate, symmetrised), then its targets c and cc'."""
+    low, high, _, _ = prior
+    d = len(x)
+    pairs = d * (d + 1) // 2
+    for i in range(d):
+        row[d + pairs + i] = x[i] - mean[i]
+        if math.isfinite(low[i]) and math.isfinite(high[i]):
+            scale = 0.25 * (high[i] - low[i]) * (high[i] - low[i])
+            border = (x[i] - low[i]) * (high[i] - x[i]) / scale
+            row[i] = (low[i] + high[i] - 2.0 * x[i]) / scale + border * gradient[i]
+        else:
+            border = 1.0
+            row[i] = gradient[i]
+        gradient[i] = border
+    k = 0
+    for i in range(d):
+        for h in range(i, d):
+            a, b = row[d + pairs + i], row[d + pairs + h]
+            row[d + k] = row[i] * b + row[h] * a
+            if i == h:
+                row[d + k] += 2.0 * gradient[i]
+            row[2 * d + pairs + k] = a * b
+            k += 1
+
+
+@kernel
+def _products(
+    start: int, stop: int, points: Any, weights: Any, mean: Any, evidence: Any, prior: Any, link: int, out: Any
+) -> None:
+    """Partial Σ w r (first row) and Σ w r_i r_j for controls i and all j >= i, of rows r of controls and targets."""
+    d = points.shape[1]
+    controls = d + d * (d + 1) // 2
+    total = out[start // CHUNK]
+    total[:] = 0.0
+    rows = np.zeros((_ROWS, 2 * controls))
+    gradient = np.empty(d)
+    for first in range(start, stop, _ROWS):
+        for r in range(_ROWS):
+            if first + r < stop:
+                x = points[first + r]
+                _gradient(x, evidence, prior, link, gradient)
+                _fill(x, mean, gradient, prior, rows[r])
+                root = math.sqrt(weights[first + r])
+                for j in range(2 * controls):
+                    total[0, j] += weights[first + r] * rows[r, j]
+                    rows[r, j] *= root
+            else:
+                rows[r, :] = 0.0
+        a, b, c, e = rows[0], rows[1], rows[2], rows[3]
+        for i in range(controls):
+            line = total[1 + i]
+            p, q, s, t = a[i], b[i], c[i], e[i]
+            for j in range(i, 2 * controls):
+                line[j] += p * a[j] + q * b[j] + s * c[j] + t * e[j]
+
+
+@kernel
+def _solve(matrix: Any, vector: Any) -> None:
+    """Solve matrix x = vector in place by Cholesky; only the lower triangle of the matrix is used."""
+    n = len(vector)
+    for i in range(n):
+        for j in range(i + 1):
+            total = matrix[i, j]
+            for k in range(j):
+                total -= matrix[i, k] * matrix[j, k]
+            if i == j:
+                matrix[i, i] = math.sqrt(max(total, 1e-300))
+            else:
+                matrix[i, j] = total / matrix[j, j]
+    for i in range(n):
+        for k in range(i):
+            vector[i] -= matrix[i, k] * vector[k]
+        vector[i] /= matrix[i, i]
+    for i in range(n - 1, -1, -1):
+        vector[i] /= matrix[i, i]
+        for k in range(i):
+            vector[k] -= matrix[i, k] * vector[i]
 
 
 def controlled_moments(
-    points: FloatArray,
-    weights: FloatArray,
-    evidence: Evidence,
-    prior: Prior,
-    response: Response,
+    points: FloatArray, weights: FloatArray, evidence: Evidence, prior: Prior, response: Response
 ) -> tuple[FloatArray, FloatArray]:
     """(d,) mean and (d, d) covariance of weighted samples, corrected by control variates.
 
-    O(n d (m + d³)) for n samples and m answers.
+    O(n (m d + d⁴)) for n samples and m answers.
     """
     n, d = points.shape
-    mean = weights @ points
-    centred = points - mean
-    covariance = (centred * weights[:, None]).T @ centred
+    mean, covariance = sample_moments(points, weights)
     count = d + d * (d + 1) // 2
     if 1.0 / np.sum(weights**2) < _SAMPLES_PER_CONTROL * count:
         return mean, covariance
-    gradient = np.empty((n, d))
+    out = np.empty((-(-n // CHUNK), 1 + count, 2 * count))
     data = (evidence.slopes, evidence.offsets, evidence.decided)
-    for_ranges(gradients, n, _CHUNK, points, data, prior.quadratic(d), response.link, gradient)
-    controls = _controls(points, centred, gradient, prior)
-    rows, columns = np.triu_indices(d)
-    targets = np.concatenate([centred, centred[:, rows] * centred[:, columns]], axis=1)
-    control_means = weights @ controls
-    root = np.sqrt(weights)[:, None]
-    left = root * (controls - control_means)
-    right = root * (targets - weights @ targets)
-    gram = left.T @ left
-    diagonal = np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    gram = gram / np.outer(diagonal, diagonal) + 1e-9 * np.eye(count)
-    shift = -(control_means / diagonal) @ np.linalg.solve(gram, (left.T @ right) / diagonal[:, None])
-    corrected = np.empty((d, d))
-    corrected[rows, columns] = corrected[columns, rows] = shift[d:]
-    corrected += covariance - np.outer(shift[:d], shift[:d])
+    for_ranges(
+        _products, n, CHUNK, points, weights, mean, data, (*prior.box(d), *prior.quadratic(d)), response.link, out
+    )
+    total = out.sum(axis=0)
+    means, products = total[0], total[1:] - np.multiply.outer(total[0, :count], total[0])
+    scale = np.sqrt(np.maximum(np.diag(products), 1e-300))
+    gram = products[:, :count].T / np.multiply.outer(scale, scale) + 1e-9 * np.eye(count)
+    solution = means[:count] / scale
+    _solve(gram, solution)
+    shift = -np.einsum("c,ct->t", solution / scale, products[:, count:])
+    corrected = _symmetric(shift[d:], d) + covariance - np.multiply.outer(shift[:d], shift[:d])
     if not _trustworthy(corrected, covariance, shift[:d]):
         return mean, covariance
     return mean + shift[:d], corrected
+
+
+def _symmetric(upper: FloatArray, d: int) -> FloatArray:
+    out = np.empty((d, d))
+    rows, columns = np.triu_indices(d)
+    out[rows, columns] = out[columns, rows] = upper
+    return out
 
 
 def _trustworthy(corrected: FloatArray, covariance: FloatArray, shift: FloatArray) -> bool:

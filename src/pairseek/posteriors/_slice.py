@@ -42,6 +42,18 @@ def log_line(t: float, z: Any, c: Any, decided: Any, power: float, link: int) ->
 
 
 @kernel
+def log_newest(
+    start: int, stop: int, points: Any, slope: Any, offset: float, decided: float, link: int, out: Any
+) -> None:
+    """Log-likelihood of one answer at each point."""
+    for row in range(start, stop):
+        z = offset
+        for i in range(len(slope)):
+            z += slope[i] * points[row, i]
+        out[row] = log_answer(z, decided, link)
+
+
+@kernel
 def slice_sweep(  # noqa: C901
     start: int,
     stop: int,

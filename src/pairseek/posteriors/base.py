@@ -39,13 +39,6 @@ def effective_samples(weights: FloatArray) -> float:
     return float(1.0 / np.sum(weights**2))
 
 
-def sample_moments(samples: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(d,) mean and (d, d) covariance of weighted samples."""
-    mean = weights @ samples
-    centred = samples - mean
-    return mean, (centred * weights[:, None]).T @ centred
-
-
 def frozen_belief(
     samples: FloatArray, weights: FloatArray, moments: tuple[FloatArray, FloatArray], info: BeliefInfo
 ) -> Belief:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray
 from pairseek.errors import InvalidParameter
-from pairseek.posteriors.base import effective_samples, frozen_belief, sample_moments
+from pairseek.posteriors.base import effective_samples, frozen_belief
 from pairseek.priors import Prior
 from pairseek.responses import Response
 
@@ -76,4 +76,4 @@ def _weighted(cells: FloatArray, logs: FloatArray, *, began: float) -> Belief:
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
     info = BeliefInfo(effective_samples(weights), seconds=time.perf_counter() - began)
-    return frozen_belief(cells, weights, sample_moments(cells, weights), info)
+    return frozen_belief(cells, weights(cells, weights), info)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 from scipy.special import ndtr, ndtri
 
 from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray
 from pairseek.errors import InvalidParameter
-from pairseek.posteriors.base import frozen_belief, sample_moments
+from pairseek.posteriors.base import frozen_belief
 from pairseek.priors import Prior
 from pairseek.responses import Response
 
@@ -59,7 +59,7 @@ class Laplace:
         samples = _truncated(mode, gradient, precision, (low, high), self.n, rng)
         weights = np.full(self.n, 1 / self.n)
         info = BeliefInfo(float(self.n), _SWEEPS, 0, time.perf_counter() - began)
-        return frozen_belief(samples, weights, sample_moments(samples, weights), info)
+        return frozen_belief(samples, weights(samples, weights), info)
 
 
 def posterior_mode(evidence: Evidence, prior: Prior, response: Response, *, start: FloatArray) -> FloatArray:
@@ -74,7 +74,7 @@ def posterior_mode(evidence: Evidence, prior: Prior, response: Response, *, star
         return -value, -(response.gradient(evidence, w) - pull)
 
     bounds = list(zip(low, high, strict=True))
-    found = minimize(negative, np.clip(start, low, high), jac=True, method="L-BFGS-B", bounds=bounds)
+    found = scipy.optimize.minimize(negative, np.clip(start, low, high), jac=True, method="L-BFGS-B", bounds=bounds)
     return np.asarray(np.clip(found.x, low, high))
 
 
@@ -114,7 +114,7 @@ def _truncated(
     for _ in range(_SWEEPS):
         for i in range(d):
             deviation = 1.0 / np.sqrt(precision[i, i])
-            others = delta @ precision[i] - precision[i, i] * delta[:, i]
+            others = np.einsum("nd,d->n", delta, precision[i]) - precision[i, i] * delta[:, i]
             centre = (gradient[i] - others) * deviation**2
             a, b = ndtr((low[i] - centre) / deviation), ndtr((high[i] - centre) / deviation)
             u = np.clip(a + (b - a) * rng.random(n), 1e-15, 1 - 1e-15)

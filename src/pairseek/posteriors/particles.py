@@ -8,17 +8,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from pairseek._moments import CHUNK, sample_moments
 from pairseek._parallel import for_ranges
 from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray, IntArray
 from pairseek.errors import InvalidParameter
 from pairseek.posteriors._control import controlled_moments
-from pairseek.posteriors._slice import slice_sweep
-from pairseek.posteriors.base import effective_samples, frozen_belief, sample_moments
+from pairseek.posteriors._slice import log_newest, slice_sweep
+from pairseek.posteriors.base import effective_samples, frozen_belief
 from pairseek.priors import Prior
 from pairseek.responses import Response
 
-# Particles a thread takes at a time.
-_CHUNK = 500
 # Slice interval in standard deviations along the direction.
 _WIDTH = 5.0
 # When an answer would leave a smaller share of effective samples than this, it enters in stages.
@@ -75,8 +74,9 @@ class Particles:
         samples, weights = belief.samples, belief.weights
         power, moves, stages = 0.0, 0, 0
         while True:
-            newest = Evidence(evidence.slopes[-1:], evidence.offsets[-1:], evidence.decided[-1:])
-            gain = response.log_likelihood(newest, samples)
+            gain = np.empty(self.n)
+            newest = (evidence.slopes[-1], evidence.offsets[-1], evidence.decided[-1])
+            log_newest(0, self.n, samples, *newest, response.link, gain)
             full = _reweighted(weights, gain, 1.0 - power)
             if effective_samples(full) >= self.threshold * self.n:
                 weights = full
@@ -145,11 +145,11 @@ def _moved(
     for _ in range(sweeps):
         frame, _ = np.linalg.qr(rng.standard_normal((d, d)))
         directions = np.ascontiguousarray((root @ frame).T)
-        lines = directions @ evidence.slopes.T
+        lines = np.einsum("kd,md->km", directions, evidence.slopes)
         for_ranges(
             slice_sweep,
             n,
-            _CHUNK,
+            CHUNK,
             points,
             rng.integers(0, 2**64, size=n, dtype=np.uint64),
             (directions, lines),

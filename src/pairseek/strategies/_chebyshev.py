@@ -11,9 +11,6 @@ from pairseek._types import BoolArray, FloatArray
 
 TIGHT = 1e-9
 """A row whose multiplier is greater than this touches every largest ball."""
-SMALL = 1e-3
-"""A ball smaller than this, in the units of the programme, is looked at again in units of its own."""
-ROUNDS = 5
 
 
 def chebyshev(normals: FloatArray, offsets: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray | None:
@@ -30,33 +27,22 @@ def chebyshev(normals: FloatArray, offsets: FloatArray, low: FloatArray, high: F
         (d,) bounds of the set, which give the units: the tolerances of the solver are absolute, the set may be
         tiny.
     """
-    middle, half = (low + high) / 2, np.maximum(high - low, np.finfo(float).tiny) / 2
-    unit = float(np.min(half))
-    for _ in range(ROUNDS):
-        rows = normals * half / unit
-        slack = (offsets - normals @ middle) / unit
-        found = _deepest(rows, slack)
-        if found is None:
-            return None
-        point, radius = found
-        centre = middle + half * point
-        if radius >= SMALL:
-            break
-        unit *= max(radius, 1e-5)
-    return np.asarray(centre)
+    middle, unit = (low + high) / 2, float(np.max(high - low)) / 2
+    point = _deepest(normals, (offsets - normals @ middle) / unit)
+    return None if point is None else np.asarray(middle + unit * point)
 
 
-def _deepest(rows: FloatArray, slack: FloatArray) -> tuple[FloatArray, float] | None:
-    """The point that is deepest under all rows, then under those that remain free, and so on; the first depth."""
+def _deepest(rows: FloatArray, slack: FloatArray) -> FloatArray | None:
+    """The point that is deepest under all rows, then under those that remain free, and so on."""
     m, d = rows.shape
     depth = np.zeros(m)
     fixed = np.zeros(m, dtype=np.bool_)
-    best: tuple[FloatArray, float] | None = None
+    best: FloatArray | None = None
     while True:
         found = _programme(rows, slack - depth, fixed)
         if found.x is None:
             return best
-        best = found.x[:d], float(found.x[d]) if best is None else best[1]
+        best = found.x[:d]
         tight = ~fixed & (found.ineqlin.marginals < -TIGHT)
         depth[tight] = found.x[d]
         fixed |= tight

@@ -57,7 +57,7 @@ class Facet(NamedTuple):
 
     def separator(self, rows: FloatArray, towards: FloatArray) -> Separator:
         """The facet's normal w with w̃·w = 2, and its rho."""
-        return _normal(np.linalg.inv(self._system(rows, towards)))
+        return _normal(np.asarray(np.linalg.inv(self._system(rows, towards)), dtype=np.float64))
 
     def turned(self, rows: FloatArray, nu: float, towards: FloatArray) -> Self | None:
         """The facet through which the ray along -w̃ leaves, from this one on; None if the walk fails.
@@ -74,7 +74,7 @@ class Facet(NamedTuple):
         for _ in range(PIVOTS):
             facet = type(self)(on, below)
             try:
-                inverse = np.linalg.inv(facet._system(rows, towards))
+                inverse = np.asarray(np.linalg.inv(facet._system(rows, towards)), dtype=np.float64)
             except np.linalg.LinAlgError:
                 return None
             known = np.append(-rows[below].sum(axis=0) / m, nu - np.count_nonzero(below) / m)

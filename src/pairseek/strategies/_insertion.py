@@ -8,7 +8,8 @@ from typing import Self
 import numpy as np
 
 from pairseek._types import FloatArray
-from pairseek.strategies._region import Region, bisector
+from pairseek.strategies._planes import bisector
+from pairseek.strategies._region import Region
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +59,10 @@ class Insertion:
         points
             (n, d) coordinates of the items.
         """
-        if region.empty or self.pending is None:
+        if self.pending is None:
             return self
         distances = np.linalg.norm(points - region.centre, axis=1).tolist()
-        sure = 2.0 * region.reach
+        sure = np.inf if region.empty else 2.0 * region.reach
         ranking, low, high = self.ranking.copy(), self.low, self.high
         for item in self.order[len(ranking) :]:
             distance = distances[item]

@@ -82,6 +82,6 @@ class Recent(Generic[Value]):
         """``compute()``, or what it gave for this key."""
         known = self._known
         value = known[key] if key in known else compute()
-        newest = {**{other: known[other] for other in list(known)[-self._capacity + 1 :] if other != key}, key: value}
-        self._known = newest
+        others = [entry for entry in known.items() if entry[0] != key]
+        self._known = dict([*others[-self._capacity + 1 :], (key, value)])
         return value

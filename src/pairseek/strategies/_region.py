@@ -22,19 +22,6 @@ REMEMBERED = 1024
 """Vertices remembered."""
 
 
-def bisector(first: FloatArray, second: FloatArray) -> tuple[FloatArray, float] | None:
-    """Unit normal and offset of the plane between two points; normal·w > offset is nearer to the first.
-
-    None if the points coincide.
-    """
-    difference = first - second
-    length = float(np.sqrt(difference @ difference))
-    if length == 0.0:
-        return None
-    normal = difference / length
-    return normal, float(normal @ (first + second)) / 2
-
-
 class Region:
     """A polytope that knows some of its vertices.
 

@@ -29,7 +29,8 @@ from pairseek.strategies._ballots import Ballot, Decision, count
 from pairseek.strategies._box import Box, box_bounds, checked_box, prior_box
 from pairseek.strategies._insertion import Insertion
 from pairseek.strategies._memo import Memo
-from pairseek.strategies._region import Region, bisector
+from pairseek.strategies._planes import bisector
+from pairseek.strategies._region import Region
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +97,15 @@ class ActRank:
 
     def status(self, items: Items, history: Sequence[Event], rng: np.random.Generator | None = None) -> str | None:
         """What a person should know, in words; whether the ranking is complete only with the search's `rng`."""
+        notes = []
         if rng is not None and self.next(items, history, rng) is None:
-            return f"the ranking of all {items.n} items is complete"
+            notes.append(f"the ranking of all {items.n} items is complete")
         if self._learned(items, history).region.empty:
-            return (
+            notes.append(
                 "the answers contradict each other: no user point agrees with all of them, so every comparison "
                 "is asked and the estimate is the one from before the contradiction"
             )
-        return None
+        return "; ".join(notes) or None
 
     def _learned(self, items: Items, history: Sequence[Event]) -> _Known:
         def step(known: _Known, event: Event, position: int) -> _Known:

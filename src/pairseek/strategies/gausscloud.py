@@ -76,7 +76,7 @@ class GaussCloud:
 
     @cached_property
     def _clouds(self) -> Recent[list[tuple[int, int]]]:
-        return Recent(8)
+        return Recent(DRAWS + 4)
 
     def resolved(self, items: Items, prior: Prior) -> Self:
         """The same with the prior's box, if none was given."""

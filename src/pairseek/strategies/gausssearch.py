@@ -19,54 +19,23 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from scipy.special import expit, log_ndtr, ndtri
+from scipy.special import expit, ndtri
 
 from pairseek._types import Event, FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.items import Items
 from pairseek.priors import Prior
 from pairseek.responses import TYPICAL_LOGIT
+from pairseek.strategies._gaussian import Gaussian
 from pairseek.strategies._memo import Memo
 from pairseek.strategies._nearest import nearest_pairs, places
-from pairseek.strategies._region import bisector
+from pairseek.strategies._planes import bisector
 
 DRAWS = 64
 """Points drawn for a query; the first whose pair may be asked is taken."""
-
-
-class Gaussian(NamedTuple):
-    """N(mean, covariance)."""
-
-    mean: FloatArray
-    covariance: FloatArray
-
-    def after_answer(self, normal: FloatArray, offset: float, noise: float) -> Gaussian:
-        """The moments after an answer for the side normal·w > offset of a plane (unit normal), right by Φ(h/noise)."""
-        shadow = self.covariance @ normal
-        total = float(np.sqrt(noise**2 + normal @ shadow))
-        z = (float(normal @ self.mean) - offset) / total
-        # φ(z)/Φ(z) from logarithms, so that it holds far in the tail
-        ratio = float(np.exp(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi) - log_ndtr(z)))
-        shrink = ratio * (ratio + z) / total**2
-        return Gaussian(self.mean + shadow * (ratio / total), self.covariance - shrink * np.outer(shadow, shadow))
-
-    def after_tie(self, normal: FloatArray, offset: float, noise: float) -> Gaussian:
-        """The moments after N(normal·w - offset; 0, π noise²/2)."""
-        shadow = self.covariance @ normal
-        total = np.pi * noise**2 / 2.0 + float(normal @ shadow)
-        gap = offset - float(normal @ self.mean)
-        return Gaussian(self.mean + shadow * (gap / total), self.covariance - np.outer(shadow, shadow) / total)
-
-    def mirrored(self, count: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """(count, d) points, and their images in the plane through the mean across the widest direction."""
-        values, vectors = np.linalg.eigh(self.covariance)
-        steps = rng.standard_normal((count, len(values))) * np.sqrt(np.maximum(values, 0.0))
-        flipped = steps.copy()
-        flipped[:, -1] *= -1.0
-        return self.mean + steps @ vectors.T, self.mean + flipped @ vectors.T
 
 
 @dataclass(frozen=True)

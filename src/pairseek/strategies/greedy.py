@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from pairseek._moments import sample_moments
 from pairseek._types import Belief, FloatArray
 from pairseek.candidates.described import Candidates
 
@@ -28,7 +29,7 @@ class GreedyMSE:
 
     def score(self, candidates: Candidates, belief: Belief) -> FloatArray:
         """(m,) expected drop of the trace."""
-        shadow = candidates.points @ belief.covariance
+        shadow = np.einsum("nd,de->ne", candidates.points, belief.covariance)
         reach = 4.0 * np.sum((shadow[candidates.first] - shadow[candidates.second]) ** 2, axis=1)
         gain = np.divide(reach, candidates.variance, out=np.zeros_like(reach), where=candidates.variance > 0)
         return np.asarray(gain * candidates.gaussian("explained"))
@@ -55,9 +56,8 @@ class GreedyVolume:
 
     def exact(self, candidates: Candidates, belief: Belief) -> FloatArray:
         """(m,) expected drop of the log determinant, from every sample."""
-        mean = belief.weights @ belief.samples
-        spread = (belief.samples - mean) * np.sqrt(belief.weights)[:, None]
-        drop = np.full(len(candidates), np.linalg.slogdet(spread.T @ spread)[1])
+        _, now = sample_moments(belief.samples, belief.weights)
+        drop = np.full(len(candidates), np.linalg.slogdet(now)[1])
         for probability, _, covariance in candidates.after(belief):
             sign, log_determinant = np.linalg.slogdet(covariance)
             drop -= np.where(sign > 0, probability * log_determinant, 0.0)

@@ -1,0 +1,55 @@
+# The same few commands on a laptop and in CI. Each makes what it needs, from a fresh checkout on.
+
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+BIN := $(VENV)/bin
+
+# Reference data beside the checkout, if they are there; the tests pass without them.
+ifndef PAIRSEEK_DATA
+ifneq ($(wildcard ../shared/data),)
+export PAIRSEEK_DATA := $(abspath ../shared)
+endif
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.installed-cli ## Search for a colour in the terminal: make demo ARGS="--answers 20"
+	@if [ -t 0 ]; then $(BIN)/pairseek demo $(ARGS); else $(BIN)/pairseek demo --simulate $(ARGS); fi
+
+test: $(VENV)/.installed-dev ## Run the tests: make test ARGS="-k demo"
+	@$(BIN)/pytest $(ARGS)
+
+check: $(VENV)/.installed-dev ## Check format, style, types and the direction of imports
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: $(VENV)/.installed-dev ## Measure speed against the authors' way
+	@$(BIN)/python benchmarks/bench.py $(ARGS)
+
+clean: ## Remove the virtual environment, caches and builds
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage build dist
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo 'pairseek needs Python 3.11 or newer; $(PYTHON) is another, or missing. Name one: make PYTHON=python3.12 ...' >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo 'No virtual environment could be made. On Debian and Ubuntu: apt-get install python3-venv' >&2; exit 1; }
+
+# The stamps carry the time of the last installation, so that a second run installs nothing.
+$(VENV)/.installed-cli: pyproject.toml | $(BIN)/python
+	@echo 'Installing pairseek into $(VENV) ...'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli]'
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	@echo 'Installing pairseek and its tools into $(VENV) ...'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.installed-cli

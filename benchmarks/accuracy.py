@@ -1,0 +1,123 @@
+"""Accuracy: simulated users, and how wide the posterior still is after so many answers.
+
+    python benchmarks/accuracy.py                                   # the paper's matched setting, all strategies
+    python benchmarks/accuracy.py --noise constant --strategies infogain --candidates sampled all
+
+When the model is matched, the mean trace of the posterior covariance is the expected squared error, and it varies far
+less from user to user than the error itself. Both are printed, with standard errors over users, beside the figures of
+the authors' program where they are known. Users are the same for all strategies.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+import time
+
+import numpy as np
+from food import RATE, folder, items, name, response
+
+import pairseek as ps
+from pairseek.strategies import UTILITIES
+
+SOURCES = {
+    "sampled": lambda: ps.SampledPairs(rate=RATE),
+    "table": lambda: ps.SampledPairs(rate=RATE, rescore=0),
+    "all": lambda: ps.AllPairs(),
+    "rest5": lambda: ps.AllPairs(),
+    "default": lambda: None,
+}
+_catalogues: dict[int, ps.Items] = {}
+
+
+def trial(task):
+    """One user, one strategy: trace and squared error after each of the wanted numbers of answers."""
+    d, noise, strategy, source, seed, wanted, samples = task
+    ps.set_thread_count(1)
+    catalogue = _catalogues.setdefault(d, items(d))
+    rng = np.random.default_rng([seed, d])
+    search = ps.Search(
+        catalogue,
+        response=response(d, noise),
+        prior=ps.UniformBox(),
+        posterior=ps.Particles(samples),
+        strategy=ps.GaussSearch() if strategy == "gausssearch" else UTILITIES[strategy](),
+        candidates=SOURCES[source](),
+        rest=ps.Rest(item=5) if source == "rest5" else None,
+        rng=seed,
+    )
+    user = ps.SimulatedUser(rng.uniform(-1, 1, d), search.response, rng=seed)
+    out = {}
+    began = time.perf_counter()
+    asked: dict[frozenset, int] = {}
+    for answer in range(1, max(wanted) + 1):
+        query = search.ask()
+        pair = frozenset((query.left, query.right))
+        winner = user.answer(catalogue, query, repeat=asked.get(pair, 0))
+        asked[pair] = asked.get(pair, 0) + 1
+        search.tell(query, winner=winner)
+        if answer in wanted:
+            estimate = search.estimate()
+            error = ps.metrics.squared_error(estimate.point, user.point)
+            out[answer] = (float(np.trace(estimate.covariance)), error)
+    return (strategy, source), out, (time.perf_counter() - began) / max(wanted)
+
+
+def reference(d, noise):
+    """What the authors' program reached, where it was measured."""
+    where = folder()
+    path = None if where is None else where / "reference" / "accuracy.json"
+    if path is None or not path.exists() or noise != "normalized":
+        return {}
+    record = json.loads(path.read_text()).get(f"d{d} matched normalized", {})
+    return {key.lower(): value for key, value in record.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--users", type=int, default=100)
+    parser.add_argument("--answers", type=int, nargs="+", default=[20, 40, 60])
+    parser.add_argument("--dimension", type=int, default=4)
+    parser.add_argument("--noise", default="normalized", choices=("constant", "normalized", "decaying"))
+    parser.add_argument("--strategies", nargs="+", default=[*UTILITIES, "gausssearch"])
+    parser.add_argument("--candidates", nargs="+", default=["sampled"], choices=list(SOURCES))
+    parser.add_argument("--samples", type=int, default=4000)
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    options = parser.parse_args()
+    d, noise = options.dimension, options.noise
+    tasks = [
+        (d, noise, strategy, source, seed, tuple(options.answers), options.samples)
+        for seed in range(options.users)
+        for strategy in options.strategies
+        for source in options.candidates
+    ]
+    results: dict[tuple[str, str], list] = {}
+    speed: dict[tuple[str, str], list[float]] = {}
+    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+        for done, (key, out, seconds) in enumerate(pool.imap_unordered(trial, tasks), 1):
+            results.setdefault(key, []).append(out)
+            speed.setdefault(key, []).append(seconds)
+            if sys.stderr.isatty():
+                print(f"\r{done} of {len(tasks)} searches", end="", file=sys.stderr)
+    print(f"\n{name()}, d = {d}, {noise} noise, {options.samples} samples, {options.users} users")
+    print("mean posterior trace (standard error) / squared error (standard error); in brackets the authors' trace\n")
+    print(f"{'':26}" + "".join(f"{f'{a} answers':>42}" for a in options.answers) + f"{'ms a query':>12}")
+    known = reference(d, noise)
+    for key in sorted(results, key=lambda key: (options.strategies.index(key[0]), key[1])):
+        cells = []
+        for answer in options.answers:
+            values = np.array([out[answer] for out in results[key]])
+            mean, error = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
+            theirs = known.get(key[0], {}).get(str(answer), {}).get("posterior_trace")
+            cells.append(
+                f"{mean[0]:.3f} ({error[0]:.3f}) / {mean[1]:.3f} ({error[1]:.3f})"
+                + (f" [{theirs:.3f}]" if theirs else "")
+            )
+        print(f"{' '.join(key):26}" + "".join(f"{c:>42}" for c in cells) + f"{1e3 * np.mean(speed[key]):11.1f}")
+
+
+if __name__ == "__main__":
+    main()

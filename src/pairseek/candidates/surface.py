@@ -1,0 +1,53 @@
+"""What a utility is as a function of the few numbers of a pair: all that a search over all pairs need know of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pairseek.candidates.described import TableName
+
+Shape: TypeAlias = Literal["table", "trace", "chance", "distance"]
+SHAPES: tuple[Shape, ...] = ("table", "trace", "chance", "distance")
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A utility that grows with the deviation s of the logit and falls with the size of its mean m.
+
+    A strategy whose class defines `score` may also define ``surface()``, which promises that the score is this
+    function. Then `AllPairs` can bound it over many pairs at once; without, it must look at each.
+
+    Parameters
+    ----------
+    shape
+        ``"table"``: a table at (\\|m\\|, s), see `pairseek._tables`; log_volume with its sign turned.
+        ``"trace"``: the table times \\|Σa\\|²/(a'Σa).
+        ``"chance"``: s - penalty \\|P - 1/2\\|, P the table of probabilities.
+        ``"distance"``: s - penalty times the distance of μ from the plane of even odds, \\|m\\|/(k_pq \\|a\\|).
+    table
+        Which table.
+    penalty
+        At least 0.
+    """
+
+    shape: Shape
+    table: TableName = "information"
+    penalty: float = 0.0
+
+    @property
+    def signed(self) -> bool:
+        """Whether values may be negative: then a gap is measured against the spread of the values."""
+        return self.shape in ("chance", "distance")
+
+
+def surface_of(strategy: object) -> Surface | None:
+    """The surface that the class which defines `score` declares; None if it declares none.
+
+    A subclass with a score of its own does not inherit its parent's promise.
+    """
+    owner = next((kind for kind in type(strategy).__mro__ if "score" in vars(kind)), None)
+    if owner is None or "surface" not in vars(owner):
+        return None
+    surface = owner.surface(strategy)  # type: ignore[attr-defined]
+    return surface if isinstance(surface, Surface) else None

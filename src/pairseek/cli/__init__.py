@@ -1,0 +1,49 @@
+"""The command line: ``pairseek``, one command a file.
+
+Importing this package needs nothing beyond pairseek's core; the commands need the extra ``cli``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from pairseek.errors import MissingExtra, PairseekError
+
+__all__ = ["main"]
+
+USAGE_ERROR = 2
+_EXTRA = ("typer", "rich")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit.
+
+    What goes wrong becomes one line on standard error and exit code 2.
+
+    Parameters
+    ----------
+    arguments
+        What follows ``pairseek``; None: what this process was started with.
+    """
+    try:
+        from pairseek.cli._app import run
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _EXTRA:
+            raise
+        _fail(MissingExtra("the command line", "cli"))
+    try:
+        sys.exit(run(arguments))
+    except BrokenPipeError:
+        # The reader has gone, as in `pairseek ... | head`: there is nobody left to tell.
+        sys.stdout = None
+        sys.exit(1)
+    except (PairseekError, OSError) as error:
+        _fail(error)
+
+
+def _fail(error: Exception) -> None:
+    line = " ".join(str(error).split())
+    if sys.stderr is not None:
+        sys.stderr.write(f"pairseek: {line}\n")
+    sys.exit(USAGE_ERROR)

@@ -1,0 +1,186 @@
+"""One screen of the search: two colours, what is known so far, and the keys."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from pairseek._types import Query
+from pairseek.cli._keys import Key
+from pairseek.cli._swatches import Colour, card, in_true_colour, side_by_side, swatch
+
+QUESTION = "Which colour do you prefer?"
+_WIDEST, _TALLEST = 96, 18  # cells; beyond that the two colours are too far apart to compare
+_GAP = 2
+_KEYS = (("← →", "choose"), ("=", "tie"), ("s", "skip"), ("u", "undo"), ("q", "quit and keep"), ("?", "help"))
+_HELP = (
+    ("← or 1", "the left one"),
+    ("→ or 2", "the right one"),
+    ("=", "a tie, both alike"),
+    ("s", "skip: no answer"),
+    ("u", "undo the last of these"),
+    ("q", "quit and keep; Ctrl-C too"),
+)
+_ABOUT = (
+    "The 95 % radius says how closely your colour is known: with that certainty it is within this distance of "
+    "the estimate. Black to white is a distance of 1."
+)
+
+_NO_COLOUR = "No true colour: names only (see ?)."
+_COLOURLESS = "A terminal with true colour says so by COLORTERM=truecolor. "
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """All that is on the screen.
+
+    Attributes
+    ----------
+    query
+        What is asked.
+    left, right
+        The two colours.
+    answers
+        Number given so far.
+    radius
+        Of the 95 % region, in Oklab.
+    remaining
+        Answers still expected; None where no end is in sight.
+    undoable
+        Whether there is something to take back.
+    said
+        What happened last.
+    hint
+        Why the last press did nothing.
+    chosen
+        The answer to this pair, for the moment before the next pair comes.
+    help
+        Whether the help stands in place of the colours.
+    """
+
+    query: Query
+    left: Colour
+    right: Colour
+    answers: int
+    radius: float
+    remaining: int | None
+    undoable: bool = False
+    said: str = ""
+    hint: str = ""
+    chosen: Key | None = None
+    help: bool = False
+
+
+def progress(moment: Moment) -> list[str]:
+    """The three figures, each in words."""
+    return [
+        plural(moment.answers, "answer"),
+        f"95 % radius {moment.radius:.3f}",
+        "no end set" if moment.remaining is None else f"{moment.remaining} more expected",
+    ]
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "answer"), plural(3, "answer")
+    ('1 answer', '3 answers')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A moment as a whole screen, laid out for whatever size the terminal has when it is drawn."""
+
+    moment: Moment
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Lines that fit, centred."""
+        columns, rows = options.size
+        width = min(columns - 4, _WIDEST) if columns >= 24 else columns
+        lines = self._lines(console, width, rows)
+        margin = " " * ((columns - width) // 2)
+        for _ in range(max(0, (rows - len(lines)) // 3)):
+            yield Text()
+        for line in lines:
+            row = Text.assemble(margin, line, no_wrap=True, overflow="crop")
+            row.truncate(columns)
+            yield row
+
+    def _lines(self, console: Console, width: int, rows: int) -> list[Text]:
+        # Below this height the blank lines go first.
+        blank = [Text()] if rows >= 17 else []
+        head = [
+            *blank,
+            _between(Text(QUESTION, "bold"), Text("pairseek", "dim"), width),
+            self._notice(console, width),
+            *blank,
+        ]
+        foot = [*blank, *self._progress(width), *blank, *_wrapped(_KEYS, width)]
+        room = rows - len(head) - len(foot)
+        if self.moment.help:
+            return [*head, *_help(console, width), *blank, Text("Any key goes back.", "dim")]
+        height = min(max(room - 1, 2), _TALLEST)
+        return [*head, *self._pair(console, width, height), *foot]
+
+    def _notice(self, console: Console, width: int) -> Text:
+        moment = self.moment
+        text = Text(moment.said, "dim")
+        if moment.hint:
+            text = Text(moment.hint, "yellow")
+        elif not moment.said and not in_true_colour(console):
+            text = Text(_NO_COLOUR, "dim")
+        text.truncate(width, overflow="ellipsis")
+        return text
+
+    def _pair(self, console: Console, width: int, height: int) -> list[Text]:
+        each = (width - _GAP) // 2
+        draw = swatch if in_true_colour(console) else card
+        blocks = [draw(colour, each, height) for colour in (self.moment.left, self.moment.right)]
+        labels = [self._label(key, words, each) for key, words in ((Key.LEFT, "← 1"), (Key.RIGHT, "→ 2"))]
+        return side_by_side([[*block, label] for block, label in zip(blocks, labels, strict=True)], _GAP)
+
+    def _label(self, key: Key, words: str, width: int) -> Text:
+        chosen = self.moment.chosen is key or self.moment.chosen is Key.TIE
+        return Text(f"  {'●' if chosen else words}".ljust(width), "bold" if chosen else "dim")
+
+    def _progress(self, width: int) -> Iterable[Text]:
+        moment = self.moment
+        if moment.remaining is not None:
+            total = moment.answers + moment.remaining
+            done = round(width * moment.answers / total) if total else width
+            yield Text.assemble("━" * done, ("─" * (width - done), "dim"))
+        yield from _flowed([Text(words) for words in progress(moment)], Text("  ·  ", "dim"), width)
+
+
+def _between(left: Text, right: Text, width: int) -> Text:
+    space = width - left.cell_len - right.cell_len
+    return Text.assemble(left, " " * space, right) if space > 2 else left
+
+
+def _wrapped(keys: Iterable[tuple[str, str]], width: int) -> list[Text]:
+    return _flowed([Text.assemble((key, "bold"), " ", (words, "dim")) for key, words in keys], Text("   "), width)
+
+
+def _flowed(parts: Iterable[Text], separator: Text, width: int) -> list[Text]:
+    """The parts in as few lines as the width allows, none of them broken."""
+    lines: list[Text] = []
+    for part in parts:
+        if lines and lines[-1].cell_len + separator.cell_len + part.cell_len <= width:
+            lines[-1] = Text.assemble(lines[-1], separator, part)
+        else:
+            lines.append(part)
+    return lines
+
+
+def _help(console: Console, width: int) -> list[Text]:
+    keys = [Text.assemble((key.ljust(9), "bold"), words) for key, words in _HELP]
+    about = _ABOUT if in_true_colour(console) else _COLOURLESS + _ABOUT
+    return [*keys, Text(), *(Text(line, "dim") for line in textwrap.wrap(about, width))]
