@@ -273,7 +273,7 @@ class TestRanking:
         def fail(*_, **__):
             raise AssertionError("HiGHS was called")
 
-        monkeypatch.setattr(_region, "linprog", fail)
+        monkeypatch.setattr(_region.scipy.optimize, "linprog", fail)
         rng = np.random.default_rng(2)
         items = Items(rng.normal(size=(3000, 4)))
         user = rng.uniform(-1, 1, 4)

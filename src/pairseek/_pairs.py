@@ -90,7 +90,8 @@ def _logistic_sums(z: Any, weights: Any) -> tuple[float, float]:
     probability = 0.5
     entropy = 0.0
     for s in range(len(z)):
-        size = abs(z[s])
+        # Beyond 36 the rarer outcome keeps a probability of 2e-16, which must not be multiplied by any |z|.
+        size = min(abs(z[s]), 36.0)
         u = exp_minus(size)
         inverse = 1.0 / ((1.0 + u) * (2.0 + u))
         rare = u * (2.0 + u) * inverse

@@ -30,11 +30,14 @@ class Estimate:
         (d, d) posterior covariance.
     belief
         The samples behind it.
+    note
+        What a procedure has to say of its own estimate, such as that the answers contradict each other.
     """
 
     point: FloatArray
     covariance: FloatArray
     belief: Belief
+    note: str | None = None
 
     def credible_radius(self, level: float = 0.95) -> float:
         """Radius of the ball around the point that holds this share of the posterior."""

@@ -226,10 +226,12 @@ class Search:
     def estimate(self) -> Estimate:
         """Where the person is: the posterior mean, or the procedure's own estimate."""
         belief = self.belief
-        point = belief.mean
-        if isinstance(self.strategy, Procedure) and isinstance(self.items, Items):
-            point = np.asarray(self.strategy.estimate(self.items, self.history))
-        return Estimate(point, belief.covariance, belief)
+        if not isinstance(self.strategy, Procedure) or isinstance(self.items, Space):
+            return Estimate(belief.mean, belief.covariance, belief)
+        point = np.asarray(self.strategy.estimate(self.items, self.history))
+        status = getattr(self.strategy, "status", None)
+        note = None if status is None else status(self.items, self.history)
+        return Estimate(point, belief.covariance, belief, note)
 
     def recommend(self, count: int = 5) -> list[Recommendation]:
         """The items most likely to be this person's best."""

@@ -22,12 +22,13 @@ _DOWN = 1.0 - 1e-12
 
 TABLE, TRACE, CHANCE, DISTANCE = range(4)
 CONSTANT, NORMALIZED, DECAYING = range(3)
+# Columns of the ranges of a cell: |x - μ|², appeal, and the length of x in the metric of Σ from the middle.
+SQUARE_LOW, SQUARE_HIGH, APPEAL_LOW, APPEAL_HIGH, SHELL = range(5)
 
 
 @primitive
-def value(model: Any, m: float, s: float, distance: float, gain: float) -> float:
+def value(shape: int, penalty: float, table: Any, m: float, s: float, distance: float, gain: float) -> float:
     """The utility at |m|, s, distance of μ from the plane, and |Σa|²/(a'Σa)."""
-    shape, _, _, penalty, table = model
     if shape == TABLE:
         return interpolate(table, m, s)
     if shape == TRACE:
@@ -38,17 +39,9 @@ def value(model: Any, m: float, s: float, distance: float, gain: float) -> float
 
 
 @primitive
-def steepest(length: float, k: float, noise: int) -> float:
+def steepness(length: float, k: float, noise: int) -> float:
     """k_pq |a| at |a| = length."""
-    if noise == NORMALIZED:
-        return k
-    return pair_constant(length, k, noise) * length
-
-
-@primitive
-def _between(low: float, high: float, other_low: float, other_high: float) -> tuple[float, float]:
-    """The range of a difference of two numbers of given ranges."""
-    return low - other_high, high - other_low
+    return k if noise == NORMALIZED else pair_constant(length, k, noise) * length
 
 
 @primitive
@@ -80,41 +73,51 @@ def highest_mean(a: int, b: int, centre: Any, half: Any, values: Any, power: int
 
 
 @primitive
-def cell_bound(a: int, b: int, cells: Any, model: Any) -> float:
-    """An upper bound of the utility over pairs of an item of cell a and one of cell b; -inf where there is none."""
-    centre, half, still_centre, still_half, ranges, values = cells
-    shape, noise, k, _, _ = model
-    if not (ranges[a, 0] <= ranges[a, 1] and ranges[b, 0] <= ranges[b, 1]):
-        return -np.inf
-    d = len(values)
+def distances(a: int, b: int, centre: Any, half: Any) -> tuple[float, float]:
+    """The shortest and the longest |a| = 2|p - q| over two boxes."""
     near = 0.0
     far = 0.0
-    variance = 0.0
-    for h in range(d):
-        gap = abs(still_centre[a, h] - still_centre[b, h])
-        reach = still_half[a, h] + still_half[b, h]
+    for h in range(centre.shape[1]):
+        gap = abs(centre[a, h] - centre[b, h])
+        reach = half[a, h] + half[b, h]
         low = max(gap - reach, 0.0)
         near += low * low
         far += (gap + reach) * (gap + reach)
+    return 2.0 * math.sqrt(near) * _DOWN, 2.0 * math.sqrt(far) * _UP
+
+
+@primitive
+def highest_deviation(a: int, b: int, centre: Any, half: Any, ranges: Any, values: Any) -> float:
+    """The highest sqrt(a'Σa) over two cells, by their boxes and by their distances from the middle."""
+    total = 0.0
+    for h in range(len(values)):
         wide = abs(centre[a, h] - centre[b, h]) + half[a, h] + half[b, h]
-        variance += values[h] * wide * wide
-    shortest = 2.0 * math.sqrt(near) * _DOWN
-    longest = 2.0 * math.sqrt(far) * _UP
+        total += values[h] * wide * wide
+    return 2.0 * min(math.sqrt(total), ranges[a, SHELL] + ranges[b, SHELL]) * _UP
+
+
+@primitive
+def cell_bound(a: int, b: int, cells: Any, model: Any) -> float:
+    """An upper bound of the utility over pairs of an item of cell a and one of cell b; -inf where there is none."""
+    centre, half, still_centre, still_half, ranges, values = cells
+    shape, noise, k, penalty, table = model
+    if not (ranges[a, SQUARE_LOW] <= ranges[a, SQUARE_HIGH] and ranges[b, SQUARE_LOW] <= ranges[b, SQUARE_HIGH]):
+        return -np.inf
+    shortest, longest = distances(a, b, still_centre, still_half)
     along = math.sqrt(highest_mean(a, b, centre, half, values, 0))
-    deviation = 2.0 * math.sqrt(variance)
-    # s = k_pq |a| sqrt(mean of λ): k_pq |a| is highest at an end, or at |a| = 1 for decaying noise.
+    deviation = highest_deviation(a, b, centre, half, ranges, values)
     least = pair_constant(longest, k, noise)
     # Huge and not infinite: it may be multiplied by zero.
     most = pair_constant(shortest, k, noise) if shortest > 0.0 or noise != NORMALIZED else 1e300
-    best_length = min(max(shortest, 1.0), longest) if noise == DECAYING else longest
-    steep = steepest(best_length, k, noise)
+    # k_pq |a| is highest at an end, or at |a| = 1 for decaying noise.
+    steep = steepness(min(max(shortest, 1.0), longest) if noise == DECAYING else longest, k, noise)
     s = min(steep * along, most * deviation) * _UP
-    low, high = _between(ranges[b, 0], ranges[b, 1], ranges[a, 0], ranges[a, 1])
-    appeal_low, appeal_high = _between(ranges[a, 2], ranges[a, 3], ranges[b, 2], ranges[b, 3])
-    # The end of the range of k_pq that brings m nearest to zero.
-    slack = 1e-13 * (ranges[a, 1] + ranges[b, 1])
-    low -= slack
-    high += slack
+    slack = 1e-13 * (ranges[a, SQUARE_HIGH] + ranges[b, SQUARE_HIGH])
+    low = ranges[b, SQUARE_LOW] - ranges[a, SQUARE_HIGH] - slack
+    high = ranges[b, SQUARE_HIGH] - ranges[a, SQUARE_LOW] + slack
+    appeal_low = ranges[a, APPEAL_LOW] - ranges[b, APPEAL_HIGH]
+    appeal_high = ranges[a, APPEAL_HIGH] - ranges[b, APPEAL_LOW]
+    # The range of m, with whichever end of the range of k_pq widens it.
     m_low = (low * least if low > 0.0 else low * most) + appeal_low
     m_high = (high * most if high > 0.0 else high * least) + appeal_high
     m = max(m_low, -m_high, 0.0) * _DOWN
@@ -124,10 +127,8 @@ def cell_bound(a: int, b: int, cells: Any, model: Any) -> float:
             distance = max(low, -high, 0.0) / longest * _DOWN
         elif least > 0.0 and steep > 0.0:
             distance = m / steep * _DOWN
-    gain = 1.0
-    if shape == TRACE:
-        gain = highest_mean(a, b, centre, half, values, 1)
-    bound = value(model, m, s, distance, gain)
+    gain = highest_mean(a, b, centre, half, values, 1) if shape == TRACE else 1.0
+    bound = value(shape, penalty, table, m, s, distance, gain)
     return bound + 1e-12 * max(abs(bound), s if shape >= CHANCE else 0.0)
 
 

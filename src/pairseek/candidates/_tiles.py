@@ -1,4 +1,4 @@
-"""Every pair of two cells, looked at: vectorised distances, a coarse sieve, and exact utilities of what it leaves."""
+"""Every pair of two cells, looked at: vectorised sums, a coarse sieve, and exact utilities of what it leaves."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 
 from pairseek._kernels import kernel, primitive
 from pairseek._pairs import pair_constant
-from pairseek.candidates._bounds import CONSTANT, DISTANCE, NORMALIZED, value
+from pairseek.candidates._bounds import CONSTANT, DECAYING, SHELL, SQUARE_HIGH, SQUARE_LOW, value
+from pairseek.candidates._sieve import DEVIATION, FROM, LOGIT, SIZE, SQUARES, TO, set_sieve
 
 LANES = 16
+"""Positions are read so many at a time: columns are that much longer than there are items, and filled with NaN."""
 _BLOCK = 64
-# Relative width that the sieve leaves for rounding.
-_LOOSE = 1e-9
 
 
 @primitive
-def exact_value(i: int, j: int, points: Any, model: Any, scratch: Any) -> float:
+def exact_value(
+    i: int, j: int, rows: Any, mean: Any, root: Any, appeal: float, k: float, noise: int, model: Any, scratch: Any
+) -> float:
     """The utility of a pair of positions, computed as `describe` does; -inf where the points coincide."""
-    columns, rows, mean, root = points
-    _, noise, k, _, _ = model
     d = rows.shape[1]
     margin = 0.0
     square = 0.0
@@ -44,207 +44,52 @@ def exact_value(i: int, j: int, points: Any, model: Any, scratch: Any) -> float:
         reach += weight * total * total
     length = 2.0 * math.sqrt(square)
     constant = pair_constant(length, k, noise)
-    appeal = columns[d + 1, i] - columns[d + 1, j]
     m = abs(constant * margin + appeal)
     distance = m / (constant * length) if constant > 0.0 else abs(margin) / length
     gain = reach / variance if variance > 0.0 else 0.0
-    return value(model, m, constant * 2.0 * math.sqrt(variance), distance, gain)
+    return value(model[0], model[3], model[4], m, constant * 2.0 * math.sqrt(variance), distance, gain)
 
 
 @primitive
-def lowest_deviation(least: float, top: float, gain: float, model: Any) -> float:
-    """The s under which even m = 0 gives less than `least`; by bisection up to `top`."""
-    low, high = 0.0, top
-    if value(model, 0.0, top, 0.0, gain) < least:
-        return top
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        if value(model, 0.0, middle, 0.0, gain) < least:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@primitive
-def highest_mean_logit(least: float, top: float, steep: float, gain: float, model: Any) -> float:
-    """The \\|m\\| above which even s = top gives less than `least`."""
-    shape, _, _, penalty, _ = model
-    if shape == DISTANCE:
-        return max(top - least, 0.0) / penalty * steep if penalty > 0.0 else np.inf
-    low, high = 0.0, 1.0
-    while high < 1e9 and value(model, high, top, 0.0, gain) >= least:
-        high *= 4.0
-    if high >= 1e9:
-        return np.inf
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        if value(model, middle, top, 0.0, gain) < least:
-            high = middle
-        else:
-            low = middle
-    return high
-
-
-@primitive
-def set_sieve(least: float, scale: Any, model: Any, weights: Any, sieve: Any) -> None:
-    """What a pair must have to reach `least`: Σ weights Δ² from sieve[0] to sieve[1], s² at least sieve[2], |m| at most sieve[3].
-
-    The sum is all that is computed for every pair, so it stands for what each noise makes of s: a'Σa/4 itself if
-    constant, |a|²/4 if decaying, and if normalized a'Σa/4 - (s/k)² |a|²/4, which must not be negative.
-    """
-    top, steep, values, reach = scale
-    _, noise, k, _, _ = model
-    s = lowest_deviation(least, top, values[0], model) * (1.0 - _LOOSE)
-    sieve[2] = s * s
-    sieve[3] = highest_mean_logit(least, top, steep, values[0], model) * (1.0 + _LOOSE)
-    error = 1e-14 * reach
-    sieve[0] = -np.inf
-    sieve[1] = np.inf
-    for h in range(len(values)):
-        weights[h] = values[h]
-    if not k > 0.0 or not values[0] > 0.0:
-        return
-    share = s / (k * math.sqrt(values[0]))
-    if noise == CONSTANT:
-        sieve[0] = max(0.5 * s / k - error * math.sqrt(values[0]), 0.0) ** 2
-    elif noise == NORMALIZED:
-        for h in range(len(values)):
-            weights[h] -= values[0] * (share * share - 8.0 * _LOOSE)
-        sieve[0] = -values[0] * _LOOSE * error * reach
-    else:
-        for h in range(len(values)):
-            weights[h] = 1.0
-        low, high = 0.0, 1.0
-        for _ in range(40):
-            middle = 0.5 * (low + high)
-            if middle * math.exp(-middle) < share:
-                low = middle
-            else:
-                high = middle
-        sieve[0] = max(0.5 * low * (1.0 - _LOOSE) - error, 0.0) ** 2
-        low, high = 1.0, 800.0
-        for _ in range(50):
-            middle = 0.5 * (low + high)
-            if middle * math.exp(-middle) < share:
-                high = middle
-            else:
-                low = middle
-        sieve[1] = (0.5 * high * (1.0 + _LOOSE) + error) ** 2
-
-
-@primitive
-def keep(u: float, key: int, found: Any, keys: Any, piece: int) -> bool:
+def keep(u: float, key: int, found: Any, keys: Any) -> bool:
     """Put a pair into a list sorted by falling utility, then rising key, if it belongs there."""
-    size = found.shape[1]
-    place = size
-    while place > 0 and (u > found[piece, place - 1] or (u == found[piece, place - 1] and key < keys[piece, place - 1])):
+    place = len(found)
+    while place > 0 and (u > found[place - 1] or (u == found[place - 1] and key < keys[place - 1])):
         place -= 1
-    if place == size:
+    if place == len(found):
         return False
-    for r in range(size - 1, place, -1):
-        found[piece, r] = found[piece, r - 1]
-        keys[piece, r] = keys[piece, r - 1]
-    found[piece, place] = u
-    keys[piece, place] = key
+    for r in range(len(found) - 1, place, -1):
+        found[r] = found[r - 1]
+        keys[r] = keys[r - 1]
+    found[place] = u
+    keys[place] = key
     return True
 
 
 @primitive
-def _resting(key: int, resting: Any) -> bool:
-    place = np.searchsorted(resting, key)
-    return place < len(resting) and resting[place] == key
+def _listed(key: int, keys: Any) -> bool:
+    place = np.searchsorted(keys, key)
+    return place < len(keys) and keys[place] == key
 
 
 @primitive
-def _passes(i: int, j: int, columns: Any, values: Any, model: Any, sieve: Any, trusted: float) -> bool:
-    """Whether a pair may reach what the sieve is set for, by s and |m| to `_LOOSE`."""
-    noise, k = model[1], model[2]
-    d = len(values)
-    square = 0.0
-    variance = 0.0
-    for h in range(d):
-        part = (columns[h, i] - columns[h, j]) ** 2
-        square += part
-        variance += values[h] * part
-    if square < trusted * trusted:
-        # Rotated coordinates of points that nearly coincide say little of their direction.
-        return True
-    constant = pair_constant(2.0 * math.sqrt(square), k, noise)
-    if 4.0 * constant * constant * variance < sieve[2]:
-        return False
-    m = constant * (columns[d, j] - columns[d, i]) + columns[d + 1, i] - columns[d + 1, j]
-    # |q - μ|² - |p - μ|² cancels: what that may have cost.
-    slack = 1e-13 * constant * (columns[d, j] + columns[d, i])
-    return abs(m) - slack <= sieve[3]
-
-
-@kernel
-def look_at(
-    start: int,
-    stop: int,
-    chunk: int,
-    tiles: Any,
-    points: Any,
-    order: Any,
-    resting: Any,
-    scale: Any,
-    model: Any,
-    aim: Any,
-    found: Any,
-    keys: Any,
-) -> None:
-    """Look at every pair of the tiles start to stop and keep the best in row start // chunk of `found` and `keys`.
-
-    ``tiles`` has rows (from, to, from, to): ranges of positions, the same twice for pairs within a cell. ``aim`` is
-    (what a pair must reach, how many are wanted, how far under the last of these ties are still kept).
-    """
-    columns = points[0]
-    values = scale[2]
-    trusted = 1e-6 * scale[3]
-    d, n = len(values), len(order)
-    piece = start // chunk
-    least, wanted, slack = aim
-    sieve = np.empty(4)
-    weights = np.empty(d)
-    set_sieve(least - slack, scale, model, weights, sieve)
-    sums = np.empty(_BLOCK)
-    scratch = np.empty(d)
-    for row in range(start, stop):
-        for i in range(tiles[row, 0], tiles[row, 1]):
-            if math.isnan(columns[0, i]):
-                continue
-            begin = i + 1 if tiles[row, 0] == tiles[row, 2] else tiles[row, 2]
-            for block in range(begin, tiles[row, 3], _BLOCK):
-                size = min(_BLOCK, tiles[row, 3] - block)
-                _weighted_squares(i, block, size, columns, weights, sums)
-                if not _any_between(sums, size, sieve[0], sieve[1]):
-                    continue
-                for t in range(size):
-                    if not (sums[t] >= sieve[0] and sums[t] <= sieve[1]):
-                        continue
-                    j = block + t
-                    if not _passes(i, j, columns, values, model, sieve, trusted):
-                        continue
-                    u = exact_value(i, j, points, model, scratch)
-                    if not u >= least - slack:
-                        continue
-                    p, q = order[i], order[j]
-                    key = min(p, q) * n + max(p, q)
-                    if _resting(key, resting):
-                        continue
-                    if keep(u, key, found, keys, piece) and found[piece, wanted - 1] > least:
-                        least = found[piece, wanted - 1]
-                        set_sieve(least - slack, scale, model, weights, sieve)
+def _may_reach(x: Any, centre: Any, half: Any, weights: Any, low: float, high: float) -> bool:
+    """Whether Σ weights Δ² can lie between low and high for a point x and any point of a box."""
+    least = 0.0
+    most = 0.0
+    for h in range(len(x)):
+        gap = abs(x[h] - centre[h])
+        near = max(gap - half[h], 0.0)
+        near *= near
+        far = (gap + half[h]) * (gap + half[h])
+        least += weights[h] * (near if weights[h] > 0.0 else far)
+        most += weights[h] * (far if weights[h] > 0.0 else near)
+    return most >= low and least <= high
 
 
 @primitive
-def _weighted_squares(i: int, block: int, size: int, columns: Any, weights: Any, sums: Any) -> None:
-    """Σ weights Δ² of one position with `size` others, and with some more to fill the vector registers.
-
-    Four axes at a time: a sum is then loaded and stored a quarter as often.
-    """
-    full = (size + LANES - 1) // LANES * LANES
+def _weighted_squares(i: int, block: int, full: int, columns: Any, weights: Any, sums: Any) -> None:
+    """Σ weights Δ² of one position with `full` others. Four axes at a time: sums are loaded and stored less often."""
     d = len(weights)
     for t in range(full):
         sums[t] = 0.0
@@ -266,8 +111,104 @@ def _weighted_squares(i: int, block: int, size: int, columns: Any, weights: Any,
 
 
 @primitive
-def _any_between(sums: Any, size: int, low: float, high: float) -> bool:
-    hits = 0
-    for t in range(size):
-        hits += 1 if (sums[t] >= low) & (sums[t] <= high) else 0
-    return hits > 0
+def _hits(full: int, sums: Any, squares: Any, square: float, sieve: Any, hit: Any) -> int:
+    """How many of the positions meet the first conditions; marked in `hit`."""
+    low, high, window = sieve[FROM], sieve[TO], sieve[SQUARES]
+    count = 0
+    for t in range(full):
+        inside = (sums[t] >= low) & (sums[t] <= high) & (abs(squares[t] - square) <= window)
+        hit[t] = inside
+        count += 1 if inside else 0
+    return count
+
+
+@primitive
+def _passes(i: int, j: int, columns: Any, values: Any, k: float, noise: int, sieve: Any, trusted: float) -> bool:
+    """Whether a pair meets all conditions."""
+    d = len(values)
+    square = 0.0
+    variance = 0.0
+    for h in range(d):
+        part = (columns[h, i] - columns[h, j]) ** 2
+        square += part
+        variance += values[h] * part
+    if square < trusted:
+        # Rotated coordinates of points that nearly coincide say little of their direction.
+        return True
+    constant = pair_constant(2.0 * math.sqrt(square), k, noise)
+    if 4.0 * constant * constant * variance < sieve[DEVIATION]:
+        return False
+    m = constant * (columns[d, j] - columns[d, i]) + columns[d + 1, i] - columns[d + 1, j]
+    # |q - μ|² - |p - μ|² cancels: what that may have cost.
+    return abs(m) - 1e-13 * constant * (columns[d, j] + columns[d, i]) <= sieve[LOGIT]
+
+
+@kernel
+def look_at(
+    start: int,
+    stop: int,
+    chunk: int,
+    tiles: Any,
+    cells: Any,
+    points: Any,
+    resting: Any,
+    scale: Any,
+    model: Any,
+    aim: Any,
+    out: Any,
+) -> None:
+    """Look at the pairs of the tiles start to stop that may reach the aim, and keep the best.
+
+    ``tiles`` has rows (cell, cell, from, to, from, to) with the ranges of positions of the two cells. ``aim`` is
+    (what a pair must reach, how many are wanted, how far under the last of these ties are still kept). ``out`` is
+    (utilities, keys, pairs looked at), a row for every chunk of tiles.
+    """
+    columns, along, still, order, rows, mean, root = points
+    centre, half, still_centre, still_half, ranges, values = cells
+    _, noise, k, _, _ = model
+    d, n = len(values), len(order)
+    found, keys, looked = out[0][start // chunk], out[1][start // chunk], 0
+    least, wanted, slack = aim
+    trusted = (1e-6 * scale[4]) ** 2
+    sieve, weights = np.empty(SIZE), np.empty(d)
+    set_sieve(least - slack, scale, model, weights, sieve)
+    sums, hit, scratch = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_), np.empty(d)
+    for row in range(start, stop):
+        a, b = tiles[row, 0], tiles[row, 1]
+        for i in range(tiles[row, 2], tiles[row, 3]):
+            square = columns[d, i]
+            # False for items that rest, which are NaN.
+            if not (
+                square <= ranges[b, SQUARE_HIGH] + sieve[SQUARES] and square >= ranges[b, SQUARE_LOW] - sieve[SQUARES]
+            ):
+                continue
+            if noise == DECAYING:
+                if not _may_reach(still[i], still_centre[b], still_half[b], weights, sieve[FROM], sieve[TO]):
+                    continue
+            else:
+                if noise == CONSTANT and (columns[d + 2, i] + ranges[b, SHELL]) ** 2 < sieve[FROM]:
+                    continue
+                if not _may_reach(along[i], centre[b], half[b], weights, sieve[FROM], sieve[TO]):
+                    continue
+            begin = i + 1 if a == b else tiles[row, 4]
+            for block in range(begin, tiles[row, 5], _BLOCK):
+                size = min(_BLOCK, tiles[row, 5] - block)
+                full = (size + LANES - 1) // LANES * LANES
+                looked += size
+                _weighted_squares(i, block, full, columns, weights, sums)
+                if _hits(full, sums, columns[d, block : block + full], square, sieve, hit) == 0:
+                    continue
+                for t in range(size):
+                    j = block + t
+                    if not (hit[t] and _passes(i, j, columns, values, k, noise, sieve, trusted)):
+                        continue
+                    appeal = columns[d + 1, i] - columns[d + 1, j]
+                    u = exact_value(i, j, rows, mean, root, appeal, k, noise, model, scratch)
+                    if not u >= least - slack:
+                        continue
+                    p, q = order[i], order[j]
+                    key = min(p, q) * n + max(p, q)
+                    if not _listed(key, resting) and keep(u, key, found, keys) and found[wanted - 1] > least:
+                        least = found[wanted - 1]
+                        set_sieve(least - slack, scale, model, weights, sieve)
+    out[2][start // chunk] = looked

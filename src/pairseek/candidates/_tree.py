@@ -47,6 +47,7 @@ class Tree:
     half: FloatArray
     middle: FloatArray
     reach: float
+    along: FloatArray
 
     @property
     def leaves(self) -> int:
@@ -71,7 +72,7 @@ class Tree:
         # Rounding of the rotation must not put a point outside its box.
         reach = float(np.sqrt(np.max(np.sum(along**2, axis=1))))
         centre, half = (low + high) / 2, (high - low) / 2 + 1e-14 * reach
-        return cls(order, points[order], depth, centre, half, middle, reach)
+        return cls(order, points[order], depth, centre, half, middle, reach, along)
 
 
 def tree_of(points: FloatArray) -> Tree:

@@ -63,9 +63,10 @@ class View:
         values, vectors = np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
         tree = tree_of(scene.points)
         n, d = tree.points.shape
-        columns = np.full((d + 2, n + LANES), np.nan)
+        columns = np.full((d + 3, n + LANES), np.nan)
+        along = np.empty((n, d))
         appeal = np.ascontiguousarray(scene.appeal[tree.order])
-        for_ranges(_seen, n, _CHUNK, tree.points, tree.middle, mean, vectors, appeal, columns)
+        for_ranges(_seen, n, _CHUNK, tree.points, tree.middle, mean, vectors, values, appeal, columns, along)
         reach = tree.reach
         if not np.isfinite(16.0 * reach * reach * max(1.0, float(values[0]))):
             raise InvalidParameter(
@@ -78,7 +79,7 @@ class View:
             columns[:, np.flatnonzero(rests[tree.order])] = np.nan
         cells = (*_boxes(tree, columns, reach), values)
         root = np.ascontiguousarray(vectors * np.sqrt(values))
-        points = (columns, tree.points, mean, root)
+        points = (columns, along, tree.along, tree.order, tree.points, mean, root)
         return cls(tree, _model(scene, surface), cells, points)
 
 
@@ -87,11 +88,11 @@ def _boxes(tree: Tree, columns: FloatArray, reach: float) -> Cells:
     low, high = np.empty((len(tree.centre), c)), np.empty((len(tree.centre), c))
     for_ranges(leaf_boxes, tree.leaves + 1, _LEAF_CHUNK, columns, len(tree.order), tree.depth, low, high)
     merge_boxes(tree.depth, low, high)
-    d = c - 2
+    d = c - 3
     # What rounding may have moved: a few units in the last place of the largest number.
     slack = 1e-14 * reach
     centre, half = (low[:, :d] + high[:, :d]) / 2, (high[:, :d] - low[:, :d]) / 2 + slack
-    ranges = np.stack([low[:, d], high[:, d], low[:, d + 1], high[:, d + 1]], axis=1)
+    ranges = np.stack([low[:, d], high[:, d], low[:, d + 1], high[:, d + 1], high[:, d + 2]], axis=1)
     return centre, half, tree.centre, tree.half, ranges
 
 
@@ -112,7 +113,16 @@ def _table(link: int, name: str) -> FloatArray:
 
 @kernel
 def _seen(
-    start: int, stop: int, points: Any, middle: Any, mean: Any, vectors: Any, appeal: Any, out: Any
+    start: int,
+    stop: int,
+    points: Any,
+    middle: Any,
+    mean: Any,
+    vectors: Any,
+    values: Any,
+    appeal: Any,
+    columns: Any,
+    along: Any,
 ) -> None:
     """Columns of `View.points` for the rows from start to stop."""
     d = points.shape[1]
@@ -122,10 +132,13 @@ def _seen(
         for h in range(d):
             moved[h] = points[row, h] - middle[h]
             square += (points[row, h] - mean[h]) ** 2
+        shell = 0.0
         for c in range(d):
             total = 0.0
             for h in range(d):
                 total += moved[h] * vectors[h, c]
-            out[c, row] = total
-        out[d, row] = square
-        out[d + 1, row] = appeal[row]
+            columns[c, row] = along[row, c] = total
+            shell += values[c] * total * total
+        columns[d, row] = square
+        columns[d + 1, row] = appeal[row]
+        columns[d + 2, row] = np.sqrt(shell) * (1.0 + 1e-12)

@@ -20,6 +20,8 @@ TableName = Literal["probability", "information", "explained", "log_volume"]
 # Pairs a thread takes at a time: enough to hide the hand-over, the same for any number of threads.
 _CHUNK = 8192
 _SAMPLED_CHUNK = 16
+# Rounding leaves no digit of the moments after an outcome this rare: it counts as one that never comes.
+_RARE = 1e-12
 
 
 def square_root(covariance: FloatArray) -> FloatArray:
@@ -132,16 +134,19 @@ class Candidates:
         slopes, offsets = self.planes()
         d = self.points.shape[1]
         out = np.empty((len(self), 1 + d + d * d))
-        columns = np.ascontiguousarray(belief.samples.T)
-        arguments = (slopes, offsets, columns, belief.weights, self.response.link, out)
-        for_ranges(weigh, len(self), _SAMPLED_CHUNK, *arguments)
         # The samples' own moments, not the belief's: the two outcomes must add up to the whole of the samples.
+        # Around their mean, so that samples far from zero keep their digits.
         mean, covariance = sample_moments(belief.samples, belief.weights)
-        whole = np.concatenate(([1.0], mean, (covariance + np.multiply.outer(mean, mean)).ravel()))
+        columns = np.ascontiguousarray((belief.samples - mean).T)
+        arguments = (slopes, offsets + np.einsum("md,d->m", slopes, mean), columns, belief.weights)
+        for_ranges(weigh, len(self), _SAMPLED_CHUNK, *arguments, self.response.link, out)
+        whole = np.concatenate(([1.0], np.zeros(d), covariance.ravel()))
         outcomes = []
         for part in (out, whole - out):
-            probability = np.clip(part[:, 0], 1e-300, 1.0)
-            mean = part[:, 1 : 1 + d] / probability[:, None]
-            square = part[:, 1 + d :].reshape(-1, d, d) / probability[:, None, None]
-            outcomes.append((probability, mean, square - mean[:, :, None] * mean[:, None, :]))
+            rare = part[:, 0] < _RARE
+            part = np.where(rare[:, None], whole, part)
+            shift = part[:, 1 : 1 + d] / part[:, :1]
+            square = (part[:, 1 + d :] / part[:, :1]).reshape(-1, d, d)
+            probability = np.where(rare, 0.0, np.minimum(part[:, 0], 1.0))
+            outcomes.append((probability, mean + shift, square - shift[:, :, None] * shift[:, None, :]))
         return outcomes

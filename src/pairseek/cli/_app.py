@@ -54,7 +54,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # Typer's own exceptions have changed their home between versions; this method is what they share.
         if not hasattr(error, "format_message"):
             raise
-        raise InvalidParameter(f"{error.format_message()} See pairseek --help.") from None
+        raise InvalidParameter(f"{error.format_message().rstrip('.')}; see pairseek --help") from None
     if sys.stdout is not None:
         sys.stdout.flush()
     return int(code or 0)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from pairseek._moments import sample_moments
 from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.posteriors.base import effective_samples, frozen_belief
@@ -76,4 +77,4 @@ def _weighted(cells: FloatArray, logs: FloatArray, *, began: float) -> Belief:
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
     info = BeliefInfo(effective_samples(weights), seconds=time.perf_counter() - began)
-    return frozen_belief(cells, weights(cells, weights), info)
+    return frozen_belief(cells, weights, sample_moments(cells, weights), info)

@@ -10,13 +10,14 @@ import numpy as np
 import scipy
 from scipy.special import ndtr, ndtri
 
+from pairseek._moments import sample_moments
 from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.posteriors.base import frozen_belief
 from pairseek.priors import Prior
 from pairseek.responses import Response
 
-# Gibbs sweeps from the mode: along the axes of a Gaussian that is not too slanted, a few dozen forget the start.
+# Gibbs sweeps from the mode, along the principal axes: a few dozen forget the start.
 _SWEEPS = 40
 
 
@@ -59,7 +60,7 @@ class Laplace:
         samples = _truncated(mode, gradient, precision, (low, high), self.n, rng)
         weights = np.full(self.n, 1 / self.n)
         info = BeliefInfo(float(self.n), _SWEEPS, 0, time.perf_counter() - began)
-        return frozen_belief(samples, weights(samples, weights), info)
+        return frozen_belief(samples, weights, sample_moments(samples, weights), info)
 
 
 def posterior_mode(evidence: Evidence, prior: Prior, response: Response, *, start: FloatArray) -> FloatArray:
@@ -101,7 +102,11 @@ def _truncated(
     n: int,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Samples of exp(g·δ - δ'Hδ/2) inside the box, δ = w - mode, by Gibbs sampling along the coordinates."""
+    """Samples of exp(g·δ - δ'Hδ/2) inside the box, δ = w - mode, by Gibbs sampling along a frame.
+
+    The frame has the principal axes of the coordinates that are free at the mode (along a narrow slanted ridge,
+    steps in coordinates would be tiny) and the axis itself for a coordinate on a face.
+    """
     d = len(mode)
     low, high = box[0] - mode, box[1] - mode
     # In a finite box a direction without curvature is uniform; a trace of curvature stands for that.
@@ -110,13 +115,33 @@ def _truncated(
     # Interior coordinates have no gradient at the mode but for what the optimiser left over.
     interior = (low < 0) & (high > 0)
     gradient = np.where(interior, 0.0, gradient)
+    frame = np.eye(d)
+    free = np.ix_(interior, interior)
+    frame[free] = np.linalg.eigh(precision[free])[1].T
     delta = np.zeros((n, d))
     for _ in range(_SWEEPS):
-        for i in range(d):
-            deviation = 1.0 / np.sqrt(precision[i, i])
-            others = np.einsum("nd,d->n", delta, precision[i]) - precision[i, i] * delta[:, i]
-            centre = (gradient[i] - others) * deviation**2
-            a, b = ndtr((low[i] - centre) / deviation), ndtr((high[i] - centre) / deviation)
-            u = np.clip(a + (b - a) * rng.random(n), 1e-15, 1 - 1e-15)
-            delta[:, i] = np.clip(centre + deviation * ndtri(u), low[i], high[i])
-    return np.ascontiguousarray(mode + delta)
+        for axis in frame:
+            pull = precision @ axis
+            deviation = 1.0 / np.sqrt(axis @ pull)
+            centre = (gradient @ axis - np.einsum("nd,d->n", delta, pull)) * deviation**2
+            below, above = _reach(delta, axis, low, high)
+            steps = _cut_normal((below - centre) / deviation, (above - centre) / deviation, rng.random(n))
+            steps = np.clip(centre + deviation * steps, below, above)
+            delta = np.clip(delta + steps[:, None] * axis, low, high)
+    return np.ascontiguousarray(np.clip(mode + delta, *box))
+
+
+def _reach(delta: FloatArray, axis: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(n,) how far back and forth along the axis each point can go inside the box."""
+    along = np.abs(axis) > 1e-12
+    ends = [(end[along] - delta[:, along]) / axis[along] for end in (low, high)]
+    return np.minimum(*ends).max(axis=1), np.maximum(*ends).min(axis=1)
+
+
+def _cut_normal(low: FloatArray, high: FloatArray, uniform: FloatArray) -> FloatArray:
+    """Standard normal numbers between low and high, by inversion in the tail that keeps its digits."""
+    flip = low > 0
+    a, b = np.where(flip, -high, low), np.where(flip, -low, high)
+    share = ndtr(a) + (ndtr(b) - ndtr(a)) * uniform
+    drawn = np.clip(ndtri(np.clip(share, 1e-300, 1 - 1e-16)), a, b)
+    return np.asarray(np.where(flip, -drawn, drawn))

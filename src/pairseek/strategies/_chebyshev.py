@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 
 from pairseek._types import BoolArray, FloatArray
 
@@ -55,4 +55,4 @@ def _programme(rows: FloatArray, slack: FloatArray, fixed: BoolArray) -> Any:
     table = np.column_stack([rows, np.where(fixed, 0.0, 1.0)])
     goal = np.zeros(d + 1)
     goal[d] = -1.0
-    return linprog(goal, A_ub=table, b_ub=slack, bounds=(None, None), method="highs")
+    return scipy.optimize.linprog(goal, A_ub=table, b_ub=slack, bounds=(None, None), method="highs")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.spatial import cKDTree
+import scipy
 
 from pairseek._types import FloatArray, IntArray
 from pairseek.items import Items
@@ -23,7 +23,7 @@ class Places(NamedTuple):
         (u,) row of the first item at each.
     """
 
-    tree: cKDTree
+    tree: scipy.spatial.cKDTree
     rows: IntArray
 
 
@@ -36,7 +36,7 @@ def places(items: Items) -> Places:
     if found is None:
         _, rows = np.unique(items.coordinates, axis=0, return_index=True)
         rows = np.sort(rows).astype(np.int64)
-        found = _PLACES[items] = Places(cKDTree(items.coordinates[rows]), rows)
+        found = _PLACES[items] = Places(scipy.spatial.cKDTree(items.coordinates[rows]), rows)
     return found
 
 

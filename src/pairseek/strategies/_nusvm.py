@@ -12,8 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import linprog
+import scipy
 
 from pairseek._types import FloatArray
 from pairseek.errors import MissingExtra
@@ -47,8 +46,8 @@ def extended_nu_svm(rows: FloatArray, nu: float) -> tuple[Separator | None, bool
 def least_nu(rows: FloatArray) -> float:
     """The smallest admissible nu: the mean dual weight of min |w|²/2 + C Σξ, Zw >= 1 - ξ, ξ >= 0, over C."""
     m, k = rows.shape
-    eye = sparse.eye(m)
-    table = sparse.bmat([[-rows, -eye], [None, -eye]])
+    eye = scipy.sparse.eye(m)
+    table = scipy.sparse.bmat([[-rows, -eye], [None, -eye]])
     found = _minimise(
         curvature=np.concatenate([np.full(k, 1.0 / HARD), np.zeros(m)]),
         slope=np.concatenate([np.zeros(k), np.ones(m)]),
@@ -61,8 +60,8 @@ def least_nu(rows: FloatArray) -> float:
 def nu_svm(rows: FloatArray, nu: float) -> Separator | None:
     """The minimum of |w|²/2 - nu rho + mean(ξ) subject to Zw >= rho - ξ, ξ >= 0, rho >= 0."""
     m, k = rows.shape
-    eye, ones = sparse.eye(m), np.ones((m, 1))
-    table = sparse.bmat([[-rows, -eye, ones], [None, -eye, None], [None, None, -np.ones((1, 1))]])
+    eye, ones = scipy.sparse.eye(m), np.ones((m, 1))
+    table = scipy.sparse.bmat([[-rows, -eye, ones], [None, -eye, None], [None, None, -np.ones((1, 1))]])
     found = _minimise(
         curvature=np.concatenate([np.ones(k), np.zeros(m + 1)]),
         slope=np.concatenate([np.zeros(k), np.full(m, 1.0 / m), [-nu]]),
@@ -90,7 +89,7 @@ def _minimise(*, curvature: FloatArray, slope: FloatArray, table: Any, limits: F
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = PRECISION
     cones = [clarabel.NonnegativeConeT(len(limits))]
-    matrix = sparse.diags(curvature).tocsc()
+    matrix = scipy.sparse.diags(curvature).tocsc()
     found = clarabel.DefaultSolver(matrix, slope, table.tocsc(), limits, cones, settings).solve()
     done = (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
     return found if found.status in done else None
@@ -123,7 +122,7 @@ def linear_programme(rows: FloatArray, nu: float, towards: FloatArray) -> Separa
     0 <= α <= 1/m. The multipliers of its rows are -w and rho.
     """
     m, k = rows.shape
-    found = linprog(
+    found = scipy.optimize.linprog(
         np.append(np.zeros(m), -2.0),
         A_eq=np.block([[rows.T, towards[:, None]], [np.ones((1, m)), np.zeros((1, 1))]]),
         b_eq=np.append(np.zeros(k), nu),

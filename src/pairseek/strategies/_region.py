@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 
 from pairseek._types import FloatArray, IntArray
 from pairseek.strategies._chebyshev import chebyshev
@@ -115,7 +115,7 @@ class Region:
         """The same by HiGHS, in coordinates in which the region has size one: its tolerances are absolute."""
         scale = float(np.max(self._half))
         slack = (self.offsets - self.normals @ self.centre) / scale
-        found = linprog(-direction, A_ub=self.normals, b_ub=slack, bounds=(None, None), method="highs")
+        found = scipy.optimize.linprog(-direction, A_ub=self.normals, b_ub=slack, bounds=(None, None), method="highs")
         inside = self.centre if found.x is None else self.centre + scale * found.x
         return float(direction @ inside)
 

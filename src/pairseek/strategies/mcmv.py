@@ -35,5 +35,6 @@ class MCMV:
         """(m,) utilities."""
         k = candidates.constant
         shift = np.divide(candidates.appeal, k, out=np.zeros_like(k), where=k > 0)
-        distance = np.abs(candidates.margin + shift) / candidates.length
+        gap = np.abs(candidates.margin + shift)
+        distance = np.divide(gap, candidates.length, out=np.zeros_like(k), where=candidates.length > 0)
         return np.asarray(candidates.logit_deviation - self.penalty * distance)

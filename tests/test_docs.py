@@ -1,0 +1,100 @@
+"""The docs say what is there: names, code and links are checked."""
+
+import dataclasses
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pairseek as ps
+from pairseek import errors, registry
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = {path.name: path.read_text() for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
+EVERYTHING = "\n".join(PAGES.values())
+
+
+def code_of(page, containing=""):
+    blocks = re.findall(r"```python\n(.*?)```", PAGES[page], re.DOTALL)
+    return next(block for block in blocks if containing in block)
+
+
+def test_the_public_surface_is_sorted_and_complete():
+    assert sorted(ps.__all__) == sorted(set(ps.__all__))
+    public = {name for name, value in vars(ps).items() if not name.startswith("_") and not inspect.ismodule(value)}
+    assert public | {"__version__"} == set(ps.__all__) - {"bounds", "datasets", "errors", "metrics"}
+    for name in ps.__all__:
+        assert hasattr(ps, name)
+
+
+@pytest.mark.parametrize("kind", registry.KINDS)
+def test_every_part_and_each_of_its_settings_is_documented(kind):
+    for name, part in registry.KINDS[kind].items():
+        assert part.__name__ in EVERYTHING, f"{part.__name__} is not in the docs"
+        if kind == "strategy":
+            assert f"`{name}`" in PAGES["strategies.md"]
+        for field in dataclasses.fields(part):
+            assert re.search(rf"\b{field.name}\b", EVERYTHING), f"{part.__name__}({field.name}=) is not in the docs"
+
+
+def test_every_public_name_and_error_is_documented():
+    for name in ps.__all__:
+        assert re.search(rf"\b{name}\b", EVERYTHING) or name == "__version__", f"{name} is not in the docs"
+    for name, value in vars(errors).items():
+        if inspect.isclass(value) and issubclass(value, ps.PairseekError):
+            assert name in PAGES["errors.md"] or name == "PairseekError"
+
+
+def test_every_method_of_a_search_is_documented():
+    for name in dir(ps.Search):
+        if not name.startswith("_"):
+            assert re.search(rf"\b{name}\b", EVERYTHING), f"Search.{name} is not in the docs"
+
+
+def test_every_bound_is_documented():
+    for name, value in vars(ps.bounds).items():
+        if inspect.isfunction(value) and not name.startswith("_") and value.__module__ == "pairseek.bounds":
+            assert name in PAGES["bounds.md"]
+
+
+def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    first = code_of("README.md", "import pairseek")
+    names = {}
+    exec(compile(first, "README.md", "exec"), names)  # noqa: S102
+    assert names["search"].finished == "12 answers were given"
+    assert "Recommendation" in capsys.readouterr().out
+    (tmp_path / "wines.csv").write_text(
+        "id,label,image,x,y\nmerlot-7,Merlot,a.png,0.1,0.9\nriesling-2,Riesling,b.png,0.8,0.2\nrosé,Rosé,c.png,0.5,0.4\n"
+    )
+    exec(compile(code_of("README.md", "keep="), "README.md", "exec"), names)  # noqa: S102
+    assert names["items"].data["image"] == ("a.png", "b.png", "c.png")
+    assert ps.Search.load("me.json").history[0].winner == "riesling-2"
+
+
+def test_the_strategy_of_the_contributing_page_works():
+    names = {}
+    exec(compile(code_of("CONTRIBUTING.md", "class Uncertainty"), "CONTRIBUTING.md", "exec"), names)  # noqa: S102
+    items = ps.Items(np.random.default_rng(0).normal(size=(30, 2)))
+    search = ps.Search(
+        items, strategy=names["Uncertainty"](), candidates=ps.AllPairs(), posterior=ps.Particles(500), rng=1
+    )
+    search.observe(0, 1, winner=0)
+    query = search.ask()
+    assert query.info.strategy == "uncertainty"
+    # The most even of 435 pairs is close to even.
+    assert query.info.probability_left == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_between_pages_lead_somewhere(page):
+    folder = ROOT if (ROOT / page).exists() else ROOT / "docs"
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", PAGES[page]):
+        assert (folder / target).exists(), f"{page} links to {target}"
+
+
+def test_the_pages_say_nothing_of_machines_or_registries():
+    for page, text in PAGES.items():
+        assert not re.search(r"/work/|/root/|/home/|index-url|issue \d", text), page

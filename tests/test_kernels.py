@@ -1,0 +1,155 @@
+"""Scalar primitives and the kernels over answers, against scipy and the naive twins.
+
+Tests with "twin" in their name run a second time without the compiler, see test_kernels_without_jit.py.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import naive_covariance, naive_log_answer, naive_mean
+from scipy import special, stats
+from situations import LINKS
+
+from pairseek._kernels import exp_minus, log_answer, log_ndtr, next_uniform
+from pairseek._moments import CHUNK, sample_moments
+from pairseek.posteriors._slice import log_line, log_newest
+
+LOGITS = st.floats(-1e6, 1e6)
+OUTCOMES = st.sampled_from(["first", "tie"])
+
+
+def naive_line(t, z, c, outcomes, power, link):
+    """Every answer by itself, the newest with its power."""
+    terms = [
+        naive_log_answer(z_j + t * c_j, outcome, link) for z_j, c_j, outcome in zip(z, c, outcomes, strict=True)
+    ]
+    return math.fsum(terms[:-1]) + power * terms[-1]
+
+
+def splitmix(state):
+    """splitmix64 in whole numbers of Python (Steele, Lea, Flood 2014)."""
+    state = (state + 0x9E3779B97F4A7C15) % 2**64
+    z = state
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
+    return state, z ^ (z >> 31)
+
+
+class TestExpMinus:
+    def test_keeps_eleven_digits_down_to_1e_15(self):
+        x = np.concatenate([np.linspace(0.0, 34.5, 4001), [1e-300, 1e-12, 5e-324]])
+        found = np.array([exp_minus(value) for value in x])
+        assert np.max(np.abs(found / np.exp(-x) - 1)) < 1e-11
+
+    @pytest.mark.parametrize("x", [34.6, 36.0, 37.0, 700.0, 1e6, 1e300, math.inf])
+    def test_is_nothing_beyond(self, x):
+        assert 0.0 <= exp_minus(x) < 1e-15
+
+
+class TestLogNdtr:
+    def test_agrees_with_scipy_from_far_below_to_far_above(self):
+        z = np.concatenate([np.linspace(-60, 8, 2001), -np.logspace(2, 8, 50), [-30.0, np.nextafter(-30.0, 0)]])
+        found = np.array([log_ndtr(value) for value in z])
+        expected = special.log_ndtr(z)
+        assert np.all(np.abs(found - expected) <= 1e-9 * np.abs(expected) + 2e-16)
+
+    def test_is_zero_where_the_probability_is_one(self):
+        assert log_ndtr(40.0) == 0.0
+        assert log_ndtr(1e6) == 0.0
+
+
+class TestLogAnswer:
+    @given(z=LOGITS | st.floats(-40, 40), outcome=OUTCOMES, link=st.sampled_from(sorted(LINKS)))
+    def test_agrees_with_its_twin(self, z, outcome, link):
+        found = log_answer(z, float(outcome == "first"), LINKS[link])
+        assert math.isfinite(found)
+        assert found == pytest.approx(naive_log_answer(z, outcome, link), rel=1e-9, abs=1e-15)
+
+
+class TestNextUniform:
+    def test_agrees_with_its_twin_in_whole_numbers(self):
+        state, plain = np.array([12345], dtype=np.uint64), 12345
+        for _ in range(200):
+            with np.errstate(over="ignore"):
+                found = next_uniform(state)
+            plain, bits = splitmix(plain)
+            assert found == ((bits >> 11) + 0.5) / 2**53
+
+    def test_is_uniform_and_streams_of_neighbouring_seeds_are_unrelated(self):
+        draws = np.empty((2, 20_000))
+        for row, seed in enumerate((7, 8)):
+            state = np.array([seed], dtype=np.uint64)
+            draws[row] = [next_uniform(state) for _ in range(20_000)]
+        assert 0.0 < draws.min()
+        assert draws.max() < 1.0
+        # Fixed seeds: these p-values are what they are, and far from a rejection.
+        assert stats.kstest(draws[0], "uniform").pvalue > 0.05
+        # 4 standard errors of a correlation of 20,000 independent pairs, with the other stream and with itself.
+        assert abs(np.corrcoef(draws)[0, 1]) < 4 / math.sqrt(20_000)
+        assert abs(np.corrcoef(draws[0, 1:], draws[0, :-1])[0, 1]) < 4 / math.sqrt(20_000)
+
+
+class TestLogLine:
+    @given(
+        seed=st.integers(0, 2**32 - 1),
+        m=st.integers(1, 12),
+        scale=st.sampled_from([1e-3, 1.0, 30.0, 1e4]),
+        power=st.floats(0, 1),
+        link=st.sampled_from(sorted(LINKS)),
+    )
+    def test_agrees_with_its_twin(self, seed, m, scale, power, link):
+        rng = np.random.default_rng(seed)
+        z, c = rng.normal(scale=scale, size=(2, m))
+        outcomes = rng.choice(["first", "tie"], size=m)
+        t = rng.normal()
+        found = log_line(t, z, c, (outcomes == "first").astype(float), power, LINKS[link])
+        expected = naive_line(t, z.tolist(), c.tolist(), outcomes.tolist(), power, link)
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-10 * m)
+
+    @pytest.mark.parametrize("m", [512, 513, 514, 1100])
+    def test_adds_up_over_blocks_without_overflow(self, m):
+        """A product of factors up to 2 is held over 512 answers: at z = 0 each is 2 exactly."""
+        zeros, decided = np.zeros(m), np.ones(m)
+        assert log_line(0.0, zeros, zeros, decided, 1.0, 0) == pytest.approx(-m * math.log(2), rel=1e-13)
+
+    @given(seed=st.integers(0, 2**32 - 1), link=st.sampled_from(sorted(LINKS)), outcome=OUTCOMES)
+    def test_newest_answer_agrees_with_its_twin(self, seed, link, outcome):
+        rng = np.random.default_rng(seed)
+        points, slope, offset = rng.normal(size=(7, 3)), rng.normal(scale=20, size=3), rng.normal()
+        out = np.full(7, np.nan)
+        log_newest(2, 5, points, slope, offset, float(outcome == "first"), LINKS[link], out)
+        expected = [naive_log_answer(offset + sum(slope * x), outcome, link) for x in points[2:5]]
+        assert out[2:5].tolist() == pytest.approx(expected, rel=1e-9, abs=1e-14)
+        assert np.isnan(out[[0, 1, 5, 6]]).all()
+
+
+class TestSampleMoments:
+    @given(seed=st.integers(0, 2**32 - 1), n=st.sampled_from([2, 3, 40]), d=st.integers(1, 4))
+    def test_agree_with_their_twin(self, seed, n, d):
+        rng = np.random.default_rng(seed)
+        samples, weights = rng.normal(size=(n, d)), rng.dirichlet(np.ones(n))
+        mean, covariance = sample_moments(samples, weights)
+        assert mean == pytest.approx(np.array(naive_mean(samples, weights)), abs=1e-13)
+        assert covariance == pytest.approx(np.array(naive_covariance(samples, weights)), abs=1e-13)
+        assert np.array_equal(covariance, covariance.T)
+
+    def test_keep_their_digits_far_from_zero(self):
+        rng = np.random.default_rng(0)
+        samples, weights = rng.normal(size=(1000, 3)), np.full(1000, 1e-3)
+        near, far = sample_moments(samples, weights), sample_moments(samples + 1e6, weights)
+        # The samples themselves keep 1e-10 of their place at 1e6.
+        assert far[0] - 1e6 == pytest.approx(near[0], abs=1e-9)
+        assert far[1] == pytest.approx(near[1], abs=1e-8)
+
+    def test_have_the_same_bits_on_any_number_of_threads(self, on_threads):
+        rng = np.random.default_rng(1)
+        samples, weights = rng.normal(size=(7 * CHUNK + 3, 4)), np.full(7 * CHUNK + 3, 1 / (7 * CHUNK + 3))
+        one, two, three = (on_threads(count, lambda: sample_moments(samples, weights)) for count in (1, 2, 3))
+        for other in (two, three):
+            assert np.array_equal(one[0], other[0])
+            assert np.array_equal(one[1], other[1])
