@@ -23,12 +23,10 @@ LOGITS = st.floats(-1e6, 1e6)
 OUTCOMES = st.sampled_from(["first", "tie"])
 
 
-def naive_line(t, z, c, outcomes, power, link):
-    """Every answer by itself, the newest with its power."""
-    terms = [
-        naive_log_answer(z_j + t * c_j, outcome, link) for z_j, c_j, outcome in zip(z, c, outcomes, strict=True)
-    ]
-    return math.fsum(terms[:-1]) + power * terms[-1]
+def naive_line(t, z, c, outcomes, powers, link):
+    """Every answer by itself, the earlier ones with their power and the newest with its own."""
+    terms = [naive_log_answer(z_j + t * c_j, outcome, link) for z_j, c_j, outcome in zip(z, c, outcomes, strict=True)]
+    return powers[0] * math.fsum(terms[:-1]) + powers[1] * terms[-1]
 
 
 def splitmix(state):
@@ -99,23 +97,23 @@ class TestLogLine:
         seed=st.integers(0, 2**32 - 1),
         m=st.integers(1, 12),
         scale=st.sampled_from([1e-3, 1.0, 30.0, 1e4]),
-        power=st.floats(0, 1),
+        powers=st.tuples(st.floats(0, 1), st.floats(0, 1)),
         link=st.sampled_from(sorted(LINKS)),
     )
-    def test_agrees_with_its_twin(self, seed, m, scale, power, link):
+    def test_agrees_with_its_twin(self, seed, m, scale, powers, link):
         rng = np.random.default_rng(seed)
         z, c = rng.normal(scale=scale, size=(2, m))
         outcomes = rng.choice(["first", "tie"], size=m)
         t = rng.normal()
-        found = log_line(t, z, c, (outcomes == "first").astype(float), power, LINKS[link])
-        expected = naive_line(t, z.tolist(), c.tolist(), outcomes.tolist(), power, link)
+        found = log_line(t, z, c, (outcomes == "first").astype(float), powers, LINKS[link])
+        expected = naive_line(t, z.tolist(), c.tolist(), outcomes.tolist(), powers, link)
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-10 * m)
 
     @pytest.mark.parametrize("m", [512, 513, 514, 1100])
     def test_adds_up_over_blocks_without_overflow(self, m):
         """A product of factors up to 2 is held over 512 answers: at z = 0 each is 2 exactly."""
         zeros, decided = np.zeros(m), np.ones(m)
-        assert log_line(0.0, zeros, zeros, decided, 1.0, 0) == pytest.approx(-m * math.log(2), rel=1e-13)
+        assert log_line(0.0, zeros, zeros, decided, (1.0, 1.0), 0) == pytest.approx(-m * math.log(2), rel=1e-13)
 
     @given(seed=st.integers(0, 2**32 - 1), link=st.sampled_from(sorted(LINKS)), outcome=OUTCOMES)
     def test_newest_answer_agrees_with_its_twin(self, seed, link, outcome):

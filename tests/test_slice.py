@@ -42,7 +42,7 @@ def sweeps(points, response, answers, prior, *, count, power=1.0, seed=0):
             (directions, directions @ evidence.slopes.T),
             (evidence.slopes, evidence.offsets, evidence.decided),
             prior,
-            power,
+            (1.0, power),
             5.0,
             response.link,
         )
@@ -70,7 +70,9 @@ def smallest_p_value(some, others):
     """Of Kolmogorov-Smirnov tests along six directions and of the distance from the centre."""
     views = [(np.cos(a), np.sin(a)) for a in np.linspace(0, np.pi, 6, endpoint=False)]
     tests = [stats.ks_2samp(some @ view, others @ view).pvalue for view in views]
-    return min(*tests, stats.ks_2samp(*(np.linalg.norm(x - others.mean(axis=0), axis=1) for x in (some, others))).pvalue)
+    return min(
+        *tests, stats.ks_2samp(*(np.linalg.norm(x - others.mean(axis=0), axis=1) for x in (some, others))).pvalue
+    )
 
 
 CASES = {

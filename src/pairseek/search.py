@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,11 +18,12 @@ import numpy as np
 
 from pairseek import files, records, registry
 from pairseek._notice import first_use
-from pairseek._types import JSON, Belief, Event, Evidence, FloatArray, Outcome, Query, QueryInfo, Side
+from pairseek._types import JSON, Belief, Event, Evidence, FloatArray, Outcome, Query, Side
 from pairseek._version import __version__
-from pairseek.candidates import AllPairs, Candidates, Rest, SampledPairs
-from pairseek.candidates.mirrored import SUPPORTED, mirrored_candidates
-from pairseek.candidates.scene import Choice, Scene, Source
+from pairseek.candidates import Rest
+from pairseek.candidates.mirrored import SUPPORTED
+from pairseek.candidates.scene import Source
+from pairseek.choosing import Draws, Situation, next_query
 from pairseek.defaults import resolve
 from pairseek.errors import (
     AnswerConflict,
@@ -139,9 +141,11 @@ class Search:
         self.ask()
         while len(self._pending) < count:
             try:
-                self._pending.append(self._query(len(self._pending)))
+                query = self._query(len(self._pending))
             except NoPairLeft:
                 break
+            assert query is not None  # only procedures finish
+            self._pending.append(query)
         return self._pending[:count]
 
     @property
@@ -338,93 +342,32 @@ class Search:
         """The query that `ask` would give, worked out once; None when a procedure has finished."""
         count = len(self._events)
         if self._next is None or self._next[0] != count:
-            try:
-                self._next = (count, self._query(0))
-            except _Finished:
-                self._next = (count, None)
+            self._next = (count, self._query(0))
         return self._next[1]
 
-    def _query(self, index: int) -> Query:
+    def _query(self, index: int) -> Query | None:
         began = time.perf_counter()
+        events = len(self._events)
+        situation = Situation(
+            self.items,
+            self.response,
+            self.strategy,
+            self.candidates,
+            self.rest,
+            self.belief,
+            self.history,
+            self.pending,
+        )
+        draws = Draws(
+            self._rng(_CHOICE, events=events, index=index),
+            self._rng(_SIDES, events=events, index=index),
+            self._rng(_PROCEDURE),
+        )
         with first_use():
-            pair, choice = self._chosen(index)
-        count = len(self._events)
-        described = pair.sampled(self.belief)
-        probability = float(described[0][0])
-        entropy = float(-sum(p * np.log2(p) for p in (probability, 1 - probability) if p > 0))
-        swap = bool(self._rng(_SIDES, events=count, index=index).integers(2))
-        info = QueryInfo(
-            strategy=self.strategy.name,
-            candidates=choice.words,
-            considered=choice.considered,
-            utility=None if np.isnan(choice.utility) else choice.utility,
-            information=max(0.0, entropy - float(described[1][0])),
-            probability_left=1 - probability if swap else probability,
-            seconds=time.perf_counter() - began,
-        )
-        first, second = self._shown(pair)
-        left, right = (second, first) if swap else (first, second)
-        return Query(f"q{count}" if index == 0 else f"q{count}.{index}", left, right, info)
-
-    def _shown(self, pair: Candidates) -> tuple[Side, Side]:
-        rows = int(pair.first[0]), int(pair.second[0])
-        if isinstance(self.items, Items):
-            return self.items.ids[rows[0]], self.items.ids[rows[1]]
-        return self.items.point(pair.points[rows[0]]), self.items.point(pair.points[rows[1]])
-
-    def _chosen(self, index: int) -> tuple[Candidates, Choice]:
-        """The pair, described, and how it was chosen."""
-        count = len(self._events)
-        rng = self._rng(_CHOICE, events=count, index=index)
-        if isinstance(self.items, Space):
-            return self._from_space(self.items, rng)
-        if isinstance(self.strategy, Procedure):
-            rows = self.strategy.next(self.items, self.history, self._rng(_PROCEDURE))
-            if rows is None:
-                raise _Finished
-            choice = Choice(rows[0], rows[1], float("nan"), 1, "its own choice")
-        else:
-            choice = self._from_items(self.items, self.strategy, rng)
-        first, second = np.array([choice.first]), np.array([choice.second])
-        return (
-            Candidates.of(
-                self.items.coordinates,
-                first,
-                second,
-                belief=self.belief,
-                response=self.response,
-                appeal=self.items.appeal,
-            ),
-            choice,
-        )
-
-    def _from_items(self, items: Items, strategy: Utility, rng: np.random.Generator) -> Choice:
-        source = self.candidates or _default_source(items)
-        shown = [(items.index(e.left), items.index(e.right)) for e in self._events]
-        open_ = [(items.index(q.left), items.index(q.right)) for q in self._pending]
-        rule = ""
-        for resting in self.rest.after(shown, items.n):
-            if open_:
-                resting = resting.also(open_)
-            scene = Scene(items.coordinates, items.appeal, self.belief, self.response, strategy, resting)
-            choice = source.choose(scene, rng)
-            if choice is not None:
-                return choice
-            rule = resting.rule
-        raise NoPairLeft(
-            f"no pair is left to ask among {items.n} items after {len(shown)} questions: {rule}; "
-            f"allow an earlier return with rest=Rest(pair=..., item=...)",
-            rule=rule,
-        )
-
-    def _from_space(self, space: Space, rng: np.random.Generator) -> tuple[Candidates, Choice]:
-        assert isinstance(self.strategy, Utility)
-        candidates = mirrored_candidates(self.strategy.name, space, self.belief, self.response, rng)
-        scores = np.asarray(self.strategy.score(candidates, self.belief))
-        row = int(np.argmax(scores))
-        words = "a plane in closed form" if len(candidates) == 1 else f"{len(candidates):,} sampled planes"
-        pair = candidates.take(np.array([row]))
-        return pair, Choice(0, 1, float(scores[row]), len(candidates), words)
+            query = next_query(situation, draws, f"q{events}" if index == 0 else f"q{events}.{index}")
+        if query is None or query.info is None:
+            return None
+        return replace(query, info=replace(query.info, seconds=time.perf_counter() - began))
 
     def _close(self, query: Query | str, outcome: Outcome, winner: object) -> None:
         name = query if isinstance(query, str) else query.id
@@ -468,10 +411,6 @@ class Search:
         return float(self.items.appeal[self.items.index(side)]) if isinstance(self.items, Items) else 0.0
 
 
-class _Finished(Exception):
-    """A procedure has nothing more to ask."""
-
-
 class _Progress:
     """A search as its stop rules see it."""
 
@@ -503,10 +442,6 @@ class _Progress:
         if isinstance(self._search.items, Space):
             raise Unsupported("a continuous Space has no best item: use another stop rule")
         return self._search.items
-
-
-def _default_source(items: Items) -> Source:
-    return AllPairs() if items.n <= 450 else SampledPairs(count=100_000)
 
 
 def _rules(stop: StopRule | Sequence[StopRule] | int | None) -> tuple[StopRule, ...]:

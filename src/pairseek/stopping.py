@@ -73,7 +73,8 @@ def expected_path(information: float, d: int, link: int) -> list[tuple[float, fl
     for _ in range(60):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if interpolate(table, 0.0, middle) < information else (low, middle)
-    factor, out = 1.0, []
+    factor = 1.0
+    out: list[tuple[float, float]] = []
     while len(out) <= HORIZON and high * factor > S0:
         bits = float(interpolate(table, 0.0, high * factor))
         out.append((factor, bits))

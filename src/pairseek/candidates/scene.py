@@ -13,8 +13,10 @@ from pairseek._types import Belief, FloatArray, IntArray
 from pairseek.candidates.described import Candidates
 from pairseek.candidates.rest import Resting
 from pairseek.errors import InvalidParameter
+from pairseek.items import Items
 from pairseek.responses import Response
 from pairseek.strategies.base import Utility
+from pairseek.strategies.random import Random
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +41,19 @@ class Scene:
     response: Response
     strategy: Utility
     resting: Resting
+
+    @classmethod
+    def of(
+        cls,
+        items: Items,
+        belief: Belief,
+        response: Response,
+        strategy: Utility | None = None,
+        resting: Resting | None = None,
+    ) -> Scene:
+        """The scene of items; without a strategy, one that can only describe pairs."""
+        nothing = Resting.of(items.n, [], [])
+        return cls(items.coordinates, items.appeal, belief, response, strategy or Random(), resting or nothing)
 
     def candidates(self, first: IntArray, second: IntArray, belief: Belief | None = None) -> Candidates:
         """Describe pairs of rows."""

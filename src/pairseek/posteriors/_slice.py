@@ -21,10 +21,10 @@ _BLOCK = 512
 
 
 @primitive
-def log_line(t: float, z: Any, c: Any, decided: Any, power: float, link: int) -> float:
-    """Log-likelihood of all answers at x + t v; the newest one counts with ``power``."""
+def log_line(t: float, z: Any, c: Any, decided: Any, powers: Any, link: int) -> float:
+    """Log-likelihood of all answers at x + t v; ``powers`` are those of the earlier answers and of the newest."""
     newest = len(z) - 1
-    total = power * log_answer(z[newest] + t * c[newest], decided[newest], link)
+    total = 0.0
     if link == LOGISTIC:
         for block in range(0, newest, _BLOCK):
             # log f(z) = (z - |z|)/2 - log(1 + e^-|z|); a tie lacks the first z.
@@ -38,7 +38,7 @@ def log_line(t: float, z: Any, c: Any, decided: Any, power: float, link: int) ->
     else:
         for j in range(newest):
             total += log_answer(z[j] + t * c[j], decided[j], link)
-    return total
+    return powers[0] * total + powers[1] * log_answer(z[newest] + t * c[newest], decided[newest], link)
 
 
 @kernel
@@ -62,14 +62,14 @@ def slice_sweep(  # noqa: C901
     frame: Any,
     evidence: Any,
     prior: Any,
-    power: float,
+    powers: Any,
     width: float,
     link: int,
 ) -> None:
     """Move points[start:stop] once along every direction of the frame, in place.
 
     ``frame`` is (directions (D, d), lines (D, m)); ``evidence`` (slopes (m, d), offsets (m,), decided (m,));
-    ``prior`` (low (d,), high (d,), centre (d,), precision (d, d)).
+    ``prior`` (low (d,), high (d,), centre (d,), precision (d, d)); ``powers`` as in `log_line`.
     """
     directions, lines = frame
     slopes, offsets, decided = evidence
@@ -85,7 +85,7 @@ def slice_sweep(  # noqa: C901
             for i in range(d):
                 total += slopes[j, i] * x[i]
             z[j] = total
-        here = log_line(0.0, z, lines[0], decided, power, link)
+        here = log_line(0.0, z, lines[0], decided, powers, link)
         for k in range(directions.shape[0]):
             v = directions[k]
             c = lines[k]
@@ -109,7 +109,7 @@ def slice_sweep(  # noqa: C901
             level = here + math.log(next_uniform(state))
             for _ in range(100):
                 t = left + (right - left) * next_uniform(state)
-                there = log_line(t, z, c, decided, power, link)
+                there = log_line(t, z, c, decided, powers, link)
                 if there - t * (0.5 * curve * t + tilt) >= level:
                     here = there
                     for i in range(d):

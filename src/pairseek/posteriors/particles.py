@@ -22,6 +22,8 @@ from pairseek.responses import Response
 _WIDTH = 5.0
 # When an answer would leave a smaller share of effective samples than this, it enters in stages.
 _STAGE = 0.25
+# When it takes more stages than this, all answers enter together instead.
+_MOST_STAGES = 40
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,9 @@ class Particles:
     falls under ``threshold`` times n, particles are resampled (systematically) and each is moved by slice steps
     along a random orthonormal frame of the whitened space: for a Gaussian posterior one sweep over the frame
     would make it independent of where it was. An answer that would leave too few particles alive enters in
-    stages, as a power between 0 and 1 of its likelihood, chosen so that each stage keeps half of them.
+    stages, as a power between 0 and 1 of its likelihood, chosen so that each stage keeps half of them. An answer
+    that contradicts a narrow belief could drag it over very many stages; then all answers enter together, from the
+    prior.
 
     Mean and covariance of the belief come from the samples with most of their noise taken out by control variates.
 
@@ -72,7 +76,7 @@ class Particles:
         """The belief after the newest answer, the last row of the evidence."""
         began = time.perf_counter()
         samples, weights = belief.samples, belief.weights
-        power, moves, stages = 0.0, 0, 0
+        power, stages = 0.0, 0
         while True:
             gain = np.empty(self.n)
             newest = (evidence.slopes[-1], evidence.offsets[-1], evidence.decided[-1])
@@ -87,13 +91,17 @@ class Particles:
                 step = _stage(weights, gain, 1.0 - power, effective_samples(weights) / 2)
                 weights = _reweighted(weights, gain, step)
             power = min(power + step, 1.0)
-            samples = _moved(samples, weights, evidence, prior, response, power, self.sweeps, rng)
+            samples = _moved(samples, weights, evidence, prior, response, (1.0, power), self.sweeps, rng)
             weights = np.full(self.n, 1 / self.n)
-            moves += self.sweeps * samples.shape[1]
             stages += 1
             if power >= 1.0:
                 break
+            if stages >= _MOST_STAGES:
+                samples, more = _afresh(self.n, evidence, prior, response, self.sweeps, rng)
+                stages += more
+                break
         moments = controlled_moments(samples, weights, evidence, prior, response)
+        moves = stages * self.sweeps * samples.shape[1]
         info = BeliefInfo(effective_samples(weights), moves, stages, time.perf_counter() - began)
         return frozen_belief(samples, weights, moments, info)
 
@@ -117,6 +125,31 @@ def _stage(weights: FloatArray, gain: FloatArray, most: float, target: float) ->
     return high
 
 
+def _afresh(
+    n: int, evidence: Evidence, prior: Prior, response: Response, sweeps: int, rng: np.random.Generator
+) -> tuple[FloatArray, int]:
+    """Samples of the posterior from samples of the prior, by a growing power of the whole likelihood; and the stages.
+
+    On this path the belief narrows around one place, so that the stages grow with the logarithm of how narrow it
+    gets. On the path of a single answer it travels, by about one deviation a stage.
+    """
+    d = evidence.slopes.shape[1]
+    samples = prior.sample(n, d, rng)
+    weights = np.full(n, 1 / n)
+    power, stages = 0.0, 0
+    while power < 1.0:
+        gain, part = np.zeros(n), np.empty(n)
+        for answer in zip(evidence.slopes, evidence.offsets, evidence.decided, strict=True):
+            log_newest(0, n, samples, *answer, response.link, part)
+            gain += part
+        step = _stage(weights, gain, 1.0 - power, n / 2)
+        power = min(power + step, 1.0)
+        uneven = _reweighted(weights, gain, step)
+        samples = _moved(samples, uneven, evidence, prior, response, (power, power), sweeps, rng)
+        stages += 1
+    return samples, stages
+
+
 def _resampled(weights: FloatArray, rng: np.random.Generator) -> IntArray:
     """Systematic resampling: one random number, every particle at its share rounded up or down."""
     n = len(weights)
@@ -130,7 +163,7 @@ def _moved(
     evidence: Evidence,
     prior: Prior,
     response: Response,
-    power: float,
+    powers: tuple[float, float],
     sweeps: int,
     rng: np.random.Generator,
 ) -> FloatArray:
@@ -155,7 +188,7 @@ def _moved(
             (directions, lines),
             (evidence.slopes, evidence.offsets, evidence.decided),
             (low, high, centre, precision),
-            power,
+            powers,
             _WIDTH,
             response.link,
         )

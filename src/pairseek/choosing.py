@@ -1,0 +1,118 @@
+"""The next query: from a catalogue, from a continuous space, or by a procedure. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairseek._types import Belief, Event, Query, QueryInfo, Side
+from pairseek.candidates import AllPairs, Candidates, Rest, SampledPairs
+from pairseek.candidates.mirrored import mirrored_candidates
+from pairseek.candidates.scene import Choice, Scene, Source
+from pairseek.errors import NoPairLeft
+from pairseek.items import Items, Space
+from pairseek.responses import Response
+from pairseek.strategies.base import Procedure, Utility
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """All that the next query depends on, but for randomness."""
+
+    items: Items | Space
+    response: Response
+    strategy: Utility | Procedure
+    source: Source | None
+    rest: Rest
+    belief: Belief
+    history: Sequence[Event]
+    pending: Sequence[Query]
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """The generators of one choice: for the candidates, for the sides, and the one that a procedure always gets."""
+
+    choice: np.random.Generator
+    sides: np.random.Generator
+    procedure: np.random.Generator
+
+
+def next_query(situation: Situation, draws: Draws, name: str) -> Query | None:
+    """The query to ask now; None when a procedure has finished."""
+    chosen = _chosen(situation, draws)
+    if chosen is None:
+        return None
+    pair, choice = chosen
+    chance, conditional = (float(x[0]) for x in pair.sampled(situation.belief))
+    entropy = -sum(p * np.log2(p) for p in (chance, 1 - chance) if p > 0)
+    swap = bool(draws.sides.integers(2))
+    info = QueryInfo(
+        strategy=situation.strategy.name,
+        candidates=choice.words,
+        considered=choice.considered,
+        utility=None if np.isnan(choice.utility) else choice.utility,
+        information=max(0.0, float(entropy) - conditional),
+        probability_left=1 - chance if swap else chance,
+    )
+    first, second = _shown(situation.items, pair)
+    return Query(name, second, first, info) if swap else Query(name, first, second, info)
+
+
+def _chosen(situation: Situation, draws: Draws) -> tuple[Candidates, Choice] | None:
+    """The pair, described as a single candidate, and how it was chosen."""
+    items, strategy = situation.items, situation.strategy
+    if isinstance(items, Space):
+        assert isinstance(strategy, Utility)
+        return _from_space(items, strategy, situation, draws.choice)
+    if isinstance(strategy, Procedure):
+        rows = strategy.next(items, situation.history, draws.procedure)
+        if rows is None:
+            return None
+        choice = Choice(int(rows[0]), int(rows[1]), float("nan"), 1, "its own choice")
+    else:
+        choice = _from_items(items, strategy, situation, draws.choice)
+    scene = Scene.of(items, situation.belief, situation.response)
+    return scene.candidates(np.array([choice.first]), np.array([choice.second])), choice
+
+
+def _from_items(items: Items, strategy: Utility, situation: Situation, rng: np.random.Generator) -> Choice:
+    source = situation.source or _default_source(items)
+    shown = [(items.index(event.left), items.index(event.right)) for event in situation.history]
+    open_pairs = [(items.index(query.left), items.index(query.right)) for query in situation.pending]
+    rule = ""
+    for resting in situation.rest.after(shown, items.n):
+        scene = Scene.of(items, situation.belief, situation.response, strategy, resting.also(open_pairs))
+        choice = source.choose(scene, rng)
+        if choice is not None:
+            return choice
+        rule = resting.rule
+    raise NoPairLeft(
+        f"no pair is left to ask among {items.n} items after {len(shown)} questions: {rule}; "
+        f"allow an earlier return with rest=Rest(pair=..., item=...)",
+        rule=rule,
+    )
+
+
+def _from_space(
+    space: Space, strategy: Utility, situation: Situation, rng: np.random.Generator
+) -> tuple[Candidates, Choice]:
+    belief = situation.belief
+    candidates = mirrored_candidates(strategy.name, space, belief, situation.response, rng)
+    scores = np.asarray(strategy.score(candidates, belief))
+    row = int(np.argmax(scores))
+    words = "a plane in closed form" if len(candidates) == 1 else f"{len(candidates):,} sampled planes"
+    return candidates.take(np.array([row])), Choice(0, 1, float(scores[row]), len(candidates), words)
+
+
+def _default_source(items: Items) -> Source:
+    return AllPairs() if items.n <= 450 else SampledPairs(count=100_000)
+
+
+def _shown(items: Items | Space, pair: Candidates) -> tuple[Side, Side]:
+    rows = int(pair.first[0]), int(pair.second[0])
+    if isinstance(items, Items):
+        return items.ids[rows[0]], items.ids[rows[1]]
+    return items.point(pair.points[rows[0]]), items.point(pair.points[rows[1]])
