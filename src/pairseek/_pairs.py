@@ -21,44 +21,43 @@ def pair_constant(length: float, k: float, noise: int) -> float:
 
 
 @kernel
+def shadow(start: int, stop: int, points: Any, root: Any, out: Any) -> None:
+    """Rows 2 L'x, for Σ = LL' and L = root: the distance between two of them is sqrt(a'Σa)."""
+    d = points.shape[1]
+    for row in range(start, stop):
+        out[row, :] = 0.0
+        for h in range(d):
+            x = 2.0 * points[row, h]
+            line = root[h]
+            for c in range(d):
+                out[row, c] += x * line[c]
+
+
+@kernel
 def describe(
-    start: int,
-    stop: int,
-    first: Any,
-    second: Any,
-    points: Any,
-    mean: Any,
-    root: Any,
-    k: float,
-    noise: int,
-    out: Any,
+    start: int, stop: int, first: Any, second: Any, points: Any, shadows: Any, mean: Any, k: float, noise: int, out: Any
 ) -> None:
-    """Columns a·μ - b, |a|, k_pq, a'Σa of pairs, for Σ = root root'.
+    """Columns a·μ - b, |a|, k_pq, a'Σa of pairs.
 
     a·μ - b = (p - q)·(2μ - p - q), which does not cancel as |p|² - |q|² does.
     """
     d = points.shape[1]
-    difference = np.empty(d)
     for row in range(start, stop):
-        i, j = first[row], second[row]
+        p, q = points[first[row]], points[second[row]]
+        y, v = shadows[first[row]], shadows[second[row]]
         margin = 0.0
         square = 0.0
-        for h in range(d):
-            p, q = points[i, h], points[j, h]
-            difference[h] = p - q
-            margin += (p - q) * (2.0 * mean[h] - p - q)
-            square += (p - q) * (p - q)
         variance = 0.0
-        for c in range(d):
-            total = 0.0
-            for h in range(d):
-                total += root[h, c] * difference[h]
-            variance += total * total
+        for h in range(d):
+            difference = p[h] - q[h]
+            margin += difference * (2.0 * mean[h] - p[h] - q[h])
+            square += difference * difference
+            variance += (y[h] - v[h]) * (y[h] - v[h])
         length = 2.0 * math.sqrt(square)
         out[0, row] = margin
         out[1, row] = length
         out[2, row] = pair_constant(length, k, noise) if length > 0.0 else 0.0
-        out[3, row] = 4.0 * variance
+        out[3, row] = variance
 
 
 @primitive

@@ -11,9 +11,8 @@ from pairseek._kernels import kernel, primitive
 from pairseek._pairs import pair_constant
 from pairseek.candidates._bounds import CONSTANT, DECAYING, SHELL, SQUARE_HIGH, SQUARE_LOW, value
 from pairseek.candidates._sieve import DEVIATION, FROM, LOGIT, SIZE, SQUARES, TO, set_sieve
+from pairseek.candidates._tree import LANES
 
-LANES = 16
-"""Positions are read so many at a time: columns are that much longer than there are items, and filled with NaN."""
 _BLOCK = 64
 
 
@@ -73,18 +72,21 @@ def _listed(key: int, keys: Any) -> bool:
 
 
 @primitive
-def _may_reach(x: Any, centre: Any, half: Any, weights: Any, low: float, high: float) -> bool:
-    """Whether Σ weights Δ² can lie between low and high for a point x and any point of a box."""
-    least = 0.0
-    most = 0.0
-    for h in range(len(x)):
-        gap = abs(x[h] - centre[h])
-        near = max(gap - half[h], 0.0)
-        near *= near
-        far = (gap + half[h]) * (gap + half[h])
-        least += weights[h] * (near if weights[h] > 0.0 else far)
-        most += weights[h] * (far if weights[h] > 0.0 else near)
-    return most >= low and least <= high
+def _limits(block: int, full: int, columns: Any, centre: Any, half: Any, weights: Any, nearest: bool, out: Any) -> None:
+    """For each of `full` positions the lowest (`nearest`) or highest Σ weights Δ² with any point of a box."""
+    for t in range(full):
+        out[t] = 0.0
+    for h in range(len(weights)):
+        c, w, weight = centre[h], half[h], weights[h]
+        x = columns[h, block : block + full]
+        if (weight > 0.0) != nearest:
+            for t in range(full):
+                far = abs(x[t] - c) + w
+                out[t] += weight * (far * far)
+        else:
+            for t in range(full):
+                near = max(abs(x[t] - c) - w, 0.0)
+                out[t] += weight * (near * near)
 
 
 @primitive
@@ -143,29 +145,44 @@ def _passes(i: int, j: int, columns: Any, values: Any, k: float, noise: int, sie
     return abs(m) - 1e-13 * constant * (columns[d, j] + columns[d, i]) <= sieve[LOGIT]
 
 
+@primitive
+def _rows(block: int, full: int, b: int, points: Any, cells: Any, noise: int, weights: Any, sieve: Any, out: Any) -> None:
+    """Mark in `out` which of `full` positions may reach the aim with anything in cell b. NaN never may."""
+    columns, still = points[0], points[1]
+    centre, half, still_centre, still_half, ranges, values = cells
+    d = len(values)
+    limits = out[0]
+    squares = columns[d, block : block + full]
+    low, high = ranges[b, SQUARE_LOW] - sieve[SQUARES], ranges[b, SQUARE_HIGH] + sieve[SQUARES]
+    if noise == DECAYING:
+        _limits(block, full, still, still_centre[b], still_half[b], weights, True, limits)
+        for t in range(full):
+            out[1][t] = (limits[t] <= sieve[TO]) & (squares[t] >= low) & (squares[t] <= high)
+        return
+    _limits(block, full, columns, centre[b], half[b], weights, False, limits)
+    shells = columns[d + 2, block : block + full]
+    shell = ranges[b, SHELL] if noise == CONSTANT else np.inf
+    for t in range(full):
+        wide = (shells[t] + shell) * (shells[t] + shell)
+        out[1][t] = (
+            (limits[t] >= sieve[FROM]) & (wide >= sieve[FROM]) & (squares[t] >= low) & (squares[t] <= high)
+        )
+
+
 @kernel
 def look_at(
-    start: int,
-    stop: int,
-    chunk: int,
-    tiles: Any,
-    cells: Any,
-    points: Any,
-    resting: Any,
-    scale: Any,
-    model: Any,
-    aim: Any,
-    out: Any,
+    start: int, stop: int, chunk: int, tiles: Any, view: Any, resting: Any, aim: Any, out: Any
 ) -> None:
     """Look at the pairs of the tiles start to stop that may reach the aim, and keep the best.
 
-    ``tiles`` has rows (cell, cell, from, to, from, to) with the ranges of positions of the two cells. ``aim`` is
-    (what a pair must reach, how many are wanted, how far under the last of these ties are still kept). ``out`` is
-    (utilities, keys, pairs looked at), a row for every chunk of tiles.
+    ``tiles`` has rows (cell, cell, from, to, from, to) with the ranges of positions of the two cells. ``view`` is
+    (model, cells, points, scale). ``aim`` is (what a pair must reach, how many are wanted, how far under the last of
+    these ties are still kept). ``out`` is (utilities, keys, pairs looked at), a row for every chunk of tiles.
     """
-    columns, along, still, order, rows, mean, root = points
-    centre, half, still_centre, still_half, ranges, values = cells
-    _, noise, k, _, _ = model
+    model, cells, points, scale = view
+    columns, _, order, rows, mean, root = points
+    values = scale[5]
+    noise, k = model[1], model[2]
     d, n = len(values), len(order)
     found, keys, looked = out[0][start // chunk], out[1][start // chunk], 0
     least, wanted, slack = aim
@@ -173,42 +190,34 @@ def look_at(
     sieve, weights = np.empty(SIZE), np.empty(d)
     set_sieve(least - slack, scale, model, weights, sieve)
     sums, hit, scratch = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_), np.empty(d)
+    marks = (np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_))
     for row in range(start, stop):
         a, b = tiles[row, 0], tiles[row, 1]
-        for i in range(tiles[row, 2], tiles[row, 3]):
-            square = columns[d, i]
-            # False for items that rest, which are NaN.
-            if not (
-                square <= ranges[b, SQUARE_HIGH] + sieve[SQUARES] and square >= ranges[b, SQUARE_LOW] - sieve[SQUARES]
-            ):
-                continue
-            if noise == DECAYING:
-                if not _may_reach(still[i], still_centre[b], still_half[b], weights, sieve[FROM], sieve[TO]):
+        for above in range(tiles[row, 2], tiles[row, 3], _BLOCK):
+            height = min(_BLOCK, tiles[row, 3] - above)
+            _rows(above, (height + LANES - 1) // LANES * LANES, b, points, cells, noise, weights, sieve, marks)
+            for i in range(above, above + height):
+                if not marks[1][i - above]:
                     continue
-            else:
-                if noise == CONSTANT and (columns[d + 2, i] + ranges[b, SHELL]) ** 2 < sieve[FROM]:
-                    continue
-                if not _may_reach(along[i], centre[b], half[b], weights, sieve[FROM], sieve[TO]):
-                    continue
-            begin = i + 1 if a == b else tiles[row, 4]
-            for block in range(begin, tiles[row, 5], _BLOCK):
-                size = min(_BLOCK, tiles[row, 5] - block)
-                full = (size + LANES - 1) // LANES * LANES
-                looked += size
-                _weighted_squares(i, block, full, columns, weights, sums)
-                if _hits(full, sums, columns[d, block : block + full], square, sieve, hit) == 0:
-                    continue
-                for t in range(size):
-                    j = block + t
-                    if not (hit[t] and _passes(i, j, columns, values, k, noise, sieve, trusted)):
+                begin = i + 1 if a == b else tiles[row, 4]
+                for block in range(begin, tiles[row, 5], _BLOCK):
+                    size = min(_BLOCK, tiles[row, 5] - block)
+                    full = (size + LANES - 1) // LANES * LANES
+                    looked += size
+                    _weighted_squares(i, block, full, columns, weights, sums)
+                    if _hits(full, sums, columns[d, block : block + full], columns[d, i], sieve, hit) == 0:
                         continue
-                    appeal = columns[d + 1, i] - columns[d + 1, j]
-                    u = exact_value(i, j, rows, mean, root, appeal, k, noise, model, scratch)
-                    if not u >= least - slack:
-                        continue
-                    p, q = order[i], order[j]
-                    key = min(p, q) * n + max(p, q)
-                    if not _listed(key, resting) and keep(u, key, found, keys) and found[wanted - 1] > least:
-                        least = found[wanted - 1]
-                        set_sieve(least - slack, scale, model, weights, sieve)
+                    for t in range(size):
+                        j = block + t
+                        if not (hit[t] and _passes(i, j, columns, values, k, noise, sieve, trusted)):
+                            continue
+                        appeal = columns[d + 1, i] - columns[d + 1, j]
+                        u = exact_value(i, j, rows, mean, root, appeal, k, noise, model, scratch)
+                        if not u >= least - slack:
+                            continue
+                        p, q = order[i], order[j]
+                        key = min(p, q) * n + max(p, q)
+                        if not _listed(key, resting) and keep(u, key, found, keys) and found[wanted - 1] > least:
+                            least = found[wanted - 1]
+                            set_sieve(least - slack, scale, model, weights, sieve)
     out[2][start // chunk] = looked

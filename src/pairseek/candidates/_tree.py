@@ -1,8 +1,8 @@
 """A tree of cells over the items: built once for a catalogue, whatever is believed and asked later.
 
-Every cell is cut in two at the median of its widest axis until the parts hold about `LEAF` items. All leaves are at
-the same depth, so nothing but arithmetic is needed to walk: the children of cell c are 2c + 1 and 2c + 2, and cell
-number t of level v holds the positions from t n >> v to (t + 1) n >> v of one order of the items.
+Every cell is cut in two at the median of its widest axis until the parts hold at most `LEAF` items. All leaves are
+at the same depth, so nothing but arithmetic is needed to walk: the children of cell c are 2c + 1 and 2c + 2, and
+cell number t of level v holds the positions from t n >> v to (t + 1) n >> v of one order of the items.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from pairseek._parallel import for_ranges
 from pairseek._types import FloatArray, IntArray
 
 LEAF = 64
-"""Items that a leaf holds at most: fewer make bounds tighter and walks longer."""
+"""Items in a leaf at most: enough to fill vector registers, few enough to bound well."""
+LANES = 16
+"""Kernels read positions so many at a time: columns are longer than there are items by that, and filled with NaN."""
 
-_CELL_CHUNK = 16
+_LEAVES_CHUNK = 64
 _kept: dict[int, tuple[weakref.ref[FloatArray], Tree]] = {}
 
 
@@ -34,20 +36,26 @@ class Tree:
         (n,) rows of the points, cell by cell.
     points
         (n, d) the points in that order.
+    columns
+        (d, n + LANES) their coordinates from `middle` along the principal axes.
+    middle
+        (d,) mean of the points.
+    reach
+        Distance of the farthest point from it.
     depth
         Level of the leaves; the root has level 0.
     centre, half
-        (cells, d) middle and half widths of each cell's box along the principal axes of the points.
+        (cells, d) middle and half widths of the cells' boxes along the principal axes.
     """
 
     order: IntArray
     points: FloatArray
+    columns: FloatArray
+    middle: FloatArray
+    reach: float
     depth: int
     centre: FloatArray
     half: FloatArray
-    middle: FloatArray
-    reach: float
-    along: FloatArray
 
     @property
     def leaves(self) -> int:
@@ -60,19 +68,24 @@ class Tree:
         n, d = points.shape
         depth = max(0, int(np.ceil(np.log2(n / LEAF))))
         middle = points.mean(axis=0)
-        along = np.ascontiguousarray((points - middle) @ _principal_axes(points))
+        along = np.ascontiguousarray((points - middle) @ _principal_axes(points - middle))
         order = np.arange(n)
         for level in range(depth):
             for_ranges(_cut, 1 << level, max(1, (1 << level) // 8), along, order, level)
-        cells = (2 << depth) - 1
-        low, high = np.full((cells, d), np.inf), np.full((cells, d), -np.inf)
-        columns = np.ascontiguousarray(along.T)
-        for_ranges(leaf_boxes, 1 << depth, _CELL_CHUNK, columns, n, depth, low, high)
-        merge_boxes(depth, low, high)
-        # Rounding of the rotation must not put a point outside its box.
+        columns = np.full((d, n + LANES), np.nan)
+        columns[:, :n] = along.T
         reach = float(np.sqrt(np.max(np.sum(along**2, axis=1))))
+        low, high = boxes(columns, n, depth)
+        # Rounding of the rotation must not put a point outside its box.
         centre, half = (low + high) / 2, (high - low) / 2 + 1e-14 * reach
-        return cls(order, points[order], depth, centre, half, middle, reach, along)
+        return cls(order, points[order], columns, middle, reach, depth, centre, half)
+
+    def spans(self, cells: IntArray) -> IntArray:
+        """(m, 2) first and last + 1 position of each of m cells."""
+        n = len(self.order)
+        level = np.floor(np.log2(cells + 1)).astype(np.int64)
+        number = cells + 1 - (np.int64(1) << level)
+        return np.stack([number * n >> level, (number + 1) * n >> level], axis=1)
 
 
 def tree_of(points: FloatArray) -> Tree:
@@ -88,9 +101,17 @@ def tree_of(points: FloatArray) -> Tree:
     return tree
 
 
-def _principal_axes(points: FloatArray) -> FloatArray:
+def boxes(columns: FloatArray, n: int, depth: int) -> tuple[FloatArray, FloatArray]:
+    """(cells, c) lowest and highest of each of c columns in each cell; NaN takes no part."""
+    shape = ((2 << depth) - 1, len(columns))
+    low, high = np.empty(shape), np.empty(shape)
+    for_ranges(_leaf_boxes, 1 << depth, _LEAVES_CHUNK, columns, n, depth, low, high)
+    _merge_boxes(depth, low, high)
+    return low, high
+
+
+def _principal_axes(centred: FloatArray) -> FloatArray:
     """(d, d) axes as columns; scaled first, so that no square overflows."""
-    centred = points - points.mean(axis=0)
     centred = centred / max(float(np.max(np.abs(centred))), np.finfo(float).tiny)
     return np.asarray(np.linalg.eigh(centred.T @ centred)[1])
 
@@ -107,9 +128,8 @@ def _cut(start: int, stop: int, along: Any, order: Any, level: int) -> None:
         for h in range(d):
             low = high = along[first, h]
             for r in range(first + 1, last):
-                x = along[r, h]
-                low = min(low, x)
-                high = max(high, x)
+                low = min(low, along[r, h])
+                high = max(high, along[r, h])
             if high - low > widest:
                 widest = high - low
                 axis = h
@@ -145,12 +165,10 @@ def _select(along: Any, axis: int, order: Any, left: int, right: int, middle: in
 
 
 @kernel
-def leaf_boxes(start: int, stop: int, columns: Any, n: int, depth: int, low: Any, high: Any) -> None:
-    """Lowest and highest of each of the columns in the leaves start to stop; NaN takes no part."""
-    c = len(columns)
+def _leaf_boxes(start: int, stop: int, columns: Any, n: int, depth: int, low: Any, high: Any) -> None:
     offset = (1 << depth) - 1
     for t in range(start, stop):
-        for h in range(c):
+        for h in range(len(columns)):
             least, most = np.inf, -np.inf
             for r in range((t * n) >> depth, ((t + 1) * n) >> depth):
                 x = columns[h, r]
@@ -163,11 +181,9 @@ def leaf_boxes(start: int, stop: int, columns: Any, n: int, depth: int, low: Any
 
 
 @kernel
-def merge_boxes(depth: int, low: Any, high: Any) -> None:
-    """Boxes of all other cells, from those of the leaves."""
-    c = low.shape[1]
+def _merge_boxes(depth: int, low: Any, high: Any) -> None:
     for cell in range((1 << depth) - 2, -1, -1):
         left = 2 * cell + 1
-        for h in range(c):
+        for h in range(low.shape[1]):
             low[cell, h] = min(low[left, h], low[left + 1, h])
             high[cell, h] = max(high[left, h], high[left + 1, h])

@@ -27,6 +27,9 @@ _SAMPLES_PER_CONTROL = 10
 # A corrected variance may differ from the plain one by this factor in any direction; more means that the
 # controls have tails the regression cannot handle (almost noiseless answers), and the plain moments stand.
 _TRUST = 1.5
+# The variance of every control must rest on this many samples, by (Σwc²)²/Σ(wc²)². After answers almost without noise
+# the gradient is huge in a layer that holds a few samples, and a regression on those would be worse than none.
+_SAMPLES_BEHIND = 25.0
 # Samples whose products are added in one pass over the matrix.
 _ROWS = 4
 
@@ -95,7 +98,10 @@ def _fill(x: Any, mean: Any, gradient: Any, prior: Any, row: Any) -> None:
 def _products(
     start: int, stop: int, points: Any, weights: Any, mean: Any, evidence: Any, prior: Any, link: int, out: Any
 ) -> None:
-    """Partial Σ w r (first row) and Σ w r_i r_j for controls i and all j >= i, of rows r of controls and targets."""
+    """Partial sums of rows r of controls and targets.
+
+    Σ w r (first row), Σ w r_i r_j for controls i and all j >= i, and Σ (w r_j²)² for controls j (last row).
+    """
     d = points.shape[1]
     controls = d + d * (d + 1) // 2
     total = out[start // CHUNK]
@@ -112,6 +118,9 @@ def _products(
                 for j in range(2 * controls):
                     total[0, j] += weights[first + r] * rows[r, j]
                     rows[r, j] *= root
+                for j in range(controls):
+                    square = rows[r, j] * rows[r, j]
+                    total[1 + controls, j] += square * square
             else:
                 rows[r, :] = 0.0
         a, b, c, e = rows[0], rows[1], rows[2], rows[3]
@@ -157,13 +166,16 @@ def controlled_moments(
     count = d + d * (d + 1) // 2
     if 1.0 / np.sum(weights**2) < _SAMPLES_PER_CONTROL * count:
         return mean, covariance
-    out = np.empty((-(-n // CHUNK), 1 + count, 2 * count))
+    out = np.empty((-(-n // CHUNK), 2 + count, 2 * count))
     data = (evidence.slopes, evidence.offsets, evidence.decided)
     for_ranges(
         _products, n, CHUNK, points, weights, mean, data, (*prior.box(d), *prior.quadratic(d)), response.link, out
     )
     total = out.sum(axis=0)
-    means, products = total[0], total[1:] - np.multiply.outer(total[0, :count], total[0])
+    means, products = total[0], total[1:-1] - np.multiply.outer(total[0, :count], total[0])
+    behind = np.diag(total[1:-1]) ** 2 / np.maximum(total[-1, :count], 1e-300)
+    if np.min(behind) < _SAMPLES_BEHIND:
+        return mean, covariance
     scale = np.sqrt(np.maximum(np.diag(products), 1e-300))
     gram = products[:, :count].T / np.multiply.outer(scale, scale) + 1e-9 * np.eye(count)
     solution = means[:count] / scale
