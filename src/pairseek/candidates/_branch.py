@@ -27,8 +27,8 @@ _ROUND = 4096
 _LOOK = 8_000_000
 # Beyond so many pairs of cells no more are made: those at hand are looked at whole.
 _POOL = 4_000_000
-_CELL_CHUNK = 512
-_TILE_CHUNK = 16
+# Pieces that a round is cut into, for the threads to share.
+_PIECES = 32
 # Equals up to rounding that are kept beside those wanted, to be told apart by the strategy's own score.
 _TIES = 16
 
@@ -164,7 +164,7 @@ def _affordable(view: View, tiles: _Pool, left: int) -> tuple[_Pool, _Pool]:
 def _children(view: View, parents: _Pool) -> _Pool:
     pairs, bounds = np.empty((2, 4 * len(parents)), dtype=np.int64), np.empty(4 * len(parents))
     arguments = (parents.first, parents.second, view.cells, view.model, pairs, bounds)
-    for_ranges(bound_children, len(parents), _CELL_CHUNK, *arguments)
+    for_ranges(bound_children, len(parents), max(256, len(parents) // _PIECES), *arguments)
     return _Pool(pairs[0], pairs[1], bounds)
 
 
@@ -174,7 +174,8 @@ def _look(view: View, tiles: _Pool, resting: IntArray, best: _Best) -> int:
         return 0
     spans = (view.tree.spans(tiles.first), view.tree.spans(tiles.second))
     rows = np.column_stack([tiles.first, tiles.second, *spans])
-    pieces = -(-len(tiles) // _TILE_CHUNK)
+    chunk = max(4, len(tiles) // _PIECES)
+    pieces = -(-len(tiles) // chunk)
     utilities = np.full((pieces, len(best.keys)), -np.inf)
     keys = np.full((pieces, len(best.keys)), -1)
     looked = np.zeros(pieces, dtype=np.int64)
@@ -182,7 +183,7 @@ def _look(view: View, tiles: _Pool, resting: IntArray, best: _Best) -> int:
     scale = view.scale[0] if view.model[0] >= CHANCE else 0.0
     slack = 1e-12 * max(abs(least), scale) if least > -np.inf else 0.0
     plain = (view.model, view.cells, view.points, view.scale)
-    arguments = (_TILE_CHUNK, rows, plain, resting, (least, best.wanted, slack), (utilities, keys, looked))
-    for_ranges(look_at, len(tiles), _TILE_CHUNK, *arguments)
+    arguments = (chunk, rows, plain, resting, (least, best.wanted, slack), (utilities, keys, looked))
+    for_ranges(look_at, len(tiles), chunk, *arguments)
     best.add(utilities.ravel(), keys.ravel())
     return int(looked.sum())

@@ -146,27 +146,30 @@ def _passes(i: int, j: int, columns: Any, values: Any, k: float, noise: int, sie
 
 
 @primitive
-def _rows(block: int, full: int, b: int, points: Any, cells: Any, noise: int, weights: Any, sieve: Any, out: Any) -> None:
-    """Mark in `out` which of `full` positions may reach the aim with anything in cell b. NaN never may."""
+def _rows(block: int, full: int, b: int, points: Any, cells: Any, noise: int, weights: Any, sieve: Any, out: Any) -> bool:
+    """Mark in `out` which of `full` positions may reach the aim with anything in cell b; False if none. NaN never may."""
     columns, still = points[0], points[1]
     centre, half, still_centre, still_half, ranges, values = cells
     d = len(values)
-    limits = out[0]
-    squares = columns[d, block : block + full]
+    limits, marks = out
+    squares, shells = columns[d, block : block + full], columns[d + 2, block : block + full]
     low, high = ranges[b, SQUARE_LOW] - sieve[SQUARES], ranges[b, SQUARE_HIGH] + sieve[SQUARES]
+    shell = math.sqrt(max(sieve[FROM], 0.0)) - ranges[b, SHELL] if noise == CONSTANT else 0.0
+    count = 0
+    for t in range(full):
+        marks[t] = (shells[t] >= shell) & (squares[t] >= low) & (squares[t] <= high)
+        count += 1 if marks[t] else 0
+    if count == 0:
+        return False
     if noise == DECAYING:
         _limits(block, full, still, still_centre[b], still_half[b], weights, True, limits)
         for t in range(full):
-            out[1][t] = (limits[t] <= sieve[TO]) & (squares[t] >= low) & (squares[t] <= high)
-        return
-    _limits(block, full, columns, centre[b], half[b], weights, False, limits)
-    shells = columns[d + 2, block : block + full]
-    shell = ranges[b, SHELL] if noise == CONSTANT else np.inf
-    for t in range(full):
-        wide = (shells[t] + shell) * (shells[t] + shell)
-        out[1][t] = (
-            (limits[t] >= sieve[FROM]) & (wide >= sieve[FROM]) & (squares[t] >= low) & (squares[t] <= high)
-        )
+            marks[t] &= limits[t] <= sieve[TO]
+    else:
+        _limits(block, full, columns, centre[b], half[b], weights, False, limits)
+        for t in range(full):
+            marks[t] &= limits[t] >= sieve[FROM]
+    return True
 
 
 @kernel
@@ -195,7 +198,9 @@ def look_at(
         a, b = tiles[row, 0], tiles[row, 1]
         for above in range(tiles[row, 2], tiles[row, 3], _BLOCK):
             height = min(_BLOCK, tiles[row, 3] - above)
-            _rows(above, (height + LANES - 1) // LANES * LANES, b, points, cells, noise, weights, sieve, marks)
+            full = (height + LANES - 1) // LANES * LANES
+            if not _rows(above, full, b, points, cells, noise, weights, sieve, marks):
+                continue
             for i in range(above, above + height):
                 if not marks[1][i - above]:
                     continue

@@ -29,7 +29,7 @@ _SAMPLES_PER_CONTROL = 10
 _TRUST = 1.5
 # The variance of every control must rest on this many samples, by (Σwc²)²/Σ(wc²)². After answers almost without noise
 # the gradient is huge in a layer that holds a few samples, and a regression on those would be worse than none.
-_SAMPLES_BEHIND = 25.0
+_SAMPLES_BEHIND = 10.0
 # Samples whose products are added in one pass over the matrix.
 _ROWS = 4
 
