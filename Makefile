@@ -46,10 +46,10 @@ $(BIN)/python:
 # The stamps carry the time of the last installation, so that a second run installs nothing.
 $(VENV)/.installed-cli: pyproject.toml | $(BIN)/python
 	@echo 'Installing pairseek into $(VENV) ...'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[cli]'
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@echo 'Installing pairseek and its tools into $(VENV) ...'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.installed-cli

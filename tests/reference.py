@@ -144,7 +144,10 @@ def naive_log_posterior(points, answers, k, noise, link):
     for p, q, outcome, *appeal in answers:
         gap = ((points - np.asarray(q)) ** 2).sum(axis=1) - ((points - np.asarray(p)) ** 2).sum(axis=1)
         z = naive_constant(p, q, k, noise) * gap + sum(appeal)
-        total += {"first": log_f(z), "second": log_f(-z), "tie": 0.5 * (log_f(z) + log_f(-z))}[outcome]
+        if outcome == "tie":
+            total += 0.5 * (log_f(z) + log_f(-z))
+        else:
+            total += log_f(z if outcome == "first" else -z)
     return total
 
 

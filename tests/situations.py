@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from reference import naive_logit, naive_probability
 
 from pairseek._types import Belief, BeliefInfo, Evidence
 from pairseek.priors import UniformBox
+from reference import naive_logit, naive_probability
 
 LINKS = {"logistic": 0, "probit": 1}
 

@@ -22,12 +22,14 @@ import pairseek as ps
 from pairseek.cli import _keys, main
 from pairseek.cli._conversation import SimulatedTypist, converse
 from pairseek.cli._frames import Frame, Moment
+from pairseek.cli._keeping import how_to_go_on
 from pairseek.cli._keys import Key, PipeKeys, TerminalKeys, decode
 from pairseek.cli._result import Result
 from pairseek.cli._swatches import Colour, bar, ink, luminance, swatch
 
 NAMED = {"1": Key.LEFT, "2": Key.RIGHT, "=": Key.TIE, "s": Key.SKIP, "u": Key.UNDO, "q": Key.QUIT, "?": Key.HELP}
 QUERY = ps.Query("q0", "a", "b")
+NOTICE = re.compile("compiling numerical kernels;.*\n")  # on a machine's first use
 ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
@@ -41,7 +43,7 @@ def command(capsys, monkeypatch, tmp_path):
         with pytest.raises(SystemExit) as ended:
             main([str(argument) for argument in arguments])
         captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
+        return ended.value.code or 0, captured.out, NOTICE.sub("", captured.err)
 
     return run
 
@@ -398,8 +400,16 @@ class TestKeeping:
         assert ps.Search.load("two.json").answers == 2
 
 
-def full_disk(_):
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def disk_that_fills_up_after(saves):
+    """An `os.fsync` that fails from then on."""
+    left = [saves]
+
+    def fsync(_):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    return fsync
 
 
 class TestErrors:
@@ -454,14 +464,15 @@ class TestErrors:
         assert "that exists already; go on with --resume me.json, or give another name" in err
         assert Path("me.json").read_text() == "dear diary"
 
-    def test_a_disk_that_fills_up_leaves_the_last_whole_file(self, command, monkeypatch):
+    @pytest.mark.parametrize("saves", [0, 2])
+    def test_a_disk_that_fills_up_leaves_the_last_whole_file(self, command, monkeypatch, saves):
         command("demo", "--seed", 2, "--save", "me.json", keys="1")
-        before = Path("me.json").read_bytes()
-        monkeypatch.setattr("pairseek.files.os.fsync", full_disk)
-        code, _, err = command("demo", "--resume", "me.json", keys="1")
+        monkeypatch.setattr("pairseek.files.os.fsync", disk_that_fills_up_after(saves))
+        code, _, err = command("demo", "--resume", "me.json", keys="122")
         assert code == 2
-        assert "cannot save to me.json: No space left on device; the file is as it was before" in err
-        assert Path("me.json").read_bytes() == before
+        assert err == ("pairseek: cannot save to me.json: No space left on device; the file is as it was before\n")
+        # The first save is made before the first pair, the second after its answer.
+        assert ps.Search.load("me.json").answers == (1 if saves == 0 else 2)
         assert [path.name for path in Path().iterdir()] == ["me.json"]
 
     def test_without_the_extra_say_what_to_install(self):
@@ -470,6 +481,16 @@ class TestErrors:
             done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
             assert done.returncode == 2
             assert done.stderr == "pairseek: the command line needs the extra 'cli': pip install 'pairseek[cli]'\n"
+
+
+class TestHowToGoOn:
+    def test_is_a_command_that_the_shell_finds(self, monkeypatch, tmp_path):
+        monkeypatch.setattr(sys, "argv", ["env/bin/pairseek", "demo"])
+        monkeypatch.setenv("PATH", str(tmp_path))
+        assert how_to_go_on(Path("my search.json")) == "env/bin/pairseek demo --resume 'my search.json'"
+        installed = tmp_path / "pairseek"
+        installed.touch(0o755)
+        assert how_to_go_on(Path("me.json"), ["--simulate"]) == "pairseek demo --resume me.json --simulate"
 
 
 class TestTheProgram:
@@ -510,11 +531,11 @@ class TestTheProgram:
         ]
         ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
         done = subprocess.run(program, env=ascii_only, capture_output=True, timeout=60, check=False, cwd=tmp_path)
-        assert (done.returncode, done.stderr) == (0, b"")
+        assert (done.returncode, NOTICE.sub("", done.stderr.decode())) == (0, "")
         assert b"  > " in done.stdout
         with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as closing:
             closing.stdout.close()
-            assert closing.stderr.read() == b""
+            assert NOTICE.sub("", closing.stderr.read().decode()) == ""
 
     def test_a_saved_search_is_json_that_says_what_it_is(self, command):
         command("demo", "--seed", 2, "--save", "me.json", keys="1")

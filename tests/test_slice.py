@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reference import naive_log_posterior
 from scipy import stats
-from situations import evidence_of
 
 from pairseek._parallel import for_ranges
 from pairseek.posteriors._slice import slice_sweep
 from pairseek.responses import Logistic, Probit
+from reference import naive_log_posterior
+from situations import evidence_of
 
 N = 12_000
 BOX = (np.array([-1.0, -1.0]), np.array([1.0, 1.0]))

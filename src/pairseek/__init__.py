@@ -4,6 +4,10 @@ Bayesian active search in an embedding, after Canal, Massimino, Davenport and Ro
 noisy paired comparisons", ICML 2019.
 """
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from pairseek import bounds, datasets, errors, metrics
 from pairseek._parallel import set_thread_count
 from pairseek._types import Belief, Event, Query
@@ -29,6 +33,9 @@ from pairseek.strategies import (
     InfoGain,
     Random,
 )
+
+if _TYPE_CHECKING:
+    from pairseek import experiments
 
 __all__ = [
     "EPMV",
@@ -69,6 +76,14 @@ __all__ = [
     "bounds",
     "datasets",
     "errors",
+    "experiments",
     "metrics",
     "set_thread_count",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    # Simulations are loaded when they are first named: a search does without them.
+    if name == "experiments":
+        return _import_module("pairseek.experiments")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

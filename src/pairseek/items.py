@@ -259,7 +259,8 @@ def _table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Header and numbered rows of a CSV file, all of one length."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [(line, row) for line, row in enumerate(csv.reader(file), 1) if any(map(str.strip, row))]
+            reader = csv.reader(file)
+            rows = [(reader.line_num, row) for row in reader if any(map(str.strip, row))]
     except FileNotFoundError:
         raise InvalidItems(f"there is no file {path}") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:

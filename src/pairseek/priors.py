@@ -78,7 +78,11 @@ class UniformBox:
             if value.ndim > 1 or not np.all(np.isfinite(value)):
                 raise InvalidParameter(f"{bound} of a UniformBox is {value!r}: give finite numbers")
             object.__setattr__(self, bound, float(value) if value.ndim == 0 else tuple(value.tolist()))
-        low, high = np.broadcast_arrays(np.asarray(self.low), np.asarray(self.high))
+        low, high = np.asarray(self.low), np.asarray(self.high)
+        if low.ndim and high.ndim and low.shape != high.shape:
+            raise InvalidParameter(
+                f"a UniformBox has {len(low)} lows and {len(high)} highs: give one number, or as many of each"
+            )
         if np.any(low >= high):
             raise InvalidParameter(f"the box from {self.low} to {self.high} is empty: low must be below high")
 

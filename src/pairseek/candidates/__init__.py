@@ -1,10 +1,12 @@
 """Pairs that might be asked: how they are described, where they come from, and how soon they may come again."""
 
 from pairseek.candidates.allpairs import AllPairs
+from pairseek.candidates.default import DefaultPairs
 from pairseek.candidates.described import Candidates
 from pairseek.candidates.rest import Rest
 from pairseek.candidates.sampled import SampledPairs
+from pairseek.candidates.weighted import WeightedPairs
 
-SOURCES = {source.name: source for source in (AllPairs, SampledPairs)}
+SOURCES = {source.name: source for source in (AllPairs, DefaultPairs, SampledPairs, WeightedPairs)}
 
-__all__ = ["SOURCES", "AllPairs", "Candidates", "Rest", "SampledPairs"]
+__all__ = ["SOURCES", "AllPairs", "Candidates", "DefaultPairs", "Rest", "SampledPairs", "WeightedPairs"]

@@ -141,7 +141,7 @@ def bound_pairs(start: int, stop: int, first: Any, second: Any, cells: Any, mode
 
 @kernel
 def bound_children(
-    start: int, stop: int, first: Any, second: Any, cells: Any, model: Any, pairs: Any, out: Any
+    start: int, stop: int, first: Any, second: Any, cells: Any, cores: Any, model: Any, least: float, pairs: Any, out: Any
 ) -> None:
     """The pairs of children of listed pairs of cells, four rows each, and their bounds; -inf where a pair repeats."""
     for row in range(start, stop):
@@ -152,4 +152,5 @@ def bound_children(
             pairs[0, place] = x
             pairs[1, place] = y
             # A cell with itself has its two children in either order: once is enough.
-            out[place] = -np.inf if a == b and child == 2 else cell_bound(x, y, cells, model)
+            out[0, place] = -np.inf if a == b and child == 2 else cell_bound(x, y, cells, model)
+            out[1, place] = cell_bound(x, y, cores, model) if out[0, place] > least else -np.inf

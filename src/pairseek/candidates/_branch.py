@@ -23,8 +23,9 @@ CELL_COST = 64
 # Pairs of cells in a round: few until a first pair is found, which is what prunes; then many, to use all threads.
 _FIRST_ROUND = 64
 _ROUND = 4096
-# Pairs of items in a round at most.
+# Effort in a round at most, in looks: in all, and for each pair of cells in the pool, which must be sorted.
 _LOOK = 8_000_000
+_LOOK_EACH = 16
 # Beyond so many pairs of cells no more are made: those at hand are looked at whole.
 _POOL = 4_000_000
 # Pieces that a round is cut into, for the threads to share.
@@ -46,7 +47,7 @@ class Goal:
     zero
         What a gap is measured from.
     budget
-        Pairs of items that may be looked at.
+        Pairs of items that may be looked at. The checks that spare looks count too, see `CELL_COST` and `_tiles`.
     """
 
     wanted: int
@@ -67,6 +68,8 @@ class Found:
     ----------
     keys
         Keys i n + j, i < j, of the best pairs looked at, best first, and equals up to rounding.
+    utility
+        That of the best.
     bound
         No pair's utility is higher.
     looked
@@ -74,6 +77,7 @@ class Found:
     """
 
     keys: IntArray
+    utility: float
     bound: float
     looked: int
 
@@ -81,26 +85,31 @@ class Found:
 class _Pool:
     """Pairs of cells that wait."""
 
-    def __init__(self, first: IntArray, second: IntArray, bounds: FloatArray) -> None:
-        self.first, self.second, self.bounds = first, second, bounds
+    def __init__(self, first: IntArray, second: IntArray, bounds: FloatArray, promises: FloatArray) -> None:
+        self.first, self.second, self.bounds, self.promises = first, second, bounds, promises
 
     def __len__(self) -> int:
         return len(self.bounds)
 
     def take(self, rows: IntArray) -> _Pool:
-        return _Pool(self.first[rows], self.second[rows], self.bounds[rows])
+        return _Pool(self.first[rows], self.second[rows], self.bounds[rows], self.promises[rows])
 
     def split(self, count: int) -> tuple[_Pool, _Pool]:
         """The `count` highest, highest first, and the others."""
         if len(self) <= count:
             best, others = np.arange(len(self)), np.empty(0, dtype=np.int64)
         else:
-            rows = np.argpartition(-self.bounds, count)
+            rows = np.argpartition(-self.promises, count)
             best, others = rows[:count], rows[count:]
-        return self.take(best[np.lexsort((best, -self.bounds[best]))]), self.take(others)
+        return self.take(best[np.lexsort((best, -self.promises[best]))]), self.take(others)
+
+    def cut(self, count: int) -> tuple[_Pool, _Pool]:
+        """The first `count`, and the others."""
+        rows = np.arange(len(self))
+        return self.take(rows[:count]), self.take(rows[count:])
 
     def __add__(self, other: _Pool) -> _Pool:
-        pairs = ((self.first, other.first), (self.second, other.second), (self.bounds, other.bounds))
+        pairs = ((self.first, other.first), (self.second, other.second), (self.bounds, other.bounds), (self.promises, other.promises))
         return _Pool(*(np.concatenate(pair) for pair in pairs))
 
 
@@ -128,62 +137,57 @@ def best_first(view: View, resting: IntArray, goal: Goal) -> Found:
     root = np.zeros(1, dtype=np.int64)
     bounds = np.empty(1)
     bound_pairs(0, 1, root, root, view.cells, view.model, bounds)
-    pool = _Pool(root, root, bounds)
+    pool = _Pool(root, root, bounds, bounds)
     best = _Best(goal.wanted)
-    looked, bounded = 0, 1
+    looked, effort = 0, CELL_COST
     dropped = -np.inf
     while True:
         keep = pool.bounds > goal.cut(best.least)
         dropped = max(dropped, float(np.max(pool.bounds, where=~keep, initial=-np.inf)))
         pool = pool.take(np.flatnonzero(keep))
-        left = goal.budget - looked - CELL_COST * bounded
+        left = goal.budget - effort
         if not len(pool) or (left <= 0 and best.keys[0] >= 0):
             break
         started = best.least > -np.inf
         chosen, pool = pool.split(max(_ROUND, len(pool) // 2) if started else _FIRST_ROUND)
         whole = (chosen.first >= view.tree.leaves) | (len(pool) > _POOL)
-        tiles, later = _affordable(view, chosen.take(np.flatnonzero(whole)), left)
-        parents = chosen.take(np.flatnonzero(~whole))
-        affordable = max(1, left // (4 * CELL_COST))
-        children = _children(view, parents.take(np.arange(len(parents))[:affordable]))
-        bounded += len(children)
-        pool = pool + later + children + parents.take(np.arange(len(parents))[affordable:])
-        looked += _look(view, tiles, resting, best)
+        tiles, parents = chosen.take(np.flatnonzero(whole)), chosen.take(np.flatnonzero(~whole))
+        parents, waiting = parents.cut(max(1, left // (4 * CELL_COST)))
+        children = _children(view, parents, goal.cut(best.least))
+        allowed = min(left, max(_LOOK, _LOOK_EACH * len(pool)))
+        undone, counts = _look(view, tiles, resting, best, allowed)
+        looked += int(counts[0])
+        effort += int(counts[1]) + CELL_COST * len(children)
+        pool = pool + waiting + children + undone
     top = float(best.utilities[0])
-    return Found(best.keys[best.keys >= 0], max(top, dropped, float(np.max(pool.bounds, initial=-np.inf))), looked)
+    bound = max(top, dropped, float(np.max(pool.bounds, initial=-np.inf)))
+    return Found(best.keys[best.keys >= 0], top, bound, looked)
 
 
-def _affordable(view: View, tiles: _Pool, left: int) -> tuple[_Pool, _Pool]:
-    """As many tiles as a round and the budget allow, at least one, and the others."""
-    spans = view.tree.spans(tiles.first), view.tree.spans(tiles.second)
-    sizes = np.prod([span[:, 1] - span[:, 0] for span in spans], axis=0)
-    count = max(1, int(np.searchsorted(np.cumsum(sizes), min(_LOOK, left), side="right")))
-    return tiles.take(np.arange(len(tiles))[:count]), tiles.take(np.arange(len(tiles))[count:])
-
-
-def _children(view: View, parents: _Pool) -> _Pool:
-    pairs, bounds = np.empty((2, 4 * len(parents)), dtype=np.int64), np.empty(4 * len(parents))
-    arguments = (parents.first, parents.second, view.cells, view.model, pairs, bounds)
+def _children(view: View, parents: _Pool, least: float) -> _Pool:
+    pairs, bounds = np.empty((2, 4 * len(parents)), dtype=np.int64), np.empty((2, 4 * len(parents)))
+    arguments = (parents.first, parents.second, view.cells, view.cores, view.model, least, pairs, bounds)
     for_ranges(bound_children, len(parents), max(256, len(parents) // _PIECES), *arguments)
-    return _Pool(pairs[0], pairs[1], bounds)
+    return _Pool(pairs[0], pairs[1], bounds[0], bounds[1])
 
 
-def _look(view: View, tiles: _Pool, resting: IntArray, best: _Best) -> int:
-    """Look at tiles, add what is good to the best, and say how many pairs were looked at."""
+def _look(view: View, tiles: _Pool, resting: IntArray, best: _Best, allowed: int) -> tuple[_Pool, IntArray]:
+    """Look at tiles and add what is good to the best: the tiles left undone, pairs looked at and effort."""
     if not len(tiles):
-        return 0
+        return tiles, np.zeros(2, dtype=np.int64)
     spans = (view.tree.spans(tiles.first), view.tree.spans(tiles.second))
     rows = np.column_stack([tiles.first, tiles.second, *spans])
     chunk = max(4, len(tiles) // _PIECES)
     pieces = -(-len(tiles) // chunk)
     utilities = np.full((pieces, len(best.keys)), -np.inf)
     keys = np.full((pieces, len(best.keys)), -1)
-    looked = np.zeros(pieces, dtype=np.int64)
+    counts = np.zeros((pieces, 3), dtype=np.int64)
     least = best.least
     scale = view.scale[0] if view.model[0] >= CHANCE else 0.0
     slack = 1e-12 * max(abs(least), scale) if least > -np.inf else 0.0
     plain = (view.model, view.cells, view.points, view.scale)
-    arguments = (chunk, rows, plain, resting, (least, best.wanted, slack), (utilities, keys, looked))
-    for_ranges(look_at, len(tiles), chunk, *arguments)
+    aim = (least, best.wanted, slack, max(1, allowed // pieces))
+    for_ranges(look_at, len(tiles), chunk, chunk, rows, plain, resting, aim, (utilities, keys, counts))
     best.add(utilities.ravel(), keys.ravel())
-    return int(looked.sum())
+    number = np.arange(len(tiles))
+    return tiles.take(number[number % chunk >= counts[number // chunk, 0]]), counts[:, 1:].sum(axis=0)

@@ -13,6 +13,10 @@ from pairseek.candidates._bounds import CONSTANT, DECAYING, SHELL, SQUARE_HIGH, 
 from pairseek.candidates._sieve import DEVIATION, FROM, LOGIT, SIZE, SQUARES, TO, set_sieve
 from pairseek.candidates._tree import LANES
 
+ROW_COST = 4
+"""A check of an item against a cell takes as long as a look at so many pairs, and counts as much."""
+HIT_COST = 8
+"""So does a pair that passes the first look."""
 _BLOCK = 64
 
 
@@ -173,32 +177,37 @@ def _rows(block: int, full: int, b: int, points: Any, cells: Any, noise: int, we
 
 
 @kernel
-def look_at(
-    start: int, stop: int, chunk: int, tiles: Any, view: Any, resting: Any, aim: Any, out: Any
-) -> None:
+def look_at(start: int, stop: int, chunk: int, tiles: Any, view: Any, resting: Any, aim: Any, out: Any) -> None:
     """Look at the pairs of the tiles start to stop that may reach the aim, and keep the best.
 
     ``tiles`` has rows (cell, cell, from, to, from, to) with the ranges of positions of the two cells. ``view`` is
     (model, cells, points, scale). ``aim`` is (what a pair must reach, how many are wanted, how far under the last of
-    these ties are still kept). ``out`` is (utilities, keys, pairs looked at), a row for every chunk of tiles.
+    these ties are still kept, effort allowed: no tile is begun beyond it). ``out`` is (utilities, keys, counts), a
+    row for every chunk of tiles; counts are tiles done, pairs looked at, effort.
     """
     model, cells, points, scale = view
     columns, _, order, rows, mean, root = points
     values = scale[5]
     noise, k = model[1], model[2]
     d, n = len(values), len(order)
-    found, keys, looked = out[0][start // chunk], out[1][start // chunk], 0
-    least, wanted, slack = aim
+    found, keys, counts = out[0][start // chunk], out[1][start // chunk], out[2][start // chunk]
+    least, wanted, slack, allowed = aim
     trusted = (1e-6 * scale[4]) ** 2
     sieve, weights = np.empty(SIZE), np.empty(d)
     set_sieve(least - slack, scale, model, weights, sieve)
     sums, hit, scratch = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_), np.empty(d)
     marks = (np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_))
+    looked = 0
+    effort = 0
     for row in range(start, stop):
+        if row > start and effort >= allowed:
+            break
+        counts[0] += 1
         a, b = tiles[row, 0], tiles[row, 1]
         for above in range(tiles[row, 2], tiles[row, 3], _BLOCK):
             height = min(_BLOCK, tiles[row, 3] - above)
             full = (height + LANES - 1) // LANES * LANES
+            effort += ROW_COST * height
             if not _rows(above, full, b, points, cells, noise, weights, sieve, marks):
                 continue
             for i in range(above, above + height):
@@ -210,8 +219,10 @@ def look_at(
                     full = (size + LANES - 1) // LANES * LANES
                     looked += size
                     _weighted_squares(i, block, full, columns, weights, sums)
-                    if _hits(full, sums, columns[d, block : block + full], columns[d, i], sieve, hit) == 0:
+                    hits = _hits(full, sums, columns[d, block : block + full], columns[d, i], sieve, hit)
+                    if hits == 0:
                         continue
+                    effort += HIT_COST * hits
                     for t in range(size):
                         j = block + t
                         if not (hit[t] and _passes(i, j, columns, values, k, noise, sieve, trusted)):
@@ -225,4 +236,5 @@ def look_at(
                         if not _listed(key, resting) and keep(u, key, found, keys) and found[wanted - 1] > least:
                             least = found[wanted - 1]
                             set_sieve(least - slack, scale, model, weights, sieve)
-    out[2][start // chunk] = looked
+        counts[1] = looked
+        counts[2] = looked + effort

@@ -24,6 +24,8 @@ Cells: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatAr
 Points: TypeAlias = tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray, FloatArray]
 Scale: TypeAlias = tuple[float, float, float, float, float, FloatArray]
 
+import os
+CORE = float(os.environ.get('CORE','0.5'))
 _CHUNK = 4096
 
 
@@ -56,6 +58,7 @@ class View:
     cells: Cells
     points: Points
     scale: Scale
+    cores: Cells
 
     @classmethod
     def of(cls, scene: Scene, surface: Surface) -> View:
@@ -86,7 +89,7 @@ class View:
         model = (SHAPES.index(surface.shape), noise, k, surface.penalty, _table(scene.response.link, surface.table))
         root = np.ascontiguousarray(vectors * np.sqrt(values))
         points = (columns, tree.columns, tree.order, tree.points, mean, root)
-        return cls(tree, model, cells, points, _scale(tree, ranges, values, k, noise))
+        return cls(tree, model, cells, points, _scale(tree, ranges, values, k, noise), (centre, half*CORE, tree.centre, tree.half*CORE, ranges, values))
 
 
 def _axes(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -99,13 +99,32 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A chosen pair: rows, utility, how many pairs were looked at, and what it was chosen from, in words."""
+    """A chosen pair.
+
+    Attributes
+    ----------
+    first, second
+        Rows.
+    utility
+        By the strategy.
+    considered
+        How many pairs were looked at.
+    words
+        What it was chosen from.
+    bound
+        No pair that may be asked has a higher score; None where that is not known.
+    gap
+        How far the score of the best found may be below the best of all: a share of the best or, where scores may be
+        negative, of the difference between the best and the median pair. None where that is not known.
+    """
 
     first: int
     second: int
     utility: float
     considered: int
     words: str
+    bound: float | None = None
+    gap: float | None = None
 
 
 class Source(Protocol):

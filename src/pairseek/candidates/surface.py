@@ -1,4 +1,4 @@
-"""What a utility is as a function of the few numbers of a pair: all that a search over all pairs need know of it."""
+"""What a utility is as a function of the few numbers of a pair: all that a search over all pairs needs to know."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Literal, TypeAlias
 
 from pairseek.candidates.described import TableName
 
-Shape: TypeAlias = Literal["table", "trace", "chance", "distance"]
+Shape: TypeAlias = Literal["table", "trace", "chance", "distance", "even"]
+# The order is that of the constants in `_bounds`.
 SHAPES: tuple[Shape, ...] = ("table", "trace", "chance", "distance")
 
 
@@ -15,16 +16,17 @@ SHAPES: tuple[Shape, ...] = ("table", "trace", "chance", "distance")
 class Surface:
     """A utility that grows with the deviation s of the logit and falls with the size of its mean m.
 
-    A strategy whose class defines `score` may also define ``surface()``, which promises that the score is this
+    A strategy whose class defines `score` may define ``surface()`` beside it: the promise that the score is this
     function. Then `AllPairs` can bound it over many pairs at once; without, it must look at each.
 
     Parameters
     ----------
     shape
-        ``"table"``: a table at (\\|m\\|, s), see `pairseek._tables`; log_volume with its sign turned.
-        ``"trace"``: the table times \\|Σa\\|²/(a'Σa).
-        ``"chance"``: s - penalty \\|P - 1/2\\|, P the table of probabilities.
-        ``"distance"``: s - penalty times the distance of μ from the plane of even odds, \\|m\\|/(k_pq \\|a\\|).
+        ``"table"``: a table of `pairseek._tables` at (m, s), log_volume with its sign turned.
+        ``"trace"``: the table times |Σa|²/(a'Σa).
+        ``"chance"``: s - penalty |P - 1/2|, P from the table of probabilities.
+        ``"distance"``: s - penalty |m|/(k_pq |a|), the distance of μ from the plane of even odds.
+        ``"even"``: every pair is worth the same.
     table
         Which table.
     penalty
@@ -42,12 +44,11 @@ class Surface:
 
 
 def surface_of(strategy: object) -> Surface | None:
-    """The surface that the class which defines `score` declares; None if it declares none.
+    """The surface that is declared beside the strategy's `score`; None if there is none.
 
     A subclass with a score of its own does not inherit its parent's promise.
     """
     owner = next((kind for kind in type(strategy).__mro__ if "score" in vars(kind)), None)
-    if owner is None or "surface" not in vars(owner):
-        return None
-    surface = owner.surface(strategy)  # type: ignore[attr-defined]
+    declared = vars(owner).get("surface") if owner is not None else None
+    surface = declared(strategy) if callable(declared) else None
     return surface if isinstance(surface, Surface) else None

@@ -5,14 +5,17 @@ Importing this package needs nothing beyond pairseek's core; the commands need t
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from pairseek.errors import MissingExtra, PairseekError
 
 __all__ = ["main"]
 
 USAGE_ERROR = 2
+INTERRUPTED = 130
 _EXTRA = ("typer", "rich")
 
 
@@ -34,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(MissingExtra("the command line", "cli"))
     try:
         sys.exit(run(arguments))
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader has gone, as in `pairseek ... | head`: there is nobody left to tell.
         sys.stdout = None
@@ -42,8 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(error)
 
 
-def _fail(error: Exception) -> None:
+def _fail(error: Exception) -> NoReturn:
     line = " ".join(str(error).split())
     if sys.stderr is not None:
-        sys.stderr.write(f"pairseek: {line}\n")
+        # The error may be that the terminal is gone.
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"pairseek: {line}\n")
     sys.exit(USAGE_ERROR)

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from pairseek._version import __version__
+from pairseek.cli import plan, reproduce, simulate
 from pairseek.cli.demo import demo
 from pairseek.errors import InvalidParameter
 
@@ -19,6 +20,9 @@ _PLAIN |= dict.fromkeys("┌┐└┘", "+")
 
 app = typer.Typer(name="pairseek", pretty_exceptions_enable=False, rich_markup_mode="rich")
 app.command()(demo)
+app.command("reproduce")(reproduce.command)
+app.command("simulate")(simulate.command)
+app.command("plan")(plan.command)
 
 
 @app.callback(invoke_without_command=True)
@@ -50,6 +54,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="pairseek")
     try:
         code = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+    except typer.Abort as error:
+        raise KeyboardInterrupt from error
     except Exception as error:
         # Typer's own exceptions have changed their home between versions; this method is what they share.
         if not hasattr(error, "format_message"):

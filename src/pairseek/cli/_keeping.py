@@ -14,7 +14,7 @@ from pairseek.search import Search
 from pairseek.stopping import AfterAnswers
 
 ANSWERS = 15
-"""Enough to tell the region of a colour (median error a quarter of the first guess's), few enough for a minute."""
+"""Enough to find the region of a colour (median error about 0.1 in Oklab), few enough for a minute."""
 _DEFAULT = "pairseek-demo"
 
 
@@ -68,7 +68,9 @@ def unused(path: Path) -> Path:
 
 def how_to_go_on(path: Path, further: Sequence[str] = ()) -> str:
     """The command that takes the search up again."""
-    program = "pairseek" if shutil.which("pairseek") else sys.argv[0]
+    # In a virtual environment that is not activated, the name alone would not be found.
+    own = Path(sys.argv[0]).name == "pairseek" and not shutil.which("pairseek")
+    program = sys.argv[0] if own else "pairseek"
     return shlex.join([program, "demo", "--resume", str(path), *further])
 
 

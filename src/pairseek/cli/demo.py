@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +26,7 @@ from pairseek.search import Search
 
 _WATCHED = 6.0  # seconds that a simulated search may take to be watched, whatever its length
 _PAUSE = 0.4  # seconds for one of its answers
-_REHEARSED = 6  # answers after which the particles have moved at least once
+_REHEARSED = 3  # answers; after that the particles have been weighed and moved
 
 
 def demo(
@@ -69,18 +68,28 @@ def demo(
     codes. Keys can come from a pipe too, as characters.
     """
     _check(answers, seed, resume)
-    console = Console(highlight=False)
-    with orderly_stop():
-        search = new_search(answers, seed) if resume is None else resumed_search(resume, answers)
-        keeper = Keeper(_where_to_keep(save, resume))
-        person = SimulatedTypist(search) if simulate else None
-        if save is not None or search.finished is None:
-            keeper.save(search)  # a place that cannot be written to is better known before the first answer
-        code = 0 if search.finished else _sitting(console, search, keeper, person)
-        if search.finished:
-            console.print(Result(search, None if person is None else person.target))
-        _say_farewell(console, search, keeper.path, simulate=simulate)
+    try:
+        with orderly_stop():
+            code = _search(Console(highlight=False), answers, seed, save, resume, simulate=simulate)
+    except Stopped as stopped:  # before the first pair or after the last
+        code = stopped.code
     raise typer.Exit(code)
+
+
+def _search(
+    console: Console, answers: int | None, seed: int | None, save: Path | None, resume: Path | None, *, simulate: bool
+) -> int:
+    """Open the search, ask, and say what was found or where it was kept; give the exit code."""
+    search = new_search(answers, seed) if resume is None else resumed_search(resume, answers)
+    keeper = Keeper(_where_to_keep(save, resume))
+    person = SimulatedTypist(search) if simulate else None
+    if save is not None or search.finished is None:
+        keeper.save(search)  # a place that cannot be written to is better known before the first answer
+    code = 0 if search.finished else _sitting(console, search, keeper, person)
+    if search.finished:
+        console.print(Result(search, None if person is None else person.target))
+    _say_farewell(console, search, keeper.path, simulate=simulate)
+    return code
 
 
 def _check(answers: int | None, seed: int | None, resume: Path | None) -> None:
@@ -131,24 +140,27 @@ def _typist(view: View) -> Typist:
 
 def _rehearse(console: Console) -> None:
     """Go once through all that an answer takes, so that nothing has to be compiled while a person waits for it."""
-    with Status("Preparing the first pair", console=console) as status, _notices(status):
+    logger = logging.getLogger("pairseek")
+    with Status("Preparing the first pair", console=console) as status, ExitStack() as stack:
+        handler = _Beside(status)
+        logger.addHandler(handler)
+        stack.callback(logger.removeHandler, handler)
         search = Search(colours(), rng=0)
         for _ in range(_REHEARSED):
             query = search.ask()
             search.tell(query, winner=query.left)
 
 
-@contextmanager
-def _notices(status: Status) -> Iterator[None]:
-    """Show what the library has to say next to the spinner, not across it."""
-    handler = logging.Handler()
-    handler.emit = lambda record: status.update(f"{record.getMessage().capitalize()}")  # type: ignore[method-assign]
-    logger = logging.getLogger("pairseek")
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
+class _Beside(logging.Handler):
+    """What the library has to say, next to the spinner and not across it."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__()
+        self._status = status
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show it."""
+        self._status.update(record.getMessage().capitalize())
 
 
 def _say_farewell(console: Console, search: Search, path: Path | None, *, simulate: bool) -> None:

@@ -1,5 +1,16 @@
-"""Data that ships with pairseek. Nothing is read until it is asked for."""
+"""Data that ships with pairseek, or is fetched. Nothing is read until it is asked for."""
 
 from pairseek.datasets.colours import colours, hex_from_oklab, oklab_from_srgb, srgb_from_oklab
+from pairseek.datasets.food10k import Food10kFacts, food10k, food10k_dimensions, food10k_facts, synthetic
 
-__all__ = ["colours", "hex_from_oklab", "oklab_from_srgb", "srgb_from_oklab"]
+__all__ = [
+    "Food10kFacts",
+    "colours",
+    "food10k",
+    "food10k_dimensions",
+    "food10k_facts",
+    "hex_from_oklab",
+    "oklab_from_srgb",
+    "srgb_from_oklab",
+    "synthetic",
+]

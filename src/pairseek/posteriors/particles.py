@@ -22,8 +22,8 @@ from pairseek.responses import Response
 _WIDTH = 5.0
 # When an answer would leave a smaller share of effective samples than this, it enters in stages.
 _STAGE = 0.25
-# When it takes more stages than this, all answers enter together instead.
-_MOST_STAGES = 40
+# When it takes more stages than this (most answers take one or none), all answers enter together instead.
+_MOST_STAGES = 4
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Particles:
     along a random orthonormal frame of the whitened space: for a Gaussian posterior one sweep over the frame
     would make it independent of where it was. An answer that would leave too few particles alive enters in
     stages, as a power between 0 and 1 of its likelihood, chosen so that each stage keeps half of them. An answer
-    that contradicts a narrow belief could drag it over very many stages; then all answers enter together, from the
-    prior.
+    that contradicts a narrow belief would drag it far; where it takes more than a few stages all answers enter
+    together, from the prior.
 
     Mean and covariance of the belief come from the samples with most of their noise taken out by control variates.
 
@@ -130,8 +130,9 @@ def _afresh(
 ) -> tuple[FloatArray, int]:
     """Samples of the posterior from samples of the prior, by a growing power of the whole likelihood; and the stages.
 
-    On this path the belief narrows around one place, so that the stages grow with the logarithm of how narrow it
-    gets. On the path of a single answer it travels, by about one deviation a stage.
+    On this path the belief narrows around one place: the stages grow with the logarithm of how narrow it gets. On
+    the path of a single answer that contradicts earlier ones it travels, by about a deviation a stage, and particles
+    that lag behind are left where only the earlier answers would tell that they do not belong.
     """
     d = evidence.slopes.shape[1]
     samples = prior.sample(n, d, rng)

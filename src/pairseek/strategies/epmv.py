@@ -10,6 +10,7 @@ import numpy as np
 
 from pairseek._types import Belief, FloatArray
 from pairseek.candidates.described import Candidates
+from pairseek.candidates.surface import Surface
 from pairseek.errors import InvalidParameter
 from pairseek.items import Items, Space
 from pairseek.priors import Prior
@@ -42,10 +43,17 @@ class EPMV:
         """(m,) utilities, with E f(z) as if the logit were Gaussian."""
         return self._utility(candidates, candidates.gaussian("probability"))
 
+    def surface(self) -> Surface:
+        """`score` as a function of the mean and deviation of the logit."""
+        return Surface("chance", "probability", self._penalty)
+
     def exact(self, candidates: Candidates, belief: Belief) -> FloatArray:
         """(m,) utilities, with E f(z) from every sample."""
         return self._utility(candidates, candidates.sampled(belief)[0])
 
     def _utility(self, candidates: Candidates, probability: FloatArray) -> FloatArray:
-        penalty = 1.0 if self.penalty is None else self.penalty
-        return np.asarray(candidates.logit_deviation - penalty * np.abs(probability - 0.5))
+        return np.asarray(candidates.logit_deviation - self._penalty * np.abs(probability - 0.5))
+
+    @property
+    def _penalty(self) -> float:
+        return 1.0 if self.penalty is None else self.penalty

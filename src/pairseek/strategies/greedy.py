@@ -16,6 +16,7 @@ import numpy as np
 from pairseek._moments import sample_moments
 from pairseek._types import Belief, FloatArray
 from pairseek.candidates.described import Candidates
+from pairseek.candidates.surface import Surface
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,10 @@ class GreedyMSE:
         reach = 4.0 * np.sum((shadow[candidates.first] - shadow[candidates.second]) ** 2, axis=1)
         gain = np.divide(reach, candidates.variance, out=np.zeros_like(reach), where=candidates.variance > 0)
         return np.asarray(gain * candidates.gaussian("explained"))
+
+    def surface(self) -> Surface:
+        """`score` as a function of the mean and deviation of the logit, times |Σa|²/σ²."""
+        return Surface("trace", "explained")
 
     def exact(self, candidates: Candidates, belief: Belief) -> FloatArray:
         """(m,) expected drop of the trace, from every sample."""
@@ -53,6 +58,10 @@ class GreedyVolume:
     def score(self, candidates: Candidates, belief: Belief) -> FloatArray:  # noqa: ARG002
         """(m,) expected drop of the log determinant."""
         return -candidates.gaussian("log_volume")
+
+    def surface(self) -> Surface:
+        """`score` as a function of the mean and deviation of the logit."""
+        return Surface("table", "log_volume")
 
     def exact(self, candidates: Candidates, belief: Belief) -> FloatArray:
         """(m,) expected drop of the log determinant, from every sample."""

@@ -10,6 +10,7 @@ from scipy.special import entr
 
 from pairseek._types import Belief, FloatArray
 from pairseek.candidates.described import Candidates
+from pairseek.candidates.surface import Surface
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,10 @@ class InfoGain:
     def score(self, candidates: Candidates, belief: Belief) -> FloatArray:  # noqa: ARG002
         """(m,) bits, from the mean and variance of the logit."""
         return candidates.gaussian("information")
+
+    def surface(self) -> Surface:
+        """`score` as a function of the mean and deviation of the logit."""
+        return Surface("table", "information")
 
     def exact(self, candidates: Candidates, belief: Belief) -> FloatArray:
         """(m,) bits, from every sample."""

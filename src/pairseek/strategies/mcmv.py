@@ -9,6 +9,7 @@ import numpy as np
 
 from pairseek._types import Belief, FloatArray
 from pairseek.candidates.described import Candidates
+from pairseek.candidates.surface import Surface
 from pairseek.errors import InvalidParameter
 
 
@@ -38,3 +39,7 @@ class MCMV:
         gap = np.abs(candidates.margin + shift)
         distance = np.divide(gap, candidates.length, out=np.zeros_like(k), where=candidates.length > 0)
         return np.asarray(candidates.logit_deviation - self.penalty * distance)
+
+    def surface(self) -> Surface:
+        """`score` as a function of the deviation of the logit and the distance."""
+        return Surface("distance", penalty=self.penalty)

@@ -9,6 +9,7 @@ import numpy as np
 
 from pairseek._types import Belief, FloatArray
 from pairseek.candidates.described import Candidates
+from pairseek.candidates.surface import Surface
 
 
 @dataclass(frozen=True)
@@ -20,3 +21,7 @@ class Random:
     def score(self, candidates: Candidates, belief: Belief) -> FloatArray:  # noqa: ARG002
         """(m,) zeros."""
         return np.zeros(len(candidates))
+
+    def surface(self) -> Surface:
+        """`score` does not depend on the pair."""
+        return Surface("even")

@@ -1,0 +1,50 @@
+"""What is done when nobody says where pairs come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pairseek.candidates.allpairs import AllPairs, best_by_list
+from pairseek.candidates.scene import Choice, Scene
+from pairseek.candidates.surface import surface_of
+from pairseek.candidates.weighted import WeightedPairs
+from pairseek.errors import InvalidParameter
+
+# Up to so many pairs are scored one by one for a strategy that declares no surface.
+_LISTED = 500_000
+
+
+@dataclass(frozen=True)
+class DefaultPairs:
+    """All pairs for a strategy whose score can be bounded, else as many as are cheap, drawn where good pairs are.
+
+    Parameters
+    ----------
+    gap
+        See `AllPairs`. One part in a hundred of a question's worth is not noticed, and for flat utilities the search
+        for it takes most of the time.
+    budget
+        See `AllPairs`.
+    """
+
+    gap: float = 0.01
+    budget: int = AllPairs.budget
+    name: ClassVar[str] = "default"
+
+    def __post_init__(self) -> None:
+        try:
+            AllPairs(self.gap, self.budget)
+        except InvalidParameter as error:
+            raise InvalidParameter(str(error).replace("AllPairs", "DefaultPairs")) from None
+
+    def choose(self, scene: Scene, rng: np.random.Generator) -> Choice | None:
+        """The best found; None if the rules leave none."""
+        if surface_of(scene.strategy) is not None:
+            return AllPairs(self.gap, self.budget).choose(scene, rng)
+        n = len(scene.points)
+        if n * (n - 1) // 2 <= _LISTED:
+            return best_by_list(scene, rng, rescore=0)
+        return WeightedPairs().choose(scene, rng)

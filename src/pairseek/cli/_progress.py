@@ -1,0 +1,75 @@
+"""A bar for each strategy: trials done, rate, time left. Nothing where there is no terminal."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+from rich.text import Text
+
+from pairseek.experiments import Progress
+
+
+class _Rate(ProgressColumn):
+    """Trials a second, or seconds a trial where that is slow."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        if not speed:
+            return Text("")
+        return Text(f"{speed:.1f}/s" if speed >= 1 else f"{1 / speed:.1f} s each", "dim")
+
+
+class RunProgress:
+    """Shows how far a run is; used as a context, and called with each `Progress`.
+
+    Parameters
+    ----------
+    console
+        Where to; anything but a terminal gets nothing.
+    title
+        Stands above the bars.
+    """
+
+    def __init__(self, console: Console, title: str) -> None:
+        self._bars = Bars(
+            TextColumn("  {task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            _Rate(),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+            transient=True,
+        )
+        self._console = console
+        self._title = title
+        self._tasks: list[tuple[int, ...]] = []
+        self._ids: list[object] = []
+        self.began = time.perf_counter()
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._console.print(Text(self._title, "bold"))
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        """Move the bars."""
+        if not self._ids:
+            self._ids = [
+                self._bars.add_task(label, total=progress.total, completed=done)
+                for label, done in zip(progress.specification.labels, progress.done, strict=True)
+            ]
+            return
+        for name, done in zip(self._ids, progress.done, strict=True):
+            self._bars.update(name, completed=done)  # type: ignore[arg-type]

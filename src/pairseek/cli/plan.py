@@ -1,0 +1,139 @@
+"""``pairseek plan``: how many questions a study on one's own items needs."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table as Columns
+from rich.text import Text
+
+from pairseek.cli._progress import RunProgress
+from pairseek.cli._simulating import Jobs, Scheduler, interruptible, job_count, made
+from pairseek.experiments._checks import one_of, whole
+from pairseek.experiments.planning import STRATEGIES, Need, Plan, Question, draw_plan, plan
+from pairseek.experiments.report import Section, write_report
+from pairseek.items import Items
+from pairseek.responses import NOISES
+from pairseek.strategies import STRATEGIES as ALL
+
+_FAR = 1e4
+
+
+def command(
+    *,
+    items: Annotated[Path, typer.Option(metavar="FILE", help="Items as CSV, .npy, .npz or .mat.")],
+    k: Annotated[
+        float | None, typer.Option("--k", metavar="K", help="Noise constant.  [dim]\\[suits the items' scale][/]")
+    ] = None,
+    noise: Annotated[str, typer.Option(metavar="NOISE", help="constant, normalized or decaying.")] = "normalized",
+    target_radius: Annotated[
+        float | None,
+        typer.Option(
+            metavar="R", help="Radius that should hold the person with 95 % certainty.  [dim]\\[half the first][/]"
+        ),
+    ] = None,
+    strategies: Annotated[str, typer.Option(metavar="A,B", help="Strategies to compare.")] = ",".join(STRATEGIES),
+    questions: Annotated[int, typer.Option(metavar="N", help="Ask at most so many.")] = 60,
+    users: Annotated[int, typer.Option(metavar="N", help="Simulated users.")] = 40,
+    scaled: Annotated[
+        bool, typer.Option("--scaled", metavar="", help="Centre and scale the items by the paper's rule first.")
+    ] = False,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the simulation.")] = 2019,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Keep table, plot and report.html here.")] = None,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    as_json: Annotated[bool, typer.Option("--json", metavar="", help="Write JSON, for programs.")] = False,
+) -> None:
+    """Before a study: how many questions are needed, on your own items?
+
+    Simulated users answer as the model says. For each strategy you see after
+    how many questions the 95 % radius of half of them, and of nine in ten, is
+    below the target, and what the theory allows at best.
+    """
+    names = tuple(part.strip() for part in strategies.split(",") if part.strip())
+    for name in names:
+        one_of("--strategies", name, ALL)
+    one_of("--noise", noise, NOISES)
+    whole("--questions", questions, 1)
+    whole("--users", users, 2)
+    catalogue = Items.from_file(items)
+    wanted = Question(
+        k=k,
+        noise=noise,  # type: ignore[arg-type]
+        target=target_radius,
+        strategies=names,
+        questions=questions,
+        users=users,
+        scaled=scaled,
+        seed=seed,
+    )
+    console = Console(highlight=False)
+    with interruptible(console), tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "plan" if out is None else out
+        with RunProgress(Console(stderr=True), f"{users} simulated users on {catalogue.n} items") as progress:
+            found = plan(
+                catalogue, wanted, folder, jobs=job_count(jobs, scheduler), scheduler=scheduler, progress=progress
+            )
+        paths = [] if out is None else _keep(found, out)
+    if as_json:
+        typer.echo(json.dumps({**found.record(), "files": [str(path) for path in paths]}, indent=1))
+        return
+    _show(console, found)
+    made(console, paths)
+
+
+def _keep(found: Plan, folder: Path) -> list[Path]:
+    pictures = draw_plan(found, folder)
+    section = Section(
+        "How many questions", pictures, found.results, [*_bounds(found), *map(_words, found.needs)], folder
+    )
+    report = write_report(folder / "report.html", "A study, planned", [section])
+    return [report, *(path for picture in pictures for path in picture.paths)]
+
+
+def _show(console: Console, found: Plan) -> None:
+    questions = found.results.specification.queries
+    console.print(
+        Text(
+            f"\n{found.items.n} items in {found.items.d} dimensions, k = {found.response.constant:.3g}, "
+            f"{found.response.noise} noise. Questions until the 95 % radius is below {found.target:.3g}:\n"
+        )
+    )
+    columns = Columns(box=None, pad_edge=False, header_style="dim")
+    for heading in ("strategy", "half of the users", "nine in ten", f"radius after {questions}", "error there"):
+        columns.add_column(heading, justify="left" if heading == "strategy" else "right")
+    for need in found.needs:
+        columns.add_row(
+            need.strategy,
+            _count(need.half, questions),
+            _count(need.most, questions),
+            f"{need.radius[-1]:.3g}",
+            f"{need.error[-1]:.3g}",
+        )
+    console.print(columns)
+    console.print(Text("\n" + "\n".join(_bounds(found)) + "\n"))
+
+
+def _count(value: int | None, questions: int) -> str:
+    return f"over {questions}" if value is None else str(value)
+
+
+def _words(need: Need) -> str:
+    reached = f"{need.reached:.0%} of the users came below the target"
+    half = "not within the questions simulated" if need.half is None else f"half of them after {need.half} questions"
+    most = "" if need.most is None else f", nine in ten after {need.most}"
+    return f"{need.strategy}: {reached}, {half}{most}."
+
+
+def _bounds(found: Plan) -> list[str]:
+    lines = [f"No strategy can do it on average in fewer than {found.fewest} (an answer is at most one bit)."]
+    if found.enough is not None:
+        enough = f"{found.enough:,.0f}" if found.enough < _FAR else f"{found.enough:.1e}"
+        word = "" if found.enough < _FAR else ", which says nothing at this noise"
+        lines.append(f"With free choice of pairs EPMV is proved to need at most {enough} on average{word}.")
+    return lines

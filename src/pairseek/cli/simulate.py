@@ -1,0 +1,107 @@
+"""``pairseek simulate``: a specification of one's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from pairseek.cli._progress import RunProgress
+from pairseek.cli._simulating import Jobs, LagOne, Scheduler, Table, interruptible, job_count, made
+from pairseek.errors import InvalidParameter
+from pairseek.experiments import Specification, read_record, read_specification, run
+from pairseek.experiments.figures.style import require_drawing
+from pairseek.experiments.report import Section, write_report
+from pairseek.experiments.reproducing import draw_any
+
+
+def command(
+    specification: Annotated[
+        Path | None, typer.Argument(metavar="[FILE.toml]", help="A specification; without one, give the flags.")
+    ] = None,
+    *,
+    data: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="food10k, synthetic, colours, or a file of items.")
+    ] = None,
+    dimension: Annotated[int | None, typer.Option(metavar="D", help="Of food10k or synthetic.")] = None,
+    strategies: Annotated[str | None, typer.Option(metavar="A,B", help="Names, such as infogain,random.")] = None,
+    k: Annotated[str | None, typer.Option("--k", metavar="K", help="Noise constant: a number, or published.")] = None,
+    noise: Annotated[str | None, typer.Option(metavar="NOISE", help="constant, normalized or decaying.")] = None,
+    truth: Annotated[str | None, typer.Option(metavar="TRUTH", help="matched or noiseless.")] = None,
+    queries: Annotated[int | None, typer.Option(metavar="N", help="Answers a trial.")] = None,
+    trials: Annotated[int | None, typer.Option(metavar="N", help="Simulated users.")] = None,
+    samples: Annotated[int | None, typer.Option(metavar="N", help="Particles of the posterior.")] = None,
+    rate: Annotated[float | None, typer.Option(metavar="SHARE", help="Share of the pairs that are candidates.")] = None,
+    metrics: Annotated[str | None, typer.Option(metavar="A,B", help="Such as squared_error,kendall_tau.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Everything random follows from it.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where to.  [dim]\\[pairseek-results/NAME][/]")
+    ] = None,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    lag_one: LagOne = False,
+    table: Table = "csv",
+) -> None:
+    """Simulate users by a specification, or by flags, and compare strategies.
+
+    The folder gets the table of all trials, a figure for each setting, and
+    report.html. Flags win over the file. docs/experiments.md describes the
+    file.
+    """
+    setting = {"data": data, "dimension": dimension, "truth": truth}
+    numbers = {"queries": queries, "trials": trials, "samples": samples, "rate": rate, "seed": seed}
+    lists = {"strategies": strategies, "metrics": metrics}
+    flags: dict[str, Any] = {
+        **{name: value for name, value in {**setting, **numbers}.items() if value is not None},
+        **{name: [part.strip() for part in text.split(",")] for name, text in lists.items() if text is not None},
+    }
+    if k is not None or noise is not None:
+        flags["response"] = {
+            **({} if k is None else {"k": _constant(k)}),
+            **({} if noise is None else {"noise": noise}),
+        }
+    wanted = _specification(specification, flags)
+    require_drawing()
+    console = Console(highlight=False)
+    folder = out or Path("pairseek-results") / wanted.name
+    with interruptible(console):
+        with RunProgress(console, wanted.title or wanted.name) as progress:
+            results = run(
+                wanted,
+                folder,
+                jobs=job_count(jobs, scheduler),
+                scheduler=scheduler,
+                table=table,  # type: ignore[arg-type]
+                progress=progress,
+            )
+        pictures = draw_any(results, folder, lag=int(lag_one))
+        title = wanted.title or f"Simulation: {wanted.name}"
+        section = Section(title, pictures, results, folder=folder)
+        report = write_report(folder / "report.html", title, [section], lag=int(lag_one))
+    made(console, [report, folder / f"table.{table}"])
+
+
+def _constant(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _specification(path: Path | None, flags: dict[str, Any]) -> Specification:
+    if path is None:
+        if "strategies" not in flags or "data" not in flags:
+            raise InvalidParameter(
+                "give a specification file, or at least --data and --strategies; see docs/experiments.md"
+            )
+        return read_record({"name": "simulation", **flags}, folder=Path())
+    wanted = read_specification(path)
+    fixed = [name for name in flags if name in ("data", "dimension", "truth", "response", "strategies")]
+    if fixed:
+        raise InvalidParameter(f"--{'k' if fixed[0] == 'response' else fixed[0]} with {path}: change it in the file")
+    if "metrics" in flags:
+        flags["metrics"] = tuple(flags["metrics"])
+    return replace(wanted, **flags)

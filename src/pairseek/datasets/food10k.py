@@ -1,0 +1,207 @@
+"""The paper's items: the authors' embeddings of Yummly Food-10k, found or fetched, and the published facts about them.
+
+The embeddings are not in this package. They are looked for under the folder that ``PAIRSEEK_DATA`` names, and else
+fetched once from the authors' repository at a fixed commit and checked against a published checksum. The facts (scale,
+triplet error, fitted noise constants) are here: see ``food10k.SOURCE.txt``.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+
+from pairseek.errors import InvalidItems, InvalidParameter, MissingExtra
+from pairseek.items import Items
+from pairseek.responses import NOISES, Logistic, Noise, Probit, Response
+
+ENVIRONMENT = "PAIRSEEK_DATA"
+MIRROR = "PAIRSEEK_FOOD10K_URL"
+COMMIT = "9e621462af6b7ca502b362b1415c781dc10eb404"
+BASE_URL = f"https://raw.githubusercontent.com/siplab-gt/pairsearch/{COMMIT}/make-embedding/data/"
+_PLACES = ("data/food10k", "food10k", ".")
+_RESPONSES: dict[str, tuple[str, type[Response]]] = {
+    "logistic": ("logistic", Logistic),
+    "probit": ("gaussian", Probit),
+}
+_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Food10kFacts:
+    """What was published about the embedding in one dimension.
+
+    Attributes
+    ----------
+    d, n
+        Dimensions and items.
+    scale
+        Factor on the centred coordinates; ``Items.scaled`` finds the same.
+    triplet_error
+        Share of the training triplets that the embedding gets wrong.
+    best
+        The noise of highest likelihood for ``"logistic"`` and for ``"probit"``.
+    source, size, sha256
+        The authors' file.
+    """
+
+    d: int
+    n: int
+    scale: float
+    triplet_error: float
+    best: MappingProxyType[str, Noise]
+    source: str
+    size: int
+    sha256: str
+    _constants: MappingProxyType[str, Any]
+
+    def response(self, name: Literal["logistic", "probit"], noise: Noise) -> Response:
+        """The response model with the published constant.
+
+        Examples
+        --------
+        >>> food10k_facts(4).response("logistic", "normalized")
+        Logistic(k=1.5636842555329606, noise='normalized')
+        """
+        if name not in _RESPONSES or noise not in NOISES:
+            raise InvalidParameter(
+                f"no constant was published for {name!r} with {noise!r} noise: use {' or '.join(_RESPONSES)} with "
+                f"{', '.join(NOISES)}"
+            )
+        published, kind = _RESPONSES[name]
+        return kind(self._constants[published][noise]["k"], noise)
+
+
+@cache
+def _published() -> dict[int, Food10kFacts]:
+    text = (resources.files(__package__) / "food10k.json").read_text(encoding="utf-8")
+    facts = {}
+    for d, record in ((int(key), value) for key, value in json.loads(text).items()):
+        best = {name: record["best"][published] for name, (published, _) in _RESPONSES.items()}
+        facts[d] = Food10kFacts(
+            d,
+            record["n"],
+            record["scale"],
+            record["triplet_error"],
+            MappingProxyType(best),
+            record["source"],
+            record["bytes"],
+            record["sha256"],
+            MappingProxyType(record["k"]),
+        )
+    return facts
+
+
+def food10k_dimensions() -> tuple[int, ...]:
+    """Dimensions for which the authors published an embedding.
+
+    Examples
+    --------
+    >>> food10k_dimensions()
+    (2, 3, 4, 5, 6, 7, 9, 12, 15, 20)
+    """
+    return tuple(_published())
+
+
+def food10k_facts(d: int) -> Food10kFacts:
+    """What was published about the embedding in d dimensions."""
+    if isinstance(d, bool) or d not in _published():
+        raise InvalidParameter(
+            f"there is no Food-10k embedding in {d!r} dimensions: use one of {', '.join(map(str, _published()))}"
+        )
+    return _published()[d]
+
+
+def food10k(d: int, *, base_url: str | None = None) -> Items:
+    """The 12,624 items of Food-10k in d dimensions, as published: neither centred nor scaled.
+
+    ``food10k(d).scaled()`` is what the paper's experiments use.
+
+    Parameters
+    ----------
+    d
+        One of `food10k_dimensions`.
+    base_url
+        Where to fetch the authors' files from if they are not at hand. None: the environment variable
+        ``PAIRSEEK_FOOD10K_URL``, or the authors' repository.
+    """
+    facts = food10k_facts(d)
+    path = _at_hand(facts) or _fetched(facts, base_url or os.environ.get(MIRROR) or BASE_URL)
+    items = Items.from_file(path)
+    if (items.n, items.d) != (facts.n, facts.d):
+        raise InvalidItems(
+            f"{path} holds {items.n} items in {items.d} dimensions, Food-10k has {facts.n} in {facts.d}: it is another "
+            f"file; remove it, or put {facts.source} in its place"
+        )
+    return items
+
+
+def synthetic(d: int, *, n: int = 12_624) -> Items:
+    """Normally distributed items, the same in every call: a stand-in of Food-10k's shape where it cannot be had.
+
+    Examples
+    --------
+    >>> synthetic(4).n, synthetic(3, n=50).d
+    (12624, 3)
+    """
+    for name, value, least in (("d", d, 1), ("n", n, 2)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise InvalidParameter(f"{name} of synthetic items is {value!r}: give a whole number, at least {least}")
+    return Items(np.random.default_rng([int(d), int(n)]).standard_normal((n, d)))
+
+
+def _names(facts: Food10kFacts) -> tuple[str, str]:
+    return f"items-d{facts.d:02d}.npy", facts.source
+
+
+def _at_hand(facts: Food10kFacts) -> Path | None:
+    folder = os.environ.get(ENVIRONMENT)
+    if not folder:
+        return None
+    places = (Path(folder) / place / name for place in _PLACES for name in _names(facts))
+    return next((path for path in places if path.is_file()), None)
+
+
+def _fetched(facts: Food10kFacts, base_url: str) -> Path:
+    try:
+        import pooch
+    except ModuleNotFoundError:
+        raise MissingExtra(f"fetching Food-10k ({_where_to_put(facts)})", "data") from None
+    # pooch tells of every download; what matters is said by the caller.
+    pooch.get_logger().setLevel(logging.ERROR)
+    url = f"{base_url.rstrip('/')}/{facts.source}"
+    cache = Path(pooch.os_cache("pairseek")) / "food10k"
+    try:
+        return Path(
+            pooch.retrieve(
+                url,
+                known_hash=f"sha256:{facts.sha256}",
+                fname=facts.source,
+                path=cache,
+                downloader=pooch.HTTPDownloader(timeout=_SECONDS),
+            )
+        )
+    except ValueError as error:
+        raise InvalidItems(f"{url} is not the published file: {error}; {_where_to_put(facts)}") from None
+    except Exception as error:  # noqa: BLE001 - pooch lets through whatever its transport raises
+        reason = str(error) if 0 < len(str(error)) < 100 else type(error).__name__
+        raise InvalidItems(
+            f"the Food-10k embedding in {facts.d} dimensions is not here and could not be fetched from {url} "
+            f"({reason}); {_where_to_put(facts)}"
+        ) from None
+
+
+def _where_to_put(facts: Food10kFacts) -> str:
+    npy, mat = _names(facts)
+    folder = os.environ.get(ENVIRONMENT)
+    where = f"{folder}{os.sep}data{os.sep}food10k" if folder else f"a folder data{os.sep}food10k"
+    rest = "" if folder else f" and let {ENVIRONMENT} name the folder that holds data"
+    return f"put {mat} (or {npy}) into {where}{rest}, or name another source with {MIRROR}"

@@ -1,0 +1,35 @@
+"""Simulated studies: specification, trials, tables, figures; and the paper's own as named specifications.
+
+>>> from pairseek.experiments import Answering, Contender, Setting, Specification, run  # doctest: +SKIP
+"""
+
+from pairseek.experiments.measures import MEASURES
+from pairseek.experiments.paper import SPECIFICATIONS
+from pairseek.experiments.reading import read_record, read_specification, to_toml
+from pairseek.experiments.reproducing import REPRODUCTIONS, Wishes, reproduce
+from pairseek.experiments.results import Paired, Results
+from pairseek.experiments.running import Progress, run
+from pairseek.experiments.spec import Answering, Contender, Setting, Specification
+from pairseek.experiments.trial import Outcome, Task, run_trial
+
+__all__ = [
+    "MEASURES",
+    "REPRODUCTIONS",
+    "SPECIFICATIONS",
+    "Answering",
+    "Contender",
+    "Outcome",
+    "Paired",
+    "Progress",
+    "Results",
+    "Setting",
+    "Specification",
+    "Task",
+    "Wishes",
+    "read_record",
+    "read_specification",
+    "reproduce",
+    "run",
+    "run_trial",
+    "to_toml",
+]

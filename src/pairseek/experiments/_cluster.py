@@ -1,0 +1,85 @@
+"""Trials on a dask.distributed cluster: the same function, other machines."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from pairseek.errors import InvalidParameter, MissingExtra, PairseekError
+from pairseek.experiments._working import describe, perform_parcel
+from pairseek.experiments.data import Parcel
+from pairseek.experiments.trial import Outcome, Task
+
+CONNECT_SECONDS = 10
+WORKER_SECONDS = 30
+
+
+def on_cluster(parcel: Parcel, pending: list[Task], take: Callable[[Outcome], None], *, address: str) -> None:
+    """Run the tasks on the cluster of this scheduler and hand over each outcome as it comes.
+
+    A trial whose worker is lost is run again elsewhere by the scheduler; an outcome is handed over once.
+    """
+    client = _client(address)
+    try:
+        _await_workers(client, address)
+        name = secrets.token_hex(8)
+        # As the result of a task the parcel is made again when the worker that held it is lost.
+        shared = client.submit(_itself, parcel, key=f"pairseek-parcel-{name}")
+        futures = {
+            client.submit(perform_parcel, shared, task, name, key=f"pairseek-{name}-{i}"): task
+            for i, task in enumerate(pending)
+        }
+        _collect(parcel, futures, take)
+    finally:
+        client.close()
+
+
+def _collect(parcel: Parcel, futures: dict[Any, Task], take: Callable[[Outcome], None]) -> None:
+    from distributed import as_completed
+    from distributed.scheduler import KilledWorker
+
+    for future in as_completed(list(futures)):
+        task = futures.pop(future)
+        try:
+            outcome = future.result()
+        except KilledWorker:
+            raise PairseekError(
+                f"trial {task.trial} lost its worker several times, perhaps for want of memory: run the same command "
+                f"again; finished trials are kept"
+            ) from None
+        except Exception as error:  # whatever a trial raises is told with the trial's name
+            raise PairseekError(describe(parcel.specification, task, error)) from error
+        take(outcome)
+        future.release()
+
+
+def _client(address: str) -> Any:
+    try:
+        import distributed
+    except ModuleNotFoundError:
+        raise MissingExtra("a scheduler", "cluster") from None
+    logging.getLogger("distributed").setLevel(logging.ERROR)
+    try:
+        return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise InvalidParameter(
+            f"the scheduler {address} does not answer ({reason}): give the address that `dask scheduler` prints, such "
+            f"as tcp://10.0.0.1:8786"
+        ) from None
+
+
+def _await_workers(client: Any, address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=WORKER_SECONDS)
+    except TimeoutError:
+        raise InvalidParameter(
+            f"the scheduler {address} has no workers after {WORKER_SECONDS} s: start some with `dask worker {address} "
+            f"--nthreads 1`"
+        ) from None
+
+
+def _itself(parcel: Parcel) -> Parcel:
+    return parcel

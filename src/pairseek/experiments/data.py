@@ -1,0 +1,107 @@
+"""The items of a setting, and how they travel to other processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from pairseek._types import FloatArray, ItemId
+from pairseek.datasets import colours, food10k, synthetic
+from pairseek.errors import InvalidParameter
+from pairseek.experiments.spec import Setting, Specification
+from pairseek.items import Items, Space
+from pairseek.priors import UniformBox
+
+
+def load_items(specification: Specification) -> tuple[Items | Space, ...]:
+    """What is asked about in each setting; what several share is one object."""
+    return tuple(_items(setting) for setting in specification.settings)
+
+
+def _items(setting: Setting) -> Items | Space:
+    if isinstance(setting.data, Space):
+        return setting.data
+    if isinstance(setting.data, Items):
+        return _scaled(setting.data) if setting.scaled else setting.data
+    if setting.data == "space":
+        return _space(setting)
+    items = _named(setting.data, setting.dimension)
+    if setting.dimension is not None and items.d != setting.dimension:
+        raise InvalidParameter(
+            f"dimension of setting {setting.label!r} is {setting.dimension}, {setting.data} has {items.d}: leave it out"
+        )
+    if setting.subsample is not None and setting.subsample > items.n:
+        raise InvalidParameter(
+            f"subsample of setting {setting.label!r} is {setting.subsample}, there are {items.n} items: give fewer"
+        )
+    return _scaled(items) if setting.scaled else items
+
+
+@lru_cache(maxsize=16)
+def _named(data: str, dimension: int | None) -> Items:
+    if data == "food10k" and dimension is not None:
+        return food10k(dimension)
+    if data == "synthetic" and dimension is not None:
+        return synthetic(dimension)
+    if data == "colours":
+        return colours()
+    if data.startswith("items:"):
+        raise InvalidParameter(f"data is {data!r}: these items were given by a program, which must run it again")
+    return Items.from_file(data)
+
+
+@lru_cache(maxsize=16)
+def _scaled(items: Items) -> Items:
+    return items.scaled()
+
+
+def _space(setting: Setting) -> Space:
+    if not isinstance(setting.prior, UniformBox) or setting.dimension is None:
+        raise InvalidParameter(f"data of setting {setting.label!r} is 'space': it needs a uniform_box as prior")
+    low, high = setting.prior.box(setting.dimension)
+    return Space(tuple(low.tolist()), tuple(high.tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class Parcel:
+    """A specification with its items as plain arrays: all that a worker needs, without any file.
+
+    Attributes
+    ----------
+    specification
+        What to run.
+    contents
+        A `Space`, or coordinates, ids and appeal, for each different one.
+    which
+        The one of each setting.
+    """
+
+    specification: Specification
+    contents: tuple[Space | tuple[FloatArray, tuple[ItemId, ...], FloatArray], ...]
+    which: tuple[int, ...]
+
+    @classmethod
+    def of(cls, specification: Specification, items: tuple[Items | Space, ...]) -> Parcel:
+        """Pack."""
+        different = list(dict.fromkeys(items))
+        contents = tuple(
+            part if isinstance(part, Space) else (part.coordinates, part.ids, part.appeal) for part in different
+        )
+        # Items held by the specification itself would travel twice, and cannot be pickled.
+        return cls(_without_items(specification), contents, tuple(different.index(part) for part in items))
+
+    def items(self) -> tuple[Items | Space, ...]:
+        """Unpack."""
+        parts = [
+            content if isinstance(content, Space) else Items(content[0], content[1], appeal=content[2])
+            for content in self.contents
+        ]
+        return tuple(parts[index] for index in self.which)
+
+
+def _without_items(specification: Specification) -> Specification:
+    settings = tuple(
+        replace(setting, data=f"items:{setting.data.hash}") if isinstance(setting.data, Items) else setting
+        for setting in specification.settings
+    )
+    return replace(specification, settings=settings)

@@ -1,0 +1,111 @@
+"""Simulation against what the paper proves: EPMV's stopping time (Theorem 3.4), and the least MSE (Theorem 3.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pairseek._types import FloatArray
+from pairseek.bounds import mse_lower_bound, stopping_time_bounds
+from pairseek.experiments.figures.style import COLOURS, FAINT, INK, Drawing, canvas, legend_outside, line_of
+from pairseek.experiments.results import Results
+from pairseek.experiments.spec import Setting
+from pairseek.priors import UniformBox
+
+EPMV = "EPMV"
+CEILING = 1e4
+"""Upper bounds beyond this many answers say nothing and are not drawn."""
+
+
+def stopping_times(results: Results, setting: str, volumes: FloatArray) -> FloatArray:
+    """(volumes, trials) first count with a posterior volume below each; NaN where the trial ended before."""
+    volume = results.trials(setting, EPMV, "posterior_volume")
+    below = volume[None] < volumes[:, None, None]
+    first = np.where(below.any(axis=2), results.counts[below.argmax(axis=2)], np.nan)
+    return np.asarray(first, dtype=np.float64)
+
+
+def thresholds(results: Results, setting: str) -> FloatArray:
+    """Volumes that every trial came below, from that of the prior down."""
+    volume = results.trials(setting, EPMV, "posterior_volume")
+    start, end = float(volume[:, 0].mean()), float(volume.min(axis=1).max())
+    return np.asarray(np.geomspace(0.9 * start, 1.05 * end, 40))
+
+
+def draw_bounds(results: Results, *, lag: int = 0) -> Drawing:
+    """Above, the stopping time between its bounds; below, MSE above its lower bound. A column for each setting."""
+    settings = results.specification.settings
+    figure, axes = canvas(3.5 * len(settings) + 2.2, 6.2, 2, len(settings))
+    for column, setting in enumerate(settings):
+        _stopping(axes[column], results, setting)
+        _error(axes[len(settings) + column], results, setting, lag)
+    axes[0].set_ylabel("answers until volume < ε")
+    axes[len(settings)].set_ylabel("MSE")
+    legend_outside(figure, axes[0])
+    caption = (
+        "Above: answers that EPMV needs until the posterior volume is below ε (mean with one standard error), between "
+        "the lower bound, which holds for any strategy, and the upper bound for EPMV, in a continuous space with "
+        f"little noise. Upper bounds above {CEILING:,.0f} answers are left out. Below: mean squared error, and the "
+        "least that any strategy can have."
+    )
+    return Drawing("bounds", caption, figure)
+
+
+def _box(setting: Setting) -> UniformBox:
+    assert isinstance(setting.prior, UniformBox)
+    return setting.prior
+
+
+def _stopping(axes: object, results: Results, setting: Setting) -> None:
+    from matplotlib.axes import Axes
+
+    assert isinstance(axes, Axes)
+    d = setting.dimension or 2
+    volumes = thresholds(results, setting.label)
+    times = stopping_times(results, setting.label, volumes)
+    mean = times.mean(axis=1)
+    error = times.std(axis=1, ddof=1) / np.sqrt(times.shape[1]) if times.shape[1] > 1 else np.zeros(len(mean))
+    k = setting.response.response(d).constant
+    bounds = [stopping_time_bounds(float(v), k, _box(setting), d) for v in volumes]
+    lower, upper = np.array([b.lower for b in bounds]), np.array([b.upper for b in bounds])
+    upper[upper > CEILING] = np.nan
+    axes.plot(volumes, upper, color=INK, linestyle=(0, (5, 1.6)), linewidth=1.2, label="upper bound for EPMV")
+    axes.plot(volumes, mean, color=COLOURS[EPMV], linewidth=1.6, label="EPMV, simulated")
+    axes.fill_between(volumes, mean - error, mean + error, color=COLOURS[EPMV], alpha=0.2, linewidth=0)
+    shown = lower > 0
+    axes.plot(
+        volumes[shown],
+        lower[shown],
+        color=INK,
+        linestyle=(0, (1.2, 1.4)),
+        linewidth=1.4,
+        label="lower bound, any strategy",
+    )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.invert_xaxis()
+    axes.set_xlabel("volume ε")
+    axes.set_title(setting.label)
+
+
+def _error(axes: object, results: Results, setting: Setting, lag: int) -> None:
+    from matplotlib.axes import Axes
+
+    assert isinstance(axes, Axes)
+    d = setting.dimension or 2
+    counts = results.counts
+    for label in results.specification.labels:
+        mean, error = results.curve(setting.label, label, "squared_error", lag=lag)
+        line = line_of(label, results.specification.labels)
+        axes.plot(counts, mean, color=line.colour, linestyle=line.dash, linewidth=1.5)
+        axes.fill_between(counts, mean - error, mean + error, color=line.colour, alpha=0.18, linewidth=0)
+        if label != EPMV:
+            axes.annotate(
+                label, (counts[-1], mean[-1]), xytext=(-4, 6), textcoords="offset points", ha="right", color=line.colour
+            )
+    least = [mse_lower_bound(max(int(count) - lag, 0), _box(setting), d) for count in counts]
+    axes.plot(counts, least, color=INK, linestyle=(0, (1.2, 1.4)), linewidth=1.4)
+    axes.fill_between(counts, least, np.min(least) / 3, color=FAINT, alpha=0.12, linewidth=0)
+    axes.set_yscale("log")
+    axes.set_xlim(0, int(counts[-1]))
+    axes.set_ylim(bottom=float(np.min(least)) / 3)
+    axes.set_xlabel("answers")

@@ -1,0 +1,76 @@
+"""A metric against the number of dimensions, at fixed numbers of answers; and the triplet error of embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from pairseek.datasets import food10k_dimensions, food10k_facts
+from pairseek.experiments.figures.style import INK, Drawing, canvas, legend_outside, line_of
+from pairseek.experiments.results import Results
+
+
+def draw_dimensions(results: Results, *, noises: tuple[str, ...], answers: tuple[int, ...], lag: int = 0) -> Drawing:
+    """MSE against dimension: a row for each number of answers, a column for each noise, with error bars."""
+    specification = results.specification
+    figure, axes = canvas(3.3 * len(noises) + 1.5, 2.9 * len(answers), len(answers), len(noises), sharey=False)
+    for row, count in enumerate(answers):
+        for column, noise in enumerate(noises):
+            panel = axes[row * len(noises) + column]
+            settings = [s for s in specification.settings if s.response.noise == noise]
+            dimensions = [s.dimension or 0 for s in settings]
+            for index, label in enumerate(specification.labels):
+                curves = [results.curve(s.label, label, "squared_error", lag=lag) for s in settings]
+                place = results.column(count)
+                line = line_of(label, specification.labels)
+                # a hair of shift, so that bars of different strategies do not hide each other
+                shift = 0.02 * (index - len(specification.labels) / 2)
+                panel.errorbar(
+                    np.array(dimensions) + shift,
+                    [mean[place] for mean, _ in curves],
+                    [error[place] for _, error in curves],
+                    color=line.colour,
+                    linestyle=line.dash,
+                    linewidth=1.4,
+                    marker=line.marker,
+                    markersize=4,
+                    elinewidth=0.9,
+                    label=label,
+                )
+            panel.set_title(f"matched {noise} noise, {count} answers")
+            panel.set_xlabel("dimension")
+            panel.set_xticks(dimensions)
+            panel.set_ylim(bottom=0)
+            if column == 0:
+                panel.set_ylabel("MSE")
+    legend_outside(figure, axes[0])
+    after = " and ".join(map(str, answers))
+    caption = f"Mean squared error against dimension after {after} answers, with one standard error."
+    return Drawing("dimensions", caption, figure)
+
+
+def draw_triplet_error(measured: Mapping[int, float] | None = None) -> Drawing:
+    """Share of triplets that an embedding gets wrong: as published, and as measured on triplets that one has."""
+    figure, (axes,) = canvas(6.6, 3.4)
+    dimensions = food10k_dimensions()
+    published = [food10k_facts(d).triplet_error for d in dimensions]
+    axes.plot(dimensions, published, color=INK, marker="o", markersize=5, linewidth=1.5, label="as published")
+    if measured:
+        axes.plot(
+            list(measured),
+            list(measured.values()),
+            color="#D55E00",
+            marker="s",
+            markersize=5,
+            linestyle="--",
+            linewidth=1.5,
+            label="on your triplets",
+        )
+    axes.set_xlabel("dimension")
+    axes.set_ylabel("triplet error fraction")
+    axes.set_xticks(dimensions)
+    axes.set_ylim(bottom=0)
+    legend_outside(figure, axes)
+    caption = "Triplet error of the Food-10k embeddings: the share of training triplets that they get wrong."
+    return Drawing("triplet-error", caption, figure)

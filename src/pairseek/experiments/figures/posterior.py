@@ -1,0 +1,195 @@
+"""Figure 1 of the paper: paired comparisons as noisy planes, and the posterior that they leave, in two dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pairseek._types import FloatArray
+from pairseek.candidates import SampledPairs
+from pairseek.errors import InvalidFile
+from pairseek.experiments.figures.style import FAINT, INK, Drawing, Picture, canvas
+from pairseek.geometry import hyperplanes
+from pairseek.items import Items
+from pairseek.priors import UniformBox
+from pairseek.responses import Logistic
+from pairseek.search import Search
+from pairseek.simulate import SimulatedUser
+from pairseek.strategies import InfoGain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ANSWERS = 12
+K = 8.0
+"""Reliable enough for the posterior to show the cell, and noisy enough to smear it."""
+_POINT = (0.35, -0.3)
+_SIDE = 241
+_FRAMES_PER_SECOND = 1.5
+_SHADE = "#0072B2"
+_WRONG = "#D55E00"
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A search in two dimensions: normals and thresholds of its planes, and what the answers leave of the square.
+
+    Attributes
+    ----------
+    point
+        (2,) where the user is.
+    normals, thresholds
+        (m, 2) and (m,), pointing towards the winner.
+    estimates
+        (m + 1, 2) after 0, 1, ... answers.
+    log_density
+        (m + 1, side, side) of the posterior, up to a constant, by rows of the second coordinate.
+    """
+
+    point: FloatArray
+    normals: FloatArray
+    thresholds: FloatArray
+    estimates: FloatArray
+    log_density: FloatArray
+
+    @property
+    def right(self) -> FloatArray:
+        """(m,) whether the answer was the one without noise."""
+        return np.asarray(self.normals @ self.point >= self.thresholds)
+
+
+def _grid() -> FloatArray:
+    axis = np.linspace(-1, 1, _SIDE)
+    return np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+
+
+def example(items: Items, *, answers: int = ANSWERS, seed: int = 5) -> Example:
+    """A search by InfoGain for a fixed point, with normalized noise of a moderate k."""
+    response = Logistic(K, "normalized")
+    search = Search(
+        items,
+        response=response,
+        prior=UniformBox(-1.0, 1.0),
+        strategy=InfoGain(),
+        candidates=SampledPairs(count=20_000),
+        rng=seed,
+    )
+    user = SimulatedUser(_POINT, response, rng=seed)
+    grid = _grid()
+    logs, estimates, planes = [np.zeros(len(grid))], [search.estimate().point], []
+    for _ in range(answers):
+        query = search.ask()
+        winner = user.answer(items, query)
+        search.tell(query, winner=winner)
+        loser = query.right if winner == query.left else query.left
+        ends = (items.coordinates[[items.index(side)]] for side in (winner, loser))
+        first, second = ends
+        planes.append(hyperplanes(first, second))
+        slopes, offsets = response.planes(first, second)
+        logs.append(logs[-1] + response.log_probability(grid @ slopes[0] + offsets[0]))
+        estimates.append(search.estimate().point)
+    normals, thresholds = (np.concatenate(parts) for parts in zip(*planes, strict=True))
+    density = np.array(logs).reshape(answers + 1, _SIDE, _SIDE)
+    return Example(user.point, normals, thresholds, np.array(estimates), density)
+
+
+def draw_posterior(shown: Example) -> Drawing:
+    """Left, answers without noise and the cell that they leave; right, noisy answers and the posterior."""
+    figure, (left, right) = canvas(8.4, 4.5, 1, 2)
+    count = len(shown.normals)
+    _cell(left, shown)
+    _planes(left, shown, count, wrong=False)
+    left.set_title("answers without noise: a cell")
+    _density(right, shown.log_density[-1])
+    _planes(right, shown, count, wrong=True)
+    _mark(right, shown.estimates[-1], "+", INK, 110, 2.0)
+    errors = int(np.sum(~np.asarray(shown.right, dtype=bool)))
+    right.set_title(f"noisy answers: a posterior ({errors} of {count} wrong)")
+    for axes in (left, right):
+        _frame(axes, shown.point)
+    caption = (
+        f"{count} paired comparisons as planes, chosen by InfoGain. x: the user point; +: the estimate; dashed: planes "
+        f"whose answer was wrong. Without noise the answers single out a cell; with noise, a posterior around it."
+    )
+    return Drawing("figure1", caption, figure)
+
+
+def _cell(axes: Axes, shown: Example) -> None:
+    from matplotlib.colors import ListedColormap
+
+    sides = np.where(np.asarray(shown.right, dtype=bool), 1.0, -1.0)
+    inside = np.all((_grid() @ shown.normals.T - shown.thresholds) * sides >= 0, axis=1).reshape(_SIDE, _SIDE)
+    axes.contourf(*_axes(), inside.astype(float), levels=[0.5, 1.5], cmap=ListedColormap([_SHADE]), alpha=0.45)
+
+
+def _density(axes: Axes, log_density: FloatArray) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    shades = LinearSegmentedColormap.from_list("posterior", ["#ffffff", "#9cc6e3", _SHADE, "#08306b"])
+    weights = np.exp(log_density - log_density.max())
+    top = 1.0 if np.ptp(weights) > 0 else 3.0
+    axes.imshow(weights, origin="lower", extent=(-1, 1, -1, 1), cmap=shades, vmin=0, vmax=top, interpolation="bilinear")
+
+
+def _axes() -> tuple[FloatArray, FloatArray]:
+    axis = np.linspace(-1, 1, _SIDE)
+    return axis, axis
+
+
+def _planes(axes: Axes, shown: Example, count: int, *, wrong: bool) -> None:
+    for index in range(count):
+        normal, threshold = shown.normals[index], shown.thresholds[index]
+        foot = normal * threshold / (normal @ normal)
+        along = 4.0 * np.array([-normal[1], normal[0]]) / np.linalg.norm(normal)
+        ends = np.stack([foot - along, foot + along])
+        mistaken = wrong and not shown.right[index]
+        axes.plot(
+            *ends.T,
+            color=_WRONG if mistaken else INK,
+            linewidth=1.3 if mistaken else 0.8,
+            linestyle="--" if mistaken else "-",
+            alpha=0.9 if mistaken else 0.55,
+        )
+
+
+def _mark(axes: Axes, point: FloatArray, marker: str, colour: str, size: float, width: float) -> None:
+    axes.scatter(point[:1], point[1:], marker=marker, s=size, color=colour, linewidths=width, zorder=5)
+
+
+def _frame(axes: Axes, point: FloatArray) -> None:
+    _mark(axes, point, "x", "white", 80, 4.5)
+    _mark(axes, point, "x", INK, 70, 2.2)
+    axes.set_xlim(-1, 1)
+    axes.set_ylim(-1, 1)
+    axes.set_aspect("equal")
+    axes.grid(visible=False)
+    axes.set_xticks([-1, 0, 1])
+    axes.set_yticks([-1, 0, 1])
+    for spine in axes.spines.values():
+        spine.set_visible(True)
+        spine.set_color(FAINT)
+
+
+def animate(shown: Example, folder: Path) -> Picture:
+    """The posterior after 0, 1, 2, ... answers, as a GIF."""
+    from matplotlib.animation import PillowWriter
+
+    figure, (axes,) = canvas(4.6, 4.9)
+    path = folder / "figure1.gif"
+    writer = PillowWriter(fps=_FRAMES_PER_SECOND)  # type: ignore[arg-type]
+    try:
+        with writer.saving(figure, str(path), dpi=110):
+            for count in [*range(len(shown.log_density)), len(shown.log_density) - 1]:
+                axes.clear()
+                _density(axes, shown.log_density[count])
+                _planes(axes, shown, count, wrong=True)
+                _mark(axes, shown.estimates[count], "+", INK, 110, 2.0)
+                axes.set_title("before the first answer" if count == 0 else f"{count} answer{'s' * (count > 1)}")
+                _frame(axes, shown.point)
+                writer.grab_frame()
+    except OSError as error:
+        raise InvalidFile(f"cannot write {path}: {error.strerror or error}") from error
+    return Picture("figure1-animation", "The same, answer by answer.", (path,))

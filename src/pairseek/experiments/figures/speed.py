@@ -1,0 +1,49 @@
+"""MSE against cumulative compute time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pairseek.experiments.figures.style import Drawing, canvas, legend_outside, line_of, plain_log
+from pairseek.experiments.results import Results
+
+
+def draw_speed(results: Results, *, lag: int = 0) -> Drawing:
+    """A panel for each setting; each curve runs over the answers, from the first on."""
+    specification = results.specification
+    settings = specification.settings
+    figure, axes = canvas(3.5 * len(settings) + 2.0, 3.3, 1, len(settings))
+    for panel, setting in zip(axes, settings, strict=True):
+        lows, highs, times = [], [], []
+        for label in specification.labels:
+            mean, _ = results.curve(setting.label, label, "squared_error", lag=lag)
+            seconds = results.time(setting.label, label)
+            shown = results.counts >= 1
+            line = line_of(label, specification.labels)
+            marks = [i for i, count in enumerate(results.counts[shown]) if count % 20 == 0]
+            panel.plot(
+                seconds[shown],
+                mean[shown],
+                color=line.colour,
+                linestyle=line.dash,
+                linewidth=1.4,
+                marker=line.marker,
+                markersize=4,
+                markevery=marks,
+                label=label,
+            )
+            lows.append(float(mean[shown].min()))
+            highs.append(float(mean[shown].max()))
+            times += [float(seconds[shown].min()), float(seconds[shown].max())]
+        plain_log(panel, [min(lows), max(highs)])
+        panel.set_xscale("log")
+        panel.set_title(setting.label)
+        panel.set_xlabel("seconds of compute so far")
+    axes[0].set_ylabel("MSE")
+    legend_outside(figure, axes[0])
+    total = max(float(np.max(results.time(s.label, label))) for s in settings for label in specification.labels)
+    caption = (
+        f"Mean squared error against cumulative compute time, {specification.queries} answers, one thread; the slowest "
+        f"curve ends at {total:.1f} s. Marks at every 20 answers. Error bars are omitted, as in the paper."
+    )
+    return Drawing("speed", caption, figure)

@@ -1,0 +1,180 @@
+"""One look for all figures: a colour and a dash for each strategy, the same everywhere.
+
+The colours are those of Okabe and Ito, which people with any of the common colour deficiencies can tell apart; a
+strategy that comes with a number has one colour and a dash for each number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pairseek.errors import InvalidFile, MissingExtra
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = {
+    "InfoGain": "#0072B2",
+    "EPMV": "#D55E00",
+    "MCMV": "#009E73",
+    "Random": "#000000",
+    "GaussCloud": "#E69F00",
+    "ActRank": "#CC79A7",
+    "GreedyMSE": "#56B4E9",
+    "GreedyVolume": "#8C6D1F",
+    "GaussSearch": "#7F7F7F",
+}
+_OTHERS = ("#56B4E9", "#8C6D1F", "#7F7F7F", "#CC79A7", "#E69F00", "#009E73", "#D55E00", "#0072B2")
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.4)), (0, (5, 1.5, 1.2, 1.5)))
+_MARKERS = {"InfoGain": "o", "EPMV": "s", "MCMV": "^", "Random": "D", "GaussCloud": "v", "ActRank": "P"}
+INK, FAINT = "#16161d", "#8a8a92"
+_LOOK: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+    "axes.titlesize": 10.5,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e4e4e8",
+    "grid.linewidth": 0.7,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "svg.hashsalt": "pairseek",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """How a strategy is drawn."""
+
+    colour: str
+    dash: Any
+    marker: str
+
+
+def line_of(label: str, labels: Sequence[str]) -> Line:
+    """The line of a strategy among those that are shown."""
+    family, number = _family(label), label.rpartition("-")[2]
+    if family in COLOURS:
+        numbers = sorted({_number(other) for other in labels if _family(other) == family})
+        place = numbers.index(_number(label)) if number.isdigit() else 0
+        return Line(COLOURS[family], _DASHES[place % len(_DASHES)], _MARKERS.get(family, "X"))
+    # Others, such as one strategy at several rates, take a colour by family and a dash by their place in it.
+    root = label.partition(" ")[0]
+    kin = [other for other in labels if other.partition(" ")[0] == root]
+    others = list(dict.fromkeys(other.partition(" ")[0] for other in labels if other.partition(" ")[0] not in COLOURS))
+    colour = COLOURS.get(root) or _OTHERS[others.index(root) % len(_OTHERS)]
+    return Line(colour, _DASHES[kin.index(label) % len(_DASHES)], _MARKERS.get(root, "X"))
+
+
+def _family(label: str) -> str:
+    head, _, tail = label.rpartition("-")
+    return head if head and tail.isdigit() else label
+
+
+def _number(label: str) -> int:
+    tail = label.rpartition("-")[2]
+    return int(tail) if tail.isdigit() else 0
+
+
+@contextlib.contextmanager
+def drawing() -> Iterator[None]:
+    """The look, for as long as something is drawn and saved."""
+    try:
+        import matplotlib
+    except ModuleNotFoundError:
+        raise MissingExtra("drawing figures", "plots") from None
+    with matplotlib.rc_context(_LOOK):
+        yield
+
+
+def require_drawing() -> None:
+    """An error now rather than after the last trial."""
+    with drawing():
+        pass
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A figure with its name and what it shows."""
+
+    name: str
+    caption: str
+    figure: Figure
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure on disk."""
+
+    name: str
+    caption: str
+    paths: tuple[Path, ...]
+
+
+def save(drawings: Sequence[Drawing], folder: Path) -> list[Picture]:
+    """Write each as PNG and SVG."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return [Picture(one.name, one.caption, tuple(_write(one, folder))) for one in drawings]
+    except OSError as error:
+        raise InvalidFile(f"cannot write figures to {folder}: {error.strerror or error}; the table is kept") from error
+
+
+def _write(one: Drawing, folder: Path) -> Iterator[Path]:
+    for ending in ("png", "svg"):
+        path = folder / f"{one.name}.{ending}"
+        metadata: dict[str, Any] = {"Date": None} if ending == "svg" else {}
+        one.figure.savefig(path, dpi=160, metadata=metadata)
+        yield path
+
+
+def canvas(width: float, height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, list[Axes]]:
+    """A figure with axes in rows, laid out so that nothing overlaps."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, **options)
+    return figure, list(axes.ravel())
+
+
+def legend_outside(figure: Figure, axes: Axes, **options: Any) -> None:
+    """The legend of the first axes, to the right of all."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center", handlelength=3.2, **options)
+
+
+def plain_log(axes: Axes, values: Sequence[float], *, axis: str = "y") -> None:
+    """A logarithmic axis whose ticks read 0.2, 0.5, 1 where it spans less than two decades."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+    getattr(axes, f"set_{axis}scale")("log")
+    low, high = min(values), max(values)
+    if high / low > 300:
+        return
+    one = getattr(axes, f"{axis}axis")
+    ticks = [m * 10.0**e for e in range(-8, 9) for m in (1, 2, 3, 5, 7)]
+    step = (1, 2, 5) if high / low > 8 else (1, 2, 3, 5, 7)
+    ticks = [t for t in ticks if low * 0.9 <= t <= high * 1.1 and round(t / 10.0 ** _exponent(t)) in step]
+    one.set_major_locator(FixedLocator(ticks))
+    one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    one.set_minor_locator(NullLocator())
+    one.set_minor_formatter(NullFormatter())
+
+
+def _exponent(value: float) -> int:
+    import math
+
+    return math.floor(math.log10(value) + 1e-9)

@@ -1,0 +1,211 @@
+"""A folder of results that survives being killed.
+
+``trials.jsonl`` is the journal: one line for each finished trial, with a checksum, on disk before the next is counted.
+A line that was cut off is dropped and its trial run again. The table is made from the journal once all trials are
+there, in the order of the specification and not in that of finishing, so that it is the same file however often the
+run was interrupted and wherever its trials ran. Times stand in a file of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import zlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from pairseek._types import JSON
+from pairseek._version import __version__
+from pairseek.errors import InvalidFile, InvalidParameter
+from pairseek.experiments.reading import to_toml
+from pairseek.experiments.spec import Specification
+from pairseek.experiments.trial import Outcome, Task
+
+try:
+    import fcntl
+except ImportError:  # not a Unix: two runs on one folder are then not told apart
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT = "pairseek results"
+JOURNAL, RUN, SPECIFICATION = "trials.jsonl", "run.json", "specification.toml"
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file in one step: the old one is whole until the new one is on disk."""
+    data = content.encode() if isinstance(content, str) else content
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise InvalidFile(f"cannot write {path}: {error.strerror or error}; {_KEPT}") from error
+
+
+_KEPT = "finished trials are kept: run the same command again to go on"
+
+
+class ResultsFolder:
+    """The journal of a run, open for writing. Use `opened`."""
+
+    def __init__(self, path: Path, specification: Specification, run: JSON, journal: BinaryIO) -> None:
+        self.path = path
+        self.specification = specification
+        self.outcomes: dict[Task, Outcome] = {}
+        self._run = run
+        self._journal = journal
+
+    @classmethod
+    @contextlib.contextmanager
+    def opened(cls, path: Path, specification: Specification, identity: str) -> Iterator[ResultsFolder]:
+        """Begin a folder, or go on with one; another specification is refused."""
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidParameter(f"the folder {path} cannot be made: {error.strerror or error}") from None
+        run = _claimed(path, specification, identity)
+        with _writable(path / JOURNAL) as journal:
+            folder = cls(path, specification, run, journal)
+            folder._recall()
+            folder._note_session()
+            yield folder
+
+    def add(self, outcome: Outcome) -> None:
+        """Keep a finished trial; it is on disk when this returns."""
+        try:
+            self._journal.write(_line(outcome))
+            self._journal.flush()
+            os.fsync(self._journal.fileno())
+        except OSError as error:
+            raise InvalidFile(f"cannot write {self.path / JOURNAL}: {error.strerror or error}; {_KEPT}") from error
+        self.outcomes[outcome.task] = outcome
+
+    def note(self, **facts: Any) -> None:
+        """Facts about this session, for the report."""
+        self._run["sessions"][-1].update(facts)
+        self._save()
+
+    def _save(self) -> None:
+        write_atomically(self.path / RUN, json.dumps(self._run, indent=1) + "\n")
+
+    def _recall(self) -> None:
+        whole = 0
+        for line in self._journal:
+            outcome = _outcome(line)
+            if outcome is None:
+                break
+            self.outcomes[outcome.task] = outcome
+            whole += len(line)
+        self._journal.seek(whole)
+        self._journal.truncate()
+
+    def _note_session(self) -> None:
+        self._run["trials"] = self.specification.trials
+        self._run["sessions"].append(
+            {
+                "began": datetime.now(UTC).isoformat(timespec="seconds"),
+                "trials_at_hand": len(self.outcomes),
+                "machine": platform.machine(),
+                "system": f"{platform.system()} {platform.release()}",
+                "processor": _processor(),
+                "cores": os.cpu_count(),
+                "python": platform.python_version(),
+                "numpy": np.__version__,
+            }
+        )
+        write_atomically(self.path / SPECIFICATION, to_toml(self.specification))
+        self._save()
+
+
+def _claimed(path: Path, specification: Specification, identity: str) -> JSON:
+    """What `run.json` says, or a new one for an empty folder."""
+    file = path / RUN
+    if not file.exists():
+        others = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
+        if others:
+            raise InvalidParameter(f"the folder {path} holds {others[0]!r} and no results: name an empty or a new one")
+        return {"format": FORMAT, "pairseek": __version__, "identity": identity, "sessions": []}
+    try:
+        run: JSON = json.loads(file.read_text(encoding="utf-8"))
+        same, version, before = run["identity"] == identity, run["pairseek"], int(run["trials"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidFile(f"{file} cannot be read ({error}): name another folder; it was left as it is") from None
+    if not same:
+        raise InvalidParameter(
+            f"the folder {path} holds results of another specification: name another folder, or see {SPECIFICATION} "
+            f"in it; it was left as it is"
+        )
+    if version != __version__:
+        raise InvalidParameter(
+            f"the folder {path} was begun with pairseek {version}, this is {__version__}: name another folder, so "
+            f"that rows of two versions do not mix"
+        )
+    if before > specification.trials:
+        raise InvalidParameter(
+            f"the folder {path} is for {before} trials, {specification.trials} are asked for: give at least as many, "
+            f"or name another folder"
+        )
+    return run
+
+
+@contextlib.contextmanager
+def _writable(path: Path) -> Iterator[BinaryIO]:
+    try:
+        file = path.open("a+b")
+    except OSError as error:
+        raise InvalidParameter(f"{path} cannot be written: {error.strerror or error}") from None
+    with file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InvalidParameter(
+                    f"another run is writing to {path.parent}: wait for it, or name another folder"
+                ) from None
+        file.seek(0)
+        yield file
+
+
+def _line(outcome: Outcome) -> bytes:
+    task = outcome.task
+    body = [task.setting, task.strategy, task.trial, outcome.asked, outcome.values, outcome.seconds]
+    text = json.dumps(body, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _outcome(line: bytes) -> Outcome | None:
+    """The trial in a line; None if the line is damaged or cut off."""
+    checksum, _, text = line.removesuffix(b"\n").partition(b" ")
+    if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text):
+        return None
+    setting, strategy, trial, asked, values, seconds = json.loads(text)
+    return Outcome(Task(setting, strategy, trial), tuple(map(tuple, values)), tuple(seconds), asked)
+
+
+def read_journal(path: Path) -> dict[Task, Outcome]:
+    """The finished trials of a folder."""
+    try:
+        lines = path.read_bytes().splitlines(keepends=True)
+    except OSError as error:
+        raise InvalidFile(f"{path} cannot be read: {error.strerror or error}") from None
+    found = (_outcome(line) for line in lines)
+    return {outcome.task: outcome for outcome in found if outcome is not None}
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor()

@@ -1,0 +1,165 @@
+"""The paper's experiments as named specifications.
+
+Items are Food-10k, centred and scaled by the paper's rule; users are uniform on [-1, 1]^d, which is also the prior;
+4000 samples; a thousandth of the pairs as candidates; constants as published. The paper names no Q but says "several":
+1, 2 and 4 stages for GaussCloud, 1, 3 and 5 votes for ActRank, which the authors' program offers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+from pairseek.experiments.spec import Answering, Contender, Setting, Specification, Truth
+from pairseek.responses import NOISES, Noise
+from pairseek.strategies import (
+    EPMV,
+    MCMV,
+    ActRank,
+    GaussCloud,
+    GaussSearch,
+    GreedyMSE,
+    GreedyVolume,
+    InfoGain,
+    Random,
+)
+
+Preset: TypeAlias = Literal["quick", "paper"]
+PRESETS: tuple[Preset, ...] = ("quick", "paper")
+DIMENSIONS = {"quick": (2, 4, 7, 12), "paper": (2, 3, 4, 5, 6, 7, 9, 12)}
+SUPPLEMENT = (3, 5, 7, 9, 12)
+SPEED = (4, 7, 12)
+RATES = {"1e-3": 1e-3, "1e-3.5": 10**-3.5, "1e-4": 1e-4}
+
+OURS = (Contender(InfoGain()), Contender(EPMV()), Contender(MCMV()), Contender(Random()))
+
+
+def _baselines(
+    queries: int, stages: tuple[int, ...] = (1, 2, 4), votes: tuple[int, ...] = (1, 3, 5)
+) -> tuple[Contender, ...]:
+    clouds = tuple(Contender(GaussCloud(count, queries)) for count in stages)
+    return clouds + tuple(Contender(ActRank(count)) for count in votes)
+
+
+def _setting(label: str, d: int, noise: Noise, truth: Truth = "matched") -> Setting:
+    return Setting(label, "food10k", d, response=Answering("logistic", noise, "published"), truth=truth)
+
+
+GAUSSIAN_BEST = Answering("probit", "best", "published")
+
+
+def figure2(preset: Preset) -> Specification:
+    """Figure 2: d = 4, matched normalized noise; decaying model against Gaussian normalized noise."""
+    return Specification(
+        name="figure2",
+        title="Figure 2: estimation error and ranking, d = 4",
+        settings=(
+            _setting("matched", 4, "normalized"),
+            _setting("mismatched", 4, "decaying", Answering("probit", "normalized", "published")),
+        ),
+        strategies=OURS + _baselines(80),
+        metrics=("squared_error", "kendall_tau", "posterior_trace"),
+        trials=50 if preset == "paper" else 12,
+    )
+
+
+def dimensions(preset: Preset) -> Specification:
+    """Supplement: MSE against dimension at 20 and 60 answers, three noises."""
+    return Specification(
+        name="dimensions",
+        title="MSE against dimension",
+        settings=tuple(_setting(f"d = {d}, {noise}", d, noise) for d in DIMENSIONS[preset] for noise in NOISES),
+        strategies=OURS + (_baselines(60) if preset == "paper" else _baselines(60, (2,), (3,))),
+        queries=60,
+        trials=50 if preset == "paper" else 6,
+    )
+
+
+def speed(preset: Preset) -> Specification:
+    """Supplement: MSE against compute time, three dimensions, three candidate rates."""
+    return Specification(
+        name="speed",
+        title="MSE against compute time",
+        settings=tuple(_setting(f"d = {d}", d, "normalized") for d in SPEED),
+        strategies=tuple(
+            Contender(strategy, f"{label} {name}", rate)
+            for label, strategy in (("InfoGain", InfoGain()), ("EPMV", EPMV()), ("MCMV", MCMV()))
+            for name, rate in RATES.items()
+        ),
+        queries=60,
+        trials=40 if preset == "paper" else 5,
+        metrics=("squared_error",),
+    )
+
+
+def supplement(preset: Preset) -> Specification:
+    """Supplement: MSE in five dimensions, three noises, matched and against the likeliest Gaussian noise."""
+    truths: tuple[tuple[str, Truth], ...] = (("matched", "matched"), ("mismatched", GAUSSIAN_BEST))
+    return Specification(
+        name="supplement",
+        title="MSE in 3 to 12 dimensions",
+        settings=tuple(
+            _setting(f"d = {d}, {noise}, {word}", d, noise, truth)
+            for d in SUPPLEMENT
+            for word, truth in truths
+            for noise in NOISES
+        ),
+        strategies=OURS + (_baselines(80) if preset == "paper" else _baselines(80, (2,), (3,))),
+        trials=50 if preset == "paper" else 3,
+    )
+
+
+def bounds(preset: Preset) -> Specification:
+    """What the paper proves and does not simulate: EPMV in a continuous space with little noise."""
+    return Specification(
+        name="bounds",
+        title="Simulation against the bounds",
+        settings=tuple(
+            Setting(f"d = {d}, k = {name}", "space", d, response=Answering("logistic", "normalized", k))
+            for d in (2, 4)
+            for name, k in (("1000", 1e3), ("100,000", 1e5))
+        ),
+        strategies=(Contender(EPMV()), Contender(Random())),
+        queries=40,
+        rate=None,
+        trials=50 if preset == "paper" else 10,
+        metrics=("squared_error", "posterior_volume"),
+    )
+
+
+def rivals(preset: Preset) -> Specification:
+    """What the paper sets aside as too costly, and a later rival, beside its methods."""
+    # Φ(h/σ) is closest to the logistic f(kh) for σ = 1.702/k.
+    noise = 1.702 / 1.5636842555329606
+    return Specification(
+        name="rivals",
+        title="GreedyMSE, GreedyVolume and GaussSearch beside the paper's strategies, d = 4",
+        settings=(_setting("matched", 4, "normalized"),),
+        strategies=(
+            *OURS,
+            Contender(GreedyMSE()),
+            Contender(GreedyVolume()),
+            Contender(GaussSearch(noise=noise)),
+        ),
+        metrics=("squared_error", "kendall_tau", "posterior_trace"),
+        trials=50 if preset == "paper" else 10,
+    )
+
+
+SPECIFICATIONS: dict[str, Callable[[Preset], Specification]] = {
+    "figure2": figure2,
+    "dimensions": dimensions,
+    "speed": speed,
+    "supplement": supplement,
+    "bounds": bounds,
+    "rivals": rivals,
+}
+
+
+def with_data(specification: Specification, data: str) -> Specification:
+    """The same on other data of the same shape, where it was Food-10k."""
+    settings = tuple(
+        replace(setting, data=data) if setting.data == "food10k" else setting for setting in specification.settings
+    )
+    return replace(specification, settings=settings)

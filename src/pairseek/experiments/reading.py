@@ -1,0 +1,146 @@
+"""Specifications from TOML and plain data, and to TOML."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from pairseek import registry
+from pairseek.errors import InvalidParameter
+from pairseek.experiments import _checks
+from pairseek.experiments._names import strategy_from
+from pairseek.experiments.spec import NAMED_DATA, Answering, Contender, Setting, Specification
+
+_SETTING = tuple(f.name for f in fields(Setting))
+_OWN = tuple(f.name for f in fields(Specification))
+_FILES = (".csv", ".npy", ".npz", ".mat")
+
+
+def read_specification(path: str | Path) -> Specification:
+    """A specification from a TOML file; data files that it names are looked for beside it."""
+    path = Path(path)
+    try:
+        record = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InvalidParameter(f"there is no file {path}") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidParameter(f"{path} cannot be read as TOML: {error}") from None
+    record.setdefault("name", path.stem)
+    try:
+        return read_record(record, folder=path.parent)
+    except InvalidParameter as error:
+        raise InvalidParameter(f"{path}: {error}") from None
+
+
+def read_record(record: Mapping[str, Any], *, folder: Path | None = None) -> Specification:
+    """A specification from plain data.
+
+    Fields of a setting may stand at the top: they hold for every one of the settings that does not say otherwise, and
+    without ``settings`` they are the only one.
+    """
+    _checks.known_fields("the specification", record, (*_OWN, *_SETTING))
+    common = {name: record[name] for name in _SETTING if name in record}
+    given = _tables("settings", record["settings"]) if "settings" in record else [{}]
+    settings = tuple(_setting({**common, **setting}, f"settings[{i}]", folder) for i, setting in enumerate(given))
+    own = {name: record[name] for name in _OWN if name in record and name not in ("settings", "strategies")}
+    if "metrics" in own:
+        own["metrics"] = tuple(_texts("metrics", own["metrics"]))
+    if "strategies" not in record:
+        raise InvalidParameter("strategies is missing: give at least one [[strategies]] with a name")
+    queries = _checks.whole("queries", record.get("queries", 80), 1)
+    strategies = tuple(
+        _contender(entry, f"strategies[{i}]", queries)
+        for i, entry in enumerate(_tables("strategies", record["strategies"]))
+    )
+    return Specification(settings=settings, strategies=strategies, **own)
+
+
+def _tables(field: str, value: object) -> list[Mapping[str, Any]]:
+    if not isinstance(value, list):
+        raise InvalidParameter(f"{field} is {value!r}: give a list, [[{field}]] in TOML")
+    return [
+        {"name": entry} if field == "strategies" and isinstance(entry, str) else _checks.table(f"{field}[{i}]", entry)
+        for i, entry in enumerate(value)
+    ]
+
+
+def _texts(field: str, value: object) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+        raise InvalidParameter(f"{field} is {value!r}: give a list of names")
+    return value
+
+
+def _setting(record: Mapping[str, Any], where: str, folder: Path | None) -> Setting:
+    _checks.known_fields(where, record, _SETTING)
+    values = dict(record)
+    try:
+        if "data" in values:
+            values["data"] = _data(values["data"], folder)
+        if "response" in values:
+            values["response"] = _answering("response", values["response"])
+        if "truth" in values and not isinstance(values["truth"], str):
+            values["truth"] = _answering("truth", values["truth"])
+        if values.get("prior") == "items":
+            values["prior"] = None
+        elif "prior" in values:
+            values["prior"] = registry.decode("prior", _checks.table("prior", values["prior"]))
+        return Setting(**values)
+    except InvalidParameter as error:
+        raise InvalidParameter(f"{where}: {error}") from None
+
+
+def _data(value: object, folder: Path | None) -> str:
+    if not isinstance(value, str):
+        raise InvalidParameter(f"data is {value!r}: give {', '.join(NAMED_DATA)}, or a file")
+    if value in NAMED_DATA or value.partition(":")[0] in ("items", "space"):
+        return value
+    if Path(value).suffix.lower() not in _FILES:
+        raise InvalidParameter(
+            f"data is {value!r}: use {', '.join(NAMED_DATA)}, or a file that ends in {', '.join(_FILES)}"
+            f"{_checks.nearest(value, NAMED_DATA)}"
+        )
+    return value if folder is None or Path(value).is_absolute() else str(folder / value)
+
+
+def _answering(field: str, value: object) -> Answering:
+    record = _checks.table(field, value)
+    _checks.known_fields(field, record, [f.name for f in fields(Answering)])
+    try:
+        return Answering(**record)
+    except InvalidParameter as error:
+        raise InvalidParameter(str(error).replace("response.", f"{field}.", 1)) from None
+
+
+def _contender(record: Mapping[str, Any], where: str, queries: int) -> Contender:
+    own = {name: record[name] for name in ("label", "rate") if name in record}
+    rest = {name: value for name, value in record.items() if name not in own}
+    try:
+        return Contender(strategy_from(rest, queries), **own)
+    except (InvalidParameter, TypeError) as error:
+        raise InvalidParameter(f"{where}: {error}") from None
+
+
+def to_toml(specification: Specification) -> str:
+    """The specification as TOML, which `read_specification` reads back."""
+    record = specification.record()
+    settings, strategies = record.pop("settings"), record.pop("strategies")
+    lines = [f"{name} = {_value(value)}" for name, value in record.items()]
+    for name, tables in (("settings", settings), ("strategies", strategies)):
+        for entry in tables:
+            lines += ["", f"[[{name}]]", *(f"{key} = {_value(value)}" for key, value in entry.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_value(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, float):
+        return repr(value)
+    # JSON writes texts, whole numbers and booleans as TOML does
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,195 @@
+"""One HTML page that stands alone: figures, numbers, what was run and how long it took."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pairseek._version import __version__
+from pairseek.experiments.figures.style import Picture
+from pairseek.experiments.folder import write_atomically
+from pairseek.experiments.measures import MEASURES
+from pairseek.experiments.reading import to_toml
+from pairseek.experiments.results import Results
+
+MARKS = (20, 40, 60, 80)
+_KINDS = {".svg": "image/svg+xml", ".png": "image/png", ".gif": "image/gif"}
+_LOOK = """
+:root { color-scheme: light; }
+body { font: 15px/1.55 system-ui, sans-serif; color: #16161d; max-width: 68rem;
+  margin: 2.5rem auto; padding: 0 1.25rem; }
+h1 { font-size: 1.7rem; margin-bottom: .2rem; }
+h2 { margin-top: 3rem; border-top: 1px solid #d8d8de; padding-top: 1.2rem; }
+h3 { margin: 1.8rem 0 .4rem; font-size: 1.05rem; } p.note, figcaption { color: #55555f; }
+figure { margin: 1.2rem 0; } img { max-width: 100%; height: auto; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .6rem 0; }
+th, td { padding: .22rem .8rem .22rem 0; text-align: right; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 1px solid #9a9aa4; font-weight: 600; }
+.se { color: #6a6a75; } td.clear { font-weight: 600; }
+pre { background: #f5f5f7; padding: .8rem 1rem; overflow-x: auto; font-size: .82rem; } summary { cursor: pointer; }
+"""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report.
+
+    Attributes
+    ----------
+    title
+        Heading.
+    pictures
+        Figures on disk; they are put into the page.
+    results
+        Numbers, if something was simulated.
+    notes
+        Paragraphs.
+    folder
+        Where table and figures are.
+    """
+
+    title: str
+    pictures: Sequence[Picture] = ()
+    results: Results | None = None
+    notes: Sequence[str] = ()
+    folder: Path | None = None
+
+
+def write_report(path: Path, title: str, sections: Sequence[Section], *, lag: int = 0) -> Path:
+    """Write the page."""
+    body = [f"<h1>{html.escape(title)}</h1>", f'<p class="note">pairseek {__version__}</p>']
+    if lag:
+        body.append(
+            f"<p>Shown with a lag of {lag}: the estimate beside n answers is the one after n - {lag}, as the authors' "
+            f"program reports it. The table holds the estimate after the newest answer.</p>"
+        )
+    for section in sections:
+        body += _section(section, lag)
+    page = (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title><style>{_LOOK}</style></head>\n<body>\n"
+        + "\n".join(body)
+        + "\n</body></html>\n"
+    )
+    write_atomically(path, page)
+    return path
+
+
+def _section(section: Section, lag: int) -> Iterator[str]:
+    yield f"<h2>{html.escape(section.title)}</h2>"
+    for note in section.notes:
+        yield f"<p>{html.escape(note)}</p>"
+    for picture in section.pictures:
+        yield _picture(picture)
+    if section.results is not None:
+        yield from _numbers(section.results, lag)
+        yield from _differences(section.results, lag)
+        yield from _what_was_run(section.results, section.folder)
+
+
+def _picture(picture: Picture) -> str:
+    path = min(picture.paths, key=lambda p: (".svg", ".gif", ".png").index(p.suffix))
+    data = base64.b64encode(path.read_bytes()).decode()
+    caption = html.escape(picture.caption)
+    return (
+        f'<figure><img alt="{caption}" src="data:{_KINDS[path.suffix]};base64,{data}">'
+        f"<figcaption>{caption}</figcaption></figure>"
+    )
+
+
+def _numbers(results: Results, lag: int) -> Iterator[str]:
+    marks = results.marks(MARKS)
+    yield f"<h3>Numbers: mean (standard error) over {results.specification.trials} users</h3>"
+    for setting in results.specification.settings:
+        for metric in results.specification.metrics:
+            head = [f"{setting.label}: {MEASURES[metric].title}", *(f"{mark} answers" for mark in marks)]
+            rows = []
+            for label in results.specification.labels:
+                mean, error = results.curve(setting.label, label, metric, lag=lag)
+                places = [results.column(mark) for mark in marks]
+                rows.append([label, *(f"{mean[i]:.4g} <span class=se>({error[i]:.2g})</span>" for i in places)])
+            yield _table(head, rows)
+
+
+def _differences(results: Results, lag: int) -> Iterator[str]:
+    labels = results.specification.labels
+    if len(labels) < 2 or results.specification.trials < 2:
+        return
+    base = "Random" if "Random" in labels else labels[-1]
+    marks = results.marks(MARKS)
+    yield (
+        f"<h3>Paired differences: each strategy minus {html.escape(base)}, over the same users</h3>"
+        f'<p class="note">Negative is better than {html.escape(base)}. Bold where the difference exceeds two standard '
+        f"errors.</p>"
+    )
+    for setting in results.specification.settings:
+        for metric in results.specification.metrics:
+            head = [f"{setting.label}: {MEASURES[metric].title}", *(f"{mark} answers" for mark in marks)]
+            rows = []
+            for label in labels:
+                if label == base:
+                    continue
+                found = [results.paired(setting.label, (label, base), metric, mark, lag=lag) for mark in marks]
+                rows.append([label, *(_difference(p.difference, p.standard_error) for p in found)])
+            yield _table(head, rows)
+
+
+def _difference(value: float, error: float) -> str:
+    text = f"{value:+.3g} <span class=se>({error:.2g})</span>"
+    return f"<b>{text}</b>" if abs(value) > 2 * error > 0 else text
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    top = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
+    body = "".join(
+        "<tr>" + f"<td>{html.escape(row[0])}</td>" + "".join(f"<td>{cell}</td>" for cell in row[1:]) + "</tr>"
+        for row in rows
+    )
+    return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _what_was_run(results: Results, folder: Path | None) -> Iterator[str]:
+    specification = results.specification
+    count = results.asked.size
+    sessions = results.run.get("sessions", [])
+    spent = sum(float(session.get("seconds", 0.0)) for session in sessions)
+    last = sessions[-1] if sessions else {}
+    jobs = f"scheduler {last['scheduler']}" if last.get("scheduler") else f"{last.get('jobs', '?')} processes"
+    yield "<h3>What was run, and how long it took</h3>"
+    yield (
+        f"<p>{count:,} trials of {specification.queries} answers: {specification.trials} users, "
+        f"{len(specification.settings)} settings, {len(specification.strategies)} strategies, seed "
+        f"{specification.seed}. {_duration(spent)} of wall time in {len(sessions)} "
+        f"session{'s' * (len(sessions) != 1)}, {html.escape(jobs)}, on {html.escape(str(last.get('processor', '')))} "
+        f"({last.get('cores', '?')} cores), Python {last.get('python', '?')}, numpy {last.get('numpy', '?')}.</p>"
+    )
+    rows = []
+    for index, label in enumerate(specification.labels):
+        seconds = results.seconds[:, index, :, -1]
+        asked = np.maximum(results.asked[:, index], 1)
+        rows.append(
+            [label, f"{seconds.mean():.2f} s", f"{1e3 * float(np.mean(seconds / asked)):.1f} ms", f"{asked.mean():.1f}"]
+        )
+    yield _table(["strategy", "compute a trial", "compute a question", "questions asked"], rows)
+    yield (
+        '<p class="note">Compute time is what asking and estimating take on one thread, without simulating the user '
+        "and measuring. For strategies that bring their own estimate it includes the Bayesian posterior, which a "
+        "search always keeps.</p>"
+    )
+    where = "" if folder is None else f" Table and figures are in {html.escape(str(folder))}."
+    yield f"<p>Specification {html.escape(str(results.run.get('identity', ''))[:16])}.{where}</p>"
+    yield f"<details><summary>The specification</summary><pre>{html.escape(to_toml(specification))}</pre></details>"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"

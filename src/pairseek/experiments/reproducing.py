@@ -1,0 +1,245 @@
+"""The figures of the paper by name: what each needs to be run, and how it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from pairseek.datasets import food10k, food10k_dimensions, synthetic
+from pairseek.errors import InvalidParameter
+from pairseek.experiments import _checks, paper
+from pairseek.experiments.figures import bounds, curves, dimensions, posterior, speed
+from pairseek.experiments.figures.curves import Panel, draw_panels
+from pairseek.experiments.figures.style import Drawing, Picture, drawing, require_drawing, save
+from pairseek.experiments.paper import PRESETS, Preset
+from pairseek.experiments.report import Section
+from pairseek.experiments.results import Results, TableFormat
+from pairseek.experiments.running import Progress, run
+from pairseek.experiments.spec import Specification
+from pairseek.metrics import triplet_error
+
+DATA = ("food10k", "synthetic")
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How figures are to be made.
+
+    Parameters
+    ----------
+    preset
+        ``"quick"`` or ``"paper"``.
+    data
+        ``"food10k"``, or ``"synthetic"`` for a stand-in.
+    trials, seed, strategies
+        In place of the preset's, where given; strategies by label.
+    lag
+        1 shows estimates as the authors' program does, one answer later.
+    triplets
+        A CSV file of triplets (anchor, near, far; rows of the items from 0), for the triplet error.
+    jobs, scheduler, table
+        As in `run`.
+    """
+
+    preset: Preset = "quick"
+    data: str = "food10k"
+    trials: int | None = None
+    seed: int | None = None
+    strategies: tuple[str, ...] = ()
+    lag: int = 0
+    triplets: Path | None = None
+    jobs: int = 1
+    scheduler: str | None = None
+    table: TableFormat = "csv"
+
+    def __post_init__(self) -> None:
+        _checks.one_of("preset", self.preset, PRESETS)
+        _checks.one_of("data", self.data, DATA)
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A figure of the paper.
+
+    Attributes
+    ----------
+    title
+        In a line.
+    draw
+        Drawings from results; None if nothing is simulated in trials.
+    notes
+        What the report says about it.
+    """
+
+    title: str
+    draw: Callable[[Results, int], list[Drawing]] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def _figure2(results: Results, lag: int) -> list[Drawing]:
+    trials = results.specification.trials
+    titles = {"matched": "matched logistic noise", "mismatched": "mismatched Gaussian noise"}
+    panels = [
+        Panel(setting, metric, f"({letter}) {word}: {titles[setting]}")
+        for letter, (setting, metric, word) in zip(
+            "abcd",
+            [(s, m, w) for s in titles for m, w in (("squared_error", "error"), ("kendall_tau", "ranking"))],
+            strict=True,
+        )
+    ]
+    main = draw_panels(
+        results,
+        panels,
+        name="figure2",
+        caption=f"Figure 2: {results.counts[-1]} answers, d = 4, {trials} users a strategy, with one standard error.",
+        lag=lag,
+    )
+    trace = draw_panels(
+        results,
+        [Panel(setting, "posterior_trace", f"posterior trace: {words}") for setting, words in titles.items()],
+        name="figure2-trace",
+        caption=(
+            "Trace of the posterior covariance. Where the model is matched it is the expected squared error of the "
+            "posterior mean, with far less scatter than the error itself. For GaussCloud and ActRank it is the trace "
+            "of the posterior that their questions allow, not of their own estimate."
+        ),
+        lag=lag,
+    )
+    return [main, trace]
+
+
+def _supplement(results: Results, lag: int) -> list[Drawing]:
+    out = []
+    for d in dict.fromkeys(setting.dimension for setting in results.specification.settings):
+        settings = [setting for setting in results.specification.settings if setting.dimension == d]
+        panels = [Panel(s.label, "squared_error", s.label.partition(", ")[2]) for s in settings]
+        caption = f"Mean squared error, d = {d}, {results.specification.trials} users a strategy, one standard error."
+        out.append(draw_panels(results, panels, name=f"supplement-d{d}", caption=caption, columns=3, lag=lag))
+    return out
+
+
+def _rivals(results: Results, lag: int) -> list[Drawing]:
+    panels = [
+        Panel("matched", "squared_error", "estimation error"),
+        Panel("matched", "posterior_trace", "posterior trace"),
+    ]
+    caption = (
+        "The rules that the paper sets aside as too costly, and GaussSearch (Chumbalov and others, 2020), beside the "
+        "paper's strategies: d = 4, matched normalized noise."
+    )
+    return [draw_panels(results, panels, name="rivals", caption=caption, lag=lag)]
+
+
+_AUTHORS = (
+    "For scale: the authors' program needs about 10 s for one InfoGain query, so about 11 hours for one InfoGain curve "
+    "of 50 trials of 80, and its ActRank-1 needs up to 97 s for one query (24,792 ambiguity tests of three linear "
+    "programmes each)."
+)
+
+REPRODUCTIONS: dict[str, Reproduction] = {
+    "figure1": Reproduction("Figure 1: planes, posterior and user point in two dimensions, and an animation"),
+    "figure2": Reproduction(
+        "Figure 2: MSE and Kendall tau distance, matched and mismatched, d = 4", _figure2, (_AUTHORS,)
+    ),
+    "dimensions": Reproduction(
+        "MSE against dimension at 20 and 60 answers, three noises",
+        lambda results, lag: [
+            dimensions.draw_dimensions(
+                results, noises=("constant", "normalized", "decaying"), answers=(20, 60), lag=lag
+            )
+        ],
+    ),
+    "triplet-error": Reproduction("Triplet error against dimension"),
+    "speed": Reproduction(
+        "MSE against compute time, d = 4, 7, 12, three candidate rates",
+        lambda results, lag: [speed.draw_speed(results, lag=lag)],
+    ),
+    "supplement": Reproduction("MSE for d = 3, 5, 7, 9, 12, three noises, matched and mismatched", _supplement),
+    "bounds": Reproduction(
+        "Simulation against the bounds: EPMV's stopping time, least MSE",
+        lambda results, lag: [bounds.draw_bounds(results, lag=lag)],
+    ),
+    "rivals": Reproduction("GreedyMSE, GreedyVolume and GaussSearch beside the paper's strategies", _rivals),
+}
+
+
+def chosen(names: list[str]) -> list[str]:
+    """The figures that are asked for, in order; ``all`` is all of them."""
+    for name in names:
+        _checks.one_of("figure", name, (*REPRODUCTIONS, "all"))
+    wanted = set(REPRODUCTIONS) if "all" in names else set(names)
+    return [name for name in REPRODUCTIONS if name in wanted]
+
+
+def specification_of(name: str, wishes: Wishes) -> Specification | None:
+    """What is simulated for a figure; None if nothing is."""
+    if name not in paper.SPECIFICATIONS:
+        return None
+    specification = paper.with_data(paper.SPECIFICATIONS[name](wishes.preset), wishes.data)
+    if wishes.strategies:
+        for label in wishes.strategies:
+            _checks.one_of(f"strategies of {name}", label, specification.labels)
+        kept = tuple(c for c in specification.strategies if c.label in wishes.strategies)
+        specification = replace(specification, strategies=kept)
+    given = {key: value for key in ("trials", "seed") if (value := getattr(wishes, key)) is not None}
+    return replace(specification, **given)
+
+
+def reproduce(
+    name: str, folder: Path, wishes: Wishes, *, progress: Callable[[Progress], None] | None = None
+) -> Section:
+    """Run what a figure needs, draw it into the folder, and give its part of the report."""
+    require_drawing()
+    reproduction = REPRODUCTIONS[_checks.one_of("figure", name, REPRODUCTIONS)]
+    specification = specification_of(name, wishes)
+    if specification is None:
+        with drawing():
+            pictures = _figure1(folder, wishes) if name == "figure1" else _triplets(folder, wishes)
+        return Section(reproduction.title, pictures, None, reproduction.notes, folder)
+    results = run(
+        specification,
+        folder,
+        jobs=wishes.jobs,
+        scheduler=wishes.scheduler,
+        table=wishes.table,
+        progress=progress,
+    )
+    notes = reproduction.notes
+    if wishes.data == "synthetic":
+        notes = (*notes, "On synthetic items of Food-10k's shape, as asked for: the figures are not the paper's.")
+    assert reproduction.draw is not None
+    with drawing():
+        pictures = save(reproduction.draw(results, wishes.lag), folder / "figures")
+    return Section(reproduction.title, pictures, results, notes, folder)
+
+
+def draw_any(results: Results, folder: Path, *, lag: int = 0) -> list[Picture]:
+    """Figures for any specification."""
+    with drawing():
+        return save(curves.draw_all(results, lag=lag), folder / "figures")
+
+
+def _figure1(folder: Path, wishes: Wishes) -> list[Picture]:
+    items = (food10k(2) if wishes.data == "food10k" else synthetic(2)).scaled()
+    shown = posterior.example(items)
+    figures = folder / "figures"
+    return [*save([posterior.draw_posterior(shown)], figures), posterior.animate(shown, figures)]
+
+
+def _triplets(folder: Path, wishes: Wishes) -> list[Picture]:
+    measured = None if wishes.triplets is None else _measured(wishes.triplets)
+    return save([dimensions.draw_triplet_error(measured)], folder / "figures")
+
+
+def _measured(path: Path) -> dict[int, float]:
+    try:
+        rows = np.loadtxt(path, delimiter=",", dtype=np.int64, comments="#", ndmin=2)
+    except (OSError, ValueError) as error:
+        raise InvalidParameter(
+            f"the triplets in {path} cannot be read ({error}): give three whole numbers a line, anchor,near,far, the "
+            f"rows of the items from 0"
+        ) from None
+    return {d: triplet_error(food10k(d), rows) for d in food10k_dimensions()}

@@ -1,0 +1,212 @@
+"""Results as arrays: means with standard errors, paired differences, and the table as a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from pairseek._types import JSON, FloatArray, IntArray
+from pairseek.errors import InvalidFile, InvalidParameter, MissingExtra
+from pairseek.experiments import _checks
+from pairseek.experiments.folder import JOURNAL, RUN, SPECIFICATION, read_journal, write_atomically
+from pairseek.experiments.reading import read_specification
+from pairseek.experiments.spec import Specification
+from pairseek.experiments.trial import Outcome, Task
+
+TableFormat: TypeAlias = Literal["csv", "parquet"]
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The difference between two strategies, user by user."""
+
+    difference: float
+    standard_error: float
+    trials: int
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """All trials of a specification.
+
+    Attributes
+    ----------
+    specification
+        What was run.
+    values
+        (settings, strategies, trials, counts, metrics).
+    seconds
+        (settings, strategies, trials, counts): time spent in the search so far.
+    asked
+        (settings, strategies, trials): questions asked.
+    run
+        Version, machine and sessions.
+    """
+
+    specification: Specification
+    values: FloatArray
+    seconds: FloatArray
+    asked: IntArray
+    run: JSON
+
+    @classmethod
+    def of(cls, specification: Specification, outcomes: Mapping[Task, Outcome], run: JSON) -> Results:
+        """From finished trials; all must be there."""
+        shape = (len(specification.settings), len(specification.strategies), specification.trials)
+        counts, metrics = len(specification.counts), len(specification.metrics)
+        values, seconds = np.full((*shape, counts, metrics), np.nan), np.full((*shape, counts), np.nan)
+        asked = np.zeros(shape, dtype=np.int64)
+        missing = 0
+        for index in np.ndindex(shape):
+            outcome = outcomes.get(Task(*index))
+            if outcome is None:
+                missing += 1
+                continue
+            values[index], seconds[index], asked[index] = outcome.values, outcome.seconds, outcome.asked
+        if missing:
+            raise InvalidFile(f"{missing} of {np.prod(shape)} trials are not there yet: run it again to go on")
+        return cls(specification, values, seconds, asked, run)
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Results:
+        """From a folder of results."""
+        folder = Path(folder)
+        try:
+            run = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InvalidFile(f"{folder} holds no results that can be read: {error}") from None
+        return cls.of(read_specification(folder / SPECIFICATION), read_journal(folder / JOURNAL), run)
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """(counts,) numbers of answers."""
+        return np.array(self.specification.counts)
+
+    def trials(self, setting: str, strategy: str, metric: str) -> FloatArray:
+        """(trials, counts) values of a metric."""
+        return np.asarray(self.values[self._place(setting, strategy)][..., self._metric(metric)])
+
+    def curve(self, setting: str, strategy: str, metric: str, *, lag: int = 0) -> tuple[FloatArray, FloatArray]:
+        """(counts,) mean and standard error over trials.
+
+        Parameters
+        ----------
+        setting, strategy, metric
+            By label and name.
+        lag
+            Show each estimate so many answers later than it was reached; 1 is what the authors' program does.
+        """
+        values = self._lagged(self.trials(setting, strategy, metric), lag)
+        return values.mean(axis=0), standard_error(values)
+
+    def time(self, setting: str, strategy: str) -> FloatArray:
+        """(counts,) mean of the seconds spent so far."""
+        return np.asarray(self.seconds[self._place(setting, strategy)].mean(axis=0))
+
+    def paired(self, setting: str, pair: tuple[str, str], metric: str, answers: int, *, lag: int = 0) -> Paired:
+        """First strategy minus second, over the same users, after a number of answers."""
+        first, second = (self._lagged(self.trials(setting, name, metric), lag) for name in pair)
+        differences = (first - second)[:, self.column(answers)]
+        return Paired(float(differences.mean()), float(standard_error(differences)), len(differences))
+
+    def column(self, answers: int) -> int:
+        """Where a number of answers stands."""
+        found = np.flatnonzero(self.counts == answers)
+        if not len(found):
+            raise InvalidParameter(f"nothing was measured after {answers} answers: use one of {self.counts.tolist()}")
+        return int(found[0])
+
+    def marks(self, wanted: tuple[int, ...] = (20, 40, 60, 80)) -> list[int]:
+        """Those of the wanted numbers of answers that were measured; the last one if none was."""
+        return [count for count in wanted if count in self.counts] or [int(self.counts[-1])]
+
+    def _lagged(self, values: FloatArray, lag: int) -> FloatArray:
+        if lag == 0:
+            return values
+        shown = np.maximum(self.counts - lag, 0)
+        missing = np.setdiff1d(shown, self.counts)
+        if len(missing):
+            raise InvalidParameter(
+                f"a lag of {lag} needs the estimate after {missing[0]} answers, which was not measured: use every = 1"
+            )
+        return np.asarray(values[..., np.searchsorted(self.counts, shown)])
+
+    def _place(self, setting: str, strategy: str) -> tuple[int, int]:
+        settings = [part.label for part in self.specification.settings]
+        _checks.one_of("setting", setting, settings)
+        _checks.one_of("strategy", strategy, self.specification.labels)
+        return settings.index(setting), self.specification.labels.index(strategy)
+
+    def _metric(self, metric: str) -> int:
+        return self.specification.metrics.index(_checks.one_of("metric", metric, self.specification.metrics))
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The table: one row for each trial and count."""
+        return self._table({name: self.values[..., i] for i, name in enumerate(self.specification.metrics)})
+
+    def durations(self) -> dict[str, list[Any]]:
+        """The same rows with the time spent so far; these differ from run to run."""
+        return self._table({"seconds": self.seconds})
+
+    def _table(self, numbers: dict[str, FloatArray]) -> dict[str, list[Any]]:
+        settings = np.array([setting.label for setting in self.specification.settings], dtype=object)
+        strategies = np.array(self.specification.labels, dtype=object)
+        shape = self.seconds.shape
+        where = np.indices(shape).reshape(4, -1)
+        return {
+            "setting": settings[where[0]].tolist(),
+            "strategy": strategies[where[1]].tolist(),
+            "trial": where[2].tolist(),
+            "answers": self.counts[where[3]].tolist(),
+            **{name: values.reshape(-1).tolist() for name, values in numbers.items()},
+        }
+
+    def write(self, folder: Path, table: TableFormat = "csv") -> list[Path]:
+        """Write the table and the durations; give their paths."""
+        paths = []
+        for name, columns in (("table", self.columns()), ("durations", self.durations())):
+            path = folder / f"{name}.{table}"
+            write_atomically(path, _parquet(columns) if table == "parquet" else _csv(columns))
+            paths.append(path)
+        return paths
+
+
+def standard_error(values: FloatArray) -> FloatArray:
+    """Of the mean over the first axis; 0 for a single trial."""
+    n = len(values)
+    return np.asarray(values.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(values.shape[1:]))
+
+
+def _csv(columns: dict[str, list[Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    # csv writes a float with repr: the shortest text that reads back as the same number
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+def require_parquet() -> None:
+    """An error now rather than after the last trial."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ModuleNotFoundError:
+        raise MissingExtra("a Parquet table", "data") from None
+
+
+def _parquet(columns: dict[str, list[Any]]) -> bytes:
+    require_parquet()
+    import pyarrow
+    import pyarrow.parquet
+
+    sink = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(columns), sink)
+    return sink.getvalue()

@@ -1,0 +1,121 @@
+"""Running all trials of a specification: on this machine's processes, or on a dask cluster."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pairseek.errors import InvalidParameter
+from pairseek.experiments import _checks
+from pairseek.experiments.data import Parcel, load_items
+from pairseek.experiments.folder import RUN, ResultsFolder
+from pairseek.experiments.results import Results, TableFormat, require_parquet
+from pairseek.experiments.spec import Specification
+from pairseek.experiments.trial import Outcome, Task, tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is.
+
+    Attributes
+    ----------
+    specification
+        What is run.
+    done
+        Finished trials of each strategy, those of earlier sessions included.
+    total
+        Trials of each strategy.
+    """
+
+    specification: Specification
+    done: tuple[int, ...]
+    total: int
+
+
+def run(
+    specification: Specification,
+    folder: str | Path,
+    *,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    table: TableFormat = "csv",
+    progress: Callable[[Progress], None] | None = None,
+) -> Results:
+    """Run what is not there yet, and write the table.
+
+    Parameters
+    ----------
+    specification
+        What to run.
+    folder
+        Where results go. A folder of the same specification is gone on with; another one is refused.
+    jobs
+        Worker processes on this machine, each on one thread.
+    scheduler
+        Address of a dask scheduler to use instead, such as ``tcp://10.0.0.1:8786``.
+    table
+        ``"csv"`` or ``"parquet"``.
+    progress
+        Called at the start and after every trial.
+    """
+    _checks.whole("jobs", jobs, 1)
+    if scheduler is not None and jobs != 1:
+        raise InvalidParameter(
+            f"jobs is {jobs} and a scheduler is given: the cluster has its own workers, leave it out"
+        )
+    if _checks.one_of("table", table, ("csv", "parquet")) == "parquet":
+        require_parquet()
+    items = load_items(specification)
+    parcel = Parcel.of(specification, items)
+    with ResultsFolder.opened(Path(folder), specification, specification.identity(items)) as kept:
+        began = time.perf_counter()
+        pending = [task for task in tasks(specification) if task not in kept.outcomes]
+        tell = _teller(specification, kept, progress)
+
+        def take(outcome: Outcome) -> None:
+            kept.add(outcome)
+            tell()
+
+        tell()
+        if pending:
+            _carry_out(parcel, pending, take, jobs, scheduler)
+        kept.note(
+            trials_run=len(pending), seconds=round(time.perf_counter() - began, 3), jobs=jobs, scheduler=scheduler
+        )
+        record = json.loads((kept.path / RUN).read_text(encoding="utf-8"))
+        results = Results.of(specification, kept.outcomes, record)
+        results.write(kept.path, table)
+    return results
+
+
+def _carry_out(
+    parcel: Parcel, pending: list[Task], take: Callable[[Outcome], None], jobs: int, scheduler: str | None
+) -> None:
+    if scheduler is None:
+        from pairseek.experiments._processes import on_processes
+
+        on_processes(parcel, pending, take, jobs=min(jobs, len(pending)))
+        return
+    from pairseek.experiments._cluster import on_cluster
+
+    on_cluster(parcel, pending, take, address=scheduler)
+
+
+def _teller(
+    specification: Specification, kept: ResultsFolder, progress: Callable[[Progress], None] | None
+) -> Callable[[], None]:
+    total = specification.trials * len(specification.settings)
+
+    def tell() -> None:
+        if progress is None:
+            return
+        done = [0] * len(specification.strategies)
+        for task in kept.outcomes:
+            done[task.strategy] += 1
+        progress(Progress(specification, tuple(done), total))
+
+    return tell

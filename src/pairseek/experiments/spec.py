@@ -1,0 +1,285 @@
+"""What to simulate, as frozen data: a specification is settings, strategies and numbers, checked when it is made.
+
+A *setting* says what is asked about, how the search believes that people answer, and how they truly do. A *contender*
+is a strategy with a label. Every contender is run in every setting by every simulated user.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypeAlias
+
+from pairseek import registry
+from pairseek._types import JSON
+from pairseek.datasets import food10k_facts
+from pairseek.errors import InvalidParameter
+from pairseek.experiments import _checks
+from pairseek.experiments._names import default_label, strategy_record
+from pairseek.experiments.measures import MEASURES
+from pairseek.items import Items, Space
+from pairseek.priors import Prior, UniformBox
+from pairseek.responses import NOISES, RESPONSES, Noise, Response
+from pairseek.strategies.base import Procedure, Utility
+
+NAMED_DATA = ("food10k", "synthetic", "colours", "space")
+"""Data that a name stands for; anything else is a file of items."""
+_PUBLISHED_FOR = ("food10k", "synthetic")
+
+
+@dataclass(frozen=True)
+class Answering:
+    """A response model in a specification.
+
+    Parameters
+    ----------
+    name
+        ``"logistic"``, or ``"probit"``: the paper's Gaussian noise.
+    noise
+        ``"constant"``, ``"normalized"``, ``"decaying"``, or ``"best"``: the published one of highest likelihood.
+    k
+        A number; ``"published"``: the constant that the authors fitted in this dimension (Food-10k and its synthetic
+        stand-in only); None: one that suits the prior's scale, as a search chooses it.
+    """
+
+    name: str = "logistic"
+    noise: Noise | Literal["best"] = "normalized"
+    k: float | Literal["published"] | None = None
+
+    def __post_init__(self) -> None:
+        _checks.one_of("response.name", self.name, RESPONSES)
+        _checks.one_of("response.noise", self.noise, (*NOISES, "best"))
+        if isinstance(self.k, str) and self.k != "published":
+            raise InvalidParameter(f"response.k is {self.k!r}: give a number, or 'published'")
+        if self.noise == "best" and self.k != "published":
+            raise InvalidParameter(
+                f"response.noise is 'best' and k is {self.k!r}: the best noise needs k = 'published'"
+            )
+        if self.k != "published":
+            self.response(None)
+
+    def response(self, d: int | None) -> Response:
+        """The response model in d dimensions."""
+        if self.k != "published":
+            return RESPONSES[self.name](self.k, self.noise)  # type: ignore[arg-type]
+        facts = food10k_facts(-1 if d is None else d)
+        noise = facts.best[self.name] if self.noise == "best" else self.noise
+        return facts.response(self.name, noise)  # type: ignore[arg-type]
+
+
+Truth: TypeAlias = Answering | Literal["matched", "noiseless"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is asked about, how the search believes that people answer, and how they do.
+
+    Parameters
+    ----------
+    label
+        In tables and figures; unique in a specification.
+    data
+        ``"food10k"``, ``"synthetic"`` (a stand-in of its shape), ``"colours"``, ``"space"`` (the prior's box as a
+        continuous space), a file that `Items.from_file` reads, or `Items` or a `Space` themselves.
+    dimension
+        Needed for the first two and for a space; None for what has its own.
+    subsample
+        Draw so many items at random for each user. None: all.
+    scaled
+        Centre and scale items by the paper's rule.
+    prior
+        Where users are, and what the search believes before the first answer. None: the box that the items fill.
+    response
+        What the search infers with.
+    truth
+        What answers: ``"matched"``, the same; ``"noiseless"``; or another response model.
+    """
+
+    label: str = "simulation"
+    data: str | Items | Space = "food10k"
+    dimension: int | None = None
+    subsample: int | None = None
+    scaled: bool = True
+    prior: Prior | None = field(default_factory=lambda: UniformBox(-1.0, 1.0))
+    response: Answering = field(default_factory=Answering)
+    truth: Truth = "matched"
+
+    def __post_init__(self) -> None:
+        _checks.text("label", self.label)
+        if not isinstance(self.data, str | Items | Space):
+            raise InvalidParameter(f"data is {self.data!r}: give {', '.join(NAMED_DATA)}, a file, Items or a Space")
+        if self.data in (*_PUBLISHED_FOR, "space"):
+            if self.dimension is None:
+                raise InvalidParameter(f"dimension is missing: data {self.data!r} needs one")
+            _checks.whole("dimension", self.dimension, 1)
+            if self.data == "food10k":
+                food10k_facts(self.dimension)
+        elif self.dimension is not None and isinstance(self.data, str):
+            _checks.whole("dimension", self.dimension, 1)
+        if self.subsample is not None:
+            _checks.whole("subsample", self.subsample, 2)
+        if not isinstance(self.scaled, bool):
+            raise InvalidParameter(f"scaled is {self.scaled!r}: give true or false")
+        self._check_truth()
+
+    def _check_truth(self) -> None:
+        if isinstance(self.truth, str):
+            _checks.one_of("truth", self.truth, ("matched", "noiseless"))
+        elif self.truth.k is None:
+            raise InvalidParameter("truth.k is missing: a truth of its own needs a number, or 'published'")
+        for name in ("response", "truth"):
+            part = getattr(self, name)
+            if isinstance(part, Answering) and part.k == "published":
+                if self.data not in _PUBLISHED_FOR:
+                    raise InvalidParameter(
+                        f"{name}.k is 'published' and data is {self.data!r}: constants were published for food10k "
+                        f"only; give a number"
+                    )
+                part.response(self.dimension)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A strategy with a label.
+
+    Parameters
+    ----------
+    strategy
+        A strategy, one's own as well: it must then be a dataclass in a module that worker processes can import.
+    label
+        None: its name as people write it.
+    rate
+        Share of the pairs that are candidates, if it differs from that of the specification.
+    """
+
+    strategy: Utility | Procedure
+    label: str = ""
+    rate: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.strategy, Utility | Procedure):
+            raise InvalidParameter(f"{self.strategy!r} is no strategy: it needs score(), or next() and estimate()")
+        object.__setattr__(self, "label", _checks.text("label", self.label or default_label(self.strategy)))
+        if self.rate is not None:
+            object.__setattr__(self, "rate", _checks.share(f"rate of {self.label}", self.rate))
+
+
+@dataclass(frozen=True)
+class Specification:
+    """A simulation experiment.
+
+    Parameters
+    ----------
+    name, title
+        For files and for people.
+    settings, strategies
+        Every strategy is run in every setting.
+    rate
+        Share of the pairs that are candidates of a query, the paper's β. None: as a search chooses.
+    samples
+        Particles of the posterior.
+    queries
+        Answers in a trial.
+    trials
+        Simulated users in each setting.
+    metrics
+        Names among `MEASURES`.
+    every
+        Measure after every so many answers; before the first and after the last in any case.
+    seed
+        Everything random follows from it and from the number of the trial.
+    """
+
+    name: str
+    settings: tuple[Setting, ...]
+    strategies: tuple[Contender, ...]
+    title: str = ""
+    rate: float | None = 1e-3
+    samples: int = 4000
+    queries: int = 80
+    trials: int = 50
+    metrics: tuple[str, ...] = ("squared_error", "posterior_trace")
+    every: int = 1
+    seed: int = 2019
+
+    def __post_init__(self) -> None:
+        _checks.text("name", self.name)
+        for name, least in (("samples", 2), ("queries", 1), ("trials", 1), ("every", 1), ("seed", 0)):
+            object.__setattr__(self, name, _checks.whole(name, getattr(self, name), least))
+        if self.rate is not None:
+            object.__setattr__(self, "rate", _checks.share("rate", self.rate))
+        for name in ("settings", "strategies", "metrics"):
+            value = tuple(getattr(self, name))
+            if not value:
+                raise InvalidParameter(f"{name} is empty: give at least one")
+            object.__setattr__(self, name, value)
+        for metric in self.metrics:
+            _checks.one_of("metrics", metric, MEASURES)
+        for name in ("settings", "strategies"):
+            labels = [part.label for part in getattr(self, name)]
+            twice = next((label for label in labels if labels.count(label) > 1), None)
+            if twice is not None:
+                raise InvalidParameter(f"{name} has the label {twice!r} twice: give each its own")
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Numbers of answers after which is measured."""
+        return tuple(sorted({*range(0, self.queries, self.every), self.queries}))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Of the strategies."""
+        return tuple(contender.label for contender in self.strategies)
+
+    def record(self) -> JSON:
+        """As plain data, which `read_record` reads back."""
+        numbers = ("name", "title", "rate", "samples", "queries", "trials", "metrics", "every", "seed")
+        return {
+            **{name: _plain(getattr(self, name)) for name in numbers if getattr(self, name) is not None},
+            "settings": [_setting_record(setting) for setting in self.settings],
+            "strategies": [_contender_record(contender) for contender in self.strategies],
+        }
+
+    def identity(self, items: tuple[Items | Space, ...]) -> str:
+        """SHA-256 of all that the rows of a trial depend on, the items' content included.
+
+        The number of trials is left out: trial i is the same, however many there are.
+        """
+        record = self.record()
+        for name in ("name", "title", "trials"):
+            record.pop(name, None)
+        for setting, content in zip(record["settings"], items, strict=True):
+            setting["data"] = content.hash if isinstance(content, Items) else repr(content)
+        text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _answering_record(part: Truth) -> Any:
+    if isinstance(part, str):
+        return part
+    return {f.name: getattr(part, f.name) for f in fields(part) if getattr(part, f.name) is not None}
+
+
+def _setting_record(setting: Setting) -> JSON:
+    record: JSON = {"label": setting.label, "data": setting.data}
+    if isinstance(setting.data, Items):
+        record["data"] = f"items:{setting.data.hash}"
+    elif isinstance(setting.data, Space):
+        record["data"] = f"space:{setting.data}"
+    for name in ("dimension", "subsample"):
+        if getattr(setting, name) is not None:
+            record[name] = getattr(setting, name)
+    record["scaled"] = setting.scaled
+    record["prior"] = "items" if setting.prior is None else registry.encode(setting.prior)
+    record["response"], record["truth"] = _answering_record(setting.response), _answering_record(setting.truth)
+    return record
+
+
+def _contender_record(contender: Contender) -> JSON:
+    rate = {} if contender.rate is None else {"rate": contender.rate}
+    return {**strategy_record(contender.strategy), "label": contender.label, **rate}

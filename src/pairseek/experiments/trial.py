@@ -1,0 +1,151 @@
+"""One trial: one simulated user's search by one strategy. A pure function of specification and number.
+
+In a trial all strategies face the same user: the same point, and, the n-th time that the same two items are asked, the
+same n-th answer. Settings with the same prior share their users too.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairseek._types import Query, Side
+from pairseek.candidates import SampledPairs
+from pairseek.experiments.measures import MEASURES, Moment
+from pairseek.experiments.spec import Answering, Setting, Specification
+from pairseek.items import Items, Space
+from pairseek.posteriors import Particles
+from pairseek.responses import Response
+from pairseek.search import Search
+from pairseek.simulate import SimulatedUser
+
+_POINT, _ANSWERS, _SEARCH, _SUBSAMPLE, _BATCHES = range(5)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Task:
+    """Which trial: of which setting, by which strategy, for which user; each counted from 0."""
+
+    setting: int
+    strategy: int
+    trial: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a trial.
+
+    Attributes
+    ----------
+    task
+        Which trial.
+    values
+        One row for each count of the specification, one column for each metric.
+    seconds
+        Time spent on asking and on the estimate so far, at each of these counts.
+    asked
+        Questions that were asked; fewer than the queries if a procedure had nothing more to ask. Its last estimate
+        then stands to the end.
+    """
+
+    task: Task
+    values: tuple[tuple[float, ...], ...]
+    seconds: tuple[float, ...]
+    asked: int
+
+
+def tasks(specification: Specification) -> list[Task]:
+    """All trials, those of the first user first."""
+    return [
+        Task(setting, strategy, trial)
+        for trial in range(specification.trials)
+        for setting in range(len(specification.settings))
+        for strategy in range(len(specification.strategies))
+    ]
+
+
+def run_trial(specification: Specification, task: Task, items: Items | Space) -> Outcome:
+    """Run one trial.
+
+    Parameters
+    ----------
+    specification
+        What to run.
+    task
+        Which trial.
+    items
+        Those of the task's setting, from `load_items`.
+    """
+    setting = specification.settings[task.setting]
+    seeds = (specification.seed, task.trial)
+    items = _subsampled(items, setting.subsample, (*seeds, _SUBSAMPLE))
+    search = _search(specification, task, items, _seed(*seeds, _SEARCH))
+    place = search.prior.sample(1, items.d, np.random.default_rng(np.random.SeedSequence([*seeds, _POINT])))[0]
+    user = _PairedUser(SimulatedUser(place, _truth(setting, search.response), rng=_seed(*seeds, _ANSWERS)), items)
+    wanted = set(specification.counts)
+    values: list[tuple[float, ...]] = []
+    seconds: list[float] = []
+    spent = 0.0
+    for answers in range(specification.queries + 1):
+        began = time.perf_counter()
+        query = None if answers == 0 or search.finished else search.ask()
+        spent += time.perf_counter() - began
+        if query is not None:
+            search.tell(query, winner=user.answer(query))
+        began = time.perf_counter()
+        estimate = search.estimate()
+        spent += time.perf_counter() - began
+        if answers in wanted:
+            moment = Moment(items, estimate, user.user.point, (*seeds, _BATCHES))
+            values.append(tuple(MEASURES[name].of(moment) for name in specification.metrics))
+            seconds.append(spent)
+    return Outcome(task, tuple(values), tuple(seconds), search.answers)
+
+
+class _PairedUser:
+    """A user who counts how often the same two were asked."""
+
+    def __init__(self, user: SimulatedUser, items: Items | Space) -> None:
+        self.user = user
+        self._items = items
+        self._asked: dict[frozenset[Side], int] = {}
+
+    def answer(self, query: Query) -> Side:
+        pair = frozenset((query.left, query.right))
+        repeat = self._asked.get(pair, 0)
+        self._asked[pair] = repeat + 1
+        return self.user.answer(self._items, query, repeat=repeat)
+
+
+def _seed(*key: int) -> int:
+    return int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def _search(specification: Specification, task: Task, items: Items | Space, seed: int) -> Search:
+    setting, contender = specification.settings[task.setting], specification.strategies[task.strategy]
+    rate = specification.rate if contender.rate is None else contender.rate
+    return Search(
+        items,
+        response=setting.response.response(items.d),
+        prior=setting.prior,
+        posterior=Particles(specification.samples),
+        strategy=contender.strategy,
+        candidates=None if rate is None or isinstance(items, Space) else SampledPairs(rate=rate),
+        rng=seed,
+    )
+
+
+def _truth(setting: Setting, matched: Response) -> Response | None:
+    if isinstance(setting.truth, Answering):
+        return setting.truth.response(setting.dimension)
+    return matched if setting.truth == "matched" else None
+
+
+def _subsampled(items: Items | Space, count: int | None, key: tuple[int, ...]) -> Items | Space:
+    if count is None or isinstance(items, Space) or count >= items.n:
+        return items
+    rows = np.sort(np.random.default_rng(np.random.SeedSequence(key)).choice(items.n, size=count, replace=False))
+    ids = [items.ids[row] for row in rows]
+    return Items(items.coordinates[rows], ids, appeal=items.appeal[rows])

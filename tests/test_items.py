@@ -1,0 +1,380 @@
+"""Items and spaces: what they hold, what they refuse and in which words, and the files they come from."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.io import savemat
+
+from pairseek.errors import InvalidItems, InvalidParameter, UnknownItem
+from pairseek.items import Items, Space
+
+POINTS = [[0.0, 0.5], [1.0, -0.25], [0.3, 2.0]]
+FINITE = st.floats(-1e300, 1e300, allow_subnormal=True)
+
+
+class TestItemsHold:
+    def test_points_ids_labels_appeal_and_data(self):
+        items = Items(POINTS, ids=["a", "b", 7], labels=["A", "B", "C"], appeal=[0, 1, -1], data={"price": [3, 4, 5]})
+        assert (items.n, items.d, len(items)) == (3, 2, 3)
+        assert items.coordinates.tolist() == POINTS
+        assert items.ids == ("a", "b", 7)
+        assert items.labels == ("A", "B", "C")
+        assert items.appeal.tolist() == [0.0, 1.0, -1.0]
+        assert dict(items.data) == {"price": (3, 4, 5)}
+        assert [items.index(x) for x in ("a", "b", 7)] == [0, 1, 2]
+
+    def test_sensible_things_where_nothing_was_said(self):
+        items = Items(POINTS)
+        assert items.ids == (0, 1, 2)
+        assert items.labels == ("0", "1", "2")
+        assert not items.appeal.any()
+        assert dict(items.data) == {}
+
+    def test_plain_python_ids_for_numpys(self):
+        items = Items(POINTS, ids=np.array([5, 6, 7]))
+        assert [type(x) for x in items.ids] == [int, int, int]
+        assert items.index(np.int64(6)) == 1
+        assert Items(POINTS, ids=np.array(["x", "y", "z"])).ids == ("x", "y", "z")
+
+    def test_one_dimension_and_shared_points(self):
+        assert Items([[0.0], [0.0], [1.0]]).d == 1
+
+    def test_the_spread_of_the_papers_experiments(self):
+        items = Items(np.random.default_rng(0).normal(size=(50, 3)))
+        assert items.spread == pytest.approx(math.sqrt(np.trace(np.cov(items.coordinates.T))))
+
+    def test_whatever_was_given_can_change_and_they_do_not(self):
+        points, appeal, prices = np.array(POINTS), np.zeros(3), [1, 2, 3]
+        items = Items(points, appeal=appeal, data={"price": prices})
+        before = items.hash
+        points[0, 0], appeal[0] = 99.0, 99.0
+        prices.append(4)
+        assert items.coordinates[0, 0] == 0.0
+        assert items.appeal[0] == 0.0
+        assert items.data["price"] == (1, 2, 3)
+        assert Items(POINTS, data={"price": [1, 2, 3]}).hash == before
+
+    def test_nothing_of_them_can_be_changed(self):
+        items = Items(POINTS, data={"price": [1, 2, 3]})
+        with pytest.raises(ValueError, match="read-only"):
+            items.coordinates[0, 0] = 1.0
+        with pytest.raises(ValueError, match="read-only"):
+            items.appeal[0] = 1.0
+        with pytest.raises(TypeError):
+            items.data["price"] = ()
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            items.ids = ()
+
+
+class TestHash:
+    def test_is_that_of_the_content(self):
+        items = Items(POINTS, ids=["a", "b", "c"])
+        assert items == Items(np.array(POINTS), ids=("a", "b", "c"))
+        assert hash(items) == hash(Items(POINTS, ids=["a", "b", "c"]))
+        assert items != "something else"
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            Items([[0.0, 0.5], [1.0, -0.25], [0.3, math.nextafter(2.0, 3.0)]]),
+            Items(POINTS, ids=[0, 1, 3]),
+            Items(POINTS, ids=["0", "1", "2"]),
+            Items(POINTS, appeal=[0, 0, 1e-9]),
+            Items(POINTS[::-1]),
+            Items(np.array(POINTS).reshape(2, 3)),
+        ],
+    )
+    def test_changes_with_anything_that_a_search_depends_on(self, other):
+        assert other.hash != Items(POINTS).hash
+        assert other != Items(POINTS)
+
+
+class TestItemsRefuse:
+    @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+    def test_coordinates_that_are_not_finite(self, bad):
+        message = rf"coordinate 1 of item 2 is {bad} \(1 not finite in all\): remove the item or fill it in"
+        with pytest.raises(InvalidItems, match=message):
+            Items([[0.0, 1.0], [2.0, 3.0], [4.0, bad]])
+
+    def test_missing_coordinates(self):
+        with pytest.raises(InvalidItems, match=r"coordinate 0 of item 1 is nan \(2 not finite in all\)"):
+            Items([[0.0, 1.0], [None, 3.0], [4.0, None]])
+
+    def test_ragged_rows(self):
+        message = r"coordinates do not form a table of numbers \(.*\): give n rows of d numbers, all of one length"
+        with pytest.raises(InvalidItems, match=message):
+            Items([[0.0, 1.0], [2.0]])
+
+    def test_words(self):
+        with pytest.raises(InvalidItems, match=r"coordinates do not form a table of numbers .*'red'"):
+            Items([["red", 1.0], ["blue", 2.0]])
+
+    def test_one_item(self):
+        with pytest.raises(InvalidItems, match="there is 1 item: a pair needs at least 2"):
+            Items([[0.0, 1.0]])
+
+    def test_no_items(self):
+        with pytest.raises(InvalidItems, match="there are no items: a pair needs at least 2"):
+            Items(np.empty((0, 3)))
+
+    def test_no_dimensions(self):
+        with pytest.raises(InvalidItems, match="the 4 items have no coordinates: give at least one dimension"):
+            Items(np.empty((4, 0)))
+
+    @pytest.mark.parametrize("shape", [(4,), (2, 2, 2), ()])
+    def test_arrays_that_are_no_tables(self, shape):
+        with pytest.raises(
+            InvalidItems, match=rf"coordinates have {len(shape)} axes, shape .*: give an \(n, d\) array"
+        ):
+            Items(np.zeros(shape))
+
+    def test_items_all_at_one_point(self):
+        with pytest.raises(InvalidItems, match="all 3 items are at the same point: no pair can tell anything"):
+            Items([[1.0, 2.0]] * 3)
+
+    def test_two_with_the_same_id(self):
+        with pytest.raises(InvalidItems, match="items 0 and 2 have the same id 'a': make ids unique"):
+            Items(POINTS, ids=["a", "b", "a"])
+
+    @pytest.mark.parametrize(("bad", "kind"), [(1.5, "float"), (None, "NoneType"), (True, "bool"), ((1,), "tuple")])
+    def test_ids_that_are_no_names(self, bad, kind):
+        with pytest.raises(InvalidItems, match=rf"id .* of item 1 is a {kind}: use int or str"):
+            Items(POINTS, ids=["a", bad, "c"])
+
+    @pytest.mark.parametrize(
+        ("more", "message"),
+        [
+            ({"ids": [1, 2]}, "2 ids for 3 items: give one for each"),
+            ({"labels": ["x"] * 4}, "4 labels for 3 items: give one for each"),
+            ({"appeal": [0.0, 1.0]}, r"appeal has shape \(2,\): give 3 numbers, one for each item"),
+            ({"appeal": [0.0, math.nan, 1.0], "ids": ["a", "b", "c"]}, "appeal of item 'b' is not finite"),
+            ({"data": {"price": [1]}}, "column 'price' has 1 values for 3 items: give one for each"),
+        ],
+    )
+    def test_columns_of_another_length_or_kind(self, more, message):
+        with pytest.raises(InvalidItems, match=message):
+            Items(POINTS, **more)
+
+    @pytest.mark.parametrize("item", ["d", 0, None, [1], 1.5])
+    def test_an_id_that_no_item_has(self, item):
+        with pytest.raises(UnknownItem, match=r"no item has the id .*: the ids run from 'a' to 'c'"):
+            Items(POINTS, ids=["a", "b", "c"]).index(item)
+
+
+class TestScaled:
+    def test_follows_the_papers_rule(self):
+        rng = np.random.default_rng(0)
+        raw = Items(rng.normal(size=(200, 3)) @ np.diag([1.0, 3.0, 0.2]) + 5.0, appeal=rng.normal(size=200))
+        scaled = raw.scaled()
+        assert scaled.coordinates.mean(axis=0) == pytest.approx(np.zeros(3), abs=1e-12)
+        smallest = np.linalg.svd(scaled.coordinates, compute_uv=False)[-1] ** 2 / 199
+        # Three standard deviations of the narrowest direction reach the corner, sqrt(d) from the centre.
+        assert 3 * math.sqrt(smallest) == pytest.approx(math.sqrt(3))
+        assert np.ptp((raw.coordinates - 5.0) / scaled.coordinates.std(axis=0), axis=0).min() > 0
+        assert (scaled.ids, scaled.labels, scaled.appeal.tolist()) == (raw.ids, raw.labels, raw.appeal.tolist())
+
+    def test_does_nothing_the_second_time(self):
+        items = Items(np.random.default_rng(1).normal(size=(40, 4))).scaled()
+        assert items.scaled().coordinates == pytest.approx(items.coordinates, abs=1e-12)
+
+    def test_works_in_one_dimension(self):
+        items = Items([[0.0], [1.0], [5.0]]).scaled()
+        assert 3 * np.std(items.coordinates, ddof=1) == pytest.approx(1.0)
+
+    def test_of_flat_items_is_an_error_that_names_the_direction(self):
+        line = np.linspace(0, 1, 20)
+        message = r"the items are flat: they do not vary along the direction \(-?0\.894, -?0\.447\)"
+        with pytest.raises(InvalidItems, match=message):
+            Items(np.stack([line, -2 * line], axis=1)).scaled()
+
+    def test_gives_the_scale_factors_of_the_authors_where_their_data_is_present(self, shared):
+        """Without the data: a synthetic table whose factor is known in closed form."""
+        if shared is None:
+            square = Items([[-1.0, -2.0], [-1.0, 2.0], [1.0, -2.0], [1.0, 2.0]])
+            # Variances 4/3 and 16/3; factor sqrt(2)/(3 sqrt(4/3)).
+            factor = square.scaled().coordinates[3, 0] / 1.0
+            assert factor == pytest.approx(math.sqrt(2) / (3 * math.sqrt(4 / 3)), rel=1e-14)
+            return
+        published = json.loads((shared / "data" / "food10k" / "noise.json").read_text())
+        for d, facts in published.items():
+            raw = Items(np.load(shared / "data" / "food10k" / f"items-d{int(d):02d}.npy"))
+            centred = raw.coordinates - raw.coordinates.mean(axis=0)
+            row, column = np.unravel_index(np.argmax(np.abs(centred)), centred.shape)
+            factor = raw.scaled().coordinates[row, column] / centred[row, column]
+            assert factor == pytest.approx(facts["scale"], rel=1e-13), d
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+class TestCsv:
+    @given(
+        points=arrays(np.float64, st.tuples(st.integers(2, 6), st.integers(1, 4)), elements=FINITE),
+        appeal=st.floats(-1e6, 1e6),
+        seed=st.integers(0, 1000),
+    )
+    def test_comes_back_as_it_was_written(self, tmp_path_factory, points, appeal, seed):
+        points[0, 0], points[1, 0] = 0.0, 1.0
+        n = len(points)
+        texts = ["plain", "with, comma", 'with "quotes"', "a;b", "ünïcödé", "'single'"]
+        labels = [texts[(seed + row) % 6] for row in range(n)]
+        items = Items(
+            points,
+            ids=[f"item {row}" for row in range(n)],
+            labels=labels,
+            appeal=[appeal * row for row in range(n)],
+            data={"price": [f"{row} €" for row in range(n)], "kind": labels},
+        )
+        path = tmp_path_factory.mktemp("csv") / "items.csv"
+        items.to_csv(path)
+        back = Items.from_csv(path, keep=["price", "kind"])
+        assert back == items
+        assert back.coordinates.tobytes() == items.coordinates.tobytes()
+        assert (back.labels, dict(back.data)) == (items.labels, dict(items.data))
+
+    def test_reads_ids_labels_appeal_kept_columns_and_coordinates(self, tmp_path):
+        text = "id,label,colour,x,appeal,y\nq1,First,red,0.5,1,2\nq2,Second,blue,-1e-3,-2,.25\n"
+        items = Items.from_csv(write(tmp_path / "a.csv", text), keep=["colour"])
+        assert items.ids == ("q1", "q2")
+        assert items.labels == ("First", "Second")
+        assert items.appeal.tolist() == [1.0, -2.0]
+        assert items.coordinates.tolist() == [[0.5, 2.0], [-0.001, 0.25]]
+        assert dict(items.data) == {"colour": ("red", "blue")}
+
+    @pytest.mark.parametrize(
+        ("header", "ids"), [("item", ("a", "b")), ("name", ("a", "b")), ("who", ("a", "b")), ("id", ("a", "b"))]
+    )
+    def test_finds_the_column_of_ids(self, tmp_path, header, ids):
+        assert Items.from_csv(write(tmp_path / "a.csv", f"{header},x\na,1\nb,2\n")).ids == ids
+
+    def test_numbers_in_the_first_column_are_coordinates_unless_it_is_named_id(self, tmp_path):
+        assert Items.from_csv(write(tmp_path / "a.csv", "x,y\n1,2\n3,4\n")).d == 2
+        named = Items.from_csv(write(tmp_path / "b.csv", "y,id\n1,20\n3,40\n"))
+        assert (named.d, named.ids) == (1, ("20", "40"))
+
+    def test_a_byte_order_mark_blank_lines_spaces_and_other_line_ends_do_no_harm(self, tmp_path):
+        path = tmp_path / "a.csv"
+        path.write_bytes('\ufeffid, x ,y\r\n\r\n a ,1, 2\r\n   \r\n"b, c",3,4\r\n\r\n'.encode())
+        items = Items.from_csv(path)
+        assert items.ids == ("a", "b, c")
+        assert items.coordinates.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+    def test_a_cell_that_is_no_number_is_told_with_line_and_column(self, tmp_path):
+        path = write(tmp_path / "a.csv", "id,x,y\na,1,2\n\nb,3,oops\n")
+        message = (
+            r"a\.csv, line 4, column 'y': 'oops' is not a number; mend it, or keep the column as data with keep=\['y'\]"
+        )
+        with pytest.raises(InvalidItems, match=message):
+            Items.from_csv(path)
+
+    def test_lines_are_counted_as_an_editor_counts_them(self, tmp_path):
+        path = write(tmp_path / "a.csv", 'id,label,x\na,"two\nlines",1\nb,one,oops\n')
+        with pytest.raises(InvalidItems, match="line 4, column 'x': 'oops' is not a number"):
+            Items.from_csv(path)
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("id,x\na,1\nb,nan\n", "line 3, column 'x': 'nan' is not a finite number"),
+            ("id,x\na,inf\nb,2\n", "line 2, column 'x': 'inf' is not a finite number"),
+            ("id,x\na,1\nb,\n", "line 3, column 'x': '' is not a number"),
+            ("id,x,appeal\na,1,0\nb,2,much\n", "line 3, column 'appeal': 'much' is not a number"),
+            ("id,x,y\na,1,2\nb,3\n", "line 3: 2 cells under 3 columns"),
+            ("id,x,y\na,1,2,9\nb,3,4\n", "line 2: 4 cells under 3 columns"),
+            ("id,x,x\na,1,2\nb,3,4\n", r"two columns of the same name in its header \['id', 'x', 'x'\]"),
+            ("", "is empty: give a header row, then one row for each item"),
+            ("\n  \n", "is empty: give a header row"),
+            ("id,x\n", "has a header and no items: give one row for each item"),
+            ("id,label\na,A\nb,B\n", "has no coordinates: its columns are id, label"),
+            ("id,x\na,1\na,2\n", "items 0 and 1 have the same id 'a'"),
+            ("id,x\na,1\n", "there is 1 item: a pair needs at least 2"),
+            ("id,x\na,1\nb,1\n", "all 2 items are at the same point"),
+        ],
+    )
+    def test_says_what_is_wrong(self, tmp_path, text, message):
+        with pytest.raises(InvalidItems, match=message):
+            Items.from_csv(write(tmp_path / "a.csv", text))
+
+    def test_says_that_there_is_no_file_or_no_such_column(self, tmp_path):
+        with pytest.raises(InvalidItems, match=r"there is no file .*missing\.csv"):
+            Items.from_csv(tmp_path / "missing.csv")
+        path = write(tmp_path / "a.csv", "id,x\na,1\nb,2\n")
+        with pytest.raises(InvalidItems, match="has no column 'price': its columns are id, x"):
+            Items.from_csv(path, keep=["price"])
+
+    def test_says_that_a_file_is_no_text(self, tmp_path):
+        path = tmp_path / "a.csv"
+        path.write_bytes(b"\xff\xfe\x00\x01" * 10)
+        with pytest.raises(InvalidItems, match=r"a\.csv cannot be read as CSV"):
+            Items.from_csv(path)
+
+
+class TestFiles:
+    def test_npy_npz_mat_and_csv_are_read_by_their_ending(self, tmp_path):
+        points = np.array(POINTS)
+        np.save(tmp_path / "a.npy", points)
+        np.savez(tmp_path / "a.npz", coordinates=points, ids=np.array(["a", "b", "c"]))
+        np.savez(tmp_path / "b.npz", X=points)
+        savemat(tmp_path / "a.mat", {"X": points, "other": 3})
+        Items(points).to_csv(tmp_path / "a.csv")
+        for name in ("a.npy", "a.npz", "b.npz", "a.mat", "a.csv"):
+            assert Items.from_file(tmp_path / name).coordinates.tolist() == POINTS, name
+        assert Items.from_file(str(tmp_path / "a.npz")).ids == ("a", "b", "c")
+
+    def test_says_what_is_wrong(self, tmp_path):
+        np.savez(tmp_path / "a.npz", stuff=np.zeros(3))
+        with pytest.raises(InvalidItems, match=r"a\.npz holds \['stuff'\]: name the array of coordinates 'X'"):
+            Items.from_file(tmp_path / "a.npz")
+        write(tmp_path / "a.json", "{}")
+        with pytest.raises(InvalidItems, match=r"has an unknown ending '\.json': use \.csv, \.npy, \.npz or \.mat"):
+            Items.from_file(tmp_path / "a.json")
+        for ending in ("npy", "npz", "mat"):
+            write(tmp_path / f"broken.{ending}", "not what it says")
+            with pytest.raises(InvalidItems, match=rf"broken\.{ending} cannot be read as \.{ending}"):
+                Items.from_file(tmp_path / f"broken.{ending}")
+            with pytest.raises(InvalidItems, match=rf"there is no file .*missing\.{ending}"):
+                Items.from_file(tmp_path / f"missing.{ending}")
+
+    def test_never_runs_code_from_a_file(self, tmp_path):
+        np.save(tmp_path / "a.npy", np.array([{"a": 1}, {"b": 2}], dtype=object), allow_pickle=True)
+        with pytest.raises(InvalidItems, match=r"a\.npy cannot be read as \.npy: Object arrays cannot be loaded"):
+            Items.from_file(tmp_path / "a.npy")
+
+
+class TestSpace:
+    def test_holds_a_box(self):
+        space = Space((0, -1), (1.0, 2.0), max_separation=0.5)
+        assert (space.d, space.low, space.high) == (2, (0.0, -1.0), (1.0, 2.0))
+        assert space.point([0.25, 0.5]) == (0.25, 0.5)
+        assert Space(0.0, 1.0).d == 1
+
+    @pytest.mark.parametrize(
+        ("fields", "message"),
+        [
+            (((0, 0), (1,)), "a Space takes as many lows as highs"),
+            (((0, 0), (1, 0)), "is empty or infinite"),
+            (((0, 0), (1, math.inf)), "is empty or infinite"),
+            (((0, math.nan), (1, 1)), "is empty or infinite"),
+            (((0, 0), (1, 1), -0.1), "leave nothing: need 0 <= min <= max"),
+            (((0, 0), (1, 1), 2.0), r"min at most the narrowest side \(1\)"),
+            (((0, 0), (1, 1), 0.5, 0.2), "leave nothing"),
+        ],
+    )
+    def test_refuses_what_is_no_box(self, fields, message):
+        with pytest.raises(InvalidParameter, match=message):
+            Space(*fields)
+
+    @pytest.mark.parametrize("value", [(0.1,), (0.1, math.nan), ((0.1, 0.2),)])
+    def test_refuses_what_is_no_point(self, value):
+        with pytest.raises(UnknownItem, match="is not a point of this space: give 2 finite numbers"):
+            Space((0, 0), (1, 1)).point(value)

@@ -1,0 +1,276 @@
+"""Particles against quadrature, through everything that could break them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from pairseek._types import Evidence
+from pairseek.errors import InvalidParameter
+from pairseek.posteriors import Particles
+from pairseek.posteriors.particles import _resampled
+from pairseek.priors import GaussianPrior, UniformBox
+from pairseek.responses import Logistic, Probit
+from reference import naive_kish, naive_log_posterior, quadrature_moments
+from situations import answers_from, beliefs_along, evidence_of, standardized
+
+USER = [0.3, -0.2]
+OUTSIDE = [3.0, 2.5]
+
+
+def taken_back(answers):
+    """The same pairs with the other outcome."""
+    return [(p, q, "second" if outcome == "first" else "first") for p, q, outcome in answers]
+
+
+def contradicting(rng, response):
+    answers = answers_from(rng, USER, 6, response)
+    return answers + taken_back(answers)
+
+
+def one_pair_both_ways(_, __):
+    return [([0.2, 0.3], [-0.4, 0.1], "first"), ([0.2, 0.3], [-0.4, 0.1], "second")] * 4
+
+
+def ties(rng, response):
+    return [(p, q, "tie") for p, q, _ in answers_from(rng, USER, 25, response)]
+
+
+def mixed(rng, response):
+    return [
+        (p, q, "tie" if rng.random() < 0.3 else o, rng.normal()) for p, q, o in answers_from(rng, USER, 20, response)
+    ]
+
+
+def from_user(user, count):
+    return lambda rng, response: answers_from(rng, user, count, response)
+
+
+SITUATIONS = {
+    "twenty answers": (Logistic(2.0), from_user(USER, 20)),
+    "constant noise": (Logistic(0.8, "constant"), from_user(USER, 20)),
+    "decaying noise": (Logistic(9.0, "decaying"), from_user(USER, 20)),
+    "probit": (Probit(2.0), from_user(USER, 20)),
+    "ties": (Logistic(3.0), ties),
+    "probit ties": (Probit(3.0), ties),
+    "answers, ties and appeal": (Logistic(3.0), mixed),
+    "k = 0": (Logistic(0.0), from_user(USER, 10)),
+    "k = 300": (Logistic(300.0), from_user(USER, 8)),
+    "k = 1e4": (Logistic(1e4), from_user(USER, 8)),
+    "k = 1e6": (Logistic(1e6), from_user(USER, 8)),
+    "k = 1e6, constant noise": (Logistic(1e6, "constant"), from_user(USER, 8)),
+    "k = 1e6, decaying noise": (Logistic(1e6, "decaying"), from_user(USER, 8)),
+    "k = 1e6, probit": (Probit(1e6), from_user(USER, 8)),
+    "user outside": (Logistic(3.0), from_user(OUTSIDE, 40)),
+    "user outside, k = 1000": (Logistic(1e3), from_user(OUTSIDE, 40)),
+    "user outside, k = 1e6": (Logistic(1e6), from_user(OUTSIDE, 12)),
+    "user outside, probit": (Probit(10.0), from_user(OUTSIDE, 30)),
+    "contradicting": (Logistic(3.0), contradicting),
+    "contradicting, k = 1e6": (Logistic(1e6), contradicting),
+    "contradicting, probit, k = 100": (Probit(100.0), contradicting),
+    "contradicting, probit, k = 1e6": (Probit(1e6), contradicting),
+    "one pair both ways, k = 1e6": (Logistic(1e6), one_pair_both_ways),
+    "one pair both ways, probit, k = 1e6": (Probit(1e6), one_pair_both_ways),
+}
+
+
+def by_quadrature(response, answers, d=2):
+    return quadrature_moments(
+        lambda x: naive_log_posterior(x, answers, response.k, response.noise, response.name), -np.ones(d), np.ones(d)
+    )
+
+
+def assert_sound(belief, posterior, d):
+    """Finite, inside the box, with weights that are weights and an effective sample size that was promised."""
+    assert belief.samples.shape == (posterior.n, d)
+    for array in (belief.samples, belief.weights, belief.mean, belief.covariance):
+        assert np.all(np.isfinite(array))
+    assert np.all(np.abs(belief.samples) <= 1.0)
+    assert np.all(np.abs(belief.mean) <= 1.0)
+    assert np.all(belief.weights >= 0.0)
+    assert belief.weights.sum() == pytest.approx(1.0, abs=1e-12)
+    assert np.linalg.eigvalsh(belief.covariance)[0] > 0.0
+    # Never collapsed: duplicates of resampling are moved apart again.
+    assert len(np.unique(belief.samples, axis=0)) > 0.99 * posterior.n
+    assert belief.info.effective_samples >= posterior.threshold * posterior.n
+    assert belief.info.effective_samples == pytest.approx(naive_kish(belief.weights.tolist()), rel=1e-9)
+
+
+class TestAgreementWithQuadrature:
+    @pytest.mark.parametrize("name", SITUATIONS)
+    def test_in_two_dimensions(self, name):
+        """4000 particles: four standard errors of plain sampling are 0.09 deviations and 8 % of a variance."""
+        response, situation = SITUATIONS[name]
+        answers = situation(np.random.default_rng(1), response)
+        posterior = Particles(4000)
+        for belief in beliefs_along(posterior, response, evidence_of(response, answers)):
+            assert_sound(belief, posterior, 2)
+        distance, least, most = standardized(belief, *by_quadrature(response, answers))
+        assert distance < 0.09
+        assert least > 0.92
+        assert most < 1.08
+
+    @pytest.mark.parametrize(
+        "response", [Logistic(3.0), Probit(1.0, "constant"), Logistic(0.0), Logistic(1e6), Probit(1e6)], ids=repr
+    )
+    @pytest.mark.parametrize("user", [0.3, 4.0])
+    def test_in_one_dimension(self, response, user):
+        answers = answers_from(np.random.default_rng(2), [user], 15, response)
+        posterior = Particles(4000)
+        for belief in beliefs_along(posterior, response, evidence_of(response, answers)):
+            assert_sound(belief, posterior, 1)
+        distance, least, most = standardized(belief, *by_quadrature(response, answers, d=1))
+        assert distance < 0.07
+        assert 0.92 < least <= most < 1.08
+
+    def test_after_five_hundred_answers(self):
+        """Answers of moderate noise pile up to a smooth, narrow posterior, where control variates are at their best."""
+        response = Logistic(3.0)
+        answers = answers_from(np.random.default_rng(3), USER, 500, response)
+        posterior = Particles(500)
+        for belief in beliefs_along(posterior, response, evidence_of(response, answers)):
+            assert_sound(belief, posterior, 2)
+        distance, least, most = standardized(belief, *by_quadrature(response, answers))
+        assert distance < 0.02
+        assert 0.97 < least <= most < 1.03
+
+    def test_after_five_hundred_answers_that_all_contradict_each_other(self):
+        """Answers by coin: the posterior is that of ties in a crowd, at the middle of all planes."""
+        response = Logistic(20.0)
+        rng = np.random.default_rng(4)
+        answers = [
+            (*rng.uniform(-1, 1, size=(2, 2)).tolist(), str(rng.choice(["first", "second"]))) for _ in range(500)
+        ]
+        posterior = Particles(500)
+        for belief in beliefs_along(posterior, response, evidence_of(response, answers)):
+            assert_sound(belief, posterior, 2)
+        distance, least, most = standardized(belief, *by_quadrature(response, answers))
+        assert distance < 0.15
+        assert 0.8 < least <= most < 1.25
+
+    @pytest.mark.parametrize("d", [1, 3, 8])
+    def test_of_one_probit_answer_under_a_gaussian_prior_in_closed_form(self, d):
+        """w normal, then "Φ(s·w + c) said yes": mean and covariance of an extended skew normal."""
+        rng = np.random.default_rng(d)
+        half = rng.normal(size=(d, d)) + 2 * np.eye(d)
+        sigma, mu = half @ half.T / d, rng.normal(size=d)
+        slope, offset = rng.normal(size=d), -0.8
+        prior = GaussianPrior(mu, sigma)
+        evidence = Evidence(slope[None], np.array([offset]), np.ones(1))
+        *_, belief = beliefs_along(Particles(4000), Probit(1.0), evidence, prior=prior)
+        scale = math.sqrt(1 + slope @ sigma @ slope)
+        t = (slope @ mu + offset) / scale
+        hazard = norm.pdf(t) / norm.cdf(t)
+        pull = sigma @ slope / scale
+        mean, covariance = mu + pull * hazard, sigma - np.outer(pull, pull) * hazard * (t + hazard)
+        distance, least, most = standardized(belief, mean, covariance)
+        # Control variates are exact for the Gaussian part: what is left is a tenth of plain sampling.
+        assert distance < 0.03
+        assert 0.95 < least <= most < 1.05
+
+
+class TestUpdate:
+    response = Logistic(2.5)
+    answers = answers_from(np.random.default_rng(5), USER, 12, Logistic(2.5))
+
+    def test_is_a_pure_step(self):
+        posterior = Particles(600)
+        evidence = evidence_of(self.response, self.answers)
+        *_, before, _ = beliefs_along(posterior, self.response, evidence)
+        arrays = [before.samples, before.weights, before.mean, before.covariance]
+        arrays += [evidence.slopes, evidence.offsets, evidence.decided]
+        copies = [array.copy() for array in arrays]
+        one, two, other = (
+            posterior.update(before, evidence, UniformBox(), self.response, np.random.default_rng(seed))
+            for seed in (9, 9, 10)
+        )
+        for array, copy in zip(arrays, copies, strict=True):
+            assert np.array_equal(array, copy)
+        for name in ("samples", "weights", "mean", "covariance"):
+            assert np.array_equal(getattr(one, name), getattr(two, name))
+            assert not getattr(one, name).flags.writeable
+        assert one.info == two.info
+        assert one.info.stages == 0 or not np.array_equal(one.samples, other.samples)
+
+    def test_gives_the_same_bits_on_one_and_two_threads(self, on_threads):
+        def run():
+            return list(beliefs_along(Particles(1700), self.response, evidence_of(self.response, self.answers)))
+
+        for one, two in zip(on_threads(1, run), on_threads(2, run), strict=True):
+            for name in ("samples", "weights", "mean", "covariance"):
+                assert np.array_equal(getattr(one, name), getattr(two, name))
+
+    def test_gives_the_same_bits_on_one_and_two_threads_where_all_answers_enter_together(self, on_threads):
+        response = Probit(1e6)
+        answers = contradicting(np.random.default_rng(1), response)[:8]
+
+        def run():
+            *_, belief = beliefs_along(Particles(600), response, evidence_of(response, answers))
+            return belief
+
+        one, two = on_threads(1, run), on_threads(2, run)
+        assert one.info.stages > 10
+        assert np.array_equal(one.samples, two.samples)
+        assert np.array_equal(one.covariance, two.covariance)
+
+    def test_reports_what_it_did(self):
+        posterior = Particles(600, sweeps=3)
+        infos = [b.info for b in beliefs_along(posterior, self.response, evidence_of(self.response, self.answers))]
+        assert infos[0].effective_samples == 600
+        assert {info.stages for info in infos} >= {0, 1}
+        for info in infos[1:]:
+            assert info.moves == info.stages * 3 * 2
+            assert info.seconds > 0
+            # Right after a move all weights are equal again.
+            assert (info.effective_samples == pytest.approx(600)) == (info.stages > 0)
+
+    def test_lets_a_strong_answer_in_by_stages(self):
+        response = Logistic(1e6)
+        evidence = evidence_of(response, [([0.9, 0.0], [0.8, 0.0], "first")])
+        _, belief = beliefs_along(Particles(500), response, evidence)
+        assert belief.info.stages >= 1
+        # What is left of the box is the strip from 0.85 to 1.
+        assert np.all(belief.samples[:, 0] > 0.85 - 1e-4)
+        assert belief.mean[0] == pytest.approx(0.925, abs=0.01)
+
+    @pytest.mark.parametrize("threshold", [0.3, 0.8, 1.0])
+    def test_keeps_the_effective_sample_size_it_was_told_to_keep(self, threshold):
+        posterior = Particles(400, threshold=threshold)
+        beliefs = list(beliefs_along(posterior, self.response, evidence_of(self.response, self.answers)))
+        assert min(b.info.effective_samples for b in beliefs) >= threshold * 400 - 1e-9
+        if threshold < 1:
+            assert min(b.info.effective_samples for b in beliefs) < 0.95 * 400
+
+    def test_works_with_very_few_particles(self):
+        for n in (2, 3, 10):
+            *_, belief = beliefs_along(Particles(n), self.response, evidence_of(self.response, self.answers))
+            for array in (belief.samples, belief.weights, belief.mean, belief.covariance):
+                assert np.all(np.isfinite(array))
+
+
+def test_systematic_resampling_keeps_every_share_to_within_one():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        weights = rng.dirichlet(np.full(200, 0.1))
+        counts = np.bincount(_resampled(weights, rng), minlength=200)
+        assert counts.sum() == 200
+        assert np.all(counts >= np.floor(200 * weights - 1e-9))
+        assert np.all(counts <= np.ceil(200 * weights + 1e-9))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n": 1}, r"Particles\(n=1\): give at least 2 particles, some hundreds to be useful"),
+        ({"threshold": 0.0}, r"Particles\(threshold=0.0\): give a share, above 0 and up to 1"),
+        ({"threshold": 1.1}, r"Particles\(threshold=1.1\): give a share"),
+        ({"threshold": float("nan")}, r"Particles\(threshold=nan\): give a share"),
+        ({"sweeps": 0}, r"Particles\(sweeps=0\): give at least 1"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, message):
+    with pytest.raises(InvalidParameter, match=message):
+        Particles(**settings)
