@@ -18,9 +18,9 @@ import sys
 import time
 
 import numpy as np
-from food import RATE, folder, items, name, response
 
 import pairseek as ps
+from food import RATE, folder, items, name, response
 from pairseek.strategies import UTILITIES
 
 SOURCES = {
@@ -79,6 +79,7 @@ def reference(d, noise):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0, help="number of the first user, for a second hundred")
     parser.add_argument("--answers", type=int, nargs="+", default=[20, 40, 60])
     parser.add_argument("--dimension", type=int, default=4)
     parser.add_argument("--noise", default="normalized", choices=("constant", "normalized", "decaying"))
@@ -90,7 +91,7 @@ def main():
     d, noise = options.dimension, options.noise
     tasks = [
         (d, noise, strategy, source, seed, tuple(options.answers), options.samples)
-        for seed in range(options.users)
+        for seed in range(options.first, options.first + options.users)
         for strategy in options.strategies
         for source in options.candidates
     ]

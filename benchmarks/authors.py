@@ -16,7 +16,7 @@ from scipy.special import expit, xlog1py, xlogy
 STAN_SHARE = {4: 0.04, 12: 0.08}
 
 
-def infogain(a, b, k, samples, covariance, mean, penalty):
+def infogain(a, b, k, samples, **_):
     p = expit(k * (samples @ a - b))
     marginal = p.mean()
     entropy = -(xlogy(marginal, marginal) + xlog1py(1 - marginal, -marginal)) / np.log(2)
@@ -24,12 +24,12 @@ def infogain(a, b, k, samples, covariance, mean, penalty):
     return entropy - conditional
 
 
-def epmv(a, b, k, samples, covariance, mean, penalty):
+def epmv(a, b, k, samples, *, covariance, penalty, **_):
     p = expit(k * (samples @ a - b)).mean()
     return k * np.sqrt(a @ covariance @ a) - penalty * abs(p - 0.5)
 
 
-def mcmv(a, b, k, samples, covariance, mean, penalty):
+def mcmv(a, b, k, _, *, covariance, mean, **__):
     return k * np.sqrt(a @ covariance @ a) - abs(a @ mean - b) / np.linalg.norm(a)
 
 
@@ -52,6 +52,6 @@ def seconds_per_pair(name, points, k, samples, *, pairs=300, repeats=3, rng):
             length = np.linalg.norm(a)
             if length == 0:
                 continue
-            utility(a, b, k / length, samples, covariance, mean, penalty)
+            utility(a, b, k / length, samples, covariance=covariance, mean=mean, penalty=penalty)
         best = min(best, (time.perf_counter() - began) / pairs)
     return best

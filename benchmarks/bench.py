@@ -13,10 +13,10 @@ import tempfile
 import time
 
 import numpy as np
-from authors import STAN_SHARE, seconds_per_pair
-from food import RATE, items, name, response
 
 import pairseek as ps
+from authors import STAN_SHARE, seconds_per_pair
+from food import RATE, items, name, response
 
 WANTED = {("infogain", 4): 300, ("epmv", 4): 150, ("mcmv", 4): 60, ("infogain", 12): 250}
 STRATEGIES = {"infogain": ps.InfoGain, "epmv": ps.EPMV, "mcmv": ps.MCMV}

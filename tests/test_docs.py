@@ -63,20 +63,20 @@ def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     first = code_of("README.md", "import pairseek")
     names = {}
-    exec(compile(first, "README.md", "exec"), names)  # noqa: S102
+    exec(compile(first, "README.md", "exec"), names)
     assert names["search"].finished == "12 answers were given"
     assert "Recommendation" in capsys.readouterr().out
     (tmp_path / "wines.csv").write_text(
         "id,label,image,x,y\nmerlot-7,Merlot,a.png,0.1,0.9\nriesling-2,Riesling,b.png,0.8,0.2\nrosé,Rosé,c.png,0.5,0.4\n"
     )
-    exec(compile(code_of("README.md", "keep="), "README.md", "exec"), names)  # noqa: S102
+    exec(compile(code_of("README.md", "keep="), "README.md", "exec"), names)
     assert names["items"].data["image"] == ("a.png", "b.png", "c.png")
     assert ps.Search.load("me.json").history[0].winner == "riesling-2"
 
 
 def test_the_strategy_of_the_contributing_page_works():
     names = {}
-    exec(compile(code_of("CONTRIBUTING.md", "class Uncertainty"), "CONTRIBUTING.md", "exec"), names)  # noqa: S102
+    exec(compile(code_of("CONTRIBUTING.md", "class Uncertainty"), "CONTRIBUTING.md", "exec"), names)
     items = ps.Items(np.random.default_rng(0).normal(size=(30, 2)))
     search = ps.Search(
         items, strategy=names["Uncertainty"](), candidates=ps.AllPairs(), posterior=ps.Particles(500), rng=1

@@ -54,7 +54,7 @@ def test_epmv_asks_along_the_widest_direction_with_even_odds():
     query = search.ask()
     normal = np.subtract(query.left, query.right)
     normal /= np.linalg.norm(normal)
-    values, vectors = np.linalg.eigh(search.belief.covariance)
+    _, vectors = np.linalg.eigh(search.belief.covariance)
     assert abs(normal @ vectors[:, -1]) == pytest.approx(1.0, abs=1e-9)
     assert query.info.probability_left == pytest.approx(0.5, abs=1e-6)
 

@@ -19,6 +19,8 @@ from pairseek._tables import interpolate
 # Outward rounding of what a bound is computed from.
 _UP = 1.0 + 1e-12
 _DOWN = 1.0 - 1e-12
+# Not infinite: it may be multiplied by zero.
+_HUGE = 1e300
 
 TABLE, TRACE, CHANCE, DISTANCE = range(4)
 CONSTANT, NORMALIZED, DECAYING = range(3)
@@ -87,48 +89,69 @@ def distances(a: int, b: int, centre: Any, half: Any) -> tuple[float, float]:
 
 
 @primitive
-def highest_deviation(a: int, b: int, centre: Any, half: Any, ranges: Any, values: Any) -> float:
-    """The highest sqrt(a'Σa) over two cells, by their boxes and by their distances from the middle."""
+def highest_deviation(a: int, b: int, centre: Any, half: Any, values: Any) -> float:
+    """The highest sqrt(a'Σa) over two boxes."""
     total = 0.0
     for h in range(len(values)):
         wide = abs(centre[a, h] - centre[b, h]) + half[a, h] + half[b, h]
         total += values[h] * wide * wide
-    return 2.0 * min(math.sqrt(total), ranges[a, SHELL] + ranges[b, SHELL]) * _UP
+    return 2.0 * math.sqrt(total)
 
 
 @primitive
-def cell_bound(a: int, b: int, cells: Any, model: Any) -> float:
-    """An upper bound of the utility over pairs of an item of cell a and one of cell b; -inf where there is none."""
+def logit_range(a: int, b: int, ranges: Any, least: float, most: float) -> tuple[float, float]:
+    """The range of m over two cells, for k_pq from least to most."""
+    # |q - μ|² - |p - μ|² cancels: what that may have cost.
+    slack = 1e-13 * (ranges[a, SQUARE_HIGH] + ranges[b, SQUARE_HIGH])
+    low = ranges[b, SQUARE_LOW] - ranges[a, SQUARE_HIGH] - slack
+    high = ranges[b, SQUARE_HIGH] - ranges[a, SQUARE_LOW] + slack
+    # With whichever end of the range of k_pq widens it.
+    m_low = (low * least if low > 0.0 else low * most) + ranges[a, APPEAL_LOW] - ranges[b, APPEAL_HIGH]
+    m_high = (high * most if high > 0.0 else high * least) + ranges[a, APPEAL_HIGH] - ranges[b, APPEAL_LOW]
+    return m_low, m_high
+
+
+@primitive
+def lowest_distance(a: int, b: int, ranges: Any, m: float, least: float, steep: float, longest: float) -> float:
+    """The shortest distance of μ from the plane of even odds over two cells, for |m| of m or more."""
+    same = ranges[a, APPEAL_LOW] == ranges[b, APPEAL_HIGH] and ranges[a, APPEAL_HIGH] == ranges[b, APPEAL_LOW]
+    if same:
+        low, high = logit_range(a, b, ranges, 1.0, 1.0)
+        return max(low, -high, 0.0) / longest * _DOWN
+    # Where k_pq may be too small for a double, appeal plays no part.
+    return m / steep * _DOWN if least > 0.0 and steep > 0.0 else 0.0
+
+
+@primitive
+def cell_bound(a: int, b: int, cells: Any, model: Any, enough: float) -> float:
+    """An upper bound of the utility over pairs of an item of cell a and one of cell b; -inf where there is none.
+
+    A coarse one will do where it is no higher than `enough`.
+    """
     centre, half, still_centre, still_half, ranges, values = cells
     shape, noise, k, penalty, table = model
     if not (ranges[a, SQUARE_LOW] <= ranges[a, SQUARE_HIGH] and ranges[b, SQUARE_LOW] <= ranges[b, SQUARE_HIGH]):
         return -np.inf
-    shortest, longest = distances(a, b, still_centre, still_half)
-    along = math.sqrt(highest_mean(a, b, centre, half, values, 0))
-    deviation = highest_deviation(a, b, centre, half, ranges, values)
-    least = pair_constant(longest, k, noise)
-    # Huge and not infinite: it may be multiplied by zero.
-    most = pair_constant(shortest, k, noise) if shortest > 0.0 or noise != NORMALIZED else 1e300
-    # k_pq |a| is highest at an end, or at |a| = 1 for decaying noise.
-    steep = steepness(min(max(shortest, 1.0), longest) if noise == DECAYING else longest, k, noise)
-    s = min(steep * along, most * deviation) * _UP
-    slack = 1e-13 * (ranges[a, SQUARE_HIGH] + ranges[b, SQUARE_HIGH])
-    low = ranges[b, SQUARE_LOW] - ranges[a, SQUARE_HIGH] - slack
-    high = ranges[b, SQUARE_HIGH] - ranges[a, SQUARE_LOW] + slack
-    appeal_low = ranges[a, APPEAL_LOW] - ranges[b, APPEAL_HIGH]
-    appeal_high = ranges[a, APPEAL_HIGH] - ranges[b, APPEAL_LOW]
-    # The range of m, with whichever end of the range of k_pq widens it.
-    m_low = (low * least if low > 0.0 else low * most) + appeal_low
-    m_high = (high * most if high > 0.0 else high * least) + appeal_high
+    shortest, longest = 0.0, 0.0
+    least, most, steep = k, k, _HUGE
+    if noise != CONSTANT or shape == DISTANCE:
+        shortest, longest = distances(a, b, still_centre, still_half)
+        least = pair_constant(longest, k, noise)
+        most = pair_constant(shortest, k, noise) if shortest > 0.0 or noise != NORMALIZED else _HUGE
+        # k_pq |a| is highest at an end, or at |a| = 1 for decaying noise.
+        steep = steepness(min(max(shortest, 1.0), longest) if noise == DECAYING else longest, k, noise)
+    m_low, m_high = logit_range(a, b, ranges, least, most)
     m = max(m_low, -m_high, 0.0) * _DOWN
-    distance = 0.0
-    if shape == DISTANCE:
-        if appeal_low == 0.0 and appeal_high == 0.0:
-            distance = max(low, -high, 0.0) / longest * _DOWN
-        elif least > 0.0 and steep > 0.0:
-            distance = m / steep * _DOWN
-    gain = highest_mean(a, b, centre, half, values, 1) if shape == TRACE else 1.0
-    bound = value(shape, penalty, table, m, s, distance, gain)
+    distance = lowest_distance(a, b, ranges, m, least, steep, longest) if shape == DISTANCE else 0.0
+    shells = ranges[a, SHELL] + ranges[b, SHELL]
+    s = min(steep * math.sqrt(values[0]), most * 2.0 * shells) * _UP
+    bound = value(shape, penalty, table, m, s, distance, values[0])
+    if bound > enough:
+        s = min(s, most * highest_deviation(a, b, centre, half, values) * _UP)
+        if noise != CONSTANT:
+            s = min(s, steep * math.sqrt(highest_mean(a, b, centre, half, values, 0)) * _UP)
+        gain = highest_mean(a, b, centre, half, values, 1) if shape == TRACE else 1.0
+        bound = value(shape, penalty, table, m, s, distance, gain)
     return bound + 1e-12 * max(abs(bound), s if shape >= CHANCE else 0.0)
 
 
@@ -136,14 +159,19 @@ def cell_bound(a: int, b: int, cells: Any, model: Any) -> float:
 def bound_pairs(start: int, stop: int, first: Any, second: Any, cells: Any, model: Any, out: Any) -> None:
     """Bounds for listed pairs of cells."""
     for row in range(start, stop):
-        out[row] = cell_bound(first[row], second[row], cells, model)
+        out[row] = cell_bound(first[row], second[row], cells, model, -np.inf)
 
 
 @kernel
 def bound_children(
-    start: int, stop: int, first: Any, second: Any, cells: Any, cores: Any, model: Any, least: float, pairs: Any, out: Any
+    start: int, stop: int, first: Any, second: Any, view: Any, enough: float, pairs: Any, out: Any
 ) -> None:
-    """The pairs of children of listed pairs of cells, four rows each, and their bounds; -inf where a pair repeats."""
+    """The pairs of children of listed pairs of cells, four columns each, their bounds and their promises.
+
+    ``view`` is (model, cells, cores). The bound of a pair that repeats is -inf. A promise is the bound for the cores
+    of the cells: not certain, but a better guess of what is there. It is only made where the bound is above `enough`.
+    """
+    model, cells, cores = view
     for row in range(start, stop):
         a, b = 2 * first[row] + 1, 2 * second[row] + 1
         for child in range(4):
@@ -152,5 +180,8 @@ def bound_children(
             pairs[0, place] = x
             pairs[1, place] = y
             # A cell with itself has its two children in either order: once is enough.
-            out[0, place] = -np.inf if a == b and child == 2 else cell_bound(x, y, cells, model)
-            out[1, place] = cell_bound(x, y, cores, model) if out[0, place] > least else -np.inf
+            bound = -np.inf if a == b and child == 2 else cell_bound(x, y, cells, model, enough)
+            out[0, place] = bound
+            out[1, place] = bound
+            if bound > enough and model[1] != CONSTANT:
+                out[1, place] = cell_bound(x, y, cores, model, -np.inf)

@@ -164,9 +164,9 @@ def best_first(view: View, resting: IntArray, goal: Goal) -> Found:
     return Found(best.keys[best.keys >= 0], top, bound, looked)
 
 
-def _children(view: View, parents: _Pool, least: float) -> _Pool:
+def _children(view: View, parents: _Pool, enough: float) -> _Pool:
     pairs, bounds = np.empty((2, 4 * len(parents)), dtype=np.int64), np.empty((2, 4 * len(parents)))
-    arguments = (parents.first, parents.second, view.cells, view.cores, view.model, least, pairs, bounds)
+    arguments = (parents.first, parents.second, (view.model, view.cells, view.cores), enough, pairs, bounds)
     for_ranges(bound_children, len(parents), max(256, len(parents) // _PIECES), *arguments)
     return _Pool(pairs[0], pairs[1], bounds[0], bounds[1])
 

@@ -18,6 +18,7 @@ ROW_COST = 4
 HIT_COST = 8
 """So does a pair that passes the first look."""
 _BLOCK = 64
+_FEW = 2
 
 
 @primitive
@@ -163,8 +164,9 @@ def _rows(block: int, full: int, b: int, points: Any, cells: Any, noise: int, we
     for t in range(full):
         marks[t] = (shells[t] >= shell) & (squares[t] >= low) & (squares[t] <= high)
         count += 1 if marks[t] else 0
-    if count == 0:
-        return False
+    if count <= _FEW:
+        # To look at so few is no more work than to check them.
+        return count > 0
     if noise == DECAYING:
         _limits(block, full, still, still_centre[b], still_half[b], weights, True, limits)
         for t in range(full):

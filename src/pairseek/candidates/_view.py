@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,8 +24,8 @@ Cells: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatAr
 Points: TypeAlias = tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray, FloatArray]
 Scale: TypeAlias = tuple[float, float, float, float, float, FloatArray]
 
-import os
-CORE = float(os.environ.get('CORE','0.5'))
+# Share of a cell's width that its core has.
+_CORE = 0.5
 _CHUNK = 4096
 
 
@@ -58,7 +58,12 @@ class View:
     cells: Cells
     points: Points
     scale: Scale
-    cores: Cells
+
+    @cached_property
+    def cores(self) -> Cells:
+        """Like `cells`, for the inner part of each."""
+        centre, half, still_centre, still_half, ranges, values = self.cells
+        return centre, _CORE * half, still_centre, _CORE * still_half, ranges, values
 
     @classmethod
     def of(cls, scene: Scene, surface: Surface) -> View:
@@ -89,7 +94,7 @@ class View:
         model = (SHAPES.index(surface.shape), noise, k, surface.penalty, _table(scene.response.link, surface.table))
         root = np.ascontiguousarray(vectors * np.sqrt(values))
         points = (columns, tree.columns, tree.order, tree.points, mean, root)
-        return cls(tree, model, cells, points, _scale(tree, ranges, values, k, noise), (centre, half*CORE, tree.centre, tree.half*CORE, ranges, values))
+        return cls(tree, model, cells, points, _scale(tree, ranges, values, k, noise))
 
 
 def _axes(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -48,7 +48,7 @@ class AllPairs:
     """
 
     gap: float = 0.0
-    budget: int = 200_000_000
+    budget: int = 100_000_000
     rescore: int = 0
     name: ClassVar[str] = "all_pairs"
 

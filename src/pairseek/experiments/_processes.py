@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import multiprocessing
 import os
 import signal
@@ -34,17 +35,17 @@ def on_processes(parcel: Parcel, pending: list[Task], take: Callable[[Outcome], 
     has been handed over.
     """
     left = dict.fromkeys(pending)
-    for death in range(_DEATHS + 1):
+    deaths = 0
+    while left:
         try:
             _with_pool(parcel, left, take, jobs)
         except BrokenProcessPool:
-            if death == _DEATHS:
+            deaths += 1
+            if deaths > _DEATHS:
                 raise PairseekError(
-                    f"worker processes died {_DEATHS + 1} times, perhaps for want of memory: run the same command "
-                    f"again with fewer jobs; finished trials are kept"
+                    f"worker processes died {deaths} times, perhaps for want of memory: run the same command again "
+                    f"with fewer jobs; finished trials are kept"
                 ) from None
-        if not left:
-            return
 
 
 def _with_pool(parcel: Parcel, left: dict[Task, None], take: Callable[[Outcome], None], jobs: int) -> None:
@@ -54,7 +55,7 @@ def _with_pool(parcel: Parcel, left: dict[Task, None], take: Callable[[Outcome],
         running: dict[Future[Outcome], Task] = {}
 
         def submit(count: int) -> None:
-            for task in [task for task, _ in zip(waiting, range(count), strict=False)]:
+            for task in itertools.islice(waiting, count):
                 running[pool.submit(perform, task)] = task
 
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 from pairseek._parallel import set_thread_count
@@ -22,7 +23,9 @@ def prepare(parcel: Parcel, name: str = "") -> None:
     queries = min(_WARM_UP, parcel.specification.queries)
     short = replace(parcel.specification, queries=queries, every=queries)
     for strategy in range(len(short.strategies)):
-        run_trial(short, Task(0, strategy, 0), items[0])
+        # What goes wrong here goes wrong in the trial too, and is told there with its name.
+        with contextlib.suppress(Exception):
+            run_trial(short, Task(0, strategy, 0), items[0])
     _unpacked[name] = (parcel.specification, items)
 
 

@@ -15,7 +15,18 @@ from pairseek.bounds import mse_lower_bound, stopping_time_bounds
 from pairseek.defaults import default_prior
 from pairseek.errors import InvalidParameter
 from pairseek.experiments._names import strategy_from
-from pairseek.experiments.figures.style import FAINT, INK, Drawing, Picture, canvas, drawing, line_of, plain_log, save
+from pairseek.experiments.figures.style import (
+    FAINT,
+    INK,
+    Drawing,
+    Picture,
+    canvas,
+    drawing,
+    legend_outside,
+    line_of,
+    plain_log,
+    save,
+)
 from pairseek.experiments.results import Results, TableFormat
 from pairseek.experiments.running import Progress, run
 from pairseek.experiments.spec import Answering, Contender, Setting, Specification
@@ -228,9 +239,7 @@ def _drawing(found: Plan) -> Drawing:
         left.fill_between(counts, low, high, color=line.colour, alpha=0.1, linewidth=0)
         right.plot(counts, need.error, **look)
     left.axhline(found.target, color=INK, linewidth=1, linestyle=(0, (1.2, 1.4)))
-    left.annotate(
-        f"target {found.target:.3g}", (counts[-1], found.target), xytext=(0, 4), textcoords="offset points", ha="right"
-    )
+    left.annotate(f"target {found.target:.3g}", (0, found.target), xytext=(4, 4), textcoords="offset points")
     left.set_title("95 % radius: mean, and 8 users in 10")
     right.set_title("distance from the truth (root mean square)")
     prior = found.results.specification.settings[0].prior or default_prior(found.items)
@@ -244,8 +253,7 @@ def _drawing(found: Plan) -> Drawing:
         axes.set_xlim(0, int(counts[-1]))
         low, high = axes.get_ylim()
         plain_log(axes, [max(low, 1e-3 * high), high])
-    handles = [*left.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
-    figure.legend(handles=handles, loc="outside right center", handlelength=3.2)
+    legend_outside(figure, left, right)
     caption = (
         f"{found.results.specification.trials} simulated users on {found.items.n} items in {found.items.d} dimensions, "
         f"k = {found.response.constant:.3g} with {found.response.noise} noise. Dotted on the right: the least that any "

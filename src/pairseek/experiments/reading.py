@@ -47,6 +47,8 @@ def read_record(record: Mapping[str, Any], *, folder: Path | None = None) -> Spe
     given = _tables("settings", record["settings"]) if "settings" in record else [{}]
     settings = tuple(_setting({**common, **setting}, f"settings[{i}]", folder) for i, setting in enumerate(given))
     own = {name: record[name] for name in _OWN if name in record and name not in ("settings", "strategies")}
+    if own.get("rate") == "default":
+        own["rate"] = None
     if "metrics" in own:
         own["metrics"] = tuple(_texts("metrics", own["metrics"]))
     if "strategies" not in record:

@@ -234,9 +234,10 @@ class Specification:
 
     def record(self) -> JSON:
         """As plain data, which `read_record` reads back."""
-        numbers = ("name", "title", "rate", "samples", "queries", "trials", "metrics", "every", "seed")
+        numbers = ("name", "title", "samples", "queries", "trials", "metrics", "every", "seed")
         return {
-            **{name: _plain(getattr(self, name)) for name in numbers if getattr(self, name) is not None},
+            **{name: _plain(getattr(self, name)) for name in numbers},
+            "rate": "default" if self.rate is None else self.rate,
             "settings": [_setting_record(setting) for setting in self.settings],
             "strategies": [_contender_record(contender) for contender in self.strategies],
         }

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import scipy
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, ndtri_exp
 
 from pairseek._moments import sample_moments
 from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray
@@ -115,14 +115,18 @@ def _truncated(
     # Interior coordinates have no gradient at the mode but for what the optimiser left over.
     interior = (low < 0) & (high > 0)
     gradient = np.where(interior, 0.0, gradient)
-    frame = np.eye(d)
+    frame, curves = np.eye(d), np.diag(precision).copy()
     free = np.ix_(interior, interior)
-    frame[free] = np.linalg.eigh(precision[free])[1].T
+    values, vectors = np.linalg.eigh(precision[free])
+    frame[free] = vectors.T
+    # Rounding of a large eigenvalue must not swallow a small one.
+    curves[interior] = np.maximum(values, 1e-6 / np.max(widths) ** 2)
+    pulls = frame @ precision
+    pulls[free] = curves[interior, None] * vectors.T
     delta = np.zeros((n, d))
     for _ in range(_SWEEPS):
-        for axis in frame:
-            pull = precision @ axis
-            deviation = 1.0 / np.sqrt(axis @ pull)
+        for axis, curve, pull in zip(frame, curves, pulls, strict=True):
+            deviation = 1.0 / np.sqrt(curve)
             centre = (gradient @ axis - np.einsum("nd,d->n", delta, pull)) * deviation**2
             below, above = _reach(delta, axis, low, high)
             steps = _cut_normal((below - centre) / deviation, (above - centre) / deviation, rng.random(n))
@@ -139,9 +143,10 @@ def _reach(delta: FloatArray, axis: FloatArray, low: FloatArray, high: FloatArra
 
 
 def _cut_normal(low: FloatArray, high: FloatArray, uniform: FloatArray) -> FloatArray:
-    """Standard normal numbers between low and high, by inversion in the tail that keeps its digits."""
+    """Standard normal numbers between low and high, by inversion: in the lower tail, and by logarithms."""
     flip = low > 0
     a, b = np.where(flip, -high, low), np.where(flip, -low, high)
-    share = ndtr(a) + (ndtr(b) - ndtr(a)) * uniform
-    drawn = np.clip(ndtri(np.clip(share, 1e-300, 1 - 1e-16)), a, b)
+    top = log_ndtr(b)
+    share = np.maximum(uniform + (1 - uniform) * np.exp(log_ndtr(a) - top), 1e-300)
+    drawn = np.clip(ndtri_exp(top + np.log(share)), a, b)
     return np.asarray(np.where(flip, -drawn, drawn))

@@ -49,9 +49,7 @@ class Procedure(Protocol):
         """Its name at the edges: files, commands, HTTP."""
         ...
 
-    def next(
-        self, items: Items, history: Sequence[Event], rng: np.random.Generator
-    ) -> tuple[int, int] | None:
+    def next(self, items: Items, history: Sequence[Event], rng: np.random.Generator) -> tuple[int, int] | None:
         """Rows of the two items to ask next; None when the procedure has finished."""
         ...
 

@@ -40,7 +40,7 @@ def draw_bounds(results: Results, *, lag: int = 0) -> Drawing:
         _error(axes[len(settings) + column], results, setting, lag)
     axes[0].set_ylabel("answers until volume < ε")
     axes[len(settings)].set_ylabel("MSE")
-    legend_outside(figure, axes[0])
+    legend_outside(figure, axes[0], axes[len(settings)])
     caption = (
         "Above: answers that EPMV needs until the posterior volume is below ε (mean with one standard error), between "
         "the lower bound, which holds for any strategy, and the upper bound for EPMV, in a continuous space with "
@@ -82,6 +82,7 @@ def _stopping(axes: object, results: Results, setting: Setting) -> None:
     )
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.set_ylim(bottom=0.8)
     axes.invert_xaxis()
     axes.set_xlabel("volume ε")
     axes.set_title(setting.label)
@@ -96,12 +97,9 @@ def _error(axes: object, results: Results, setting: Setting, lag: int) -> None:
     for label in results.specification.labels:
         mean, error = results.curve(setting.label, label, "squared_error", lag=lag)
         line = line_of(label, results.specification.labels)
-        axes.plot(counts, mean, color=line.colour, linestyle=line.dash, linewidth=1.5)
+        name = "_" if label == EPMV else f"{label}, simulated"
+        axes.plot(counts, mean, color=line.colour, linestyle=line.dash, linewidth=1.5, label=name)
         axes.fill_between(counts, mean - error, mean + error, color=line.colour, alpha=0.18, linewidth=0)
-        if label != EPMV:
-            axes.annotate(
-                label, (counts[-1], mean[-1]), xytext=(-4, 6), textcoords="offset points", ha="right", color=line.colour
-            )
     least = [mse_lower_bound(max(int(count) - lag, 0), _box(setting), d) for count in counts]
     axes.plot(counts, least, color=INK, linestyle=(0, (1.2, 1.4)), linewidth=1.4)
     axes.fill_between(counts, least, np.min(least) / 3, color=FAINT, alpha=0.12, linewidth=0)

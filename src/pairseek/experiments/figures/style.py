@@ -150,10 +150,10 @@ def canvas(width: float, height: float, rows: int = 1, columns: int = 1, **optio
     return figure, list(axes.ravel())
 
 
-def legend_outside(figure: Figure, axes: Axes, **options: Any) -> None:
-    """The legend of the first axes, to the right of all."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", handlelength=3.2, **options)
+def legend_outside(figure: Figure, *axes: Axes) -> None:
+    """One legend of these axes, to the right of all."""
+    handles = [handle for one in axes for handle in one.get_legend_handles_labels()[0]]
+    figure.legend(handles=handles, loc="outside right center", handlelength=3.2)
 
 
 def plain_log(axes: Axes, values: Sequence[float], *, axis: str = "y") -> None:

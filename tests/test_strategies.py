@@ -1,0 +1,397 @@
+"""Utilities: each against its naive twin, the contract that all of them keep, and better than chance."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from pairseek._types import Belief, BeliefInfo
+from pairseek.candidates import SOURCES, AllPairs, Candidates, SampledPairs
+from pairseek.candidates.rest import Resting
+from pairseek.candidates.sampled import pair_rows
+from pairseek.candidates.scene import Scene, best_of
+from pairseek.errors import InvalidParameter
+from pairseek.items import Items, Space
+from pairseek.posteriors import Particles
+from pairseek.priors import UniformBox
+from pairseek.responses import NOISES, RESPONSES, Logistic
+from pairseek.search import Search
+from pairseek.simulate import SimulatedUser
+from pairseek.strategies import EPMV, MCMV, UTILITIES, GreedyMSE, GreedyVolume, InfoGain, Random
+from reference import (
+    naive_epmv,
+    naive_greedy_mse,
+    naive_greedy_volume,
+    naive_infogain,
+    naive_logit,
+    naive_mcmv,
+    naive_probability,
+)
+from situations import LINKS, made_belief
+
+SEEDS = st.integers(0, 2**32 - 1)
+KINDS = st.sampled_from(sorted(LINKS))
+NOISE = st.sampled_from(NOISES)
+ITEMS = Items(np.random.default_rng(0).uniform(-1, 1, size=(12, 3)))
+
+
+def scenery(seed, kind, noise, *, samples=40, d=None, even=False):
+    """Four pairs of random points with appeal, a belief, and the pairs as the twins take them."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 4)) if d is None else d
+    points, appeal = rng.uniform(-1, 1, size=(8, d)), rng.normal(scale=0.5, size=8)
+    response = RESPONSES[kind](float(rng.choice([0.3, 2.0, 8.0])), noise)
+    belief = made_belief(rng, samples, d, even=even)
+    rows = np.arange(4)
+    candidates = Candidates.of(points, rows, rows + 4, belief=belief, response=response, appeal=appeal)
+    pairs = [
+        (points[i].tolist(), points[i + 4].tolist(), response.k, noise, kind, float(appeal[i] - appeal[i + 4]))
+        for i in rows
+    ]
+    return candidates, belief, pairs
+
+
+class TestExactTwins:
+    @given(seed=SEEDS, kind=KINDS, noise=NOISE)
+    def test_infogain_is_equation_7(self, seed, kind, noise):
+        candidates, belief, pairs = scenery(seed, kind, noise)
+        expected = [naive_infogain(belief.samples.tolist(), belief.weights.tolist(), *pair) for pair in pairs]
+        assert InfoGain().exact(candidates, belief) == pytest.approx(expected, abs=5e-9)
+
+    @given(seed=SEEDS, kind=KINDS, noise=NOISE, penalty=st.floats(0.1, 10))
+    def test_epmv_is_equation_8(self, seed, kind, noise, penalty):
+        candidates, belief, pairs = scenery(seed, kind, noise)
+        expected = [
+            naive_epmv(belief.samples.tolist(), belief.weights.tolist(), belief.covariance, *pair, penalty=penalty)
+            for pair in pairs
+        ]
+        assert EPMV(penalty).exact(candidates, belief) == pytest.approx(expected, abs=1e-9)
+
+    @given(seed=SEEDS, kind=KINDS, noise=NOISE, penalty=st.floats(0.1, 10))
+    def test_mcmv_is_equation_9(self, seed, kind, noise, penalty):
+        candidates, belief, pairs = scenery(seed, kind, noise)
+        expected = [
+            naive_mcmv(belief.mean, belief.covariance, p, q, k, noise, appeal, penalty=penalty)
+            for p, q, k, _, _, appeal in pairs
+        ]
+        assert MCMV(penalty).score(candidates, belief) == pytest.approx(expected, abs=1e-9, rel=1e-9)
+
+    @given(seed=SEEDS, kind=KINDS, noise=NOISE)
+    def test_greedy_mse_is_the_expected_drop_of_the_trace(self, seed, kind, noise):
+        candidates, belief, pairs = scenery(seed, kind, noise)
+        expected = [naive_greedy_mse(belief.samples.tolist(), belief.weights.tolist(), *pair) for pair in pairs]
+        assert GreedyMSE().exact(candidates, belief) == pytest.approx(expected, abs=1e-9)
+
+    @given(seed=SEEDS, kind=KINDS, noise=NOISE)
+    def test_greedy_volume_is_the_expected_drop_of_the_log_determinant(self, seed, kind, noise):
+        candidates, belief, pairs = scenery(seed, kind, noise)
+        expected = [naive_greedy_volume(belief.samples.tolist(), belief.weights.tolist(), *pair) for pair in pairs]
+        assert GreedyVolume().exact(candidates, belief) == pytest.approx(expected, abs=1e-7, rel=1e-7)
+
+
+@pytest.mark.parametrize("strategy", [InfoGain(), EPMV(1.0), GreedyMSE(), GreedyVolume()], ids=repr)
+@pytest.mark.parametrize("kind", LINKS)
+def test_scores_by_table_are_those_of_many_samples_where_the_belief_is_gaussian(strategy, kind):
+    rng = np.random.default_rng(3)
+    half = np.array([[0.5, 0.0, 0.0], [0.2, 0.3, 0.0], [-0.1, 0.1, 0.2]])
+    samples = rng.normal(size=(60_000, 3)) @ half.T
+    weights = np.full(60_000, 1 / 60_000)
+    mean, covariance = samples.mean(axis=0), np.cov(samples.T, bias=True)
+    belief = Belief(samples, weights, mean, covariance, BeliefInfo(60_000.0))
+    points = rng.uniform(-1, 1, size=(40, 3))
+    rows = np.arange(20)
+    candidates = Candidates.of(points, rows, rows + 20, belief=belief, response=RESPONSES[kind](2.0))
+    score, exact = strategy.score(candidates, belief), strategy.exact(candidates, belief)
+    # Noise of 60,000 samples and the interpolation, as a share of the spread of the scores.
+    assert score == pytest.approx(exact, abs=0.02 * np.ptp(exact))
+
+
+class StrategyContract:
+    """What the search relies on. Run for every utility of the registry: a new one is tested without a change here."""
+
+    def made(self, name):
+        strategy = UTILITIES[name]()
+        resolved = getattr(strategy, "resolved", None)
+        return strategy if resolved is None else resolved(ITEMS, UniformBox())
+
+    def ways(self, strategy):
+        """score, and exact where there is one."""
+        return [getattr(strategy, way) for way in ("score", "exact") if hasattr(strategy, way)]
+
+    def test_is_a_frozen_dataclass_that_knows_its_name(self, name):
+        strategy = self.made(name)
+        assert strategy.name == name
+        assert dataclasses.is_dataclass(strategy)
+        assert strategy == self.made(name)
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            strategy.name_of_nothing = 1
+
+    @settings(max_examples=25)
+    @given(seed=SEEDS, kind=KINDS, noise=NOISE)
+    def test_gives_one_finite_number_for_each_candidate_and_changes_nothing(self, name, seed, kind, noise):
+        candidates, belief, _ = scenery(seed, kind, noise, d=3)
+        copies = [x.copy() for x in (candidates.margin, candidates.variance, belief.samples, belief.covariance)]
+        for way in self.ways(self.made(name)):
+            one, two = way(candidates, belief), way(candidates, belief)
+            assert one.shape == (4,)
+            assert np.all(np.isfinite(one))
+            assert np.array_equal(one, two)
+        for copy, now in zip(
+            copies, (candidates.margin, candidates.variance, belief.samples, belief.covariance), strict=True
+        ):
+            assert np.array_equal(copy, now)
+
+    @settings(max_examples=25)
+    @given(seed=SEEDS, kind=KINDS, noise=NOISE)
+    def test_knows_no_order_of_candidates(self, name, seed, kind, noise):
+        candidates, belief, _ = scenery(seed, kind, noise, d=3)
+        rows = np.array([2, 0, 3])
+        for way in self.ways(self.made(name)):
+            assert way(candidates.take(rows), belief) == pytest.approx(way(candidates, belief)[rows], abs=1e-12)
+
+    @settings(max_examples=25)
+    @given(seed=SEEDS, kind=KINDS, noise=NOISE)
+    def test_knows_no_left_and_right(self, name, seed, kind, noise):
+        candidates, belief, _ = scenery(seed, kind, noise, d=3)
+        swapped = dataclasses.replace(
+            candidates,
+            first=candidates.second,
+            second=candidates.first,
+            margin=-candidates.margin,
+            appeal=-candidates.appeal,
+        )
+        for way in self.ways(self.made(name)):
+            assert way(swapped, belief) == pytest.approx(way(candidates, belief), abs=1e-8)
+
+    @settings(max_examples=25)
+    @given(seed=SEEDS, kind=KINDS, noise=NOISE)
+    def test_knows_no_origin_and_no_axes(self, name, seed, kind, noise):
+        """Move and turn everything: the same utilities."""
+        candidates, belief, _ = scenery(seed, kind, noise, d=3)
+        rng = np.random.default_rng(seed)
+        turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+        shift = rng.normal(size=3)
+        moved = Belief(
+            np.ascontiguousarray(belief.samples @ turn + shift),
+            belief.weights,
+            belief.mean @ turn + shift,
+            turn.T @ belief.covariance @ turn,
+            belief.info,
+        )
+        appeal = np.zeros(8)
+        appeal[:4] = candidates.appeal
+        there = Candidates.of(
+            np.ascontiguousarray(candidates.points @ turn + shift),
+            candidates.first,
+            candidates.second,
+            belief=moved,
+            response=candidates.response,
+            appeal=appeal,
+        )
+        for way in self.ways(self.made(name)):
+            assert way(there, moved) == pytest.approx(way(candidates, belief), abs=1e-7)
+
+    def test_a_shift_of_all_appeals_changes_nothing(self, name):
+        belief = made_belief(np.random.default_rng(1), 50, 3)
+        appeal = np.random.default_rng(2).normal(size=12)
+        rows = np.arange(6)
+        plain, shifted = (
+            Candidates.of(
+                ITEMS.coordinates, rows, rows + 6, belief=belief, response=Logistic(2.0), appeal=appeal + more
+            )
+            for more in (0.0, 100.0)
+        )
+        for way in self.ways(self.made(name)):
+            assert way(shifted, belief) == pytest.approx(way(plain, belief), abs=1e-9)
+
+    @pytest.mark.parametrize("noise", NOISES)
+    @pytest.mark.parametrize("kind", LINKS)
+    @pytest.mark.parametrize("k", [0.0, 1e-9, 1e6])
+    def test_stays_finite_at_the_ends_of_k(self, name, k, kind, noise):
+        belief = made_belief(np.random.default_rng(1), 300, 3)
+        rows = np.arange(6)
+        for appeal in (np.zeros(12), np.linspace(-40, 40, 12)):
+            candidates = Candidates.of(
+                ITEMS.coordinates, rows, rows + 6, belief=belief, response=RESPONSES[kind](k, noise), appeal=appeal
+            )
+            for way in self.ways(self.made(name)):
+                assert np.all(np.isfinite(way(candidates, belief)))
+
+    def test_two_items_at_one_point_bring_no_warning(self, name):
+        belief = made_belief(np.random.default_rng(1), 50, 3)
+        points = np.vstack([ITEMS.coordinates, ITEMS.coordinates[:1]])
+        strategy = self.made(name)
+        first, second = np.array([0, 0]), np.array([12, 5])
+        candidates = Candidates.of(points, first, second, belief=belief, response=Logistic(2.0), appeal=np.arange(13.0))
+        assert len(strategy.score(candidates, belief)) == 2
+        scene = Scene(points, np.arange(13.0), belief, Logistic(2.0), strategy, Resting.of(13, [], []))
+        scores = scene.scores(candidates)
+        assert scores[0] == -np.inf
+        assert np.isfinite(scores[1])
+        assert best_of(scene, first, second, np.random.default_rng(0), rescore=10, words="").second == 5
+
+    @pytest.mark.parametrize("rank", [0, 1, 2])
+    def test_a_belief_without_spread_in_some_direction_gives_no_nan(self, name, rank):
+        rng = np.random.default_rng(rank)
+        samples = rng.normal(size=(200, rank)) @ rng.normal(size=(rank, 3)) + 0.1
+        weights = np.full(200, 1 / 200)
+        mean = weights @ samples
+        centred = samples - mean
+        flat = Belief(samples, weights, mean, (centred * weights[:, None]).T @ centred, BeliefInfo(200.0))
+        rows = np.arange(6)
+        candidates = Candidates.of(ITEMS.coordinates, rows, rows + 6, belief=flat, response=Logistic(2.0))
+        strategy = self.made(name)
+        assert np.all(np.isfinite(strategy.score(candidates, flat)))
+        for way in self.ways(strategy):
+            assert not np.any(np.isnan(way(candidates, flat)))
+
+    def test_a_search_can_use_it(self, name):
+        user = SimulatedUser([0.2, 0.1, -0.4], Logistic(3.0), 1)
+        search = Search(
+            ITEMS,
+            response=Logistic(3.0),
+            strategy=UTILITIES[name](),
+            posterior=Particles(200),
+            prior=UniformBox(),
+            rng=1,
+        )
+        for _ in range(4):
+            query = search.ask()
+            assert query.info.strategy == name
+            assert np.isfinite(query.info.utility)
+            search.tell(query, winner=user.answer(ITEMS, query))
+        assert np.trace(search.belief.covariance) < 1.0
+
+
+@pytest.mark.parametrize("name", sorted(UTILITIES))
+class TestEveryUtility(StrategyContract):
+    """The contract, for each of `UTILITIES`."""
+
+
+@pytest.mark.parametrize("name", sorted(set(UTILITIES) - {"random"}))
+class TestWorthOfAPair:
+    """What any sensible utility says, Random apart."""
+
+    def made(self, name):
+        return StrategyContract().made(name)
+
+    def test_a_plane_through_the_belief_beats_one_beside_it(self, name):
+        belief = made_belief(np.random.default_rng(0), 2000, 2, even=True)
+        middle = belief.mean
+        points = np.array([middle + [0.5, 0.0], middle - [0.5, 0.0], middle + [2.5, 0.0], middle + [1.5, 0.0]])
+        candidates = Candidates.of(points, np.array([0, 2]), np.array([1, 3]), belief=belief, response=Logistic(4.0))
+        for way in StrategyContract().ways(self.made(name)):
+            through, beside = way(candidates, belief)
+            assert through > beside
+
+    def test_a_plane_across_the_long_axis_beats_one_across_the_short(self, name):
+        rng = np.random.default_rng(1)
+        samples = rng.normal(size=(4000, 2)) * [0.8, 0.1]
+        weights = np.full(4000, 1 / 4000)
+        belief = Belief(samples, weights, samples.mean(axis=0), np.cov(samples.T, bias=True), BeliefInfo(4000.0))
+        points = np.array([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.5], [0.0, -0.5]])
+        candidates = Candidates.of(points, np.array([0, 2]), np.array([1, 3]), belief=belief, response=Logistic(4.0))
+        for way in StrategyContract().ways(self.made(name)):
+            across_long, across_short = way(candidates, belief)
+            assert across_long > across_short
+
+
+class TestRandom:
+    @pytest.mark.parametrize("source", [SampledPairs(rate=1.0), SampledPairs(count=3), AllPairs()], ids=repr)
+    def test_draws_every_usable_pair_equally_often(self, source):
+        points = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [0.0, 0.0]])
+        belief = made_belief(np.random.default_rng(0), 20, 2)
+        scene = Scene(points, np.zeros(5), belief, Logistic(1.0), Random(), Resting.of(5, [(1, 2)], []))
+        rng = np.random.default_rng(1)
+        counts: dict[tuple[int, int], int] = {}
+        for _ in range(4000):
+            choice = source.choose(scene, rng)
+            pair = min(choice.first, choice.second), max(choice.first, choice.second)
+            counts[pair] = counts.get(pair, 0) + 1
+        # Ten pairs, less the one that rests and the one of identical points.
+        usable = {tuple(map(int, pair)) for pair in zip(*pair_rows(np.arange(10), 5), strict=True)} - {(1, 2), (0, 4)}
+        assert set(counts) == usable
+        assert chisquare(list(counts.values())).pvalue > 1e-3
+
+    def test_every_source_can_serve_it(self):
+        belief = made_belief(np.random.default_rng(0), 20, 3)
+        scene = Scene(ITEMS.coordinates, ITEMS.appeal, belief, Logistic(1.0), Random(), Resting.of(12, [], []))
+        for source in SOURCES.values():
+            made = source(count=5) if source is SampledPairs else source()
+            seen = {
+                (c.first, c.second) for c in (made.choose(scene, np.random.default_rng(seed)) for seed in range(40))
+            }
+            assert len(seen) > 20
+
+
+class TestSettings:
+    @pytest.mark.parametrize("penalty", [0.0, -1.0, float("nan"), float("inf")])
+    def test_the_penalties_must_be_above_zero(self, penalty):
+        with pytest.raises(InvalidParameter, match=rf"EPMV\(penalty={penalty}\): λ must be finite and above 0"):
+            EPMV(penalty)
+        with pytest.raises(InvalidParameter, match=rf"MCMV\(penalty={penalty}\): λ must be finite and above 0"):
+            MCMV(penalty)
+
+    def test_epmv_takes_the_penalty_of_the_papers_experiments(self):
+        assert EPMV().resolved(ITEMS, UniformBox()).penalty == pytest.approx(
+            np.sqrt(np.trace(np.cov(ITEMS.coordinates.T)))
+        )
+        assert EPMV(0.3).resolved(ITEMS, UniformBox()) == EPMV(0.3)
+        assert EPMV().resolved(Space((0, 0), (1, 1)), UniformBox()) == EPMV()
+
+
+SIMULATED = Items(np.random.default_rng(7).uniform(-1.5, 1.5, size=(150, 3)))
+RESPONSE = Logistic(2.0)
+
+
+def mean_trace(strategy, users=10, answers=14):
+    """Mean trace of the posterior covariance over users that answer the same pairs alike whoever asks."""
+    traces = np.empty(users)
+    for seed in range(users):
+        point = np.random.default_rng([3, seed]).uniform(-1, 1, size=3)
+        user = SimulatedUser(point, RESPONSE, seed)
+        search = Search(
+            SIMULATED,
+            response=RESPONSE,
+            prior=UniformBox(),
+            posterior=Particles(400),
+            strategy=strategy,
+            candidates=SampledPairs(count=1500, rescore=64),
+            rng=seed,
+        )
+        for _ in range(answers):
+            query = search.ask()
+            search.tell(query, winner=user.answer(SIMULATED, query, repeat=0))
+        traces[seed] = np.trace(search.belief.covariance)
+    return traces
+
+
+@pytest.fixture(scope="module")
+def traces_of_random():
+    return mean_trace(Random())
+
+
+@pytest.mark.parametrize("name", sorted(set(UTILITIES) - {"random"}))
+def test_searches_better_than_random(name, traces_of_random):
+    """The acid test: with Random in the place of a strategy this fails.
+
+    Random leaves about XXX; the trace varies little between users, so ten of them tell the two apart by far.
+    """
+    traces = mean_trace(UTILITIES[name]())
+    assert traces.mean() < 0.8 * traces_of_random.mean()
+    assert np.mean(traces < traces_of_random) >= 0.8
+
+
+def test_a_simulated_answer_follows_the_model():
+    """The users above are what the posterior believes: shares of answers against the twin."""
+    p, q, w = SIMULATED.coordinates[0], SIMULATED.coordinates[1], [0.1, 0.2, 0.3]
+    search = Search(Items([p, q]), response=RESPONSE, prior=UniformBox(), posterior=Particles(50), rng=0)
+    query = search.ask()
+    left = [SimulatedUser(w, RESPONSE, seed).answer(search.items, query) == 0 for seed in range(2000)]
+    chance = naive_probability(naive_logit(w, p, q, 2.0, "normalized"), "logistic")
+    assert np.mean(left) == pytest.approx(chance, abs=4 * np.sqrt(chance * (1 - chance) / 2000))
