@@ -152,6 +152,8 @@ def cell_bound(a: int, b: int, cells: Any, model: Any, enough: float) -> float:
             s = min(s, steep * math.sqrt(highest_mean(a, b, centre, half, values, 0)) * _UP)
         gain = highest_mean(a, b, centre, half, values, 1) if shape == TRACE else 1.0
         bound = value(shape, penalty, table, m, s, distance, gain)
+    if not abs(bound) < np.inf:
+        return bound if abs(bound) == np.inf else np.inf
     return bound + 1e-12 * max(abs(bound), s if shape >= CHANCE else 0.0)
 
 

@@ -39,7 +39,7 @@ def highest_logit(
 ) -> float:
     """The |m| above which even s = top gives less than `least`."""
     if shape == DISTANCE:
-        return max(top - least, 0.0) / penalty * steep if penalty > 0.0 else np.inf
+        return max(top - least, 0.0) / penalty * steep if penalty > 0.0 and steep > 0.0 else np.inf
     low, high = 0.0, 1.0
     while value(shape, penalty, table, high, top, 0.0, gain) >= least:
         high *= 4.0
@@ -104,7 +104,7 @@ def set_sieve(least: float, scale: Any, model: Any, weights: Any, sieve: Any) ->
         flattest = k / longest
     else:
         weights[:] = 1.0
-        near, far = decaying_lengths(share)
+        near, far = decaying_lengths(share) if share > 0.0 else (0.0, np.inf)
         sieve[FROM], sieve[TO] = max(0.5 * near - error, 0.0) ** 2, (0.5 * far + error) ** 2
         flattest = k * math.exp(-min(far, longest))
     if flattest > 0.0:

@@ -143,6 +143,9 @@ def _passes(i: int, j: int, columns: Any, values: Any, k: float, noise: int, sie
         # Rotated coordinates of points that nearly coincide say little of their direction.
         return True
     constant = pair_constant(2.0 * math.sqrt(square), k, noise)
+    if not constant > 0.0:
+        # The logit says nothing of the distance then.
+        return True
     if 4.0 * constant * constant * variance < sieve[DEVIATION]:
         return False
     m = constant * (columns[d, j] - columns[d, i]) + columns[d + 1, i] - columns[d + 1, j]

@@ -73,7 +73,8 @@ class View:
         n, d = tree.points.shape
         columns = np.full((d + 3, n + LANES), np.nan)
         appeal = np.ascontiguousarray(scene.appeal[tree.order])
-        mean = np.ascontiguousarray(scene.belief.mean)
+        # A copy, because kernels are compiled anew for an array that is read-only.
+        mean = np.array(scene.belief.mean)
         for_ranges(_seen, n, _CHUNK, tree.points, tree.middle, mean, vectors, values, appeal, columns)
         farthest = float(np.max(columns[d, :n]))
         if not np.isfinite(farthest * farthest * max(1.0, values[0])):
@@ -86,7 +87,9 @@ class View:
             rests[scene.resting.items] = True
             columns[:, np.flatnonzero(rests[tree.order])] = np.nan
         low, high = boxes(columns, n, tree.depth)
-        centre, half = (low[:, :d] + high[:, :d]) / 2, (high[:, :d] - low[:, :d]) / 2 + 1e-14 * tree.reach
+        # Where every item of a cell rests there is nothing between low and high.
+        with np.errstate(invalid="ignore"):
+            centre, half = (low[:, :d] + high[:, :d]) / 2, (high[:, :d] - low[:, :d]) / 2 + 1e-14 * tree.reach
         ranges = np.stack([low[:, d], high[:, d], low[:, d + 1], high[:, d + 1], high[:, d + 2]], axis=1)
         cells = (centre, half, tree.centre, tree.half, ranges, values)
         noise = NOISES.index(scene.response.noise)

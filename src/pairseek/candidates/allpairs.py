@@ -135,7 +135,8 @@ def certified_gap(found: Found, zero: float) -> float:
     """How far the best found may be below the best of all, as a share of best - zero."""
     if found.bound <= found.utility:
         return 0.0
-    return (found.bound - found.utility) / (found.bound - zero) if found.bound > zero else float("inf")
+    # Under the zero itself, the share is the larger the lower the best of all is: nothing is certain.
+    return (found.bound - found.utility) / (found.bound - zero) if found.utility > zero else float("inf")
 
 
 def any_pair(scene: Scene, rng: np.random.Generator) -> Choice | None:

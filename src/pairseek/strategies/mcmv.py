@@ -35,7 +35,9 @@ class MCMV:
     def score(self, candidates: Candidates, belief: Belief) -> FloatArray:  # noqa: ARG002
         """(m,) utilities."""
         k = candidates.constant
-        shift = np.divide(candidates.appeal, k, out=np.zeros_like(k), where=k > 0)
+        # Where k_pq is next to nothing the plane of even odds is infinitely far.
+        with np.errstate(over="ignore"):
+            shift = np.divide(candidates.appeal, k, out=np.zeros_like(k), where=k > 0)
         gap = np.abs(candidates.margin + shift)
         distance = np.divide(gap, candidates.length, out=np.zeros_like(k), where=candidates.length > 0)
         return np.asarray(candidates.logit_deviation - self.penalty * distance)
