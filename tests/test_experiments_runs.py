@@ -42,7 +42,7 @@ SPEC = read_record(
 
 @dataclass(frozen=True)
 class Failing:
-    """A strategy that fails for the user number 1 only: the one whose first item is not 0."""
+    """A strategy that fails."""
 
     name: ClassVar[str] = "failing"
 
@@ -52,7 +52,7 @@ class Failing:
 
 @dataclass(frozen=True)
 class Deadly:
-    """A strategy whose process dies the first time that it is asked outside of warming up."""
+    """A strategy whose process dies the first time that it is asked."""
 
     marker: str
     name: ClassVar[str] = "deadly"
@@ -149,6 +149,7 @@ class Counting:
 
 
 class TestKilling:
+    @pytest.mark.slow
     def test_after_three_sigkills_the_table_is_byte_for_byte_that_of_an_undisturbed_run(self, tmp_path):
         spec = replace(SPEC, queries=20, trials=8, samples=2000)
         (tmp_path / "spec.toml").write_text(to_toml(spec))

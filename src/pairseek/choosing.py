@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairseek._types import Belief, Event, Query, QueryInfo, Side
-from pairseek.candidates import AllPairs, Candidates, Rest, SampledPairs
+from pairseek.candidates import Candidates, DefaultPairs, Rest
 from pairseek.candidates.mirrored import mirrored_candidates
 from pairseek.candidates.scene import Choice, Scene, Source
 from pairseek.errors import NoPairLeft
@@ -79,7 +79,7 @@ def _chosen(situation: Situation, draws: Draws) -> tuple[Candidates, Choice] | N
 
 
 def _from_items(items: Items, strategy: Utility, situation: Situation, rng: np.random.Generator) -> Choice:
-    source = situation.source or _default_source(items)
+    source = situation.source or DefaultPairs()
     shown = [(items.index(event.left), items.index(event.right)) for event in situation.history]
     open_pairs = [(items.index(query.left), items.index(query.right)) for query in situation.pending]
     rule = ""
@@ -105,10 +105,6 @@ def _from_space(
     row = int(np.argmax(scores))
     words = "a plane in closed form" if len(candidates) == 1 else f"{len(candidates):,} sampled planes"
     return candidates.take(np.array([row])), Choice(0, 1, float(scores[row]), len(candidates), words)
-
-
-def _default_source(items: Items) -> Source:
-    return AllPairs() if items.n <= 450 else SampledPairs(count=100_000)
 
 
 def _shown(items: Items | Space, pair: Candidates) -> tuple[Side, Side]:

@@ -109,7 +109,12 @@ class _Pool:
         return self.take(rows[:count]), self.take(rows[count:])
 
     def __add__(self, other: _Pool) -> _Pool:
-        pairs = ((self.first, other.first), (self.second, other.second), (self.bounds, other.bounds), (self.promises, other.promises))
+        pairs = (
+            (self.first, other.first),
+            (self.second, other.second),
+            (self.bounds, other.bounds),
+            (self.promises, other.promises),
+        )
         return _Pool(*(np.concatenate(pair) for pair in pairs))
 
 

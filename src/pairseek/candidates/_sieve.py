@@ -34,9 +34,7 @@ def lowest_deviation(least: float, top: float, gain: float, shape: int, penalty:
 
 
 @primitive
-def highest_logit(
-    least: float, top: float, steep: float, gain: float, shape: int, penalty: float, table: Any
-) -> float:
+def highest_logit(least: float, top: float, steep: float, gain: float, shape: int, penalty: float, table: Any) -> float:
     """The |m| above which even s = top gives less than `least`."""
     if shape == DISTANCE:
         return max(top - least, 0.0) / penalty * steep if penalty > 0.0 and steep > 0.0 else np.inf
@@ -90,7 +88,8 @@ def set_sieve(least: float, scale: Any, model: Any, weights: Any, sieve: Any) ->
     logit = highest_logit(least, top, steep, values[0], shape, penalty, table) * (1.0 + _LOOSE)
     sieve[FROM], sieve[TO] = -np.inf, np.inf
     sieve[DEVIATION], sieve[LOGIT], sieve[SQUARES] = s * s, logit, np.inf
-    weights[:] = values
+    for h in range(len(values)):
+        weights[h] = values[h]
     if not (k > 0.0 and values[0] > 0.0):
         return
     share = s / (k * math.sqrt(values[0]))
@@ -99,11 +98,13 @@ def set_sieve(least: float, scale: Any, model: Any, weights: Any, sieve: Any) ->
     if noise == CONSTANT:
         sieve[FROM] = max(0.5 * s / k - error * math.sqrt(values[0]), 0.0) ** 2
     elif noise == NORMALIZED:
-        weights -= values[0] * (share * share - 8.0 * _LOOSE)
+        for h in range(len(values)):
+            weights[h] -= values[0] * (share * share - 8.0 * _LOOSE)
         sieve[FROM] = -values[0] * _LOOSE * error * reach
         flattest = k / longest
     else:
-        weights[:] = 1.0
+        for h in range(len(values)):
+            weights[h] = 1.0
         near, far = decaying_lengths(share) if share > 0.0 else (0.0, np.inf)
         sieve[FROM], sieve[TO] = max(0.5 * near - error, 0.0) ** 2, (0.5 * far + error) ** 2
         flattest = k * math.exp(-min(far, longest))

@@ -55,16 +55,29 @@ def exact_value(
 
 
 @primitive
+def _worse(u: float, key: int, other: float, other_key: int) -> bool:
+    """Whether a pair comes after another: by falling utility, then rising key."""
+    return u < other or (u == other and key > other_key)
+
+
+@primitive
 def keep(u: float, key: int, found: Any, keys: Any) -> bool:
-    """Put a pair into a list sorted by falling utility, then rising key, if it belongs there."""
-    place = len(found)
-    while place > 0 and (u > found[place - 1] or (u == found[place - 1] and key < keys[place - 1])):
-        place -= 1
-    if place == len(found):
+    """Put a pair in the place of the worst of a heap, which is its root, if it is better."""
+    size = len(found)
+    if not _worse(found[0], keys[0], u, key):
         return False
-    for r in range(len(found) - 1, place, -1):
-        found[r] = found[r - 1]
-        keys[r] = keys[r - 1]
+    place = 0
+    while True:
+        child = 2 * place + 1
+        if child >= size:
+            break
+        if child + 1 < size and _worse(found[child + 1], keys[child + 1], found[child], keys[child]):
+            child += 1
+        if not _worse(found[child], keys[child], u, key):
+            break
+        found[place] = found[child]
+        keys[place] = keys[child]
+        place = child
     found[place] = u
     keys[place] = key
     return True
@@ -72,8 +85,15 @@ def keep(u: float, key: int, found: Any, keys: Any) -> bool:
 
 @primitive
 def _listed(key: int, keys: Any) -> bool:
-    place = np.searchsorted(keys, key)
-    return place < len(keys) and keys[place] == key
+    """Whether sorted keys hold a key."""
+    low, high = 0, len(keys)
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low < len(keys) and keys[low] == key
 
 
 @primitive
@@ -154,7 +174,9 @@ def _passes(i: int, j: int, columns: Any, values: Any, k: float, noise: int, sie
 
 
 @primitive
-def _rows(block: int, full: int, b: int, points: Any, cells: Any, noise: int, weights: Any, sieve: Any, out: Any) -> bool:
+def _rows(
+    block: int, full: int, b: int, points: Any, cells: Any, noise: int, weights: Any, sieve: Any, out: Any
+) -> bool:
     """Mark in `out` which of `full` positions may reach the aim with anything in cell b; False if none. NaN never may."""
     columns, still = points[0], points[1]
     centre, half, still_centre, still_half, ranges, values = cells
@@ -202,8 +224,7 @@ def look_at(start: int, stop: int, chunk: int, tiles: Any, view: Any, resting: A
     set_sieve(least - slack, scale, model, weights, sieve)
     sums, hit, scratch = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_), np.empty(d)
     marks = (np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_))
-    looked = 0
-    effort = 0
+    looked, effort, stale = 0, 0, False
     for row in range(start, stop):
         if row > start and effort >= allowed:
             break
@@ -211,6 +232,9 @@ def look_at(start: int, stop: int, chunk: int, tiles: Any, view: Any, resting: A
         a, b = tiles[row, 0], tiles[row, 1]
         for above in range(tiles[row, 2], tiles[row, 3], _BLOCK):
             height = min(_BLOCK, tiles[row, 3] - above)
+            if stale:
+                set_sieve(least - slack, scale, model, weights, sieve)
+                stale = False
             full = (height + LANES - 1) // LANES * LANES
             effort += ROW_COST * height
             if not _rows(above, full, b, points, cells, noise, weights, sieve, marks):
@@ -218,6 +242,10 @@ def look_at(start: int, stop: int, chunk: int, tiles: Any, view: Any, resting: A
             for i in range(above, above + height):
                 if not marks[1][i - above]:
                     continue
+                # One that is wanted rarely improves, a thousand often: then a new sieve costs more than it spares.
+                if stale and wanted == 1:
+                    set_sieve(least - slack, scale, model, weights, sieve)
+                    stale = False
                 begin = i + 1 if a == b else tiles[row, 4]
                 for block in range(begin, tiles[row, 5], _BLOCK):
                     size = min(_BLOCK, tiles[row, 5] - block)
@@ -238,8 +266,12 @@ def look_at(start: int, stop: int, chunk: int, tiles: Any, view: Any, resting: A
                             continue
                         p, q = order[i], order[j]
                         key = min(p, q) * n + max(p, q)
-                        if not _listed(key, resting) and keep(u, key, found, keys) and found[wanted - 1] > least:
-                            least = found[wanted - 1]
-                            set_sieve(least - slack, scale, model, weights, sieve)
+                        if _listed(key, resting) or not keep(u, key, found, keys):
+                            continue
+                        # Where one is wanted, the heap is for ties; else its root may be a few places too low.
+                        reached = u if wanted == 1 else found[0]
+                        if reached > least:
+                            least = reached
+                            stale = True
         counts[1] = looked
         counts[2] = looked + effort

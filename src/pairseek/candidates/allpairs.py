@@ -96,9 +96,7 @@ class AllPairs:
         )
 
 
-def best_pairs(
-    scene: Scene, count: int, rng: np.random.Generator, *, source: Source | None = None
-) -> list[Choice]:
+def best_pairs(scene: Scene, count: int, rng: np.random.Generator, *, source: Source | None = None) -> list[Choice]:
     """The best pair, then the best without its items, and so on: `count` pairs with no item in two of them.
 
     Fewer where the rules or the items leave no more.

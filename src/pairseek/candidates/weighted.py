@@ -14,26 +14,28 @@ from pairseek.candidates._branch import Goal, best_first
 from pairseek.candidates._tree import Tree
 from pairseek.candidates._view import View
 from pairseek.candidates.scene import Choice, Scene, best_of
-from pairseek.candidates.surface import Surface, surface_of
+from pairseek.candidates.surface import Surface
 from pairseek.errors import InvalidParameter
 
 # Cells that pairs are drawn from: about 33,000 pairs of cells.
 _LEVEL = 8
 _CHUNK = 1024
-# Pairs that are looked for where the sample has none that may be asked.
-_LAST = 1024
+_MOST_TELLING = 1024
+_EFFORT = 10_000_000
 GUIDE = Surface("table", "information")
-"""What guides the choice for a strategy that says nothing of itself."""
+"""What is looked for on behalf of a strategy that says nothing of itself."""
 
 
 @dataclass(frozen=True)
 class WeightedPairs:
     """Pairs drawn by what the cells of the catalogue promise.
 
-    The items are divided into up to 256 cells. A third of the sample is spread evenly over all pairs of cells. The
-    others are drawn from pairs of cells by rank: a third by how good a pair was found there, a third by the highest
-    utility that is possible there. The best by rank is drawn twice as often as the second, three times as often as
-    the third. A strategy that declares no `Surface` is guided by the information of the pairs.
+    First come the 1024 pairs whose answers tell most, as far as a short search finds them. The others are drawn. The
+    items are divided into up to 256 cells, and a third of the draws is spread evenly over all pairs of cells. A third
+    goes to pairs of cells by the rank of the best pair that was found there, and a third by the rank of what their
+    positions promise; the best by rank is drawn twice as often as the second, three times as often as the third.
+
+    For strategies that declare no `Surface`; for the others `AllPairs` is better in every way.
 
     Parameters
     ----------
@@ -54,36 +56,31 @@ class WeightedPairs:
             raise InvalidParameter(f"WeightedPairs(rescore={self.rescore}): give 0 or more")
 
     def choose(self, scene: Scene, rng: np.random.Generator) -> Choice | None:
-        """The best of a sample; where the rules left nothing of it, of the pairs whose answers tell most."""
+        """The best of a sample; None if the rules leave none."""
         n = len(scene.points)
-        total = n * (n - 1) // 2
         first, second = weighted_pairs(scene, self.count, rng)
-        words = f"{len(first):,} of {total:,} pairs, drawn where good pairs are likely"
-        choice = best_of(scene, first, second, rng, rescore=self.rescore, words=words)
-        if choice is not None:
-            return choice
-        found = best_first(View.of(scene, GUIDE), scene.resting.pairs, Goal(_LAST, 0.0, 0.0, 0))
-        words = f"{len(found.keys):,} of {total:,} pairs, those whose answers tell most"
-        return best_of(scene, *np.divmod(found.keys, n), rng, rescore=self.rescore, words=words)
+        words = f"{len(first):,} of {n * (n - 1) // 2:,} pairs, drawn where good pairs are likely"
+        return best_of(scene, first, second, rng, rescore=self.rescore, words=words)
 
 
 def weighted_pairs(scene: Scene, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Rows of `count` pairs; a few may repeat, or be of one item twice."""
-    surface = surface_of(scene.strategy)
-    view = View.of(scene, surface if surface is not None and surface.shape != "even" else GUIDE)
+    """Rows of `count` pairs; a few may repeat, rest, or be of one item twice, but not all if any may be asked."""
+    view = View.of(scene, GUIDE)
+    found = best_first(view, scene.resting.pairs, Goal(min(_MOST_TELLING, count), 0.0, 0.0, _EFFORT)).keys[:count]
+    told = np.divmod(found, len(scene.points))
+    share = (count - len(found)) // 3
     level = min(_LEVEL, view.tree.depth)
     cells = np.stack(np.triu_indices(1 << level)).astype(np.int64) + ((1 << level) - 1)
-    bounds = np.empty(cells.shape[1])
-    for_ranges(bound_pairs, len(bounds), _CHUNK, cells[0], cells[1], view.cells, view.model, bounds)
-    share = -(-count // 3)
-    even = rng.permutation(np.arange(share) % len(bounds))
-    first, second = _within(view.tree, cells[:, even], rng)
-    promise = np.full(len(bounds), -np.inf)
-    scores = scene.scores(scene.candidates(first, second))
-    np.maximum.at(promise, even, np.where(scene.resting.allows(first, second), scores, -np.inf))
-    drawn = [rng.choice(len(bounds), size=share, p=_by_rank(values)) for values in (promise, bounds)]
+    promises = np.empty(cells.shape[1])
+    for_ranges(bound_pairs, len(promises), _CHUNK, cells[0], cells[1], view.cores, view.model, promises)
+    even = rng.permutation(np.arange(share) % len(promises))
+    spread = _within(view.tree, cells[:, even], rng)
+    seen = np.full(len(promises), -np.inf)
+    scores = scene.scores(scene.candidates(*spread))
+    np.maximum.at(seen, even, np.where(scene.resting.allows(*spread), scores, -np.inf))
+    drawn = [rng.choice(len(promises), size=share, p=_by_rank(values)) for values in (seen, promises)]
     more = _within(view.tree, cells[:, np.concatenate(drawn)], rng)
-    return np.append(first, more[0])[:count], np.append(second, more[1])[:count]
+    return np.concatenate([told[0], spread[0], more[0]]), np.concatenate([told[1], spread[1], more[1]])
 
 
 def _by_rank(values: FloatArray) -> FloatArray:

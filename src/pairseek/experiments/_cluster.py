@@ -31,16 +31,16 @@ def on_cluster(parcel: Parcel, pending: list[Task], take: Callable[[Outcome], No
             client.submit(perform_parcel, shared, task, name, key=f"pairseek-{name}-{i}"): task
             for i, task in enumerate(pending)
         }
-        _collect(parcel, futures, take)
+        _collect(client, parcel, futures, take)
     finally:
         client.close()
 
 
-def _collect(parcel: Parcel, futures: dict[Any, Task], take: Callable[[Outcome], None]) -> None:
+def _collect(client: Any, parcel: Parcel, futures: dict[Any, Task], take: Callable[[Outcome], None]) -> None:
     from distributed import as_completed
     from distributed.scheduler import KilledWorker
 
-    for future in as_completed(list(futures)):
+    for future in as_completed(list(futures), loop=client.loop):
         task = futures.pop(future)
         try:
             outcome = future.result()

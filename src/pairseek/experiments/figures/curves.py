@@ -63,13 +63,15 @@ def _panel(axes: Axes, results: Results, panel: Panel, lag: int) -> None:
             label=label,
         )
         axes.fill_between(counts, mean - error, mean + error, color=line.colour, alpha=0.16, linewidth=0)
-        lowest, highest = min(lowest, float((mean - error).min())), max(highest, float((mean + error).max()))
+        # a band that reaches towards 0, as with few users, must not stretch a logarithmic scale
+        lowest = min(lowest, float(np.maximum(mean - error, 0.7 * mean).min()))
+        highest = max(highest, float((mean + error).max()))
     axes.set_title(panel.title)
     axes.set_xlabel("answers")
     axes.set_ylabel(measure.axis)
     axes.set_xlim(0, int(counts[-1]))
     if measure.log and 0 < lowest < highest:
-        plain_log(axes, [lowest, highest])
+        plain_log(axes, [0.95 * lowest, 1.05 * highest])
     else:
         axes.set_ylim(0, 1.05 * highest or 1.0)
 
@@ -81,7 +83,7 @@ def _same_limits(axes: Sequence[Axes], panels: Sequence[Panel]) -> None:
         high = max(axis.get_ylim()[1] for axis in members)
         for axis in members:
             if axis.get_yscale() == "log":
-                plain_log(axis, [low * 1.05, high / 1.05])
+                plain_log(axis, [low, high])
             axis.set_ylim(low, high)
 
 

@@ -3,51 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pairseek.datasets import food10k_dimensions, food10k_facts
-from pairseek.experiments.figures.style import INK, Drawing, canvas, legend_outside, line_of
+from pairseek.experiments.figures.style import INK, Drawing, canvas, legend_outside, line_of, plain_log
 from pairseek.experiments.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def draw_dimensions(results: Results, *, noises: tuple[str, ...], answers: tuple[int, ...], lag: int = 0) -> Drawing:
     """MSE against dimension: a row for each number of answers, a column for each noise, with error bars."""
-    specification = results.specification
-    figure, axes = canvas(3.3 * len(noises) + 1.5, 2.9 * len(answers), len(answers), len(noises), sharey=False)
+    figure, axes = canvas(3.3 * len(noises) + 1.5, 2.9 * len(answers), len(answers), len(noises))
     for row, count in enumerate(answers):
         for column, noise in enumerate(noises):
             panel = axes[row * len(noises) + column]
-            settings = [s for s in specification.settings if s.response.noise == noise]
-            dimensions = [s.dimension or 0 for s in settings]
-            for index, label in enumerate(specification.labels):
-                curves = [results.curve(s.label, label, "squared_error", lag=lag) for s in settings]
-                place = results.column(count)
-                line = line_of(label, specification.labels)
-                # a hair of shift, so that bars of different strategies do not hide each other
-                shift = 0.02 * (index - len(specification.labels) / 2)
-                panel.errorbar(
-                    np.array(dimensions) + shift,
-                    [mean[place] for mean, _ in curves],
-                    [error[place] for _, error in curves],
-                    color=line.colour,
-                    linestyle=line.dash,
-                    linewidth=1.4,
-                    marker=line.marker,
-                    markersize=4,
-                    elinewidth=0.9,
-                    label=label,
-                )
-            panel.set_title(f"matched {noise} noise, {count} answers")
-            panel.set_xlabel("dimension")
-            panel.set_xticks(dimensions)
-            panel.set_ylim(bottom=0)
+            _panel(panel, results, noise, count, lag)
             if column == 0:
                 panel.set_ylabel("MSE")
     legend_outside(figure, axes[0])
     after = " and ".join(map(str, answers))
     caption = f"Mean squared error against dimension after {after} answers, with one standard error."
     return Drawing("dimensions", caption, figure)
+
+
+def _panel(panel: Axes, results: Results, noise: str, count: int, lag: int) -> None:
+    labels = results.specification.labels
+    settings = [setting for setting in results.specification.settings if setting.response.noise == noise]
+    dimensions = np.array([setting.dimension or 0 for setting in settings])
+    place = results.column(count)
+    lowest, highest = np.inf, 0.0
+    for index, label in enumerate(labels):
+        curves = [results.curve(setting.label, label, "squared_error", lag=lag) for setting in settings]
+        means, errors = (np.array([curve[part][place] for curve in curves]) for part in (0, 1))
+        line = line_of(label, labels)
+        panel.errorbar(
+            # a hair of shift, so that bars of different strategies do not hide each other
+            dimensions + 0.03 * (index - len(labels) / 2),
+            means,
+            errors,
+            color=line.colour,
+            linestyle=line.dash,
+            linewidth=1.4,
+            marker=line.marker,
+            markersize=4,
+            elinewidth=0.9,
+            label=label,
+        )
+        lowest, highest = min(lowest, float(means.min())), max(highest, float((means + errors).max()))
+    panel.set_title(f"matched {noise} noise, {count} answers")
+    panel.set_xlabel("dimension")
+    panel.set_xticks(dimensions)
+    plain_log(panel, [0.7 * lowest, 1.1 * highest])
 
 
 def draw_triplet_error(measured: Mapping[int, float] | None = None) -> Drawing:

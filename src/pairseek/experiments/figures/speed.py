@@ -14,7 +14,7 @@ def draw_speed(results: Results, *, lag: int = 0) -> Drawing:
     settings = specification.settings
     figure, axes = canvas(3.5 * len(settings) + 2.0, 3.3, 1, len(settings))
     for panel, setting in zip(axes, settings, strict=True):
-        lows, highs, times = [], [], []
+        lows, highs = [], []
         for label in specification.labels:
             mean, _ = results.curve(setting.label, label, "squared_error", lag=lag)
             seconds = results.time(setting.label, label)
@@ -34,8 +34,7 @@ def draw_speed(results: Results, *, lag: int = 0) -> Drawing:
             )
             lows.append(float(mean[shown].min()))
             highs.append(float(mean[shown].max()))
-            times += [float(seconds[shown].min()), float(seconds[shown].max())]
-        plain_log(panel, [min(lows), max(highs)])
+        plain_log(panel, [0.9 * min(lows), 1.05 * max(highs)])
         panel.set_xscale("log")
         panel.set_title(setting.label)
         panel.set_xlabel("seconds of compute so far")

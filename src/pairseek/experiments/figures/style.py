@@ -156,25 +156,31 @@ def legend_outside(figure: Figure, *axes: Axes) -> None:
     figure.legend(handles=handles, loc="outside right center", handlelength=3.2)
 
 
+_STEPS: tuple[tuple[float, ...], ...] = (
+    (1,),
+    (1, 3),
+    (1, 2, 5),
+    (1, 2, 3, 5, 7),
+    (1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9),
+    tuple(1 + 0.2 * i for i in range(45)),
+)
+
+
 def plain_log(axes: Axes, values: Sequence[float], *, axis: str = "y") -> None:
-    """A logarithmic axis whose ticks read 0.2, 0.5, 1 where it spans less than two decades."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+    """A logarithmic axis over these values whose ticks read 0.2, 0.5, 1, at least four of them."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     getattr(axes, f"set_{axis}scale")("log")
     low, high = min(values), max(values)
-    if high / low > 300:
+    if high / low > 1e4:
         return
+    ticks: list[float] = []
+    for steps in _STEPS:
+        ticks = [m * 10.0**e for e in range(-12, 13) for m in steps if low <= m * 10.0**e <= high * (1 + 1e-9)]
+        if len(ticks) >= 4:
+            break
     one = getattr(axes, f"{axis}axis")
-    ticks = [m * 10.0**e for e in range(-8, 9) for m in (1, 2, 3, 5, 7)]
-    step = (1, 2, 5) if high / low > 8 else (1, 2, 3, 5, 7)
-    ticks = [t for t in ticks if low * 0.9 <= t <= high * 1.1 and round(t / 10.0 ** _exponent(t)) in step]
     one.set_major_locator(FixedLocator(ticks))
-    one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
     one.set_minor_locator(NullLocator())
-    one.set_minor_formatter(NullFormatter())
-
-
-def _exponent(value: float) -> int:
-    import math
-
-    return math.floor(math.log10(value) + 1e-9)
+    getattr(axes, f"set_{axis}lim")(low, high)

@@ -1,0 +1,80 @@
+"""How far the pair that a search chooses falls short of the best candidate: the measure of fidelity.
+
+Used by test_fidelity.py on a small catalogue and by benchmarks/fidelity.py in the setting of the paper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from pairseek._types import Evidence
+from pairseek.candidates.rest import Resting
+from pairseek.candidates.sampled import sampled_pairs
+from pairseek.candidates.scene import Scene, best_of
+from pairseek.posteriors import Particles
+from pairseek.priors import UniformBox
+
+RESCORE = 512
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """(best - chosen)/(best - median candidate), by the judge; for the table alone, and with the best rescored."""
+
+    strategy: str
+    answers: int
+    by_table: float
+    chosen: float
+
+
+def along_a_search(items, response, strategies, *, at, candidates, samples, judged, seed):
+    """Shortfalls after the given numbers of answers to the questions of the first strategy.
+
+    The judge is a belief of ten times the samples, which it drew for itself from the same answers. It judges the
+    `judged` candidates of highest score and a tenth as many others, whose median is the median candidate.
+    """
+    rng = np.random.default_rng(seed)
+    user = rng.uniform(-1, 1, size=items.d)
+    prior = UniformBox()
+    ways = Particles(samples), Particles(10 * samples)
+    beliefs = [way.start(prior, items.d, np.random.default_rng([seed, i])) for i, way in enumerate(ways)]
+    slopes, offsets = np.empty((0, items.d)), np.empty(0)
+    for answers in range(max(at) + 1):
+        first, second = sampled_pairs(items.n, candidates, rng)
+        if answers in at:
+            for strategy in strategies:
+                yield _shortfall(items, response, strategy, beliefs, first, second, answers, judged, rng)
+        scene = _scene(items, response, strategies[0], beliefs[0])
+        chosen = best_of(scene, first, second, rng, rescore=0, words="")
+        p, q = items.coordinates[[chosen.first]], items.coordinates[[chosen.second]]
+        slope, offset = response.planes(p, q)
+        side = 1.0 if rng.random() < expit(slope[0] @ user + offset[0]) else -1.0
+        slopes, offsets = np.vstack([slopes, side * slope]), np.append(offsets, side * offset)
+        evidence = Evidence(slopes, offsets, np.ones(len(offsets)))
+        beliefs = [
+            way.update(belief, evidence, prior, response, np.random.default_rng([seed, i, answers]))
+            for i, (way, belief) in enumerate(zip(ways, beliefs, strict=True))
+        ]
+
+
+def _scene(items, response, strategy, belief):
+    return Scene(items.coordinates, items.appeal, belief, response, strategy, Resting.of(items.n, [], []))
+
+
+def _shortfall(items, response, strategy, beliefs, first, second, answers, judged, rng):
+    scene, judge = (_scene(items, response, strategy, belief) for belief in beliefs)
+    described = scene.candidates(first, second)
+    scores = scene.scores(described)
+    order = np.argsort(-scores)
+    best, others = order[:judged], rng.choice(order[judged:], size=max(1, judged // 10)) if judged < len(order) else order
+    rows = np.unique(np.append(best, others))
+    truth = np.full(len(order), -np.inf)
+    truth[rows] = judge.rescored(judge.candidates(first[rows], second[rows]))
+    few = order[:RESCORE]
+    picked = few[np.argmax(scene.rescored(described.take(few)))]
+    top = truth.max()
+    spread = top - np.median(truth[others])
+    return Shortfall(strategy.name, answers, (top - truth[order[0]]) / spread, (top - truth[picked]) / spread)
