@@ -34,12 +34,13 @@ def along_a_search(items, response, strategies, *, at, candidates, samples, judg
     """Shortfalls after the given numbers of answers to the questions of the first strategy.
 
     The judge is a belief of ten times the samples, which it drew for itself from the same answers. It judges the
-    `judged` candidates of highest score and a tenth as many others, whose median is the median candidate.
+    `judged` candidates of highest score, and a tenth of all, whose median is the median candidate.
     """
     rng = np.random.default_rng(seed)
     user = rng.uniform(-1, 1, size=items.d)
     prior = UniformBox()
-    ways = Particles(samples), Particles(10 * samples)
+    # A judge of so many samples need not be moved as often.
+    ways = Particles(samples), Particles(10 * samples, threshold=0.5)
     beliefs = [way.start(prior, items.d, np.random.default_rng([seed, i])) for i, way in enumerate(ways)]
     slopes, offsets = np.empty((0, items.d)), np.empty(0)
     for answers in range(max(at) + 1):
@@ -69,8 +70,8 @@ def _shortfall(items, response, strategy, beliefs, first, second, answers, judge
     described = scene.candidates(first, second)
     scores = scene.scores(described)
     order = np.argsort(-scores)
-    best, others = order[:judged], rng.choice(order[judged:], size=max(1, judged // 10)) if judged < len(order) else order
-    rows = np.unique(np.append(best, others))
+    others = rng.choice(order, size=max(1, len(order) // 10), replace=False)
+    rows = np.unique(np.append(order[:judged], others))
     truth = np.full(len(order), -np.inf)
     truth[rows] = judge.rescored(judge.candidates(first[rows], second[rows]))
     few = order[:RESCORE]

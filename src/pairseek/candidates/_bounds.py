@@ -71,7 +71,7 @@ def highest_mean(a: int, b: int, centre: Any, half: Any, values: Any, power: int
             more *= values[h]
         numerator += values[h] * more
         denominator += more
-    return min(numerator / denominator, values[0]) if denominator > 0.0 else values[0]
+    return float(min(numerator / denominator, values[0]) if denominator > 0.0 else values[0])
 
 
 @primitive

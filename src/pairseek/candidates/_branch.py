@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairseek._parallel import for_ranges
-from pairseek._types import FloatArray, IntArray
+from pairseek._types import IntArray
 from pairseek.candidates._bounds import CHANCE, bound_children, bound_pairs
+from pairseek.candidates._pool import Best, Pool
 from pairseek.candidates._tiles import look_at
 from pairseek.candidates._view import View
 
@@ -23,18 +24,16 @@ CELL_COST = 64
 # Pairs of cells in a round: few until a first pair is found, which is what prunes; then many, to use all threads.
 _FIRST_ROUND = 64
 _ROUND = 4096
-# Effort in a round at most, in looks: in all, and for each pair of cells in the pool, which must be sorted.
+# Effort in a round at most, in looks: in all, or for each pair of cells in the pool, which must be sorted.
 _LOOK = 8_000_000
 _LOOK_EACH = 16
 # Beyond so many pairs of cells no more are made: those at hand are looked at whole.
 _POOL = 4_000_000
 # Pieces that a round is cut into, for the threads to share.
 _PIECES = 32
-# Equals up to rounding that are kept beside those wanted, to be told apart by the strategy's own score.
-_TIES = 16
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Goal:
     """When a search may stop.
 
@@ -47,7 +46,8 @@ class Goal:
     zero
         What a gap is measured from.
     budget
-        Pairs of items that may be looked at. The checks that spare looks count too, see `CELL_COST` and `_tiles`.
+        Pairs of items that may be looked at. The checks that spare looks count too: see `CELL_COST` and `_tiles`. Only
+        where nothing that may be asked was found yet does a search go on beyond it.
     """
 
     wanted: int
@@ -82,116 +82,61 @@ class Found:
     looked: int
 
 
-class _Pool:
-    """Pairs of cells that wait."""
-
-    def __init__(self, first: IntArray, second: IntArray, bounds: FloatArray, promises: FloatArray) -> None:
-        self.first, self.second, self.bounds, self.promises = first, second, bounds, promises
-
-    def __len__(self) -> int:
-        return len(self.bounds)
-
-    def take(self, rows: IntArray) -> _Pool:
-        return _Pool(self.first[rows], self.second[rows], self.bounds[rows], self.promises[rows])
-
-    def split(self, count: int) -> tuple[_Pool, _Pool]:
-        """The `count` highest, highest first, and the others."""
-        if len(self) <= count:
-            best, others = np.arange(len(self)), np.empty(0, dtype=np.int64)
-        else:
-            rows = np.argpartition(-self.promises, count)
-            best, others = rows[:count], rows[count:]
-        return self.take(best[np.lexsort((best, -self.promises[best]))]), self.take(others)
-
-    def cut(self, count: int) -> tuple[_Pool, _Pool]:
-        """The first `count`, and the others."""
-        rows = np.arange(len(self))
-        return self.take(rows[:count]), self.take(rows[count:])
-
-    def __add__(self, other: _Pool) -> _Pool:
-        pairs = (
-            (self.first, other.first),
-            (self.second, other.second),
-            (self.bounds, other.bounds),
-            (self.promises, other.promises),
-        )
-        return _Pool(*(np.concatenate(pair) for pair in pairs))
-
-
-class _Best:
-    """The best pairs so far."""
-
-    def __init__(self, wanted: int) -> None:
-        self.wanted = wanted
-        self.utilities: FloatArray = np.full(wanted + _TIES, -np.inf)
-        self.keys: IntArray = np.full(wanted + _TIES, -1)
-
-    @property
-    def least(self) -> float:
-        """What a pair must exceed to be wanted."""
-        return float(self.utilities[self.wanted - 1])
-
-    def add(self, utilities: FloatArray, keys: IntArray) -> None:
-        utilities, keys = np.append(self.utilities, utilities), np.append(self.keys, keys)
-        rows = np.lexsort((keys, -utilities))[: len(self.keys)]
-        self.utilities, self.keys = utilities[rows], keys[rows]
-
-
 def best_first(view: View, resting: IntArray, goal: Goal) -> Found:
     """Search all pairs; `resting` holds the sorted keys of pairs that may not be asked."""
-    root = np.zeros(1, dtype=np.int64)
-    bounds = np.empty(1)
-    bound_pairs(0, 1, root, root, view.cells, view.model, bounds)
-    pool = _Pool(root, root, bounds, bounds)
-    best = _Best(goal.wanted)
-    looked, effort = 0, CELL_COST
-    dropped = -np.inf
+    pool, best = _root(view), Best(goal.wanted)
+    looked, effort, dropped = 0, CELL_COST, -np.inf
     while True:
-        keep = pool.bounds > goal.cut(best.least)
-        dropped = max(dropped, float(np.max(pool.bounds, where=~keep, initial=-np.inf)))
-        pool = pool.take(np.flatnonzero(keep))
+        pool, highest = pool.above(goal.cut(best.least))
+        dropped = max(dropped, highest)
         left = goal.budget - effort
-        if not len(pool) or (left <= 0 and best.keys[0] >= 0):
+        if not len(pool) or (left <= 0 and len(best.found)):
             break
         started = best.least > -np.inf
-        chosen, pool = pool.split(max(_ROUND, len(pool) // 2) if started else _FIRST_ROUND)
+        chosen, pool = pool.most_promising(max(_ROUND, len(pool) // 2) if started else _FIRST_ROUND)
         whole = (chosen.first >= view.tree.leaves) | (len(pool) > _POOL)
         tiles, parents = chosen.take(np.flatnonzero(whole)), chosen.take(np.flatnonzero(~whole))
         parents, waiting = parents.cut(max(1, left // (4 * CELL_COST)))
         children = _children(view, parents, goal.cut(best.least))
-        allowed = min(left, max(_LOOK, _LOOK_EACH * len(pool)))
-        undone, counts = _look(view, tiles, resting, best, allowed)
+        undone, counts = _look(view, tiles, resting, best, min(left, max(_LOOK, _LOOK_EACH * len(pool))))
         looked += int(counts[0])
         effort += int(counts[1]) + CELL_COST * len(children)
         pool = pool + waiting + children + undone
     top = float(best.utilities[0])
-    bound = max(top, dropped, float(np.max(pool.bounds, initial=-np.inf)))
-    return Found(best.keys[best.keys >= 0], top, bound, looked)
+    return Found(best.found, top, max(top, dropped, pool.highest), looked)
 
 
-def _children(view: View, parents: _Pool, enough: float) -> _Pool:
+def _root(view: View) -> Pool:
+    """All items with all items."""
+    root = np.zeros(1, dtype=np.int64)
+    bounds = np.empty(1)
+    bound_pairs(0, 1, root, root, view.cells, view.model, bounds)
+    return Pool(root, root, bounds, bounds)
+
+
+def _children(view: View, parents: Pool, enough: float) -> Pool:
+    """The pairs of the children of pairs of cells."""
     pairs, bounds = np.empty((2, 4 * len(parents)), dtype=np.int64), np.empty((2, 4 * len(parents)))
     arguments = (parents.first, parents.second, (view.model, view.cells, view.cores), enough, pairs, bounds)
     for_ranges(bound_children, len(parents), max(256, len(parents) // _PIECES), *arguments)
-    return _Pool(pairs[0], pairs[1], bounds[0], bounds[1])
+    return Pool(pairs[0], pairs[1], bounds[0], bounds[1])
 
 
-def _look(view: View, tiles: _Pool, resting: IntArray, best: _Best, allowed: int) -> tuple[_Pool, IntArray]:
+def _look(view: View, tiles: Pool, resting: IntArray, best: Best, allowed: int) -> tuple[Pool, IntArray]:
     """Look at tiles and add what is good to the best: the tiles left undone, pairs looked at and effort."""
     if not len(tiles):
         return tiles, np.zeros(2, dtype=np.int64)
-    spans = (view.tree.spans(tiles.first), view.tree.spans(tiles.second))
+    spans = view.tree.spans(tiles.first), view.tree.spans(tiles.second)
     rows = np.column_stack([tiles.first, tiles.second, *spans])
     chunk = max(4, len(tiles) // _PIECES)
     pieces = -(-len(tiles) // chunk)
-    utilities = np.full((pieces, len(best.keys)), -np.inf)
-    keys = np.full((pieces, len(best.keys)), -1)
+    utilities, keys = np.full((pieces, len(best.keys)), -np.inf), np.full((pieces, len(best.keys)), -1)
     counts = np.zeros((pieces, 3), dtype=np.int64)
     least = best.least
     scale = view.scale[0] if view.model[0] >= CHANCE else 0.0
     slack = 1e-12 * max(abs(least), scale) if least > -np.inf else 0.0
+    aim = (least, slack, float(best.wanted), max(1, allowed // pieces))
     plain = (view.model, view.cells, view.points, view.scale)
-    aim = (least, best.wanted, slack, max(1, allowed // pieces))
     for_ranges(look_at, len(tiles), chunk, chunk, rows, plain, resting, aim, (utilities, keys, counts))
     best.add(utilities.ravel(), keys.ravel())
     number = np.arange(len(tiles))

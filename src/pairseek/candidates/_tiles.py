@@ -9,7 +9,8 @@ import numpy as np
 
 from pairseek._kernels import kernel, primitive
 from pairseek._pairs import pair_constant
-from pairseek.candidates._bounds import CONSTANT, DECAYING, SHELL, SQUARE_HIGH, SQUARE_LOW, value
+from pairseek.candidates._bounds import CONSTANT, DECAYING, SHELL, SQUARE_HIGH, SQUARE_LOW
+from pairseek.candidates._finalists import LEAST, SLACK, WANTED, consider
 from pairseek.candidates._sieve import DEVIATION, FROM, LOGIT, SIZE, SQUARES, TO, set_sieve
 from pairseek.candidates._tree import LANES
 
@@ -22,89 +23,14 @@ _FEW = 2
 
 
 @primitive
-def exact_value(
-    i: int, j: int, rows: Any, mean: Any, root: Any, appeal: float, k: float, noise: int, model: Any, scratch: Any
-) -> float:
-    """The utility of a pair of positions, computed as `describe` does; -inf where the points coincide."""
-    d = rows.shape[1]
-    margin = 0.0
-    square = 0.0
-    for h in range(d):
-        p, q = rows[i, h], rows[j, h]
-        scratch[h] = p - q
-        margin += (p - q) * (2.0 * mean[h] - p - q)
-        square += (p - q) * (p - q)
-    if not square > 0.0:
-        return -np.inf
-    variance = 0.0
-    reach = 0.0
-    for c in range(d):
-        total = 0.0
-        weight = 0.0
-        for h in range(d):
-            total += root[h, c] * scratch[h]
-            weight += root[h, c] * root[h, c]
-        variance += total * total
-        reach += weight * total * total
-    length = 2.0 * math.sqrt(square)
-    constant = pair_constant(length, k, noise)
-    m = abs(constant * margin + appeal)
-    distance = m / (constant * length) if constant > 0.0 else abs(margin) / length
-    gain = reach / variance if variance > 0.0 else 0.0
-    return value(model[0], model[3], model[4], m, constant * 2.0 * math.sqrt(variance), distance, gain)
-
-
-@primitive
-def _worse(u: float, key: int, other: float, other_key: int) -> bool:
-    """Whether a pair comes after another: by falling utility, then rising key."""
-    return u < other or (u == other and key > other_key)
-
-
-@primitive
-def keep(u: float, key: int, found: Any, keys: Any) -> bool:
-    """Put a pair in the place of the worst of a heap, which is its root, if it is better."""
-    size = len(found)
-    if not _worse(found[0], keys[0], u, key):
-        return False
-    place = 0
-    while True:
-        child = 2 * place + 1
-        if child >= size:
-            break
-        if child + 1 < size and _worse(found[child + 1], keys[child + 1], found[child], keys[child]):
-            child += 1
-        if not _worse(found[child], keys[child], u, key):
-            break
-        found[place] = found[child]
-        keys[place] = keys[child]
-        place = child
-    found[place] = u
-    keys[place] = key
-    return True
-
-
-@primitive
-def _listed(key: int, keys: Any) -> bool:
-    """Whether sorted keys hold a key."""
-    low, high = 0, len(keys)
-    while low < high:
-        middle = (low + high) >> 1
-        if keys[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low < len(keys) and keys[low] == key
-
-
-@primitive
-def _limits(block: int, full: int, columns: Any, centre: Any, half: Any, weights: Any, nearest: bool, out: Any) -> None:
-    """For each of `full` positions the lowest (`nearest`) or highest Σ weights Δ² with any point of a box."""
+def _limits(block: int, full: int, columns: Any, centre: Any, half: Any, weights: Any, end: int, out: Any) -> None:
+    """For each of `full` positions the lowest (end 0) or highest (end 1) Σ weights Δ² with any point of a box."""
     for t in range(full):
         out[t] = 0.0
     for h in range(len(weights)):
         c, w, weight = centre[h], half[h], weights[h]
         x = columns[h, block : block + full]
-        if (weight > 0.0) != nearest:
+        if (weight > 0.0) == (end == 1):
             for t in range(full):
                 far = abs(x[t] - c) + w
                 out[t] += weight * (far * far)
@@ -170,14 +96,17 @@ def _passes(i: int, j: int, columns: Any, values: Any, k: float, noise: int, sie
         return False
     m = constant * (columns[d, j] - columns[d, i]) + columns[d + 1, i] - columns[d + 1, j]
     # |q - μ|² - |p - μ|² cancels: what that may have cost.
-    return abs(m) - 1e-13 * constant * (columns[d, j] + columns[d, i]) <= sieve[LOGIT]
+    return bool(abs(m) - 1e-13 * constant * (columns[d, j] + columns[d, i]) <= sieve[LOGIT])
 
 
 @primitive
 def _rows(
     block: int, full: int, b: int, points: Any, cells: Any, noise: int, weights: Any, sieve: Any, out: Any
 ) -> bool:
-    """Mark in `out` which of `full` positions may reach the aim with anything in cell b; False if none. NaN never may."""
+    """Mark in `out` which of `full` positions may reach the aim with anything in cell b; False if none may.
+
+    Items that rest are NaN and never may.
+    """
     columns, still = points[0], points[1]
     centre, half, still_centre, still_half, ranges, values = cells
     d = len(values)
@@ -193,85 +122,76 @@ def _rows(
         # To look at so few is no more work than to check them.
         return count > 0
     if noise == DECAYING:
-        _limits(block, full, still, still_centre[b], still_half[b], weights, True, limits)
+        _limits(block, full, still, still_centre[b], still_half[b], weights, 0, limits)
         for t in range(full):
             marks[t] &= limits[t] <= sieve[TO]
     else:
-        _limits(block, full, columns, centre[b], half[b], weights, False, limits)
+        _limits(block, full, columns, centre[b], half[b], weights, 1, limits)
         for t in range(full):
             marks[t] &= limits[t] >= sieve[FROM]
     return True
 
 
+@primitive
+def _look_along(
+    i: int, span: Any, points: Any, scale: Any, model: Any, resting: Any, aim: Any, sift: Any, heap: Any, scratch: Any
+) -> tuple[int, int]:
+    """Look at the pairs of one position with a span of others: how many there are, how many passed the first look."""
+    columns, values = points[0], scale[5]
+    sieve, weights = sift
+    sums, hit, vector = scratch
+    d = len(values)
+    trusted = (1e-6 * scale[4]) ** 2
+    passed = 0
+    for block in range(span[0], span[1], _BLOCK):
+        size = min(_BLOCK, span[1] - block)
+        full = (size + LANES - 1) // LANES * LANES
+        _weighted_squares(i, block, full, columns, weights, sums)
+        hits = _hits(full, sums, columns[d, block : block + full], columns[d, i], sieve, hit)
+        passed += hits
+        if hits > 0:
+            for t in range(size):
+                if hit[t] and _passes(i, block + t, columns, values, model[2], model[1], sieve, trusted):
+                    consider(i, block + t, points, model, resting, aim, heap, vector)
+    return span[1] - span[0], passed
+
+
 @kernel
-def look_at(start: int, stop: int, chunk: int, tiles: Any, view: Any, resting: Any, aim: Any, out: Any) -> None:
-    """Look at the pairs of the tiles start to stop that may reach the aim, and keep the best.
+def look_at(start: int, stop: int, chunk: int, tiles: Any, view: Any, resting: Any, goal: Any, out: Any) -> None:
+    """Look at the pairs of the tiles start to stop that may reach the goal, and keep the best.
 
     ``tiles`` has rows (cell, cell, from, to, from, to) with the ranges of positions of the two cells. ``view`` is
-    (model, cells, points, scale). ``aim`` is (what a pair must reach, how many are wanted, how far under the last of
-    these ties are still kept, effort allowed: no tile is begun beyond it). ``out`` is (utilities, keys, counts), a
-    row for every chunk of tiles; counts are tiles done, pairs looked at, effort.
+    (model, cells, points, scale). ``goal`` is (what a pair must reach, how far under it ties are still kept, how many
+    are wanted, effort allowed: no tile is begun beyond it). ``out`` is (utilities, keys, counts), a row for every
+    chunk of tiles; counts are tiles done, pairs looked at, effort.
     """
     model, cells, points, scale = view
-    columns, _, order, rows, mean, root = points
-    values = scale[5]
-    noise, k = model[1], model[2]
-    d, n = len(values), len(order)
-    found, keys, counts = out[0][start // chunk], out[1][start // chunk], out[2][start // chunk]
-    least, wanted, slack, allowed = aim
-    trusted = (1e-6 * scale[4]) ** 2
-    sieve, weights = np.empty(SIZE), np.empty(d)
-    set_sieve(least - slack, scale, model, weights, sieve)
-    sums, hit, scratch = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_), np.empty(d)
-    marks = (np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_))
-    looked, effort, stale = 0, 0, False
+    heap, counts = (out[0][start // chunk], out[1][start // chunk]), out[2][start // chunk]
+    aim = np.array([goal[0], goal[1], goal[2]])
+    sift = np.empty(SIZE), np.empty(len(scale[5]))
+    scratch = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_), np.empty(len(scale[5]))
+    marks = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_)
+    set_sieve(aim[LEAST] - aim[SLACK], scale, model, sift[1], sift[0])
+    at = aim[LEAST]
     for row in range(start, stop):
-        if row > start and effort >= allowed:
+        if row > start and counts[2] >= goal[3]:
             break
         counts[0] += 1
-        a, b = tiles[row, 0], tiles[row, 1]
         for above in range(tiles[row, 2], tiles[row, 3], _BLOCK):
             height = min(_BLOCK, tiles[row, 3] - above)
-            if stale:
-                set_sieve(least - slack, scale, model, weights, sieve)
-                stale = False
             full = (height + LANES - 1) // LANES * LANES
-            effort += ROW_COST * height
-            if not _rows(above, full, b, points, cells, noise, weights, sieve, marks):
+            counts[2] += ROW_COST * height
+            if not _rows(above, full, tiles[row, 1], points, cells, model[1], sift[1], sift[0], marks):
                 continue
             for i in range(above, above + height):
-                if not marks[1][i - above]:
-                    continue
-                # One that is wanted rarely improves, a thousand often: then a new sieve costs more than it spares.
-                if stale and wanted == 1:
-                    set_sieve(least - slack, scale, model, weights, sieve)
-                    stale = False
-                begin = i + 1 if a == b else tiles[row, 4]
-                for block in range(begin, tiles[row, 5], _BLOCK):
-                    size = min(_BLOCK, tiles[row, 5] - block)
-                    full = (size + LANES - 1) // LANES * LANES
-                    looked += size
-                    _weighted_squares(i, block, full, columns, weights, sums)
-                    hits = _hits(full, sums, columns[d, block : block + full], columns[d, i], sieve, hit)
-                    if hits == 0:
-                        continue
-                    effort += HIT_COST * hits
-                    for t in range(size):
-                        j = block + t
-                        if not (hit[t] and _passes(i, j, columns, values, k, noise, sieve, trusted)):
-                            continue
-                        appeal = columns[d + 1, i] - columns[d + 1, j]
-                        u = exact_value(i, j, rows, mean, root, appeal, k, noise, model, scratch)
-                        if not u >= least - slack:
-                            continue
-                        p, q = order[i], order[j]
-                        key = min(p, q) * n + max(p, q)
-                        if _listed(key, resting) or not keep(u, key, found, keys):
-                            continue
-                        # Where one is wanted, the heap is for ties; else its root may be a few places too low.
-                        reached = u if wanted == 1 else found[0]
-                        if reached > least:
-                            least = reached
-                            stale = True
-        counts[1] = looked
-        counts[2] = looked + effort
+                if marks[1][i - above]:
+                    first = i + 1 if tiles[row, 0] == tiles[row, 1] else tiles[row, 4]
+                    looked, passed = _look_along(
+                        i, (first, tiles[row, 5]), points, scale, model, resting, aim, sift, heap, scratch
+                    )
+                    counts[1] += looked
+                    counts[2] += looked + HIT_COST * passed
+                # The one wanted rarely improves, a thousand often: then a new sieve costs more than it spares.
+                if aim[LEAST] > at and (aim[WANTED] == 1.0 or i == above + height - 1):
+                    set_sieve(aim[LEAST] - aim[SLACK], scale, model, sift[1], sift[0])
+                    at = aim[LEAST]

@@ -15,7 +15,8 @@ from rich.text import Text
 from pairseek.cli._progress import RunProgress
 from pairseek.cli._simulating import Jobs, Scheduler, interruptible, job_count, made
 from pairseek.experiments._checks import one_of, whole
-from pairseek.experiments.planning import STRATEGIES, Need, Plan, Question, draw_plan, plan
+from pairseek.experiments.figures.planned import draw_plan
+from pairseek.experiments.planning import STRATEGIES, Need, Plan, Question, plan
 from pairseek.experiments.report import Section, write_report
 from pairseek.items import Items
 from pairseek.responses import NOISES

@@ -60,6 +60,7 @@ def _client(address: str) -> Any:
         import distributed
     except ModuleNotFoundError:
         raise MissingExtra("a scheduler", "cluster") from None
+    # What becomes of the connection and of lost workers is told by this module.
     logging.getLogger("distributed").setLevel(logging.ERROR)
     try:
         return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)

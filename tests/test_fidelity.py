@@ -1,0 +1,110 @@
+"""The pair that is chosen, by tables and a short list, against the best candidate by many samples.
+
+The claim is for InfoGain and EPMV: short of the best candidate by at most 1 % of the spread between best and median
+candidate, in the median over states, and 5 % in the worst. MCMV needs no samples and is exact. GreedyMSE and
+GreedyVolume are measured beside them. benchmarks/fidelity.py measures the same in the setting of the paper.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from pairseek.candidates.rest import Resting
+from pairseek.candidates.sampled import sampled_pairs
+from pairseek.candidates.scene import Scene, best_of
+from pairseek.items import Items
+from pairseek.posteriors import Grid, Particles
+from pairseek.priors import UniformBox
+from pairseek.responses import NOISES, Logistic
+from pairseek.strategies import EPMV, MCMV, GreedyMSE, GreedyVolume, InfoGain
+from shortfall import along_a_search
+from situations import answers_from, beliefs_along, evidence_of
+
+# The constants that were fitted to Food-10k.
+CONSTANTS = {4: (0.2805, 1.5637, 9.7060), 12: (0.0832, 0.6085, 66.3200)}
+
+
+@lru_cache(maxsize=8)
+def shortfalls(d, noise):
+    """In four states of one search, chosen with 1500 samples and judged with 15,000."""
+    items = Items(np.random.default_rng(d).standard_normal((2000, d))).scaled()
+    strategies = [InfoGain(), EPMV(items.spread)]
+    if d == 4:
+        strategies += [GreedyMSE(), GreedyVolume()]
+    response = Logistic(CONSTANTS[d][NOISES.index(noise)], noise)
+    return list(
+        along_a_search(
+            items, response, strategies, at=(0, 5, 30, 60), candidates=4000, samples=1500, judged=1200, seed=1
+        )
+    )
+
+
+def of(strategy, dimensions=(4, 12)):
+    found = [s for d in dimensions for noise in NOISES for s in shortfalls(d, noise) if s.strategy == strategy]
+    assert len(found) == 12 * len(dimensions)
+    return found
+
+
+@pytest.mark.parametrize("strategy", ["infogain", "epmv"])
+def test_the_chosen_pair_is_the_best_to_within_one_percent_and_five_in_the_worst_state(strategy):
+    """In this run: infogain 0.0 % and 0.9 %, epmv 0.0 % and 1.2 %, over 24 states."""
+    found = [s.chosen for s in of(strategy)]
+    assert np.median(found) <= 0.01
+    assert max(found) <= 0.05
+
+
+def test_the_short_list_is_needed():
+    """The table alone is good in the median, not in the worst state: before any answer the belief is a cube."""
+    found = [s.by_table for s in of("infogain")]
+    assert np.median(found) <= 0.03
+    assert max(found) > 0.05
+
+
+def test_greedy_mse_keeps_close():
+    """In this run: 0.0 % in the median and 2 % in the worst of 12 states."""
+    found = [s.chosen for s in of("greedy_mse", [4])]
+    assert np.median(found) <= 0.01
+    assert max(found) <= 0.05
+
+
+def test_greedy_volume_is_better_with_the_short_list_than_by_table():
+    """In this run: 0 % in the median, 50 % in the worst of 12 states.
+
+    The log determinant after an answer feels the skew of the posterior to the same order as its spread, and the table
+    knows no skew: among pairs that are all nearly as good, the best can be beyond the short list.
+    """
+    found = [(s.chosen, s.by_table) for s in of("greedy_volume", [4])]
+    chosen, by_table = np.array(found).T
+    assert np.median(chosen) <= 0.05
+    assert chosen.mean() < 0.5 * by_table.mean()
+
+
+STRATEGIES = [InfoGain(), EPMV(1.0), MCMV(), GreedyMSE(), GreedyVolume()]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=[strategy.name for strategy in STRATEGIES])
+@pytest.mark.parametrize("answers", [0, 3, 12])
+def test_in_two_dimensions_judged_by_a_grid_without_any_noise(strategy, answers):
+    """Every candidate by every cell of a grid: a judge that draws nothing."""
+    rng = np.random.default_rng(answers)
+    items = Items(rng.standard_normal((300, 2))).scaled()
+    response = Logistic(2.2)
+    start = Grid(101).start(UniformBox(), 2, rng)
+    belief, exact = Particles(4000).start(UniformBox(), 2, rng), start
+    if answers:
+        evidence = evidence_of(response, answers_from(rng, [0.4, -0.1], answers, response))
+        *_, belief = beliefs_along(Particles(4000), response, evidence)
+        exact = Grid(101).update(start, evidence, UniformBox(), response, rng)
+    first, second = sampled_pairs(items.n, 3000, rng)
+    scene, judge = (
+        Scene(items.coordinates, items.appeal, b, response, strategy, Resting.of(items.n, [], []))
+        for b in (belief, exact)
+    )
+    choice = best_of(scene, first, second, rng, rescore=512, words="")
+    candidates = judge.candidates(first, second)
+    truth = getattr(strategy, "exact", strategy.score)(candidates, exact)
+    chosen = truth[np.flatnonzero((first == choice.first) & (second == choice.second))[0]]
+    assert (truth.max() - chosen) / (truth.max() - np.median(truth)) <= 0.05
