@@ -242,3 +242,40 @@ def _edges(log_f, peak, top, end):
         last = 16 - np.argmax(log_f(x)[:, ::-1] > (top - _DEPTH)[:, None], axis=1)
         near, far = x[rows, last], x[rows, np.minimum(last + 1, 16)]
     return far
+
+
+def naive_gaussian_information(m, s, link):
+    """h_b(E f(z)) - E h_b(f(z)) in bits for z normal with mean m and deviation s, by the trapezoidal rule."""
+    nodes = [-8.0 + 0.05 * i for i in range(321)]
+    weights = [math.exp(-0.5 * u * u) for u in nodes]
+    total = math.fsum(weights)
+    f = [naive_probability(m + s * u, link) for u in nodes]
+    marginal = math.fsum(w * x for w, x in zip(weights, f, strict=True)) / total
+    return naive_entropy(marginal) - math.fsum(w * naive_entropy(x) for w, x in zip(weights, f, strict=True)) / total
+
+
+def naive_best_pair(n, utility, allowed):
+    """(utility, i, j) of the best of all pairs i < j that are allowed, the earliest among equals; None if none is."""
+    best = None
+    for i in range(n):
+        for j in range(i + 1, n):
+            if allowed(i, j):
+                u = utility(i, j)
+                if best is None or u > best[0]:
+                    best = (u, i, j)
+    return best
+
+
+def naive_diverse_pairs(n, count, utility, allowed):
+    """The best pair, then the best without its items, and so on."""
+    out = []
+
+    def free(i, j):
+        return allowed(i, j) and not {i, j} & {row for _, *pair in out for row in pair}
+
+    while len(out) < count:
+        best = naive_best_pair(n, utility, free)
+        if best is None:
+            break
+        out.append(best)
+    return out

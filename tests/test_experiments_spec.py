@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import re
+import tomllib
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +14,8 @@ import pytest
 import pairseek as ps
 from pairseek.errors import InvalidParameter
 from pairseek.experiments import (
+    MEASURES,
+    REPRODUCTIONS,
     SPECIFICATIONS,
     Answering,
     Contender,
@@ -22,6 +27,7 @@ from pairseek.experiments import (
 )
 from pairseek.experiments.data import Parcel, load_items
 from pairseek.experiments.paper import with_data
+from pairseek.experiments.spec import NAMED_DATA
 
 MINIMAL = {"name": "test", "data": "synthetic", "dimension": 2, "strategies": ["infogain", "random"]}
 TOML = """
@@ -270,3 +276,27 @@ class TestParts:
     def test_an_answering_fills_in_the_published_constant(self):
         assert Answering("probit", "best", "published").response(3) == ps.Probit(0.25, "constant")
         assert Answering("logistic", "decaying", 2).response(None) == ps.Logistic(2.0, "decaying")
+
+
+class TestDocs:
+    PAGE = (Path(__file__).parents[1] / "docs" / "experiments.md").read_text()
+
+    def test_the_specification_of_the_page_reads(self):
+        block = re.search(r"```toml\n(.*?)```", self.PAGE, re.DOTALL).group(1)
+        spec = read_record(
+            {"name": "page", **tomllib.loads(block.replace("my_module:MyStrategy", f"{__name__}:Widest"))}
+        )
+        assert [setting.label for setting in spec.settings] == ["matched", "mismatched"]
+        assert spec.labels == ("InfoGain", "GaussCloud-4", "mine")
+
+    def test_every_field_metric_and_name_is_on_the_page(self):
+        names = [f.name for part in (Specification, Setting, Answering, Contender) for f in fields(part)]
+        for name in [*names, *MEASURES, *NAMED_DATA]:
+            assert re.search(rf"\b{name}\b", self.PAGE), f"{name} is not in docs/experiments.md"
+
+    def test_every_figure_and_command_is_documented(self):
+        page = (Path(__file__).parents[1] / "docs" / "reproduction.md").read_text()
+        for name in REPRODUCTIONS:
+            assert f"`{name}`" in page
+        for command in ("reproduce", "simulate", "plan"):
+            assert f"pairseek {command}" in self.PAGE

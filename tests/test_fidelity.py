@@ -29,7 +29,7 @@ CONSTANTS = {4: (0.2805, 1.5637, 9.7060), 12: (0.0832, 0.6085, 66.3200)}
 
 @lru_cache(maxsize=8)
 def shortfalls(d, noise):
-    """In four states of one search, chosen with 1500 samples and judged with 15,000."""
+    """In four states of one search, chosen with 2000 samples and judged with 20,000."""
     items = Items(np.random.default_rng(d).standard_normal((2000, d))).scaled()
     strategies = [InfoGain(), EPMV(items.spread)]
     if d == 4:
@@ -37,7 +37,7 @@ def shortfalls(d, noise):
     response = Logistic(CONSTANTS[d][NOISES.index(noise)], noise)
     return list(
         along_a_search(
-            items, response, strategies, at=(0, 5, 30, 60), candidates=4000, samples=1500, judged=1200, seed=1
+            items, response, strategies, at=(0, 5, 30, 60), candidates=5000, samples=2000, judged=1500, seed=1
         )
     )
 
@@ -50,7 +50,7 @@ def of(strategy, dimensions=(4, 12)):
 
 @pytest.mark.parametrize("strategy", ["infogain", "epmv"])
 def test_the_chosen_pair_is_the_best_to_within_one_percent_and_five_in_the_worst_state(strategy):
-    """In this run: infogain 0.0 % and 0.9 %, epmv 0.0 % and 1.2 %, over 24 states."""
+    """In this run: infogain 0.0 % and 1.5 %, epmv 0.0 % and 2.0 %, over 24 states."""
     found = [s.chosen for s in of(strategy)]
     assert np.median(found) <= 0.01
     assert max(found) <= 0.05
@@ -71,7 +71,7 @@ def test_greedy_mse_keeps_close():
 
 
 def test_greedy_volume_is_better_with_the_short_list_than_by_table():
-    """In this run: 0 % in the median, 50 % in the worst of 12 states.
+    """In this run: 0 % in the median and 6 % in the worst of 12 states; with other seeds half of the spread.
 
     The log determinant after an answer feels the skew of the posterior to the same order as its spread, and the table
     knows no skew: among pairs that are all nearly as good, the best can be beyond the short list.

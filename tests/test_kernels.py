@@ -6,6 +6,8 @@ Tests with "twin" in their name run a second time without the compiler, see test
 from __future__ import annotations
 
 import math
+import os
+import types
 
 import numpy as np
 import pytest
@@ -36,6 +38,10 @@ def splitmix(state):
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
     return state, z ^ (z >> 31)
+
+
+def test_twin_runs_are_plain_python_only_where_that_was_asked_for():
+    assert isinstance(exp_minus, types.FunctionType) == ("PAIRSEEK_TEST_PLAIN" in os.environ)
 
 
 class TestExpMinus:

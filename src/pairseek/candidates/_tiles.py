@@ -133,27 +133,39 @@ def _rows(
 
 
 @primitive
-def _look_along(
-    i: int, span: Any, points: Any, scale: Any, model: Any, resting: Any, aim: Any, sift: Any, heap: Any, scratch: Any
+def _look_rows(
+    above: int, height: int, others: Any, view: Any, resting: Any, aim: Any, sift: Any, heap: Any, scratch: Any
 ) -> tuple[int, int]:
-    """Look at the pairs of one position with a span of others: how many there are, how many passed the first look."""
-    columns, values = points[0], scale[5]
+    """Look at the pairs of the marked of `height` positions with others: how many, and how many passed the first look.
+
+    ``others`` is (from, to), or (-1, to) for those after the position itself. One function for all the loops: a call
+    with so many arrays costs as much as a row.
+    """
+    model, _, points, scale = view
     sieve, weights = sift
-    sums, hit, vector = scratch
+    marks, sums, hit, vector = scratch
+    columns, values = points[0], scale[5]
     d = len(values)
     trusted = (1e-6 * scale[4]) ** 2
-    passed = 0
-    for block in range(span[0], span[1], _BLOCK):
-        size = min(_BLOCK, span[1] - block)
-        full = (size + LANES - 1) // LANES * LANES
-        _weighted_squares(i, block, full, columns, weights, sums)
-        hits = _hits(full, sums, columns[d, block : block + full], columns[d, i], sieve, hit)
-        passed += hits
-        if hits > 0:
-            for t in range(size):
+    looked, passed, at = 0, 0, aim[LEAST]
+    for i in range(above, above + height):
+        if not marks[i - above]:
+            continue
+        for block in range(others[0] if others[0] >= 0 else i + 1, others[1], _BLOCK):
+            size = min(_BLOCK, others[1] - block)
+            full = (size + LANES - 1) // LANES * LANES
+            looked += size
+            _weighted_squares(i, block, full, columns, weights, sums)
+            hits = _hits(full, sums, columns[d, block : block + full], columns[d, i], sieve, hit)
+            passed += hits
+            for t in range(size if hits > 0 else 0):
                 if hit[t] and _passes(i, block + t, columns, values, model[2], model[1], sieve, trusted):
                     consider(i, block + t, points, model, resting, aim, heap, vector)
-    return span[1] - span[0], passed
+        # The one wanted rarely improves, a thousand often: then a new sieve costs more than it spares.
+        if aim[LEAST] > at and aim[WANTED] == 1.0:
+            at = aim[LEAST]
+            set_sieve(at - aim[SLACK], scale, model, weights, sieve)
+    return looked, passed
 
 
 @kernel
@@ -169,29 +181,22 @@ def look_at(start: int, stop: int, chunk: int, tiles: Any, view: Any, resting: A
     heap, counts = (out[0][start // chunk], out[1][start // chunk]), out[2][start // chunk]
     aim = np.array([goal[0], goal[1], goal[2]])
     sift = np.empty(SIZE), np.empty(len(scale[5]))
-    scratch = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_), np.empty(len(scale[5]))
-    marks = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_)
+    limits, marks = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_)
+    scratch = marks, np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_), np.empty(len(scale[5]))
     set_sieve(aim[LEAST] - aim[SLACK], scale, model, sift[1], sift[0])
-    at = aim[LEAST]
     for row in range(start, stop):
         if row > start and counts[2] >= goal[3]:
             break
         counts[0] += 1
+        before = aim[LEAST]
+        others = (-1 if tiles[row, 0] == tiles[row, 1] else tiles[row, 4], tiles[row, 5])
         for above in range(tiles[row, 2], tiles[row, 3], _BLOCK):
             height = min(_BLOCK, tiles[row, 3] - above)
             full = (height + LANES - 1) // LANES * LANES
             counts[2] += ROW_COST * height
-            if not _rows(above, full, tiles[row, 1], points, cells, model[1], sift[1], sift[0], marks):
-                continue
-            for i in range(above, above + height):
-                if marks[1][i - above]:
-                    first = i + 1 if tiles[row, 0] == tiles[row, 1] else tiles[row, 4]
-                    looked, passed = _look_along(
-                        i, (first, tiles[row, 5]), points, scale, model, resting, aim, sift, heap, scratch
-                    )
-                    counts[1] += looked
-                    counts[2] += looked + HIT_COST * passed
-                # The one wanted rarely improves, a thousand often: then a new sieve costs more than it spares.
-                if aim[LEAST] > at and (aim[WANTED] == 1.0 or i == above + height - 1):
-                    set_sieve(aim[LEAST] - aim[SLACK], scale, model, sift[1], sift[0])
-                    at = aim[LEAST]
+            if _rows(above, full, tiles[row, 1], points, cells, model[1], sift[1], sift[0], (limits, marks)):
+                looked, passed = _look_rows(above, height, others, view, resting, aim, sift, heap, scratch)
+                counts[1] += looked
+                counts[2] += looked + HIT_COST * passed
+        if aim[LEAST] > before:
+            set_sieve(aim[LEAST] - aim[SLACK], scale, model, sift[1], sift[0])

@@ -41,7 +41,7 @@ class Tree:
     middle
         (d,) mean of the points.
     reach
-        Distance of the farthest point from it.
+        No point is farther from it.
     depth
         Level of the leaves; the root has level 0.
     centre, half
@@ -74,7 +74,7 @@ class Tree:
             for_ranges(_cut, 1 << level, max(1, (1 << level) // 8), along, order, level)
         columns = np.full((d, n + LANES), np.nan)
         columns[:, :n] = along.T
-        reach = float(np.sqrt(np.max(np.sum(along**2, axis=1))))
+        reach = float(np.max(np.abs(along))) * d**0.5
         low, high = boxes(columns, n, depth)
         # Rounding of the rotation must not put a point outside its box.
         centre, half = (low + high) / 2, (high - low) / 2 + 1e-14 * reach

@@ -77,7 +77,7 @@ class View:
         mean = np.array(scene.belief.mean)
         for_ranges(_seen, n, _CHUNK, tree.points, tree.middle, mean, vectors, values, appeal, columns)
         farthest = float(np.max(columns[d, :n]))
-        if not np.isfinite(farthest * farthest * max(1.0, values[0])):
+        if not np.isfinite(farthest * farthest * max(1.0, float(values[0]))):
             raise InvalidParameter(
                 f"variances up to {values[0]:.3g} at distances up to {farthest**0.5:.3g} are more than a double can "
                 f"square: scale the items, or use a tighter prior"
