@@ -21,10 +21,10 @@ from pairseek.candidates.allpairs import best_pairs, median_score
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import pair_rows
 from pairseek.candidates.scene import Scene
-from pairseek.candidates.surface import Surface, surface_of
 from pairseek.errors import InvalidParameter
 from pairseek.responses import NOISES, Logistic, Probit
 from pairseek.strategies import EPMV, MCMV, GreedyMSE, GreedyVolume, InfoGain, Random
+from pairseek.surface import Surface, surface_of
 from reference import naive_best_pair, naive_diverse_pairs, naive_gaussian_information, naive_mcmv
 
 STRATEGIES = (InfoGain(), EPMV(0.8), MCMV(), GreedyMSE(), GreedyVolume())

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pairseek._pairs import expect, pair_constant
 from pairseek._tables import interpolate, tables
 from pairseek.candidates import Candidates
-from pairseek.candidates.described import square_root
+from pairseek.described import square_root
 from pairseek.responses import NOISES, RESPONSES, Logistic, Probit
 from reference import (
     naive_after,

@@ -2,10 +2,10 @@
 
 from pairseek.candidates.allpairs import AllPairs
 from pairseek.candidates.default import DefaultPairs
-from pairseek.candidates.described import Candidates
 from pairseek.candidates.rest import Rest
 from pairseek.candidates.sampled import SampledPairs
 from pairseek.candidates.weighted import WeightedPairs
+from pairseek.described import Candidates
 
 SOURCES = {source.name: source for source in (AllPairs, DefaultPairs, SampledPairs, WeightedPairs)}
 

@@ -31,13 +31,12 @@ SQUARE_LOW, SQUARE_HIGH, APPEAL_LOW, APPEAL_HIGH, SHELL = range(5)
 @primitive
 def value(shape: int, penalty: float, table: Any, m: float, s: float, distance: float, gain: float) -> float:
     """The utility at |m|, s, distance of μ from the plane, and |Σa|²/(a'Σa)."""
-    if shape == TABLE:
-        return interpolate(table, m, s)
-    if shape == TRACE:
-        return gain * interpolate(table, m, s)
+    if shape == DISTANCE:
+        return s - penalty * distance
+    looked_up = interpolate(table, m, s)
     if shape == CHANCE:
-        return s - penalty * abs(interpolate(table, m, s) - 0.5)
-    return s - penalty * distance
+        return s - penalty * abs(looked_up - 0.5)
+    return gain * looked_up if shape == TRACE else looked_up
 
 
 @primitive
@@ -143,15 +142,21 @@ def cell_bound(a: int, b: int, cells: Any, model: Any, enough: float) -> float:
     m_low, m_high = logit_range(a, b, ranges, least, most)
     m = max(m_low, -m_high, 0.0) * _DOWN
     distance = lowest_distance(a, b, ranges, m, least, steep, longest) if shape == DISTANCE else 0.0
-    shells = ranges[a, SHELL] + ranges[b, SHELL]
-    s = min(steep * math.sqrt(values[0]), most * 2.0 * shells) * _UP
-    bound = value(shape, penalty, table, m, s, distance, values[0])
-    if bound > enough:
-        s = min(s, most * highest_deviation(a, b, centre, half, values) * _UP)
-        if noise != CONSTANT:
-            s = min(s, steep * math.sqrt(highest_mean(a, b, centre, half, values, 0)) * _UP)
-        gain = highest_mean(a, b, centre, half, values, 1) if shape == TRACE else 1.0
+    # First what the distances from the middle say; only if that is not enough, what the boxes say.
+    s = min(steep * math.sqrt(values[0]), most * 2.0 * (ranges[a, SHELL] + ranges[b, SHELL])) * _UP
+    gain = values[0]
+    for fine in range(2):
+        if fine == 1:
+            s = min(s, most * highest_deviation(a, b, centre, half, values) * _UP)
+            for power in range(2 if shape == TRACE else 1 if noise != CONSTANT else 0):
+                mean = highest_mean(a, b, centre, half, values, power)
+                if power == 1:
+                    gain = mean
+                else:
+                    s = min(s, steep * math.sqrt(mean) * _UP)
         bound = value(shape, penalty, table, m, s, distance, gain)
+        if not bound > enough:
+            break
     if not abs(bound) < np.inf:
         return bound if abs(bound) == np.inf else np.inf
     return bound + 1e-12 * max(abs(bound), s if shape >= CHANCE else 0.0)
@@ -181,9 +186,12 @@ def bound_children(
             place = 4 * row + child
             pairs[0, place] = x
             pairs[1, place] = y
-            # A cell with itself has its two children in either order: once is enough.
-            bound = -np.inf if a == b and child == 2 else cell_bound(x, y, cells, model, enough)
-            out[0, place] = bound
-            out[1, place] = bound
-            if bound > enough and model[1] != CONSTANT:
-                out[1, place] = cell_bound(x, y, cores, model, -np.inf)
+            out[0, place] = -np.inf
+            for guess in range(2):
+                # A cell with itself has its two children in either order: once is enough.
+                if a != b or child != 2:
+                    out[guess, place] = cell_bound(x, y, cores if guess == 1 else cells, model, enough)
+                if guess == 0:
+                    out[1, place] = out[0, place]
+                    if not out[0, place] > enough or model[1] == CONSTANT:
+                        break

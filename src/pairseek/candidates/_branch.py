@@ -13,8 +13,8 @@ import numpy as np
 
 from pairseek._parallel import for_ranges
 from pairseek._types import IntArray
-from pairseek.candidates._bounds import CHANCE, bound_children, bound_pairs
-from pairseek.candidates._pool import Best, Pool
+from pairseek.candidates._bounds import CHANCE, bound_children
+from pairseek.candidates._pool import Best, Pool, all_pairs
 from pairseek.candidates._tiles import look_at
 from pairseek.candidates._view import View
 
@@ -84,8 +84,8 @@ class Found:
 
 def best_first(view: View, resting: IntArray, goal: Goal) -> Found:
     """Search all pairs; `resting` holds the sorted keys of pairs that may not be asked."""
-    pool, best = _root(view), Best(goal.wanted)
-    looked, effort, dropped = 0, CELL_COST, -np.inf
+    pool, best = all_pairs(), Best(goal.wanted)
+    looked, effort, dropped = 0, 0, -np.inf
     while True:
         pool, highest = pool.above(goal.cut(best.least))
         dropped = max(dropped, highest)
@@ -104,14 +104,6 @@ def best_first(view: View, resting: IntArray, goal: Goal) -> Found:
         pool = pool + waiting + children + undone
     top = float(best.utilities[0])
     return Found(best.found, top, max(top, dropped, pool.highest), looked)
-
-
-def _root(view: View) -> Pool:
-    """All items with all items."""
-    root = np.zeros(1, dtype=np.int64)
-    bounds = np.empty(1)
-    bound_pairs(0, 1, root, root, view.cells, view.model, bounds)
-    return Pool(root, root, bounds, bounds)
 
 
 def _children(view: View, parents: Pool, enough: float) -> Pool:

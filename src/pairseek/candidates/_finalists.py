@@ -1,4 +1,4 @@
-"""Pairs that passed the sieve: their exact utility, and the heap of the best."""
+"""Pairs that passed the sieve: their exact utility, and the list of the best."""
 
 from __future__ import annotations
 
@@ -48,29 +48,16 @@ def exact_value(i: int, j: int, rows: Any, mean: Any, root: Any, appeal: float, 
 
 
 @primitive
-def _worse(u: float, key: int, other: float, other_key: int) -> bool:
-    """Whether a pair comes after another: by falling utility, then rising key."""
-    return u < other or (u == other and key > other_key)
-
-
-@primitive
 def keep(u: float, key: int, found: Any, keys: Any) -> bool:
-    """Put a pair in the place of the worst of a heap, which is its root, if it is better."""
-    size = len(found)
-    if not _worse(found[0], keys[0], u, key):
+    """Put a pair into a list sorted by falling utility, then rising key, if it belongs there."""
+    place = len(found)
+    while place > 0 and (u > found[place - 1] or (u == found[place - 1] and key < keys[place - 1])):
+        if place < len(found):
+            found[place] = found[place - 1]
+            keys[place] = keys[place - 1]
+        place -= 1
+    if place == len(found):
         return False
-    place = 0
-    while True:
-        child = 2 * place + 1
-        if child >= size:
-            break
-        if child + 1 < size and _worse(found[child + 1], keys[child + 1], found[child], keys[child]):
-            child += 1
-        if not _worse(found[child], keys[child], u, key):
-            break
-        found[place] = found[child]
-        keys[place] = keys[child]
-        place = child
     found[place] = u
     keys[place] = key
     return True
@@ -90,7 +77,7 @@ def _listed(key: int, keys: Any) -> bool:
 
 
 @primitive
-def consider(i: int, j: int, points: Any, model: Any, resting: Any, aim: Any, heap: Any, scratch: Any) -> None:
+def consider(i: int, j: int, points: Any, model: Any, resting: Any, aim: Any, best: Any, scratch: Any) -> None:
     """Keep a pair of positions if it is good enough and may be asked; raise the aim where it can be."""
     columns, _, order, rows, mean, root = points
     d, n = rows.shape[1], len(order)
@@ -100,7 +87,6 @@ def consider(i: int, j: int, points: Any, model: Any, resting: Any, aim: Any, he
         return
     p, q = order[i], order[j]
     key = min(p, q) * n + max(p, q)
-    found, keys = heap
+    found, keys = best
     if not _listed(key, resting) and keep(u, key, found, keys):
-        # Where one is wanted the heap is for ties; else its root may be a few places too low.
-        aim[LEAST] = max(aim[LEAST], u if aim[WANTED] == 1.0 else found[0])
+        aim[LEAST] = max(aim[LEAST], found[int(aim[WANTED]) - 1])

@@ -67,6 +67,12 @@ class Pool:
         return self.take(best[np.lexsort((best, -self.promises[best]))]), self.take(others)
 
 
+def all_pairs() -> Pool:
+    """The root with itself, of which nothing is known yet."""
+    root = np.zeros(1, dtype=np.int64)
+    return Pool(root, root, np.full(1, np.inf), np.full(1, np.inf))
+
+
 class Best:
     """The best pairs of items so far, best first, equals by key; key -1 and utility -inf where there is none yet."""
 

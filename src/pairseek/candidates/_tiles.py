@@ -121,55 +121,18 @@ def _rows(
     if count <= _FEW:
         # To look at so few is no more work than to check them.
         return count > 0
-    if noise == DECAYING:
-        _limits(block, full, still, still_centre[b], still_half[b], weights, 0, limits)
-        for t in range(full):
-            marks[t] &= limits[t] <= sieve[TO]
-    else:
-        _limits(block, full, columns, centre[b], half[b], weights, 1, limits)
-        for t in range(full):
-            marks[t] &= limits[t] >= sieve[FROM]
+    near = noise == DECAYING
+    source, middle, width = (still, still_centre[b], still_half[b]) if near else (columns, centre[b], half[b])
+    _limits(block, full, source, middle, width, weights, 0 if near else 1, limits)
+    for t in range(full):
+        marks[t] &= (limits[t] <= sieve[TO]) if near else (limits[t] >= sieve[FROM])
     return True
 
 
-@primitive
-def _look_rows(
-    above: int, height: int, others: Any, view: Any, resting: Any, aim: Any, sift: Any, heap: Any, scratch: Any
-) -> tuple[int, int]:
-    """Look at the pairs of the marked of `height` positions with others: how many, and how many passed the first look.
-
-    ``others`` is (from, to), or (-1, to) for those after the position itself. One function for all the loops: a call
-    with so many arrays costs as much as a row.
-    """
-    model, _, points, scale = view
-    sieve, weights = sift
-    marks, sums, hit, vector = scratch
-    columns, values = points[0], scale[5]
-    d = len(values)
-    trusted = (1e-6 * scale[4]) ** 2
-    looked, passed, at = 0, 0, aim[LEAST]
-    for i in range(above, above + height):
-        if not marks[i - above]:
-            continue
-        for block in range(others[0] if others[0] >= 0 else i + 1, others[1], _BLOCK):
-            size = min(_BLOCK, others[1] - block)
-            full = (size + LANES - 1) // LANES * LANES
-            looked += size
-            _weighted_squares(i, block, full, columns, weights, sums)
-            hits = _hits(full, sums, columns[d, block : block + full], columns[d, i], sieve, hit)
-            passed += hits
-            for t in range(size if hits > 0 else 0):
-                if hit[t] and _passes(i, block + t, columns, values, model[2], model[1], sieve, trusted):
-                    consider(i, block + t, points, model, resting, aim, heap, vector)
-        # The one wanted rarely improves, a thousand often: then a new sieve costs more than it spares.
-        if aim[LEAST] > at and aim[WANTED] == 1.0:
-            at = aim[LEAST]
-            set_sieve(at - aim[SLACK], scale, model, weights, sieve)
-    return looked, passed
-
-
 @kernel
-def look_at(start: int, stop: int, chunk: int, tiles: Any, view: Any, resting: Any, goal: Any, out: Any) -> None:
+def look_at(  # noqa: C901 - a call with so many arrays costs as much as a row of pairs
+    start: int, stop: int, chunk: int, tiles: Any, view: Any, resting: Any, goal: Any, out: Any
+) -> None:
     """Look at the pairs of the tiles start to stop that may reach the goal, and keep the best.
 
     ``tiles`` has rows (cell, cell, from, to, from, to) with the ranges of positions of the two cells. ``view`` is
@@ -178,25 +141,40 @@ def look_at(start: int, stop: int, chunk: int, tiles: Any, view: Any, resting: A
     chunk of tiles; counts are tiles done, pairs looked at, effort.
     """
     model, cells, points, scale = view
-    heap, counts = (out[0][start // chunk], out[1][start // chunk]), out[2][start // chunk]
+    columns, values = points[0], scale[5]
+    noise, k, d = model[1], model[2], len(values)
+    best, counts = (out[0][start // chunk], out[1][start // chunk]), out[2][start // chunk]
     aim = np.array([goal[0], goal[1], goal[2]])
-    sift = np.empty(SIZE), np.empty(len(scale[5]))
+    trusted = (1e-6 * scale[4]) ** 2
+    sieve, weights, vector = np.empty(SIZE), np.empty(d), np.empty(d)
     limits, marks = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_)
-    scratch = marks, np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_), np.empty(len(scale[5]))
-    set_sieve(aim[LEAST] - aim[SLACK], scale, model, sift[1], sift[0])
+    sums, hit = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_)
+    sifted = np.nan
     for row in range(start, stop):
         if row > start and counts[2] >= goal[3]:
             break
         counts[0] += 1
-        before = aim[LEAST]
-        others = (-1 if tiles[row, 0] == tiles[row, 1] else tiles[row, 4], tiles[row, 5])
         for above in range(tiles[row, 2], tiles[row, 3], _BLOCK):
             height = min(_BLOCK, tiles[row, 3] - above)
-            full = (height + LANES - 1) // LANES * LANES
             counts[2] += ROW_COST * height
-            if _rows(above, full, tiles[row, 1], points, cells, model[1], sift[1], sift[0], (limits, marks)):
-                looked, passed = _look_rows(above, height, others, view, resting, aim, sift, heap, scratch)
-                counts[1] += looked
-                counts[2] += looked + HIT_COST * passed
-        if aim[LEAST] > before:
-            set_sieve(aim[LEAST] - aim[SLACK], scale, model, sift[1], sift[0])
+            for i in range(above, above + height):
+                # The one wanted rarely improves, a thousand often: then a new sieve costs more than it spares.
+                if aim[LEAST] != sifted and (i == above or aim[WANTED] == 1.0):
+                    sifted = aim[LEAST]
+                    set_sieve(sifted - aim[SLACK], scale, model, weights, sieve)
+                if i == above:
+                    full = (height + LANES - 1) // LANES * LANES
+                    if not _rows(above, full, tiles[row, 1], points, cells, noise, weights, sieve, (limits, marks)):
+                        break
+                if not marks[i - above]:
+                    continue
+                for block in range(i + 1 if tiles[row, 0] == tiles[row, 1] else tiles[row, 4], tiles[row, 5], _BLOCK):
+                    size = min(_BLOCK, tiles[row, 5] - block)
+                    full = (size + LANES - 1) // LANES * LANES
+                    _weighted_squares(i, block, full, columns, weights, sums)
+                    hits = _hits(full, sums, columns[d, block : block + full], columns[d, i], sieve, hit)
+                    counts[1] += size
+                    counts[2] += size + HIT_COST * hits
+                    for t in range(size if hits > 0 else 0):
+                        if hit[t] and _passes(i, block + t, columns, values, k, noise, sieve, trusted):
+                            consider(i, block + t, points, model, resting, aim, best, vector)

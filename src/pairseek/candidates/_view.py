@@ -15,9 +15,9 @@ from pairseek._types import FloatArray, IntArray
 from pairseek.candidates._bounds import CONSTANT, DECAYING, SHELL, steepness
 from pairseek.candidates._tree import LANES, Tree, boxes, tree_of
 from pairseek.candidates.scene import Scene
-from pairseek.candidates.surface import SHAPES, Surface
 from pairseek.errors import InvalidParameter
 from pairseek.responses import NOISES
+from pairseek.surface import SHAPES, Surface
 
 Model: TypeAlias = tuple[int, int, float, float, FloatArray]
 Cells: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]

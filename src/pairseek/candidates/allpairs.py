@@ -12,9 +12,9 @@ from pairseek.candidates._branch import Found, Goal, best_first
 from pairseek.candidates._view import View
 from pairseek.candidates.sampled import pair_rows, sampled_pairs
 from pairseek.candidates.scene import Choice, Scene, Source, best_of
-from pairseek.candidates.surface import Surface, surface_of
 from pairseek.candidates.weighted import GUIDE, WeightedPairs
 from pairseek.errors import InvalidParameter
+from pairseek.surface import Surface, surface_of
 
 # Pairs scored at a time where each must be looked at.
 _LISTED = 1 << 18

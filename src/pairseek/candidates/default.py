@@ -9,9 +9,9 @@ import numpy as np
 
 from pairseek.candidates.allpairs import AllPairs, best_by_list
 from pairseek.candidates.scene import Choice, Scene
-from pairseek.candidates.surface import surface_of
 from pairseek.candidates.weighted import WeightedPairs
 from pairseek.errors import InvalidParameter
+from pairseek.surface import surface_of
 
 # Up to so many pairs are scored one by one for a strategy that declares no surface.
 _LISTED = 500_000

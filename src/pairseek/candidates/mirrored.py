@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairseek._types import Belief, FloatArray
-from pairseek.candidates.described import Candidates
+from pairseek.described import Candidates
 from pairseek.errors import Unsupported
 from pairseek.items import Space
 from pairseek.responses import Response

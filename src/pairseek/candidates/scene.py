@@ -10,8 +10,8 @@ import numpy as np
 
 from pairseek._moments import sample_moments
 from pairseek._types import Belief, FloatArray, IntArray
-from pairseek.candidates.described import Candidates
 from pairseek.candidates.rest import Resting
+from pairseek.described import Candidates
 from pairseek.errors import InvalidParameter
 from pairseek.items import Items
 from pairseek.responses import Response

@@ -14,8 +14,8 @@ from pairseek.candidates._branch import Goal, best_first
 from pairseek.candidates._tree import Tree
 from pairseek.candidates._view import View
 from pairseek.candidates.scene import Choice, Scene, best_of
-from pairseek.candidates.surface import Surface
 from pairseek.errors import InvalidParameter
+from pairseek.surface import Surface
 
 # Cells that pairs are drawn from: about 33,000 pairs of cells.
 _LEVEL = 8

@@ -17,7 +17,7 @@ from pairseek._types import Belief, Event, FloatArray
 from pairseek.items import Items
 
 if TYPE_CHECKING:
-    from pairseek.candidates.described import Candidates
+    from pairseek.described import Candidates
 
 
 @runtime_checkable

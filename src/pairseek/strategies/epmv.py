@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from pairseek._types import Belief, FloatArray
-from pairseek.candidates.described import Candidates
-from pairseek.candidates.surface import Surface
+from pairseek.described import Candidates
 from pairseek.errors import InvalidParameter
 from pairseek.items import Items, Space
 from pairseek.priors import Prior
+from pairseek.surface import Surface
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ import numpy as np
 
 from pairseek._moments import sample_moments
 from pairseek._types import Belief, FloatArray
-from pairseek.candidates.described import Candidates
-from pairseek.candidates.surface import Surface
+from pairseek.described import Candidates
+from pairseek.surface import Surface
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import entr
 
 from pairseek._types import Belief, FloatArray
-from pairseek.candidates.described import Candidates
-from pairseek.candidates.surface import Surface
+from pairseek.described import Candidates
+from pairseek.surface import Surface
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from pairseek._types import Belief, FloatArray
-from pairseek.candidates.described import Candidates
-from pairseek.candidates.surface import Surface
+from pairseek.described import Candidates
 from pairseek.errors import InvalidParameter
+from pairseek.surface import Surface
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from pairseek.candidates.described import TableName
+from pairseek.described import TableName
 
 Shape: TypeAlias = Literal["table", "trace", "chance", "distance", "even"]
 # The order is that of the constants in `_bounds`.
