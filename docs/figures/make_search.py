@@ -41,9 +41,7 @@ def main():
         panel.scatter(*estimate.point[1:], s=130, marker="+", color="#16161d", linewidths=2, zorder=6)
         panel.scatter(*user.point[1:], s=110, facecolors="none", edgecolors="white", linewidths=4, zorder=5)
         panel.scatter(*user.point[1:], s=110, facecolors="none", edgecolors="#16161d", linewidths=1.6, zorder=6)
-        panel.set_title(
-            f"{steps or 'no'} answers, 95 % radius {estimate.credible_radius():.2f}", fontsize=11, pad=10
-        )
+        panel.set_title(f"{steps or 'no'} answers, 95 % radius {estimate.credible_radius():.2f}", fontsize=11, pad=10)
         panel.set_aspect("equal")
         panel.set_xticks([])
         panel.set_yticks([])

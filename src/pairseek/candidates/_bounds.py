@@ -148,12 +148,10 @@ def cell_bound(a: int, b: int, cells: Any, model: Any, enough: float) -> float:
     for fine in range(2):
         if fine == 1:
             s = min(s, most * highest_deviation(a, b, centre, half, values) * _UP)
-            for power in range(2 if shape == TRACE else 1 if noise != CONSTANT else 0):
-                mean = highest_mean(a, b, centre, half, values, power)
-                if power == 1:
-                    gain = mean
-                else:
-                    s = min(s, steep * math.sqrt(mean) * _UP)
+            if noise != CONSTANT:
+                s = min(s, steep * math.sqrt(highest_mean(a, b, centre, half, values, 0)) * _UP)
+            if shape == TRACE:
+                gain = highest_mean(a, b, centre, half, values, 1)
         bound = value(shape, penalty, table, m, s, distance, gain)
         if not bound > enough:
             break
@@ -186,12 +184,9 @@ def bound_children(
             place = 4 * row + child
             pairs[0, place] = x
             pairs[1, place] = y
-            out[0, place] = -np.inf
-            for guess in range(2):
-                # A cell with itself has its two children in either order: once is enough.
-                if a != b or child != 2:
-                    out[guess, place] = cell_bound(x, y, cores if guess == 1 else cells, model, enough)
-                if guess == 0:
-                    out[1, place] = out[0, place]
-                    if not out[0, place] > enough or model[1] == CONSTANT:
-                        break
+            # A cell with itself has its two children in either order: once is enough.
+            bound = -np.inf if a == b and child == 2 else cell_bound(x, y, cells, model, enough)
+            out[0, place] = bound
+            out[1, place] = bound
+            if bound > enough and model[1] != CONSTANT:
+                out[1, place] = cell_bound(x, y, cores, model, -np.inf)

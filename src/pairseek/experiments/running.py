@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,10 +75,16 @@ def run(
     with ResultsFolder.opened(Path(folder), specification, specification.identity(items)) as kept:
         began = time.perf_counter()
         pending = [task for task in tasks(specification) if task not in kept.outcomes]
-        tell = _teller(specification, kept, progress)
+        done = Counter(task.strategy for task in kept.outcomes)
+
+        def tell() -> None:
+            if progress is not None:
+                counts = tuple(done[i] for i in range(len(specification.strategies)))
+                progress(Progress(specification, counts, specification.trials * len(specification.settings)))
 
         def take(outcome: Outcome) -> None:
             kept.add(outcome)
+            done[outcome.task.strategy] += 1
             tell()
 
         tell()
@@ -103,19 +110,3 @@ def _carry_out(
     from pairseek.experiments._cluster import on_cluster
 
     on_cluster(parcel, pending, take, address=scheduler)
-
-
-def _teller(
-    specification: Specification, kept: ResultsFolder, progress: Callable[[Progress], None] | None
-) -> Callable[[], None]:
-    total = specification.trials * len(specification.settings)
-
-    def tell() -> None:
-        if progress is None:
-            return
-        done = [0] * len(specification.strategies)
-        for task in kept.outcomes:
-            done[task.strategy] += 1
-        progress(Progress(specification, tuple(done), total))
-
-    return tell
