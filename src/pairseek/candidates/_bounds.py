@@ -33,7 +33,8 @@ def value(shape: int, penalty: float, table: Any, m: float, s: float, distance: 
     """The utility at |m|, s, distance of μ from the plane, and |Σa|²/(a'Σa)."""
     if shape == DISTANCE:
         return s - penalty * distance
-    looked_up = interpolate(table, m, s)
+    # Neither a negative number nor NaN may become an index.
+    looked_up = interpolate(table, m if m > 0.0 else 0.0, s if s > 0.0 else 0.0)
     if shape == CHANCE:
         return s - penalty * abs(looked_up - 0.5)
     return gain * looked_up if shape == TRACE else looked_up

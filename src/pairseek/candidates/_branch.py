@@ -84,7 +84,7 @@ class Found:
 
 def best_first(view: View, resting: IntArray, goal: Goal) -> Found:
     """Search all pairs; `resting` holds the sorted keys of pairs that may not be asked."""
-    pool, best = all_pairs(), Best(goal.wanted)
+    pool, best = all_pairs(empty=view.empty), Best(goal.wanted)
     looked, effort, dropped = 0, 0, -np.inf
     while True:
         pool, highest = pool.above(goal.cut(best.least))

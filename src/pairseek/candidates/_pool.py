@@ -67,10 +67,10 @@ class Pool:
         return self.take(best[np.lexsort((best, -self.promises[best]))]), self.take(others)
 
 
-def all_pairs() -> Pool:
-    """The root with itself, of which nothing is known yet."""
-    root = np.zeros(1, dtype=np.int64)
-    return Pool(root, root, np.full(1, np.inf), np.full(1, np.inf))
+def all_pairs(*, empty: bool) -> Pool:
+    """The root with itself, of which nothing is known yet; nothing where no item may be asked about."""
+    root = np.zeros(0 if empty else 1, dtype=np.int64)
+    return Pool(root, root, np.full(len(root), np.inf), np.full(len(root), np.inf))
 
 
 class Best:

@@ -12,7 +12,7 @@ from pairseek._kernels import kernel
 from pairseek._parallel import for_ranges
 from pairseek._tables import tables
 from pairseek._types import FloatArray, IntArray
-from pairseek.candidates._bounds import CONSTANT, DECAYING, SHELL, steepness
+from pairseek.candidates._bounds import CONSTANT, DECAYING, SHELL, SQUARE_HIGH, SQUARE_LOW, steepness
 from pairseek.candidates._tree import LANES, Tree, boxes, tree_of
 from pairseek.candidates.scene import Scene
 from pairseek.errors import InvalidParameter
@@ -58,6 +58,12 @@ class View:
     cells: Cells
     points: Points
     scale: Scale
+
+    @property
+    def empty(self) -> bool:
+        """Whether every item rests."""
+        ranges = self.cells[4]
+        return not ranges[0, SQUARE_LOW] <= ranges[0, SQUARE_HIGH]
 
     @cached_property
     def cores(self) -> Cells:
