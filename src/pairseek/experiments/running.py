@@ -17,6 +17,9 @@ from pairseek.experiments.results import Results, TableFormat, require_parquet
 from pairseek.experiments.spec import Specification
 from pairseek.experiments.trial import Outcome, Task, tasks
 
+_NOTE_EVERY = 5.0
+"""Seconds after which the time spent is written down again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -73,7 +76,7 @@ def run(
     items = load_items(specification)
     parcel = Parcel.of(specification, items)
     with ResultsFolder.opened(Path(folder), specification, specification.identity(items)) as kept:
-        began = time.perf_counter()
+        began = noted = time.perf_counter()
         pending = [task for task in tasks(specification) if task not in kept.outcomes]
         done = Counter(task.strategy for task in kept.outcomes)
 
@@ -83,9 +86,14 @@ def run(
                 progress(Progress(specification, counts, specification.trials * len(specification.settings)))
 
         def take(outcome: Outcome) -> None:
+            nonlocal noted
             kept.add(outcome)
             done[outcome.task.strategy] += 1
             tell()
+            if time.perf_counter() - noted > _NOTE_EVERY:
+                # so that a session that is killed is counted in the time that all took
+                noted = time.perf_counter()
+                kept.note(seconds=round(noted - began, 3), jobs=jobs, scheduler=scheduler)
 
         tell()
         if pending:
