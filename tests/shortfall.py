@@ -10,11 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from pairseek._types import Evidence
+from pairseek._types import Belief, BeliefInfo, Evidence
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import sampled_pairs
 from pairseek.candidates.scene import Scene, best_of
 from pairseek.posteriors import Particles
+from pairseek.posteriors._control import controlled_moments
+from pairseek.posteriors.particles import _afresh
 from pairseek.priors import UniformBox
 
 RESCORE = 512
@@ -39,26 +41,32 @@ def along_a_search(items, response, strategies, *, at, candidates, samples, judg
     rng = np.random.default_rng(seed)
     user = rng.uniform(-1, 1, size=items.d)
     prior = UniformBox()
-    # A judge of so many samples need not be moved as often.
-    ways = Particles(samples), Particles(10 * samples, threshold=0.5)
-    beliefs = [way.start(prior, items.d, np.random.default_rng([seed, i])) for i, way in enumerate(ways)]
+    belief = Particles(samples).start(prior, items.d, np.random.default_rng([seed, 0]))
+    judge = Particles(10 * samples).start(prior, items.d, np.random.default_rng([seed, 1]))
     slopes, offsets = np.empty((0, items.d)), np.empty(0)
     for answers in range(max(at) + 1):
         first, second = sampled_pairs(items.n, candidates, rng)
         if answers in at:
+            if answers:
+                judge = _all_at_once(10 * samples, evidence, response, np.random.default_rng([seed, 1, answers]))
             for strategy in strategies:
-                yield _shortfall(items, response, strategy, beliefs, first, second, answers, judged, rng)
-        scene = _scene(items, response, strategies[0], beliefs[0])
+                yield _shortfall(items, response, strategy, (belief, judge), first, second, answers, judged, rng)
+        scene = _scene(items, response, strategies[0], belief)
         chosen = best_of(scene, first, second, rng, rescore=0, words="")
         p, q = items.coordinates[[chosen.first]], items.coordinates[[chosen.second]]
         slope, offset = response.planes(p, q)
         side = 1.0 if rng.random() < expit(slope[0] @ user + offset[0]) else -1.0
         slopes, offsets = np.vstack([slopes, side * slope]), np.append(offsets, side * offset)
         evidence = Evidence(slopes, offsets, np.ones(len(offsets)))
-        beliefs = [
-            way.update(belief, evidence, prior, response, np.random.default_rng([seed, i, answers]))
-            for i, (way, belief) in enumerate(zip(ways, beliefs, strict=True))
-        ]
+        belief = Particles(samples).update(belief, evidence, prior, response, np.random.default_rng([seed, 0, answers]))
+
+
+def _all_at_once(n, evidence, response, rng):
+    """A belief of n samples without a history: all answers enter together, and every sample is moved often."""
+    samples, _ = _afresh(n, evidence, UniformBox(), response, 6, rng)
+    weights = np.full(n, 1 / n)
+    moments = controlled_moments(samples, weights, evidence, UniformBox(), response)
+    return Belief(samples, weights, *moments, BeliefInfo(float(n)))
 
 
 def _scene(items, response, strategy, belief):

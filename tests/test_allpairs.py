@@ -211,16 +211,20 @@ def test_the_best_by_mcmv_is_that_of_the_twin(small_cells):
 
 
 def test_pairs_that_nearly_coincide_are_seen_at_their_true_direction():
-    # Normalized noise depends on the direction alone, which rotated coordinates of such pairs do not hold.
-    rng = rng_of(3)
-    points = rng.standard_normal((300, 3)) + 50.0
+    # Normalized noise depends on the direction alone. That of a pair 1e-14 apart is lost where coordinates are rounded
+    # to 1e-17, as those from the middle of the items are: an error of 1e-3, and of its square in s. The rival's
+    # direction is 1e-4 from the best one.
+    points = rng_of(3).standard_normal((300, 3))
     tilted = np.array([[1.0, 0.6, 0.2], [0.6, 2.0, 0.1], [0.2, 0.1, 0.5]])
-    top = np.linalg.eigh(tilted)[1][:, -1]
-    points[7] = points[8] + 1e-7 * top
-    mean = (points[7] + points[8]) / 2
-    scene = scene_of(points, covariance=tilted, mean=mean, noise="normalized", k=2.0)
-    choice = AllPairs().choose(scene, rng)
+    vectors = np.linalg.eigh(tilted)[1]
+    here = np.array([1.0, 2.0, -1.5]) * 1e-3
+    points[7], points[8] = here + 1e-14 * vectors[:, -1], here
+    rival = vectors[:, -1] + 1e-4 * vectors[:, 0]
+    points[5], points[6] = here + rival, here - rival
+    scene = scene_of(points, covariance=tilted, mean=here, noise="normalized", k=2.0)
+    choice = AllPairs().choose(scene, rng_of(0))
     assert (choice.first, choice.second) == (7, 8)
+    assert_best(scene, choice)
 
 
 def test_equal_pairs_are_told_apart_by_their_keys():
@@ -372,6 +376,13 @@ def test_there_are_only_as_many_diverse_pairs_as_items_allow():
     assert len(best_pairs(scene, 10, rng_of(0))) == 3
     with pytest.raises(InvalidParameter, match=r"count=0.*at least 1"):
         best_pairs(scene, 0, rng_of(0))
+
+
+def test_a_sample_of_one_is_the_most_telling_pair():
+    scene = scene_of(rng_of(1).standard_normal((200, 2)))
+    choice = WeightedPairs(count=1).choose(scene, rng_of(0))
+    assert choice.utility == listed(scene)[2].max()
+    assert choice.considered == 1
 
 
 @pytest.mark.parametrize("wanted", [1, 5, 60])

@@ -29,7 +29,7 @@ CONSTANTS = {4: (0.2805, 1.5637, 9.7060), 12: (0.0832, 0.6085, 66.3200)}
 
 @lru_cache(maxsize=8)
 def shortfalls(d, noise):
-    """In four states of one search, chosen with 2000 samples and judged with 20,000."""
+    """In four states of one search, chosen with 4000 samples and judged with 40,000."""
     items = Items(np.random.default_rng(d).standard_normal((2000, d))).scaled()
     strategies = [InfoGain(), EPMV(items.spread)]
     if d == 4:
@@ -37,7 +37,7 @@ def shortfalls(d, noise):
     response = Logistic(CONSTANTS[d][NOISES.index(noise)], noise)
     return list(
         along_a_search(
-            items, response, strategies, at=(0, 5, 30, 60), candidates=5000, samples=2000, judged=1500, seed=1
+            items, response, strategies, at=(0, 5, 30, 60), candidates=5000, samples=4000, judged=1000, seed=1
         )
     )
 
