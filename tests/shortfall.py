@@ -42,8 +42,9 @@ def along_a_search(items, response, strategies, *, at, candidates, samples, judg
     user = rng.uniform(-1, 1, size=items.d)
     prior = UniformBox()
     belief = Particles(samples).start(prior, items.d, np.random.default_rng([seed, 0]))
-    judge = Particles(10 * samples).start(prior, items.d, np.random.default_rng([seed, 1]))
+    judge = _mirrored(prior, 10 * samples, items.d, np.random.default_rng([seed, 1]))
     slopes, offsets = np.empty((0, items.d)), np.empty(0)
+    evidence = Evidence(slopes, offsets, offsets)
     for answers in range(max(at) + 1):
         first, second = sampled_pairs(items.n, candidates, rng)
         if answers in at:
@@ -61,9 +62,15 @@ def along_a_search(items, response, strategies, *, at, candidates, samples, judg
         belief = Particles(samples).update(belief, evidence, prior, response, np.random.default_rng([seed, 0, answers]))
 
 
+def _mirrored(prior, n, d, rng):
+    """The prior by samples and their mirror images: its symmetry, on which EPMV depends, without noise."""
+    half = prior.sample(n // 2, d, rng)
+    return Belief(np.concatenate([half, -half]), np.full(n, 1 / n), *prior.moments(d), BeliefInfo(float(n)))
+
+
 def _all_at_once(n, evidence, response, rng):
     """A belief of n samples without a history: all answers enter together, and every sample is moved often."""
-    samples, _ = _afresh(n, evidence, UniformBox(), response, 6, rng)
+    samples, _ = _afresh(n, evidence, UniformBox(), response, 4, rng)
     weights = np.full(n, 1 / n)
     moments = controlled_moments(samples, weights, evidence, UniformBox(), response)
     return Belief(samples, weights, *moments, BeliefInfo(float(n)))

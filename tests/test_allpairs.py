@@ -15,6 +15,8 @@ from pairseek._tables import S_MAX, look_up, tables
 from pairseek._types import Belief, BeliefInfo
 from pairseek.candidates import AllPairs, DefaultPairs, SampledPairs, WeightedPairs, _branch, _tree
 from pairseek.candidates._bounds import bound_pairs
+from pairseek.candidates._finalists import exact_value
+from pairseek.candidates._tiles import look_at
 from pairseek.candidates._tree import Tree, tree_of
 from pairseek.candidates._view import View
 from pairseek.candidates.allpairs import best_pairs, median_score
@@ -210,21 +212,24 @@ def test_the_best_by_mcmv_is_that_of_the_twin(small_cells):
         assert choice.utility == pytest.approx(best[0], rel=1e-9)
 
 
-def test_pairs_that_nearly_coincide_are_seen_at_their_true_direction():
-    # Normalized noise depends on the direction alone. That of a pair 1e-14 apart is lost where coordinates are rounded
-    # to 1e-17, as those from the middle of the items are: an error of 1e-3, and of its square in s. The rival's
-    # direction is 1e-4 from the best one.
-    points = rng_of(3).standard_normal((300, 3))
-    tilted = np.array([[1.0, 0.6, 0.2], [0.6, 2.0, 0.1], [0.2, 0.1, 0.5]])
-    vectors = np.linalg.eigh(tilted)[1]
-    here = np.array([1.0, 2.0, -1.5]) * 1e-3
-    points[7], points[8] = here + 1e-14 * vectors[:, -1], here
-    rival = vectors[:, -1] + 1e-4 * vectors[:, 0]
-    points[5], points[6] = here + rival, here - rival
-    scene = scene_of(points, covariance=tilted, mean=here, noise="normalized", k=2.0)
-    choice = AllPairs().choose(scene, rng_of(0))
-    assert (choice.first, choice.second) == (7, 8)
-    assert_best(scene, choice)
+@pytest.mark.parametrize("noise", NOISES)
+def test_pairs_that_nearly_coincide_are_not_lost_in_rounding(noise):
+    # Rotated coordinates of such a pair say little of its direction. With its own utility as the aim, it must be found.
+    for seed, apart in enumerate(10.0 ** np.linspace(-14, -4, 60)):
+        rng = rng_of(seed, 3)
+        points = rng.standard_normal((40, 3)) + 0.3
+        points[7] = points[8] + apart * rng.standard_normal(3)
+        root = rng.standard_normal((3, 3))
+        scene = scene_of(points, covariance=root @ root.T, mean=points[8], noise=noise, k=2.0)
+        view = View.of(scene, surface_of(scene.strategy))
+        _, _, order, rows, mean, vectors = view.points
+        i, j = sorted(np.flatnonzero((order == 7) | (order == 8)).tolist())
+        u = exact_value(i, j, rows, mean, vectors, 0.0, view.model, np.empty(3))
+        utilities, keys, counts = np.full((1, 780), -np.inf), np.full((1, 780), -1), np.zeros((1, 3), dtype=np.int64)
+        plain = (view.model, view.cells, view.points, view.scale)
+        tile, goal = np.array([[0, 0, 0, 40, 0, 40]]), (u, 1e-12 * u, 780.0, 10**9)
+        look_at(0, 1, 1, tile, plain, scene.resting.pairs, goal, (utilities, keys, counts))
+        assert 7 * 40 + 8 in keys
 
 
 def test_equal_pairs_are_told_apart_by_their_keys():

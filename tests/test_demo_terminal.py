@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -10,11 +11,10 @@ import sys
 import time
 from pathlib import Path
 
+import pexpect
 import pytest
 
 import pairseek as ps
-
-pexpect = pytest.importorskip("pexpect", reason="needs a Unix terminal")
 
 PROGRAM = [sys.executable, "-c", "from pairseek.cli import main; main()", "demo"]
 ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -169,9 +169,11 @@ def test_a_terminal_that_closes_loses_no_answer(terminal, tmp_path):
     demo.frame("0 answers")
     demo.press("1")
     demo.frame(r"\b1 answer\b")
-    demo.child.close(force=False)
+    # A child that takes a moment to write its file is not an error here; that the file comes is what counts.
+    with contextlib.suppress(pexpect.ExceptionPexpect):
+        demo.child.close(force=False)
     kept = tmp_path / "pairseek-demo.json"
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while not kept.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert ps.Search.load(kept).answers == 1

@@ -42,7 +42,8 @@ class AllPairs:
         scores that may be negative: within this share of the difference between the best and the median pair.
     budget
         Pairs to look at, at least 1. When it ends, the best found is returned, with the gap that is certain. It counts
-        pairs and not time, so that every machine asks the same question; the bound of a pair of cells counts as 64.
+        pairs and not time, so that every machine asks the same question. What spares looks counts too, by the time it
+        takes: the bound of a pair of cells as 64, a check of an item against a cell as 4.
     rescore
         How many of the best are scored again by samples; 0 for none. The gap is for the scores before that.
     """
