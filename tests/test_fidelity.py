@@ -1,8 +1,9 @@
 """The pair that is chosen, by tables and a short list, against the best candidate by many samples.
 
-The claim is for InfoGain and EPMV: short of the best candidate by at most 1 % of the spread between best and median
-candidate, in the median over states, and 5 % in the worst. MCMV needs no samples and is exact. GreedyMSE and
-GreedyVolume are measured beside them. benchmarks/fidelity.py measures the same in the setting of the paper.
+The claim is for InfoGain (with its short list) and EPMV (by table): short of the best candidate by at most 1 % of the
+spread between best and median candidate, in the median over states, and 5 % in the worst. MCMV needs no samples and is
+exact. GreedyMSE and GreedyVolume are measured beside them. benchmarks/fidelity.py measures the same in the setting of
+the paper.
 """
 
 from __future__ import annotations
@@ -48,30 +49,47 @@ def of(strategy, dimensions=(4, 12)):
     return found
 
 
-@pytest.mark.parametrize("strategy", ["infogain", "epmv"])
-def test_the_chosen_pair_is_the_best_to_within_one_percent_and_five_in_the_worst_state(strategy):
-    """In this run: infogain 0.0 % and 1.5 %, epmv 0.0 % and 2.0 %, over 24 states."""
-    found = [s.chosen for s in of(strategy)]
+def test_infogain_with_its_short_list_is_within_one_percent_and_five_in_the_worst_state():
+    """In this run: 0.0 % in the median and 2.7 % in the worst of 24 states."""
+    found = [s.chosen for s in of("infogain")]
     assert np.median(found) <= 0.01
     assert max(found) <= 0.05
 
 
-def test_the_short_list_is_needed():
-    """The table alone is good in the median, not in the worst state: before any answer the belief is a cube."""
+def test_infogain_needs_the_short_list():
+    """By table alone it is good in the median, not in the worst state: before any answer the belief is a cube."""
     found = [s.by_table for s in of("infogain")]
     assert np.median(found) <= 0.03
     assert max(found) > 0.05
 
 
+def test_epmv_by_table_is_within_one_percent_and_five_in_the_worst_state():
+    """In this run: 0.0 % in the median and 1.2 % in the worst of 24 states."""
+    found = [s.by_table for s in of("epmv")]
+    assert np.median(found) <= 0.01
+    assert max(found) <= 0.05
+
+
+def test_epmv_gains_nothing_from_the_short_list():
+    """In this run 6.7 % in the worst state: before any answer all pairs have the same variance under normalized noise.
+
+    Then |E f - 1/2| alone decides, which the table knows by symmetry and the samples only to within their noise.
+    """
+    chosen, by_table = np.array([(s.chosen, s.by_table) for s in of("epmv")]).T
+    assert np.median(chosen) <= 0.01
+    assert max(chosen) <= 0.10
+    assert by_table.mean() < chosen.mean()
+
+
 def test_greedy_mse_keeps_close():
-    """In this run: 0.0 % in the median and 2 % in the worst of 12 states."""
+    """In this run: 0.0 % in all of 12 states; with another seed 1.8 % in the worst."""
     found = [s.chosen for s in of("greedy_mse", [4])]
     assert np.median(found) <= 0.01
     assert max(found) <= 0.05
 
 
 def test_greedy_volume_is_better_with_the_short_list_than_by_table():
-    """In this run: 0 % in the median and 6 % in the worst of 12 states; with other seeds half of the spread.
+    """In this run: 0 % in the median and 34 % in the worst of 12 states; with another seed 0.9 %.
 
     The log determinant after an answer feels the skew of the posterior to the same order as its spread, and the table
     knows no skew: among pairs that are all nearly as good, the best can be beyond the short list.
