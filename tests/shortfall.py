@@ -69,8 +69,8 @@ def _mirrored(prior, n, d, rng):
 
 
 def _all_at_once(n, evidence, response, rng):
-    """A belief of n samples without a history: all answers enter together, and every sample is moved often."""
-    samples, _ = _afresh(n, evidence, UniformBox(), response, 4, rng)
+    """A belief of n samples without a history: all answers enter together."""
+    samples, _ = _afresh(n, evidence, UniformBox(), response, 2, rng)
     weights = np.full(n, 1 / n)
     moments = controlled_moments(samples, weights, evidence, UniformBox(), response)
     return Belief(samples, weights, *moments, BeliefInfo(float(n)))

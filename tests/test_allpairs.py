@@ -496,7 +496,7 @@ def test_a_strategy_without_a_surface_is_asked_for_every_pair():
     choice = AllPairs().choose(scene, rng_of(0))
     assert choice.utility == listed(scene)[2].max()
     assert choice.words == "all 404,550 pairs, each scored"
-    assert choice.gap is None
+    assert (choice.gap, choice.bound) == (0.0, choice.utility)
     assert choice.considered == 404_550
 
 
@@ -560,6 +560,14 @@ def test_a_weighted_sample_is_better_than_a_uniform_one_of_the_same_size():
         weighted = WeightedPairs(5000).choose(scene, rng_of(0)).utility
         uniform = max(SampledPairs(count=5000, rescore=0).choose(scene, rng_of(seed)).utility for seed in range(5))
         assert weighted > uniform
+
+
+def test_the_default_lists_few_pairs_and_searches_many():
+    for n, words in ((400, "all 79,800 pairs, each scored"), (500, "best of all 124,750 pairs, ")):
+        scene = scene_of(rng_of(n).standard_normal((n, 2)), noise="constant")
+        choice = DefaultPairs(gap=0.0).choose(scene, rng_of(0))
+        assert choice.words.startswith(words)
+        assert_best(scene, choice)
 
 
 # What is said

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 import tracemalloc
 
 import numpy as np
@@ -133,15 +132,6 @@ class TestKendallTauDistance:
             for rng in (1, 1, np.random.default_rng(1), 2)
         )
         assert one == same == generator != other
-
-    def test_takes_milliseconds_for_a_thousand_batches_of_fifteen(self):
-        items = some_items(n=12_624, d=4)
-        seconds = []
-        for _ in range(5):
-            start = time.perf_counter()
-            metrics.kendall_tau_distance(items, np.zeros(4), np.ones(4), rng=1)
-            seconds.append(time.perf_counter() - start)
-        assert min(seconds) < 0.05  # 7 ms on one slow core; the best of five, as other work may run
 
     def test_stays_within_a_few_megabytes(self):
         items = some_items(n=3000, d=2)

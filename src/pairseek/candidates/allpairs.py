@@ -173,7 +173,7 @@ def best_by_list(scene: Scene, rng: np.random.Generator, *, rescore: int) -> Cho
         best = merged[0][rows], merged[1][rows], merged[2][rows]
     words = f"all {total:,} pairs, each scored"
     choice = best_of(scene, *pair_rows(best[2], n), rng, rescore=rescore, words=words)
-    return None if choice is None else replace(choice, considered=total)
+    return None if choice is None else replace(choice, considered=total, bound=float(best[0][0]), gap=0.0)
 
 
 def _words(n: int, found: Found, gap: float, rescored: int) -> str:

@@ -7,14 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from pairseek.candidates.allpairs import AllPairs, best_by_list
+from pairseek.candidates.allpairs import AllPairs, any_pair, best_by_list
 from pairseek.candidates.scene import Choice, Scene
 from pairseek.candidates.weighted import WeightedPairs
 from pairseek.errors import InvalidParameter
 from pairseek.surface import surface_of
 
-# Up to so many pairs are scored one by one for a strategy that declares no surface.
+# Up to so many pairs are scored one by one: for a strategy that declares no surface, and for any other, where that is
+# as fast as a search and spares the compilation of its kernels.
 _LISTED = 500_000
+_FEW = 100_000
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,10 @@ class DefaultPairs:
 
     def choose(self, scene: Scene, rng: np.random.Generator) -> Choice | None:
         """The best found; None if the rules leave none."""
-        if surface_of(scene.strategy) is not None:
-            return AllPairs(self.gap, self.budget).choose(scene, rng)
         n = len(scene.points)
-        if n * (n - 1) // 2 <= _LISTED:
+        surface = surface_of(scene.strategy)
+        if surface is not None and surface.shape == "even":
+            return any_pair(scene, rng)
+        if n * (n - 1) // 2 <= (_LISTED if surface is None else _FEW):
             return best_by_list(scene, rng, rescore=0)
-        return WeightedPairs().choose(scene, rng)
+        return (WeightedPairs() if surface is None else AllPairs(self.gap, self.budget)).choose(scene, rng)
