@@ -1,0 +1,158 @@
+"""The one number k that makes answers most likely: maximise Σ w log f(k u + o) over k > 0.
+
+log f is concave, so the slope in k only ever falls: there is one optimum, and a bracket with bisection and Newton
+steps on log k finds it from any start. Where the slope has one sign everywhere the optimum is at a bound.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from pairseek._kernels import LOGISTIC, exp_minus, kernel, log_ndtr
+from pairseek._parallel import for_ranges
+from pairseek._types import FloatArray
+
+_CHUNK = 1 << 14
+_REACH = 1e8
+"""k times the root mean square of u stays within this factor of 1, up and down."""
+_TOLERANCE = 1e-11
+_MOST_STEPS = 200
+_LOG_ROOT_TWO_PI = 0.9189385332046727
+
+Bound = Literal["", "zero", "infinity"]
+
+
+@kernel
+def _sums(start: int, stop: int, units: Any, offsets: Any, weights: Any, k: float, link: int, out: Any) -> None:
+    """Σ w log f, and its first and second derivatives in k, in row start // _CHUNK of ``out``."""
+    value, slope, bend = 0.0, 0.0, 0.0
+    for r in range(start, stop):
+        u = units[r]
+        z = k * u + offsets[r]
+        if link == LOGISTIC:
+            e = exp_minus(abs(z))
+            share = 1.0 / (1.0 + e)
+            wrong = share if z < 0.0 else 1.0 - share
+            if z > 30.0:
+                wrong = e
+            value += weights[r] * (min(z, 0.0) - math.log1p(e))
+            slope += weights[r] * u * wrong
+            bend -= weights[r] * u * u * wrong * (1.0 - wrong)
+        else:
+            log_share = log_ndtr(z)
+            ratio = math.exp(-0.5 * z * z - _LOG_ROOT_TWO_PI - log_share)
+            value += weights[r] * log_share
+            slope += weights[r] * u * ratio
+            bend -= weights[r] * u * u * ratio * (z + ratio)
+    row = out[start // _CHUNK]
+    row[0] = value
+    row[1] = slope
+    row[2] = bend
+
+
+def likelihood(
+    k: float, units: FloatArray, link: int, *, offsets: FloatArray, weights: FloatArray
+) -> tuple[float, float, float]:
+    """Log-likelihood and its first and second derivatives at k."""
+    out = np.empty((-(-len(units) // _CHUNK), 3))
+    for_ranges(_sums, len(units), _CHUNK, units, offsets, weights, k, link, out)
+    value, slope, bend = out.sum(axis=0)
+    return float(value), float(slope), float(bend)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The best k.
+
+    Attributes
+    ----------
+    k
+        Where the likelihood is highest, or the bound that it ran to.
+    log_likelihood
+        There.
+    standard_error
+        1/sqrt(-second derivative); infinite at a bound.
+    bound
+        ``"infinity"`` if the answers are separable, ``"zero"`` if they contradict the items more than they agree.
+    evaluations
+        Passes over the answers.
+    """
+
+    k: float
+    log_likelihood: float
+    standard_error: float
+    bound: Bound
+    evaluations: int
+
+
+def best_scale(
+    units: FloatArray,
+    link: int,
+    *,
+    offsets: FloatArray | None = None,
+    weights: FloatArray | None = None,
+    start: float | None = None,
+) -> Scale:
+    """Maximise the likelihood.
+
+    Parameters
+    ----------
+    units
+        (m,) logits of the answers at k = 1, oriented towards what was answered; not all zero.
+    link
+        0 for the logistic function, 1 for the normal distribution function.
+    offsets
+        (m,) parts of the logits that k does not scale.
+    weights
+        (m,) of the answers; 1 if None.
+    start
+        First k to try; None: 1 over the root mean square of the units.
+    """
+    m = len(units)
+    units = np.ascontiguousarray(units, dtype=np.float64)
+    offsets = np.zeros(m) if offsets is None else np.ascontiguousarray(offsets, dtype=np.float64)
+    weights = np.ones(m) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+    scale = math.sqrt(float((units * units).sum()) / m)
+    low, high = -math.log(_REACH * scale), math.log(_REACH / scale)
+    place = -math.log(scale) if start is None else min(max(math.log(start), low), high)
+    count = 0
+    step = 1.0
+    found: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    left, right = low, high
+    bracketed = [False, False]
+    for _ in range(_MOST_STEPS):
+        k = math.exp(place)
+        found = likelihood(k, units, link, offsets=offsets, weights=weights)
+        count += 1
+        _, slope, bend = found
+        if slope > 0.0:
+            if place >= high:
+                return Scale(k, found[0], math.inf, "infinity", count)
+            left, bracketed[0] = place, True
+        elif slope < 0.0:
+            if place <= low:
+                return Scale(k, found[0], math.inf, "zero", count)
+            right, bracketed[1] = place, True
+        else:
+            break
+        # Newton's step in log k, kept inside what is known.
+        newton = place - slope / (slope + k * bend) if slope + k * bend < 0.0 else math.nan
+        if all(bracketed):
+            following = newton if left < newton < right else 0.5 * (left + right)
+        else:
+            # Towards the optimum in growing strides; a Newton step may not outrun them.
+            stride = place + math.copysign(step, slope)
+            following = newton if abs(newton - place) < step else stride
+            following = min(max(following, low), high)
+            step *= 2.0
+        if abs(following - place) <= _TOLERANCE:
+            break
+        place = following
+    k = math.exp(place)
+    value, slope, bend = found
+    error = 1.0 / math.sqrt(-bend) if bend < 0.0 else math.inf
+    return Scale(k, value, error, "", count)
