@@ -20,6 +20,8 @@ from pairseek.embed._objective import Objective, padded
 
 HALVINGS = 30
 PATIENCE = 2
+CLOSE = 1.01
+"""Among shrinkages whose validation loss is within this factor of the lowest the validation error decides."""
 RIVALS_AT = 2
 """The other starts compete after so many halvings: with less shrinkage minima are many, with more there is one."""
 _SUBSPACE_STEPS = 16
@@ -39,6 +41,8 @@ class PathStep:
         Mean loss of the triplets it was fitted to.
     validation_loss
         Mean logistic loss of the held-out triplets, after the best rescaling; NaN without any.
+    validation_error
+        Share of the held-out triplets that are wrong; NaN without any.
     iterations
         Steps of the optimiser.
     """
@@ -46,6 +50,7 @@ class PathStep:
     shrinkage: float
     loss: float
     validation_loss: float
+    validation_error: float
     iterations: int
 
 
@@ -134,7 +139,7 @@ def descend(
     rng: np.random.Generator,
     *,
     shrinkage: float | None,
-    validate: Callable[[FloatArray], float],
+    validate: Callable[[FloatArray], tuple[float, float]],
 ) -> tuple[FloatArray, float, list[PathStep]]:
     """Walk the path.
 
@@ -149,9 +154,9 @@ def descend(
     rng
         For the starts.
     shrinkage
-        Where to end; None: where ``validate`` is lowest.
+        Where to end; None: where held-out triplets are predicted best.
     validate
-        Loss of held-out triplets at padded coordinates.
+        Loss and error of held-out triplets at padded coordinates.
 
     Returns
     -------
@@ -159,30 +164,31 @@ def descend(
         (n, D) padded coordinates, their λ, and what was tried.
     """
     points, first = spectral_start(objective, n, walk, rng)
+    levels = _levels(first, shrinkage)
     steps: list[PathStep] = []
-    best, best_at, best_points = np.inf, 0, points
-    for halving, level in enumerate(_levels(first, shrinkage)):
+    reached: list[FloatArray] = []
+    lowest = 0
+    for halving, level in enumerate(levels):
         found = fit_at(objective, points, level, walk)
-        if halving == min(RIVALS_AT, len(_levels(first, shrinkage)) - 1):
-            found = _best_start(found, objective, points.shape, level, walk, rng)
+        if halving == min(RIVALS_AT, len(levels) - 1):
+            found = _best_start(found, objective, n, level, walk, rng)
         points = found.point
-        steps.append(
-            PathStep(
-                level,
-                (found.value - level * dot(points, points)) / len(objective),
-                validate(points),
-                found.iterations,
-            )
-        )
-        if shrinkage is not None:
-            best_at, best_points = halving, points
-            continue
+        loss = (found.value - level * dot(points, points)) / len(objective)
+        steps.append(PathStep(level, loss, *validate(points), found.iterations))
+        reached.append(points)
         # A loss that went down by nothing that matters does not pay for less shrinkage.
-        if steps[-1].validation_loss < best * (1.0 - 1e-4):
-            best, best_at, best_points = steps[-1].validation_loss, halving, points
-        elif halving - best_at >= PATIENCE:
+        if halving and steps[-1].validation_loss < steps[lowest].validation_loss * (1.0 - 1e-4):
+            lowest = halving
+        if shrinkage is None and halving - lowest >= PATIENCE:
             break
-    return best_points, steps[best_at].shrinkage, steps
+    chosen = len(steps) - 1 if shrinkage is not None else _chosen(steps)
+    return reached[chosen], steps[chosen].shrinkage, steps
+
+
+def _chosen(steps: list[PathStep]) -> int:
+    most = CLOSE * min(step.validation_loss for step in steps)
+    close = [i for i, step in enumerate(steps) if step.validation_loss <= most]
+    return min(close, key=lambda i: (steps[i].validation_error, steps[i].validation_loss))
 
 
 def _levels(first: float, last: float | None) -> list[float]:
@@ -194,11 +200,11 @@ def _levels(first: float, last: float | None) -> list[float]:
 
 
 def _best_start(
-    found: Minimum, objective: Objective, shape: tuple[int, ...], level: float, walk: Walk, rng: np.random.Generator
+    found: Minimum, objective: Objective, n: int, level: float, walk: Walk, rng: np.random.Generator
 ) -> Minimum:
     for _ in range(walk.starts - 1):
         spread = 2.0 * _START_SPREAD * walk.unit
-        rival = fit_at(objective, padded(spread * rng.standard_normal((shape[0], walk.d))), level, walk)
+        rival = fit_at(objective, padded(spread * rng.standard_normal((n, walk.d))), level, walk)
         if rival.value < found.value:
             found = rival
     return found

@@ -23,7 +23,7 @@ _TOLERANCE = 1e-11
 _MOST_STEPS = 200
 _LOG_ROOT_TWO_PI = 0.9189385332046727
 
-Bound = Literal["", "zero", "infinity"]
+Bound = Literal["", "zero", "infinity", "flat"]
 
 
 @kernel
@@ -77,7 +77,8 @@ class Scale:
     standard_error
         1/sqrt(-second derivative); infinite at a bound.
     bound
-        ``"infinity"`` if the answers are separable, ``"zero"`` if they contradict the items more than they agree.
+        ``"infinity"`` if the answers are separable, ``"zero"`` if they contradict the items more than they agree,
+        ``"flat"`` if all units are zero.
     evaluations
         Passes over the answers.
     """
@@ -102,7 +103,7 @@ def best_scale(
     Parameters
     ----------
     units
-        (m,) logits of the answers at k = 1, oriented towards what was answered; not all zero.
+        (m,) logits of the answers at k = 1, oriented towards what was answered.
     link
         0 for the logistic function, 1 for the normal distribution function.
     offsets
@@ -116,7 +117,12 @@ def best_scale(
     units = np.ascontiguousarray(units, dtype=np.float64)
     offsets = np.zeros(m) if offsets is None else np.ascontiguousarray(offsets, dtype=np.float64)
     weights = np.ones(m) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-    scale = math.sqrt(float((units * units).sum()) / m)
+    largest = float(np.abs(units).max())
+    if largest == 0.0:
+        value = likelihood(1.0, units, link, offsets=offsets, weights=weights)[0]
+        return Scale(1.0, value, math.inf, "flat", 1)
+    # In units of the largest: squares of what decays with distance would vanish.
+    scale = largest * math.sqrt(float(((units / largest) ** 2).sum()) / m)
     low, high = -math.log(_REACH * scale), math.log(_REACH / scale)
     place = -math.log(scale) if start is None else min(max(math.log(start), low), high)
     count = 0

@@ -71,7 +71,7 @@ class TripletEmbedding:
     validation: float = 0.1
     n_init: int = 3
     max_iter: int = 500
-    tol: float = 1e-5
+    tol: float = 1e-6
     unseen: Literal["refuse", "mean"] = "refuse"
     random_state: int | np.random.Generator | None = None
     progress: bool | Callable[[FitProgress], None] = False
@@ -165,15 +165,15 @@ class TripletEmbedding:
         def watch(level: float, iteration: int, loss: float) -> None:
             report(FitProgress(stage, level, iteration, loss, last))
 
-        def validate(points: FloatArray) -> float:
+        def validate(points: FloatArray) -> tuple[float, float]:
             nonlocal last
-            last = self._validation_loss(held, points)
-            return last
+            last, error = self._validated(held, points)
+            return last, error
 
         walk = Walk(d, self._unit(), self.n_init, self.tol, self.max_iter, watch)
         objective = Objective(rows, n, self.kind, self._parameter())
         points, level, steps = descend(objective, n, walk, rng, shrinkage=self.shrinkage, validate=validate)
-        self.validation_error_ = triplet_error(points, held) if len(held) else np.nan
+        self.validation_error_ = next(step.validation_error for step in steps if step.shrinkage == level)
         stage = "all triplets"
         objective = Objective(triplets.rows, n, self.kind, self._parameter()) if len(held) else objective
         found = fit_at(objective, points, level, walk)
@@ -182,14 +182,12 @@ class TripletEmbedding:
         self.n_iter_ = found.iterations + sum(step.iterations for step in steps)
         return found.point[:, :d]
 
-    def _validation_loss(self, held: IntArray, points: FloatArray) -> float:
+    def _validated(self, held: IntArray, points: FloatArray) -> tuple[float, float]:
         # After the best rescaling: shrinkage makes all distances smaller, which the noise constant makes up for later.
         if not len(held):
-            return np.nan
+            return np.nan, np.nan
         logits = self._logits(*distances(held, points))
-        if not np.any(logits):
-            return float(np.log(2.0))
-        return -best_scale(logits, 0).log_likelihood / len(held)
+        return -best_scale(logits, 0).log_likelihood / len(held), triplet_error(points, held)
 
     def _fitted(self) -> None:
         if not hasattr(self, "embedding_"):
