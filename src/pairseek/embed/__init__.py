@@ -3,9 +3,11 @@
 >>> from pairseek.embed import CKL, Triplets, choose_dimension, fit_noise  # doctest: +SKIP
 """
 
+from pairseek.embed._findings import Finding
 from pairseek.embed._path import PathStep
 from pairseek.embed._progress import FitProgress
 from pairseek.embed.dimension import DimensionChoice, choose_dimension
+from pairseek.embed.health import Health, check
 from pairseek.embed.methods import CKL, GNMDS, METHODS, STE, TSTE
 from pairseek.embed.noise import NoiseFit, NoiseFits, fit_noise, fit_noise_to_answers
 from pairseek.embed.provenance import provenance, read_provenance, save_items
@@ -21,11 +23,14 @@ __all__ = [
     "STE",
     "TSTE",
     "DimensionChoice",
+    "Finding",
     "FitProgress",
+    "Health",
     "NoiseFit",
     "NoiseFits",
     "PathStep",
     "Triplets",
+    "check",
     "choose_dimension",
     "fit_noise",
     "fit_noise_to_answers",

@@ -100,9 +100,7 @@ def minimise(
     return Minimum(point, value, iterations, converged=False)
 
 
-def _direction(
-    gradient: FloatArray, memory: deque[tuple[FloatArray, FloatArray, float]], step: float
-) -> FloatArray:
+def _direction(gradient: FloatArray, memory: deque[tuple[FloatArray, FloatArray, float]], step: float) -> FloatArray:
     if not memory:
         length = np.sqrt(dot(gradient, gradient))
         return -gradient * (step * np.sqrt(gradient.size) / length if length > 0 else 0.0)

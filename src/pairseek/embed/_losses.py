@@ -84,6 +84,60 @@ def _hinge(n: int, near: Any, far: Any, on_near: Any, on_far: Any, factor: Any) 
     return total
 
 
+@primitive
+def _gather(first: int, n: int, triplets: Any, points: Any, near: Any, far: Any) -> None:
+    """Squared distances of the triplets from ``first`` on."""
+    for r in range(n):
+        i, j, k = triplets[first + r, 0], triplets[first + r, 1], triplets[first + r, 2]
+        s, t = 0.0, 0.0
+        for h in range(0, points.shape[1], LANES):
+            u0, u1 = points[i, h] - points[j, h], points[i, h + 1] - points[j, h + 1]
+            u2, u3 = points[i, h + 2] - points[j, h + 2], points[i, h + 3] - points[j, h + 3]
+            v0, v1 = points[i, h] - points[k, h], points[i, h + 1] - points[k, h + 1]
+            v2, v3 = points[i, h + 2] - points[k, h + 2], points[i, h + 3] - points[k, h + 3]
+            s += u0 * u0 + u1 * u1 + u2 * u2 + u3 * u3
+            t += v0 * v0 + v1 * v1 + v2 * v2 + v3 * v3
+        near[r] = s
+        far[r] = t
+
+
+@primitive
+def _scatter(first: int, n: int, triplets: Any, points: Any, on_near: Any, on_far: Any, gradient: Any) -> None:
+    """Add to the gradient what the triplets from ``first`` on say of their three items."""
+    for r in range(n):
+        i, j, k = triplets[first + r, 0], triplets[first + r, 1], triplets[first + r, 2]
+        a, b = 2.0 * on_near[r], 2.0 * on_far[r]
+        for h in range(0, points.shape[1], LANES):
+            u0, u1 = a * (points[i, h] - points[j, h]), a * (points[i, h + 1] - points[j, h + 1])
+            u2, u3 = a * (points[i, h + 2] - points[j, h + 2]), a * (points[i, h + 3] - points[j, h + 3])
+            v0, v1 = b * (points[i, h] - points[k, h]), b * (points[i, h + 1] - points[k, h + 1])
+            v2, v3 = b * (points[i, h + 2] - points[k, h + 2]), b * (points[i, h + 3] - points[k, h + 3])
+            gradient[i, h] += u0 + v0
+            gradient[i, h + 1] += u1 + v1
+            gradient[i, h + 2] += u2 + v2
+            gradient[i, h + 3] += u3 + v3
+            gradient[j, h] -= u0
+            gradient[j, h + 1] -= u1
+            gradient[j, h + 2] -= u2
+            gradient[j, h + 3] -= u3
+            gradient[k, h] -= v0
+            gradient[k, h + 1] -= v1
+            gradient[k, h + 2] -= v2
+            gradient[k, h + 3] -= v3
+
+
+@primitive
+def _log_product(n: int, factor: Any) -> float:
+    """Σ log of the factors, with few logarithms."""
+    total = 0.0
+    for begin in range(0, n, FACTORS):
+        product = 1.0
+        for r in range(begin, min(begin + FACTORS, n)):
+            product *= factor[r]
+        total += math.log(product)
+    return total
+
+
 @kernel
 def triplet_loss(
     start: int,
@@ -100,24 +154,12 @@ def triplet_loss(
     row = start // piece
     gradient = gradients[row]
     gradient[:, :] = 0.0
-    columns = points.shape[1]
     near, far, factor = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     on_near, on_far = np.empty(BLOCK), np.empty(BLOCK)
     total = 0.0
     for first in range(start, stop, BLOCK):
         n = min(BLOCK, stop - first)
-        for r in range(n):
-            i, j, k = triplets[first + r, 0], triplets[first + r, 1], triplets[first + r, 2]
-            s, t = 0.0, 0.0
-            for h in range(0, columns, LANES):
-                u0, u1 = points[i, h] - points[j, h], points[i, h + 1] - points[j, h + 1]
-                u2, u3 = points[i, h + 2] - points[j, h + 2], points[i, h + 3] - points[j, h + 3]
-                v0, v1 = points[i, h] - points[k, h], points[i, h + 1] - points[k, h + 1]
-                v2, v3 = points[i, h + 2] - points[k, h + 2], points[i, h + 3] - points[k, h + 3]
-                s += u0 * u0 + u1 * u1 + u2 * u2 + u3 * u3
-                t += v0 * v0 + v1 * v1 + v2 * v2 + v3 * v3
-            near[r] = s
-            far[r] = t
+        _gather(first, n, triplets, points, near, far)
         if kind == LOGISTIC:
             total += _logistic(n, near, far, on_near, on_far, factor)
         elif kind == RATIO:
@@ -126,31 +168,8 @@ def triplet_loss(
             total += _power(n, parameter, near, far, on_near, on_far, factor)
         else:
             total += _hinge(n, near, far, on_near, on_far, factor)
-        for begin in range(0, n, FACTORS):
-            product = 1.0
-            for r in range(begin, min(begin + FACTORS, n)):
-                product *= factor[r]
-            total -= math.log(product)
-        for r in range(n):
-            i, j, k = triplets[first + r, 0], triplets[first + r, 1], triplets[first + r, 2]
-            a, b = 2.0 * on_near[r], 2.0 * on_far[r]
-            for h in range(0, columns, LANES):
-                u0, u1 = a * (points[i, h] - points[j, h]), a * (points[i, h + 1] - points[j, h + 1])
-                u2, u3 = a * (points[i, h + 2] - points[j, h + 2]), a * (points[i, h + 3] - points[j, h + 3])
-                v0, v1 = b * (points[i, h] - points[k, h]), b * (points[i, h + 1] - points[k, h + 1])
-                v2, v3 = b * (points[i, h + 2] - points[k, h + 2]), b * (points[i, h + 3] - points[k, h + 3])
-                gradient[i, h] += u0 + v0
-                gradient[i, h + 1] += u1 + v1
-                gradient[i, h + 2] += u2 + v2
-                gradient[i, h + 3] += u3 + v3
-                gradient[j, h] -= u0
-                gradient[j, h + 1] -= u1
-                gradient[j, h + 2] -= u2
-                gradient[j, h + 3] -= u3
-                gradient[k, h] -= v0
-                gradient[k, h + 1] -= v1
-                gradient[k, h + 2] -= v2
-                gradient[k, h + 3] -= v3
+        total -= _log_product(n, factor)
+        _scatter(first, n, triplets, points, on_near, on_far, gradient)
     losses[row] = total
 
 

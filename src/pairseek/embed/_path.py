@@ -90,7 +90,7 @@ def spectral_start(objective: Objective, n: int, walk: Walk, rng: np.random.Gene
 
     def apply(block: FloatArray) -> FloatArray:
         size = tiny * np.sqrt(n)
-        return -objective(padded(size * block))[1][:, : walk.d] / size
+        return np.asarray(-objective(padded(size * block))[1][:, : walk.d] / size)
 
     image = apply(basis)
     # Eigenvalues come with both signs; the largest are wanted, so all are shifted up by about the largest size.

@@ -39,7 +39,9 @@ class FitProgress:
 
 
 @contextlib.contextmanager
-def reporting(progress: bool | Callable[[FitProgress], None]) -> Iterator[Callable[[FitProgress], None]]:
+def reporting(
+    progress: bool | Callable[[FitProgress], None],  # noqa: FBT001 - as the caller set it
+) -> Iterator[Callable[[FitProgress], None]]:
     """A function to report to: the caller's, one that moves a bar, or one that does nothing."""
     if callable(progress):
         yield progress

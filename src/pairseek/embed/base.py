@@ -116,7 +116,7 @@ class TripletEmbedding:
             setattr(self, name, value)
         return self
 
-    def fit(self, X: Triplets | npt.ArrayLike, y: npt.ArrayLike | None = None) -> Self:  # noqa: N803 - as in scikit-learn
+    def fit(self, X: Triplets | npt.ArrayLike, y: npt.ArrayLike | None = None) -> Self:
         """Learn the embedding.
 
         Parameters
@@ -135,11 +135,11 @@ class TripletEmbedding:
         self.ids_ = triplets.ids
         return self
 
-    def fit_transform(self, X: Triplets | npt.ArrayLike, y: npt.ArrayLike | None = None) -> FloatArray:  # noqa: N803
+    def fit_transform(self, X: Triplets | npt.ArrayLike, y: npt.ArrayLike | None = None) -> FloatArray:
         """Learn the embedding and give its (n, d) coordinates."""
         return self.fit(X, y).embedding_
 
-    def score(self, X: Triplets | npt.ArrayLike, y: npt.ArrayLike | None = None) -> float:  # noqa: N803
+    def score(self, X: Triplets | npt.ArrayLike, y: npt.ArrayLike | None = None) -> float:
         """Share of these triplets that the embedding satisfies; equal distances count half."""
         self._fitted()
         rows = as_triplets(X, y).among(self.ids_) if isinstance(X, Triplets) else as_triplets(X, y).rows
@@ -218,8 +218,8 @@ class TripletEmbedding:
         if missing and self.unseen == "refuse":
             more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
             raise InvalidTriplets(
-                f"{len(missing)} of {triplets.n} items are in no triplet: {', '.join(map(repr, missing[:_NAMED]))}{more}; "
-                f"leave them out, or place them at the mean with unseen='mean'"
+                f"{len(missing)} of {triplets.n} items are in no triplet: {', '.join(map(repr, missing[:_NAMED]))}{more}"
+                f"; leave them out, or place them at the mean with unseen='mean'"
             )
 
 

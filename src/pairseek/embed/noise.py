@@ -42,8 +42,8 @@ class NoiseFit:
     cross_validated
         Mean log-likelihood of an answer that was not fitted; NaN without folds.
     bound
-        ``"infinity"`` or ``"zero"`` if there is no best k and this one is only the bound that was reached, ``"flat"`` if
-        any k is as good.
+        ``"infinity"`` or ``"zero"`` if there is no best k and this one is only the bound that was reached,
+        ``"flat"`` if any k is as good.
     """
 
     response: Response
@@ -73,8 +73,8 @@ class NoiseFit:
             )
         if self.bound == "flat":
             return (
-                "the answers say nothing of k: every logit is zero whatever k, since the two were at one point or, with "
-                "decaying noise, too far apart; scale the items first"
+                "the answers say nothing of k: every logit is zero whatever k, since the two were at one point or, "
+                "with decaying noise, too far apart; scale the items first"
             )
         if self.bound == "zero":
             return (
@@ -304,9 +304,7 @@ def _fit_one(
     return NoiseFit(fitted, scale.standard_error, scale.log_likelihood, count, held_out, scale.bound)
 
 
-def _best(
-    evidence: _Evidence, units: FloatArray, response: Response, among: BoolArray, start: float | None
-) -> Scale:
+def _best(evidence: _Evidence, units: FloatArray, response: Response, among: BoolArray, start: float | None) -> Scale:
     return best_scale(
         units[among], response.link, offsets=evidence.offsets[among], weights=evidence.weights[among], start=start
     )

@@ -14,7 +14,11 @@ from pairseek.errors import InvalidTriplets
 # Columns by which a file gives anchor, near and far outright.
 DIRECT = (("anchor", "near", "far"), ("head", "winner", "loser"))
 # Columns by which it gives anchor, the two that were shown, and the one that was chosen.
-CHOSEN = (("anchor", "left", "right", "winner"), ("head", "left", "right", "winner"), ("center", "left", "right", "answer"))
+CHOSEN = (
+    ("anchor", "left", "right", "winner"),
+    ("head", "left", "right", "winner"),
+    ("center", "left", "right", "answer"),
+)
 
 
 def read_rows(
@@ -80,7 +84,7 @@ def _chosen_lines(
 
 
 def _by_choice(path: Path, cells: list[list[str]], numbers: list[int]) -> list[tuple[str, ...]]:
-    out = []
+    out: list[tuple[str, ...]] = []
     for line, (anchor, left, right, answer) in zip(numbers, cells, strict=True):
         if answer not in (left, right):
             raise InvalidTriplets(

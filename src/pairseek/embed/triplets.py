@@ -89,7 +89,9 @@ class Triplets:
         """
         array = _whole(lists, width=None)
         first, second = np.triu_indices(array.shape[1] - 1, 1)
-        columns = [np.column_stack([array[:, 0], array[:, 1 + i], array[:, 1 + j]]) for i, j in zip(first, second, strict=True)]
+        columns = [
+            np.column_stack([array[:, 0], array[:, 1 + i], array[:, 1 + j]]) for i, j in zip(first, second, strict=True)
+        ]
         rows = np.stack(columns, axis=1).reshape(-1, 3)
         if responses is not None:
             said = np.asarray(responses)
@@ -98,7 +100,9 @@ class Triplets:
                     f"{said.shape} responses to lists of shape {array.shape}: give one for each row of three"
                 )
             if not np.isin(said, (-1, 0, 1)).all():
-                raise InvalidTriplets(f"responses contain {said[~np.isin(said, (-1, 0, 1))][0]!r}: give 1 or -1 (or True or False)")
+                raise InvalidTriplets(
+                    f"responses contain {said[~np.isin(said, (-1, 0, 1))][0]!r}: give 1 or -1 (or True or False)"
+                )
             rows = np.where((said > 0)[:, None], rows, rows[:, [0, 2, 1]])
         return cls(rows, ids)
 

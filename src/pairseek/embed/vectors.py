@@ -63,7 +63,7 @@ class PCA:
         """The settings by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.init}
 
-    def fit(self, X: Items | npt.ArrayLike, y: None = None) -> Self:  # noqa: ARG002, N803 - as in scikit-learn
+    def fit(self, X: Items | npt.ArrayLike, y: None = None) -> Self:  # noqa: ARG002 - as in scikit-learn
         """Learn the directions from an (n, p) matrix, or from `Items` whose coordinates are such vectors."""
         self.ids_, self.labels_ = (X.ids, X.labels) if isinstance(X, Items) else (None, None)
         vectors = (X if isinstance(X, Items) else Items(X)).coordinates
@@ -88,11 +88,11 @@ class PCA:
         self.embedding_ = centred @ self.components_.T
         return self
 
-    def fit_transform(self, X: Items | npt.ArrayLike, y: None = None) -> FloatArray:  # noqa: N803
+    def fit_transform(self, X: Items | npt.ArrayLike, y: None = None) -> FloatArray:
         """Learn the directions and give the (n, d) coordinates."""
         return self.fit(X, y).embedding_
 
-    def transform(self, X: npt.ArrayLike) -> FloatArray:  # noqa: N803
+    def transform(self, X: npt.ArrayLike) -> FloatArray:
         """(m, d) coordinates of further vectors."""
         self._fitted()
         vectors = np.asarray(X, dtype=np.float64)
@@ -134,9 +134,13 @@ class PCA:
             raise InvalidParameter(f"n_components is {wanted!r}: give a whole number, or a share between 0 and 1")
         rank = int((values > 1e-12 * values[0]).sum())
         if n < d + 2:
-            raise InvalidItems(f"{n} items for {d} dimensions: an embedding needs at least {d + 2}; use fewer dimensions")
+            raise InvalidItems(
+                f"{n} items for {d} dimensions: an embedding needs at least {d + 2}; use fewer dimensions"
+            )
         if d > rank:
-            raise InvalidItems(f"the vectors vary in {rank} directions, {d} were asked for: use at most {rank} dimensions")
+            raise InvalidItems(
+                f"the vectors vary in {rank} directions, {d} were asked for: use at most {rank} dimensions"
+            )
         return d
 
     def _fitted(self) -> None:
