@@ -21,6 +21,7 @@ _REACH = 1e8
 """k times the root mean square of u stays within this factor of 1, up and down."""
 _TOLERANCE = 1e-11
 _MOST_STEPS = 200
+_TAIL = 1e3
 _LOG_ROOT_TWO_PI = 0.9189385332046727
 
 Bound = Literal["", "zero", "infinity", "flat"]
@@ -43,11 +44,16 @@ def _sums(start: int, stop: int, units: Any, offsets: Any, weights: Any, k: floa
             slope += weights[r] * u * wrong
             bend -= weights[r] * u * u * wrong * (1.0 - wrong)
         else:
-            log_share = log_ndtr(z)
-            ratio = math.exp(-0.5 * z * z - _LOG_ROOT_TWO_PI - log_share)
-            value += weights[r] * log_share
+            value += weights[r] * log_ndtr(z)
+            if z > -_TAIL:
+                ratio = math.exp(-0.5 * z * z - _LOG_ROOT_TWO_PI - log_ndtr(z))
+                excess = ratio * (z + ratio)
+            else:
+                # Beyond, both come from differences of large numbers; these are their series.
+                ratio = -z - 1.0 / z
+                excess = 1.0 - 1.0 / (z * z)
             slope += weights[r] * u * ratio
-            bend -= weights[r] * u * u * ratio * (z + ratio)
+            bend -= weights[r] * u * u * excess
     row = out[start // _CHUNK]
     row[0] = value
     row[1] = slope
@@ -125,40 +131,34 @@ def best_scale(
     scale = largest * math.sqrt(float(((units / largest) ** 2).sum()) / m)
     low, high = -math.log(_REACH * scale), math.log(_REACH / scale)
     place = -math.log(scale) if start is None else min(max(math.log(start), low), high)
-    count = 0
+    left, right = -math.inf, math.inf
     step = 1.0
-    found: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    left, right = low, high
-    bracketed = [False, False]
-    for _ in range(_MOST_STEPS):
+    for count in range(1, _MOST_STEPS + 1):
         k = math.exp(place)
-        found = likelihood(k, units, link, offsets=offsets, weights=weights)
-        count += 1
-        _, slope, bend = found
+        value, slope, bend = likelihood(k, units, link, offsets=offsets, weights=weights)
         if slope > 0.0:
             if place >= high:
-                return Scale(k, found[0], math.inf, "infinity", count)
-            left, bracketed[0] = place, True
-        elif slope < 0.0:
+                return Scale(k, value, math.inf, "infinity", count)
+            left = place
+        else:
             if place <= low:
-                return Scale(k, found[0], math.inf, "zero", count)
-            right, bracketed[1] = place, True
-        else:
+                return Scale(k, value, math.inf, "zero", count)
+            right = place
+        following = _following(place, (left, right), k - slope / bend if bend < 0.0 else -1.0, step)
+        step = abs(following - place) if math.isfinite(right - left) else 2.0 * step
+        if slope == 0.0 or abs(following - place) <= _TOLERANCE:
             break
-        # Newton's step in log k, kept inside what is known.
-        newton = place - slope / (slope + k * bend) if slope + k * bend < 0.0 else math.nan
-        if all(bracketed):
-            following = newton if left < newton < right else 0.5 * (left + right)
-        else:
-            # Towards the optimum in growing strides; a Newton step may not outrun them.
-            stride = place + math.copysign(step, slope)
-            following = newton if abs(newton - place) < step else stride
-            following = min(max(following, low), high)
-            step *= 2.0
-        if abs(following - place) <= _TOLERANCE:
-            break
-        place = following
-    k = math.exp(place)
-    value, slope, bend = found
-    error = 1.0 / math.sqrt(-bend) if bend < 0.0 else math.inf
-    return Scale(k, value, error, "", count)
+        place = min(max(following, low), high)
+    return Scale(k, value, 1.0 / math.sqrt(-bend) if bend < 0.0 else math.inf, "", count)
+
+
+def _following(place: float, bracket: tuple[float, float], newton: float, step: float) -> float:
+    """The next log k: growing strides until the optimum is between two, then Newton where it closes in, else halves."""
+    left, right = bracket
+    if not math.isfinite(right - left):
+        return place + step if place == left else place - step
+    if newton > 0.0:
+        target = math.log(newton)
+        if left <= target <= right and abs(target - place) <= 0.5 * step:
+            return target
+    return 0.5 * (left + right)

@@ -216,10 +216,11 @@ class TripletEmbedding:
             )
         missing = triplets.unseen
         if missing and self.unseen == "refuse":
+            named = ", ".join(map(repr, missing[:_NAMED]))
             more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
             raise InvalidTriplets(
-                f"{len(missing)} of {triplets.n} items are in no triplet: {', '.join(map(repr, missing[:_NAMED]))}{more}"
-                f"; leave them out, or place them at the mean with unseen='mean'"
+                f"{len(missing)} of {triplets.n} items are in no triplet: {named}{more}; leave them out, or "
+                f"place them at the mean with unseen='mean'"
             )
 
 
