@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import naive_triplet_likelihood, naive_triplet_loss
 
 from pairseek.embed import CKL, STE
 from pairseek.embed._lbfgs import minimise
@@ -14,6 +13,7 @@ from pairseek.embed._losses import HINGE, LOGISTIC, POWER, RATIO
 from pairseek.embed._objective import Objective, distances, padded
 from pairseek.embed._scale import best_scale, likelihood
 from pairseek.responses import Logistic, Probit
+from reference import naive_triplet_likelihood, naive_triplet_loss
 
 METHODS = {"ste": LOGISTIC, "ckl": RATIO, "tste": POWER, "gnmds": HINGE}
 

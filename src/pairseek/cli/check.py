@@ -43,6 +43,7 @@ def command(
     radius: Annotated[
         float | None, typer.Option(metavar="R", help="Radius to reach with 95 % certainty.  [dim]\\[half the first][/]")
     ] = None,
+    people: Annotated[int, typer.Option(metavar="N", help="Simulated people, to count their answers.")] = 5,
     seed: Annotated[int, typer.Option(metavar="N", help="Of the pairs and people that are drawn.")] = 0,
     page: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots.")] = None,
     as_json: AsJson = False,
@@ -63,6 +64,7 @@ def command(
         response=None if k is None else response_of(response, noise, k),  # type: ignore[arg-type]
         prior=None if box is None else _box(box),
         radius=radius,
+        people=people,
         rng=seed,
     )
     files = [] if page is None else [write_health(health, page)]

@@ -10,13 +10,16 @@ import numpy as np
 import scipy
 
 from pairseek._types import JSON, BoolArray, FloatArray, IntArray
+from pairseek.candidates import SampledPairs
 from pairseek.embed._objective import distances
 from pairseek.embed.noise import NoiseFit
 from pairseek.items import Items
 from pairseek.metrics import triplet_error
+from pairseek.posteriors import Particles
 from pairseek.priors import Prior
 from pairseek.responses import Response
 from pairseek.search import Search
+from pairseek.simulate import SimulatedUser
 from pairseek.stopping import RadiusBelow
 
 Level = Literal["good", "note", "act"]
@@ -31,6 +34,9 @@ NARROW = 0.1
 INFORMATIVE = 0.1
 """Bits that an answer must be expected to tell for its pair to count as informative."""
 _NEIGHBOURS = 5
+MOST_ANSWERS = 100
+"""More than so many answers are not simulated: nobody gives them in one sitting."""
+_SAMPLES, _CANDIDATES = 1000, 2000
 _PAIRS, _USERS, _CHUNK = 4000, 400, 500
 _NAMED = 5
 _FEWEST_TRIPLETS = 5
@@ -221,23 +227,62 @@ def agreeing(response: Response, agreement: float) -> Part:
     return Finding("predicted agreement", "good", found), numbers
 
 
-def answers(items: Items, response: Response, prior: Prior, radius: float | None, rng: np.random.Generator) -> Part:
-    """Expected answers until a radius is reached."""
-    seed = int(rng.integers(2**31))
-    start = Search(items, response=response, prior=prior, rng=seed).estimate().credible_radius(LEVEL)
-    target = start / 2 if radius is None else radius
-    found = Search(items, response=response, prior=prior, stop=RadiusBelow(target, LEVEL), rng=seed)
-    count = 0 if found.finished is not None else found.forecast()
-    numbers: JSON = {"start_radius": start, "target_radius": target, "expected_answers": count}
-    words = f"until the {LEVEL:.0%} radius falls from {start:.3g} to {target:.3g}"
-    if count is None:
-        advice = "The radius may be out of reach at this noise: ask for a larger one, or use fewer dimensions."
-        return Finding("expected answers", "act", f"over a thousand answers {words}", advice), numbers
-    if count > 100:
+def answers(
+    items: Items,
+    response: Response,
+    prior: Prior,
+    radius: float | None,
+    *,
+    people: int,
+    rng: np.random.Generator,
+) -> Part:
+    """Answers that simulated people need until a radius is reached."""
+    first = _search(items, response, prior, None, rng).estimate().credible_radius(LEVEL)
+    target = first / 2 if radius is None else radius
+    middle = (people - 1) // 2
+    needed: list[int] = []
+    for _ in range(people):
+        needed.append(_needed(items, response, prior, target, rng))
+        # Most of them need too many, whatever the others need.
+        if sum(count > MOST_ANSWERS for count in needed) >= people - middle:
+            break
+    half = sorted(needed, reverse=True)[people - 1 - middle]
+    numbers: JSON = {
+        "start_radius": first,
+        "target_radius": target,
+        "expected_answers": half if half <= MOST_ANSWERS else None,
+    }
+    words = f"until the {LEVEL:.0%} radius falls from {first:.3g} to {target:.3g} ({people} simulated people)"
+    if half > MOST_ANSWERS:
         advice = "That is more than people give in one sitting: ask for a larger radius, or use fewer dimensions."
-        return Finding("expected answers", "act", f"about {count} answers {words}", advice), numbers
-    advice = "Simulate it with pairseek plan before a study."
-    return Finding("expected answers", "good", f"about {count} answers {words}", advice), numbers
+        return Finding("expected answers", "act", f"over {MOST_ANSWERS} answers {words}", advice), numbers
+    advice = "Before a study compare strategies and budgets with pairseek plan." if half else ""
+    return Finding("expected answers", "good", f"about {half} answers {words}", advice), numbers
+
+
+def _search(items: Items, response: Response, prior: Prior, target: float | None, rng: np.random.Generator) -> Search:
+    # Fewer samples and pairs than a real search has: the count of answers hardly changes, the time does.
+    return Search(
+        items,
+        response=response,
+        prior=prior,
+        posterior=Particles(_SAMPLES),
+        candidates=SampledPairs(count=min(_CANDIDATES, items.n * (items.n - 1) // 2)),
+        stop=None if target is None else RadiusBelow(target, LEVEL),
+        rng=int(rng.integers(2**31)),
+    )
+
+
+def _needed(items: Items, response: Response, prior: Prior, target: float, rng: np.random.Generator) -> int:
+    """Answers of one simulated person; one more than the most if those do not do."""
+    search = _search(items, response, prior, target, rng)
+    user = SimulatedUser(prior.sample(1, items.d, rng)[0], response, rng)
+    while search.finished is None:
+        if search.answers == MOST_ANSWERS:
+            return MOST_ANSWERS + 1
+        query = search.ask()
+        search.tell(query, winner=user.answer(items, query))
+    return search.answers
 
 
 def judgements(items: Items, rows: IntArray, noise: NoiseFit | None, calibration: FloatArray) -> Iterator[Part]:

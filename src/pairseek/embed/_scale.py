@@ -130,6 +130,15 @@ def best_scale(
     # In units of the largest: squares of what decays with distance would vanish.
     scale = largest * math.sqrt(float(((units / largest) ** 2).sum()) / m)
     low, high = -math.log(_REACH * scale), math.log(_REACH / scale)
+    # Where all point one way the slope has one sign, though it is too small to be told from zero far out.
+    one_way: tuple[tuple[Bound, float, bool], ...] = (
+        ("infinity", high, bool(units.min() >= 0.0)),
+        ("zero", low, bool(units.max() <= 0.0)),
+    )
+    for bound, end, so in one_way:
+        if so:
+            value = likelihood(math.exp(end), units, link, offsets=offsets, weights=weights)[0]
+            return Scale(math.exp(end), value, math.inf, bound, 1)
     place = -math.log(scale) if start is None else min(max(math.log(start), low), high)
     left, right = -math.inf, math.inf
     step = 1.0

@@ -94,6 +94,7 @@ def check(
     response: Response | None = None,
     prior: Prior | None = None,
     radius: float | None = None,
+    people: int = 5,
     rng: int | np.random.Generator = 0,
 ) -> Health:
     """Look at a catalogue as a search will see it.
@@ -111,9 +112,13 @@ def check(
         Where people may be. None: the box that the items fill, as in a search.
     radius
         Radius that should hold a person with 95 % certainty. None: half of that before the first answer.
+    people
+        Simulated people, to count the answers that they need.
     rng
         For the pairs and users that are drawn.
     """
+    if isinstance(people, bool) or not isinstance(people, int | np.integer) or people < 1:
+        raise InvalidParameter(f"people is {people!r}: give a whole number, at least 1")
     if radius is not None and not (np.isfinite(radius) and radius > 0):
         raise InvalidParameter(f"radius is {radius!r}: give a number above 0")
     generator = np.random.default_rng(rng)
@@ -141,7 +146,7 @@ def check(
         *(judgements(items, rows, noise, calibration) if rows is not None else ()),
         informative(information),
         agreeing(response, agreement),
-        answers(items, response, prior, radius, generator),
+        answers(items, response, prior, radius, people=int(people), rng=generator),
     ]
     findings = tuple(finding for finding, _ in parts)
     numbers: JSON = {}
