@@ -16,8 +16,10 @@ from pairseek.cli._judgements import AsJson, Where, read
 from pairseek.embed import METHODS, PCA, Triplets, choose_dimension, provenance, save_items
 from pairseek.embed.base import TripletEmbedding
 from pairseek.embed.dimension import DIMENSIONS, DimensionChoice
+from pairseek.embed.provenance import check_place
 from pairseek.errors import InvalidParameter
 from pairseek.experiments._checks import one_of
+from pairseek.experiments.figures.style import require_drawing
 from pairseek.items import Items
 
 AUTO = "auto"
@@ -69,7 +71,11 @@ def command(
     result is a CSV of items, and beside it a note of where they come from.
     """
     one_of("--method", method, [*METHODS, PCA.name])
-    console = Console(highlight=False)
+    check_place(out)
+    if plot is not None:
+        require_drawing()
+        if method == PCA.name or dimensions != AUTO:
+            raise InvalidParameter("--plot draws the choice of the dimension: use it with triplets and -d auto")
     if method == PCA.name:
         made: TripletEmbedding | PCA = _components(source, dimensions, standardize, drop_constant)
         record = provenance(made)
@@ -93,14 +99,12 @@ def command(
             record["dimension_choice"] = choice.record()
         result = made.to_items(scaled=scaled, labels=None if known is None else known.labels)
     files = [*save_items(result, out, record, scaled=scaled)]
-    if plot is not None:
-        if choice is None:
-            raise InvalidParameter("--plot draws the choice of the dimension: use it with triplets and -d auto")
+    if plot is not None and choice is not None:
         files.append(choice.plot(plot))
     if as_json:
         typer.echo(json.dumps({**record, "files": [str(path) for path in files]}, indent=1))
         return
-    _show(console, record, choice, result, files)
+    _show(Console(highlight=False), record, choice, result, files)
 
 
 @dataclass(frozen=True)

@@ -68,8 +68,7 @@ def save_items(items: Items, path: str | Path, record: JSON, *, scaled: bool = F
         Where they are: ``wines.csv`` and ``wines.provenance.json``.
     """
     table = Path(path)
-    if table.suffix.lower() != ".csv":
-        raise InvalidParameter(f"items are written as CSV, received {table.name!r}: give a name that ends in .csv")
+    check_place(table)
     note = table.with_suffix(".provenance.json")
     full = {**record, "items": items.n, "scaled": scaled, "coordinates": _digest(items.coordinates)}
     try:
@@ -78,6 +77,14 @@ def save_items(items: Items, path: str | Path, record: JSON, *, scaled: bool = F
     except OSError as error:
         raise InvalidFile(f"cannot write {error.filename or table}: {error.strerror or error}") from error
     return table, note
+
+
+def check_place(path: Path) -> None:
+    """An error now rather than after a long fit, if items cannot be written there."""
+    if path.suffix.lower() != ".csv":
+        raise InvalidParameter(f"items are written as CSV, received {path.name!r}: give a name that ends in .csv")
+    if not path.absolute().parent.is_dir():
+        raise InvalidFile(f"cannot write {path}: there is no folder {path.parent}")
 
 
 def read_provenance(path: str | Path) -> JSON | None:
