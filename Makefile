@@ -32,6 +32,7 @@ check: $(VENV)/.installed-dev ## Check format, style, types and the direction of
 
 bench: $(VENV)/.installed-dev ## Measure speed against the authors' way
 	@$(BIN)/python benchmarks/bench.py $(ARGS)
+	@$(BIN)/python benchmarks/embed.py $(ARGS)
 
 clean: ## Remove the virtual environment, caches and builds
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage build dist

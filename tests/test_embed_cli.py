@@ -75,14 +75,17 @@ def test_embed_with_settings_as_json(command, judgements, tmp_path):
 
 
 def test_embed_knows_all_items_and_their_labels(command, judgements, truth, tmp_path):
-    more = ps.Items(np.zeros((41, 1)) + np.arange(41)[:, None], [*truth.ids, "new"], [f"Wine {i}" for i in range(41)])
-    more.to_csv(tmp_path / "all.csv")
+    names = [*truth.ids, "new"]
+    (tmp_path / "all.csv").write_text("id,label\n" + "".join(f"{one},Wine {i}\n" for i, one in enumerate(names)))
     code, _, err = command("embed", judgements, "--items", "all.csv", "-d", "2")
     assert code == 2
     assert "1 of 41 items are in no triplet: 'new'" in err
     code, _, _ = command("embed", judgements, "--items", "all.csv", "-d", "2", "--unseen", "mean")
     items = ps.Items.from_file(tmp_path / "items.csv")
     assert (code, items.labels[3], items.n) == (0, "Wine 3", 41)
+    (tmp_path / "twice.csv").write_text("id,label\na,A\na,B\n")
+    code, _, err = command("embed", judgements, "--items", "twice.csv")
+    assert (code, "two items with the id 'a'" in err) == (2, True)
 
 
 def test_embed_vectors(command, tmp_path):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +12,9 @@ import typer
 
 from pairseek._types import ItemId
 from pairseek.embed import Triplets
-from pairseek.errors import InvalidParameter
-from pairseek.items import Items
+from pairseek.errors import InvalidItems, InvalidParameter
+from pairseek.items import ID_COLUMNS, LABEL_COLUMN, Items
+from pairseek.items import _table as table
 from pairseek.responses import Logistic, Noise, Probit, Response
 
 Where = Annotated[
@@ -22,6 +25,29 @@ AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Write JSON, fo
 Scaled = Annotated[
     bool, typer.Option("--scaled", metavar="", help="Centre and scale the items by the paper's rule first.")
 ]
+
+
+@dataclass(frozen=True)
+class Known:
+    """The items that there are, by name: before they have coordinates."""
+
+    ids: tuple[ItemId, ...]
+    labels: tuple[str, ...]
+
+
+def known_items(path: Path) -> Known:
+    """Ids and labels of a CSV file, with or without coordinates; or of any other file of items."""
+    if path.suffix.lower() != ".csv":
+        items = Items.from_file(path)
+        return Known(items.ids, items.labels)
+    header, body = table(path)
+    column = next((name for name in ID_COLUMNS if name in header), header[0])
+    ids = tuple(row[header.index(column)].strip() for _, row in body)
+    twice = next((one for one, count in Counter(ids).items() if count > 1), None)
+    if twice is not None:
+        raise InvalidItems(f"{path} has two items with the id {twice!r}: make ids unique")
+    labels = tuple(row[header.index(LABEL_COLUMN)].strip() for _, row in body) if LABEL_COLUMN in header else ids
+    return Known(ids, labels)
 
 
 def conditions(option: str, texts: Sequence[str] | None) -> dict[str, str]:

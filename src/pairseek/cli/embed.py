@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pairseek._types import JSON
-from pairseek.cli._judgements import AsJson, Where, read
+from pairseek.cli._judgements import AsJson, Known, Where, known_items, read
 from pairseek.embed import METHODS, PCA, Triplets, choose_dimension, provenance, save_items
 from pairseek.embed.base import TripletEmbedding
 from pairseek.embed.dimension import DIMENSIONS, DimensionChoice
@@ -37,7 +37,8 @@ def command(
         ),
     ] = AUTO,
     items: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="All items: their ids and labels are kept, others refused.")
+        Path | None,
+        typer.Option(metavar="FILE", help="All items by id, and label: their order is kept, others are refused."),
     ] = None,
     unseen: Annotated[str, typer.Option(metavar="RULE", help="Items in no triplet: refuse, or mean.")] = "refuse",
     where: Where = None,
@@ -88,7 +89,7 @@ def command(
         for name in given:
             if name not in kind().get_params():
                 raise InvalidParameter(f"--{name} is no setting of {method}: leave it out")
-        known = None if items is None else Items.from_file(items)
+        known = None if items is None else known_items(items)
         data = _triplets(source, known, where, test_where, held_out, seed)
         base = kind(**given, unseen=unseen, random_state=seed, progress=True)  # type: ignore[arg-type]
         choice = _choice(dimensions, data.fitted, base, seed)
@@ -115,7 +116,7 @@ class _Data:
 
 def _triplets(
     source: Path,
-    known: Items | None,
+    known: Known | None,
     where: list[str] | None,
     test_where: list[str] | None,
     held_out: float,
