@@ -218,19 +218,16 @@ def test_fewer_items_than_dimensions_need():
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [STE, CKL])
 def test_the_papers_size(method, shared, monkeypatch):
-    """958,479 triplets over 12,624 items: held-out error at most 0.215 where the truth has 0.184."""
+    """958,479 triplets over 12,624 items: held-out error at most 0.031 above that of the truth, 0.215 for 0.184."""
     if shared is not None:
         monkeypatch.setenv("PAIRSEEK_DATA", str(shared))
     items = (ps.datasets.synthetic(4) if shared is None else ps.datasets.food10k(4)).scaled()
     response = ps.datasets.food10k_facts(4).response("logistic", "normalized")
     fitted = simulate_triplets(items, 958_479, 0, response=response)
     held = simulate_triplets(items, 100_000, 1, response=response)
-    truth = ps.metrics.triplet_error(items, held.rows)
     wrong = 1.0 - method(n_components=4, random_state=0).fit(fitted).score(held)
-    # The standard error of 100,000 triplets is 0.0013.
-    assert wrong < truth + 0.031
-    if shared is not None:
-        assert wrong <= 0.215
+    # Against the truth on the same triplets: these happen to be harder or easier by 0.0012, whoever predicts them.
+    assert wrong < ps.metrics.triplet_error(items, held.rows) + 0.031
 
 
 def arms(shared, name):

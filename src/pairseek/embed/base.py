@@ -22,6 +22,8 @@ from pairseek.items import Items
 from pairseek.metrics import triplet_error
 
 _NAMED = 5
+# The path only leads the way: it is walked with this times the tolerance.
+_COARSE = 10.0
 
 
 @dataclass(kw_only=True, eq=False)
@@ -40,7 +42,8 @@ class TripletEmbedding:
     n_init
         Number of starts: one by eigenvectors, the others random. The lowest loss goes on.
     max_iter, tol
-        Steps of the optimiser at each shrinkage, and the relative decrease at which it stops.
+        Steps of the optimiser at each shrinkage, and the relative decrease at which it stops (ten times as much on the
+        way to the shrinkage that is chosen).
     unseen
         Items in no triplet: ``"refuse"`` them, or place them at the ``"mean"``.
     random_state
@@ -170,13 +173,13 @@ class TripletEmbedding:
             last, error = self._validated(held, points)
             return last, error
 
-        walk = Walk(d, self._unit(), self.n_init, self.tol, self.max_iter, watch)
+        walk = Walk(d, self._unit(), self.n_init, _COARSE * self.tol, self.max_iter, watch)
         objective = Objective(rows, n, self.kind, self._parameter())
         points, level, steps = descend(objective, n, walk, rng, shrinkage=self.shrinkage, validate=validate)
         self.validation_error_ = next(step.validation_error for step in steps if step.shrinkage == level)
         stage = "all triplets"
         objective = Objective(triplets.rows, n, self.kind, self._parameter()) if len(held) else objective
-        found = fit_at(objective, points, level, walk)
+        found = fit_at(objective, points, level, dataclasses.replace(walk, tolerance=self.tol))
         self.shrinkage_, self.path_ = level, tuple(steps)
         self.loss_ = objective(found.point)[0] / len(objective)
         self.n_iter_ = found.iterations + sum(step.iterations for step in steps)
