@@ -25,13 +25,15 @@ from food import RATE, folder, items, name, response
 from pairseek.candidates import DefaultPairs
 from pairseek.strategies import UTILITIES
 
+# Where candidates come from, and how soon a pair or an item may return.
 SOURCES = {
-    "sampled": lambda: ps.SampledPairs(rate=RATE),
-    "table": lambda: ps.SampledPairs(rate=RATE, rescore=0),
-    "all": lambda: ps.AllPairs(),
-    "rest5": lambda: ps.AllPairs(),
-    "certified": lambda: DefaultPairs(rescore=0),
-    "default": lambda: None,
+    "sampled": (ps.SampledPairs(rate=RATE), ps.Rest(pair=0)),
+    "table": (ps.SampledPairs(rate=RATE, rescore=0), ps.Rest(pair=0)),
+    "all": (ps.AllPairs(), ps.Rest(pair=0)),
+    "once": (ps.AllPairs(), ps.Rest()),
+    "rest5": (ps.AllPairs(), ps.Rest(item=5)),
+    "certified": (DefaultPairs(rescore=0), None),
+    "default": (None, None),
 }
 _catalogues: dict[int, ps.Items] = {}
 
@@ -48,8 +50,8 @@ def trial(task):
         prior=ps.UniformBox(),
         posterior=ps.Particles(samples),
         strategy=ps.GaussSearch() if strategy == "gausssearch" else UTILITIES[strategy](),
-        candidates=SOURCES[source](),
-        rest=ps.Rest(item=5) if source == "rest5" else None,
+        candidates=SOURCES[source][0],
+        rest=SOURCES[source][1],
         rng=seed,
     )
     user = ps.SimulatedUser(rng.uniform(-1, 1, d), search.response, rng=seed)
