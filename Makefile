@@ -30,8 +30,10 @@ check: $(VENV)/.installed-dev ## Check format, style, types and the direction of
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(VENV)/.installed-dev ## Measure speed against the authors' way
+bench: $(VENV)/.installed-dev ## Measure speed against the authors' way, and the search over all pairs
 	@$(BIN)/python benchmarks/bench.py $(ARGS)
+	@$(BIN)/python benchmarks/allpairs.py
+	@$(BIN)/python benchmarks/allpairs.py --large
 	@$(BIN)/python benchmarks/embed.py $(ARGS)
 
 clean: ## Remove the virtual environment, caches and builds
