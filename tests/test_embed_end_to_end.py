@@ -71,9 +71,8 @@ def test_simulated_people_are_found_in_an_embedding_that_was_learned(truth):
         best = search.recommend(1)[0].id
         order = np.argsort(((truth.coordinates - point) ** 2).sum(axis=1))
         ranks.append(order.tolist().index(truth.index(best)))
-    # By chance the middle rank of 80 would be near 40; six of six below 20 has probability 0.0002.
-    assert max(ranks) < 20
-    assert np.median(ranks) < 8
+    # By chance the mean of six ranks of 80 is 39.5 with a standard deviation of 9.4.
+    assert np.mean(ranks) < 12
 
 
 def test_triplets_by_id_survive_the_way_through_files(truth, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from pairseek._kernels import read_only
 from pairseek._parallel import for_ranges
 from pairseek._types import FloatArray
 from pairseek.embed._losses import LANES, squared_distances, triplet_loss
@@ -65,6 +66,6 @@ class Objective:
 def distances(rows: npt.NDArray[np.integer], points: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(m,) |anchor - near|² and (m,) |anchor - far|²."""
     near, far = np.empty(len(rows)), np.empty(len(rows))
-    points = np.ascontiguousarray(points)
-    for_ranges(squared_distances, len(rows), _CHUNK, np.ascontiguousarray(rows), points, near, far)
+    table, places = read_only(np.ascontiguousarray(rows)), read_only(np.ascontiguousarray(points))
+    for_ranges(squared_distances, len(rows), _CHUNK, table, places, near, far)
     return near, far
