@@ -136,6 +136,12 @@ def test_an_array_with_something_wrong_says_where(rows, said):
         Triplets(rows, ids=["a", "b", "c", "d"])
 
 
+def test_ids_that_are_not_unique():
+    with pytest.raises(InvalidTriplets, match="two items have the id 'a'"):
+        Triplets([[0, 1, 2]], ids=["a", "b", "a"])
+    assert Triplets([[0, 1, 2]], ids=np.array([5, 6, 7])).ids == (5, 6, 7)
+
+
 def test_responses_that_are_not_one_for_each():
     with pytest.raises(InvalidTriplets, match="one for each row of three"):
         Triplets.from_ordered([[0, 1, 2]], [1, 1])

@@ -55,7 +55,7 @@ def reporting(
     except ModuleNotFoundError:
         raise MissingExtra("a progress bar", "cli") from None
     console = Console(stderr=True)
-    columns = (BarColumn(bar_width=24), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (BarColumn(bar_width=12), TimeElapsedColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("starting", total=None)
         yield lambda step: bar.update(task, description=str(step))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pairseek._notice import first_use
 from pairseek._types import FloatArray, IntArray, ItemId
-from pairseek.embed._objective import Objective, distances
+from pairseek.embed._objective import Objective, distances, padded
 from pairseek.embed._path import PathStep, Walk, descend, fit_at
 from pairseek.embed._progress import FitProgress, reporting
 from pairseek.embed._scale import best_scale
@@ -132,7 +132,13 @@ class TripletEmbedding:
         triplets = as_triplets(X, y)
         self._check(triplets)
         rng = np.random.default_rng(self.random_state)
-        with first_use(), reporting(self.progress) as report:
+        # On next to nothing, so that a long fit is not taken for a long compilation.
+        with first_use(part=self.name):
+            rows = triplets.rows[:1]
+            points = padded(np.zeros((triplets.n, self.n_components)))
+            Objective(rows, triplets.n, self.kind, self._parameter())(points)
+            self._validated(rows, points)
+        with reporting(self.progress) as report:
             points = self._learn(triplets, rng, report)
         self.embedding_ = _principal(points)
         self.ids_ = triplets.ids

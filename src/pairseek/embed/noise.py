@@ -283,8 +283,9 @@ def _fit_all(
     fold = None
     if folds is not None and count >= folds:
         fold = (np.random.default_rng(rng).permutation(count) % folds)[evidence.answer]
-    with first_use():
-        fits = [_fit_one(evidence, response, count, fold, start) for response in responses]
+    with first_use(part="noise"):
+        best_scale(np.array([1.0, -1.0]), responses[0].link)
+    fits = [_fit_one(evidence, response, count, fold, start) for response in responses]
     return NoiseFits(tuple(sorted(fits, key=lambda fit: -fit.log_likelihood)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,7 +47,7 @@ class Triplets:
     def __init__(self, rows: npt.ArrayLike, ids: Sequence[ItemId] | None = None) -> None:
         array = _whole(rows)
         count = int(array.max()) + 1 if ids is None else len(ids)
-        names: tuple[ItemId, ...] = tuple(range(count)) if ids is None else tuple(ids)
+        names = tuple(range(count)) if ids is None else _names(ids)
         check_rows(array, count, lambda row: f"triplet {row}")
         array.flags.writeable = False
         object.__setattr__(self, "rows", array)
@@ -198,6 +199,14 @@ class Triplets:
                 )
             table[index] = place
         return np.asarray(table[self.rows])
+
+
+def _names(ids: Sequence[ItemId]) -> tuple[ItemId, ...]:
+    plain = tuple(one.item() if isinstance(one, np.generic) else one for one in ids)
+    twice = next((one for one, count in Counter(plain).items() if count > 1), None)
+    if twice is not None:
+        raise InvalidTriplets(f"two items have the id {twice!r}: make ids unique")
+    return plain
 
 
 def as_triplets(triplets: Triplets | npt.ArrayLike, responses: npt.ArrayLike | None = None) -> Triplets:
