@@ -269,6 +269,54 @@ class TestCsv:
         named = Items.from_csv(write(tmp_path / "b.csv", "y,id\n1,20\n3,40\n"))
         assert (named.d, named.ids) == (1, ("20", "40"))
 
+    @pytest.mark.parametrize(
+        "header", ["ID", "Id", "Item", "NAME", "wine_id", "Wine_ID", "wine-id", "", "Unnamed: 0", "index"]
+    )
+    def test_a_column_of_ids_never_becomes_a_coordinate(self, tmp_path, header):
+        items = Items.from_csv(write(tmp_path / "a.csv", f"{header},x,y\n0,1,2\n1,3,4\n"))
+        assert items.ids == ("0", "1")
+        assert items.coordinates.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+    def test_label_and_appeal_are_found_in_any_case(self, tmp_path):
+        items = Items.from_csv(write(tmp_path / "a.csv", "ID,Label,APPEAL,x\n1,One,0.5,1\n2,Two,0,2\n"))
+        assert (items.ids, items.labels, items.appeal.tolist(), items.d) == (("1", "2"), ("One", "Two"), [0.5, 0.0], 1)
+
+    def test_a_numbering_of_the_rows_is_left_out_where_there_are_ids(self, tmp_path):
+        items = Items.from_csv(write(tmp_path / "a.csv", ",id,x\n0,a,1\n1,b,2\n"))
+        assert (items.ids, items.d) == (("a", "b"), 1)
+
+    def test_a_table_whose_columns_were_numbered_by_another_tool_is_read(self, tmp_path):
+        items = Items.from_csv(write(tmp_path / "a.csv", ",0,1\n0,.5,.6\n1,.7,.8\n"))
+        assert (items.ids, items.coordinates.tolist()) == (("0", "1"), [[0.5, 0.6], [0.7, 0.8]])
+        named = Items.from_csv(write(tmp_path / "b.csv", "wine,0,1\na,.5,.6\nb,.7,.8\n"))
+        assert (named.ids, named.d) == (("a", "b"), 2)
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("0.1,0.2\n0.3,0.4\n0.5,0.6\n", "begins with 0.1, 0.2: that looks like an item .* put a header row"),
+            ("1,1\n2,3\n4,5\n", "begins with 1, 1: that looks like an item"),
+            ("merlot,0.1,0.2\nriesling,0.3,0.4\npinot,1,2\n", "begins with merlot, 0.1, 0.2: that looks like an item"),
+            (
+                "wine_id,region_id,x\n1,1,2\n2,1,3\n",
+                r"'wine_id' and 'region_id', which both look .* keep=\['region_id'\]",
+            ),
+            ("id,region_id,x\n1,1,2\n2,1,3\n", r"'id' and 'region_id', which both look like names"),
+            ("ID,id,x\n1,1,2\n2,2,3\n", "'ID' and 'id', which both look like names"),
+            ("id,Label,label,x\n1,1,2,3\n2,1,3,4\n", "'Label' and 'label': only one can be the label; keep the other"),
+            ("x,\n1,2\n3,4\n", "column 2 has no name in the header"),
+            (",x\n0.5,2\n3,4\n", "column 1 has no name in the header"),
+            (",x\n3,2\n3,4\n", "column 1 has no name in the header"),
+        ],
+    )
+    def test_what_could_be_read_in_two_ways_is_refused(self, tmp_path, text, message):
+        with pytest.raises(InvalidItems, match=message):
+            Items.from_csv(write(tmp_path / "a.csv", text))
+
+    def test_a_second_column_of_ids_can_be_kept_as_data(self, tmp_path):
+        items = Items.from_csv(write(tmp_path / "a.csv", "id,region_id,x\n1,5,2\n2,6,3\n"), keep=["region_id"])
+        assert (items.ids, items.d, items.data["region_id"]) == (("1", "2"), 1, ("5", "6"))
+
     def test_a_byte_order_mark_blank_lines_spaces_and_other_line_ends_do_no_harm(self, tmp_path):
         path = tmp_path / "a.csv"
         path.write_bytes('\ufeffid, x ,y\r\n\r\n a ,1, 2\r\n   \r\n"b, c",3,4\r\n\r\n'.encode())

@@ -9,17 +9,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+from pairseek._csv import APPEAL_COLUMN, LABEL_COLUMN, read_items
 from pairseek._types import FloatArray, ItemId, Point
 from pairseek.errors import InvalidItems, InvalidParameter, UnknownItem
-
-ID_COLUMNS = ("id", "item", "name")
-LABEL_COLUMN = "label"
-APPEAL_COLUMN = "appeal"
 
 
 def _coordinates(values: npt.ArrayLike) -> FloatArray:
@@ -200,11 +197,13 @@ class Items:
     def from_csv(cls, path: str | Path, *, keep: Sequence[str] = ()) -> Self:
         """Read a CSV file with a header row.
 
-        The column ``id`` (or ``item`` or ``name``, or else the first column if it is not numeric) names the
-        items, ``label`` is shown to people, ``appeal`` is appeal, the columns in `keep` are kept as data, and
-        all others are coordinates. Ids and data are read as text: item ``"7"``, not 7.
+        The column ``id`` (or ``item`` or ``name``, or one that ends in ``_id``, or else the first column if it is
+        not numeric) names the items, ``label`` is shown to people, ``appeal`` is appeal, in capitals or not; the
+        columns in `keep` are kept as data, and all others are coordinates. A first column without a name that
+        numbers the rows is the id where there is no other, and never a coordinate. Two columns that may both be
+        the id, or a first row of numbers, are refused. Ids and data are read as text: item ``"7"``, not 7.
         """
-        return cls(**_from_rows(Path(path), tuple(keep)))
+        return cls(**read_items(Path(path), (keep,) if isinstance(keep, str) else tuple(keep)))
 
     def to_csv(self, path: str | Path) -> None:
         """Write a CSV file that `from_csv` reads back, ``keep`` naming the columns of data."""
@@ -256,77 +255,6 @@ class Items:
                 ids = arrays.get("ids") if suffix == ".npz" else None
                 return cls(arrays[name], None if ids is None else list(ids))
         raise InvalidItems(f"{path} holds {sorted(arrays)}: name the array of coordinates 'X'")
-
-
-def _table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Header and numbered rows of a CSV file, all of one length."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file)
-            rows = [(reader.line_num, row) for row in reader if any(map(str.strip, row))]
-    except FileNotFoundError:
-        raise InvalidItems(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidItems(f"{path} cannot be read as CSV: {error}") from None
-    if not rows:
-        raise InvalidItems(f"{path} is empty: give a header row, then one row for each item")
-    header = [name.strip() for name in rows[0][1]]
-    if len(set(header)) != len(header):
-        raise InvalidItems(f"{path} has two columns of the same name in its header {header}")
-    body = rows[1:]
-    if not body:
-        raise InvalidItems(f"{path} has a header and no items: give one row for each item")
-    for line, row in body:
-        if len(row) != len(header):
-            raise InvalidItems(f"{path}, line {line}: {len(row)} cells under {len(header)} columns")
-    return header, body
-
-
-def _from_rows(path: Path, keep: tuple[str, ...]) -> dict[str, Any]:
-    """The arguments of `Items` that a CSV file holds."""
-    header, body = _table(path)
-    unknown = [name for name in keep if name not in header]
-    if unknown:
-        raise InvalidItems(f"{path} has no column {unknown[0]!r}: its columns are {', '.join(header)}")
-    table = {name: [row[column].strip() for _, row in body] for column, name in enumerate(header)}
-    lines = [line for line, _ in body]
-    named = next((name for name in ID_COLUMNS if name in table and name not in keep), None)
-    if named is None and header[0] not in keep and not all(map(_is_number, table[header[0]])):
-        named = header[0]
-    special = {named, LABEL_COLUMN, APPEAL_COLUMN, *keep}
-    numeric = [name for name in header if name not in special]
-    if not numeric:
-        raise InvalidItems(f"{path} has no coordinates: its columns are {', '.join(header)}")
-    return {
-        "coordinates": np.column_stack([_numbers(path, name, table[name], lines) for name in numeric]),
-        "ids": None if named is None else table[named],
-        "labels": table.get(LABEL_COLUMN),
-        "appeal": _numbers(path, APPEAL_COLUMN, table[APPEAL_COLUMN], lines) if APPEAL_COLUMN in table else None,
-        "data": {name: table[name] for name in keep},
-    }
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _numbers(path: Path, column: str, cells: list[str], lines: list[int]) -> FloatArray:
-    out = np.empty(len(cells))
-    for row, (cell, line) in enumerate(zip(cells, lines, strict=True)):
-        try:
-            out[row] = float(cell)
-        except ValueError:
-            raise InvalidItems(
-                f"{path}, line {line}, column {column!r}: {cell!r} is not a number; mend it, or keep the "
-                f"column as data with keep=[{column!r}]"
-            ) from None
-        if not np.isfinite(out[row]):
-            raise InvalidItems(f"{path}, line {line}, column {column!r}: {cell!r} is not a finite number")
-    return out
 
 
 @dataclass(frozen=True)
