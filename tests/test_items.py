@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -156,17 +158,60 @@ class TestItemsRefuse:
             ({"labels": ["x"] * 4}, "4 labels for 3 items: give one for each"),
             ({"appeal": [0.0, 1.0]}, r"appeal has shape \(2,\): give 3 numbers, one for each item"),
             ({"appeal": [0.0, math.nan, 1.0], "ids": ["a", "b", "c"]}, "appeal of item 'b' is not finite"),
-            ({"data": {"price": [1]}}, "column 'price' has 1 values for 3 items: give one for each"),
+            ({"data": {"price": [1]}}, "1 values of the column 'price' for 3 items: give one for each"),
         ],
     )
     def test_columns_of_another_length_or_kind(self, more, message):
         with pytest.raises(InvalidItems, match=message):
             Items(POINTS, **more)
 
+    @pytest.mark.parametrize(
+        ("more", "message"),
+        [
+            ({"ids": 5}, "ids is 5: give a list of 3, one for each item"),
+            ({"ids": "abc"}, "ids is 'abc': give a list of 3"),
+            ({"labels": 5}, "labels is 5: give a list of 3"),
+            ({"appeal": ["x", 1, 2]}, r"appeal is \['x', 1, 2\] .*: give 3 numbers"),
+            ({"appeal": [1j, 1, 2]}, "they are complex"),
+            ({"data": {"a": 5}}, "values of the column 'a' is 5: give a list of 3"),
+            ({"data": [1, 2, 3]}, r"data is \[1, 2, 3\]: give a dict"),
+        ],
+    )
+    def test_columns_of_the_wrong_kind(self, more, message):
+        with pytest.raises(InvalidItems, match=message):
+            Items(POINTS, **more)
+
+    @pytest.mark.parametrize("points", [np.array(POINTS) * 1j, [[1j, 0.0], [0.0, 1.0]], "abc", None, {"x": 1}])
+    def test_coordinates_that_are_no_numbers(self, points):
+        with pytest.raises(InvalidItems, match=r"coordinates do not form a table of numbers|coordinates have 0 axes"):
+            Items(points)
+
+    def test_an_id_of_the_other_kind_is_told(self):
+        with pytest.raises(UnknownItem, match=r"^'7' is an id, 7 is not: ids that are read from a CSV file are text"):
+            Items(POINTS, ids=["5", "6", "7"]).index(7)
+        with pytest.raises(UnknownItem, match=r"^7 is an id, '7' is not"):
+            Items(POINTS, ids=[5, 6, 7]).index("7")
+        with pytest.raises(UnknownItem, match="no item has the id True"):
+            Items(POINTS).index(True)
+
     @pytest.mark.parametrize("item", ["d", 0, None, [1], 1.5])
     def test_an_id_that_no_item_has(self, item):
         with pytest.raises(UnknownItem, match=r"no item has the id .*: the ids run from 'a' to 'c'"):
             Items(POINTS, ids=["a", "b", "c"]).index(item)
+
+
+class TestCopies:
+    @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+    def test_a_copy_is_the_same_and_as_immutable(self, again):
+        items = Items(POINTS, ids=["a", 2, "c"], labels=["A", "B", "C"], appeal=[1, 2, 3], data={"price": [1, 2, 3]})
+        twin = again(items)
+        assert twin == items
+        assert (twin.ids, twin.labels, dict(twin.data)) == (items.ids, items.labels, dict(items.data))
+        for array in (twin.coordinates, twin.appeal):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 5.0
+        with pytest.raises(TypeError):
+            twin.data["price"] = (1,)
 
 
 class TestScaled:
@@ -242,7 +287,24 @@ class TestCsv:
         assert back.coordinates.tobytes() == items.coordinates.tobytes()
         assert (back.labels, dict(back.data)) == (items.labels, dict(items.data))
 
-    @pytest.mark.parametrize("name", ["id", "label", "x0"])
+    @pytest.mark.parametrize(
+        ("ids", "message"),
+        [
+            ([1, "1"], "the ids 1 and '1' are the same in a CSV file: rename one"),
+            ([" a", "a"], "the id ' a' has a space at an end"),
+            (["a", "b\t"], r"the id 'b\\t' has a space at an end"),
+        ],
+    )
+    def test_ids_that_would_not_come_back_are_refused_when_writing(self, tmp_path, ids, message):
+        with pytest.raises(InvalidItems, match=message):
+            Items([[0.0, 1.0], [1.0, 0.0]], ids=ids).to_csv(tmp_path / "a.csv")
+        assert not (tmp_path / "a.csv").exists()
+
+    def test_whole_numbers_as_ids_come_back_as_text(self, tmp_path):
+        Items([[0.0, 1.0], [1.0, 0.0]], ids=[7, 8]).to_csv(tmp_path / "a.csv")
+        assert Items.from_csv(tmp_path / "a.csv").ids == ("7", "8")
+
+    @pytest.mark.parametrize("name", ["id", "label", "x0", "ID"])
     def test_data_under_a_name_that_the_file_needs_is_refused(self, tmp_path, name):
         items = Items([[0.0, 1.0], [1.0, 0.0]], data={name: ["a", "b"]})
         with pytest.raises(InvalidItems, match=f"data has a column '{name}'"):
@@ -423,13 +485,17 @@ class TestSpace:
             (((0, 0), (1, 1), -0.1), "leave nothing: need 0 <= min <= max"),
             (((0, 0), (1, 1), 2.0), r"min at most the narrowest side \(1\)"),
             (((0, 0), (1, 1), 0.5, 0.2), "leave nothing"),
+            (("a", "b"), "a Space from 'a' to 'b', .*: give a number for each dimension"),
+            (((0, 0), (1, 1j)), "they are complex"),
+            (((0, 0), (1, 1), "wide"), "separation 'wide' to None"),
+            (((0, 0), (1, 1), None), "separation None to None"),
         ],
     )
     def test_refuses_what_is_no_box(self, fields, message):
         with pytest.raises(InvalidParameter, match=message):
             Space(*fields)
 
-    @pytest.mark.parametrize("value", [(0.1,), (0.1, math.nan), ((0.1, 0.2),)])
+    @pytest.mark.parametrize("value", [(0.1,), (0.1, math.nan), ((0.1, 0.2),), "a", ("a", "b"), None, (1j, 0)])
     def test_refuses_what_is_no_point(self, value):
         with pytest.raises(UnknownItem, match="is not a point of this space: give 2 finite numbers"):
             Space((0, 0), (1, 1)).point(value)
