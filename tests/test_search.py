@@ -1,5 +1,10 @@
 """The search: ask, tell, undo, and what they promise."""
 
+import copy
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -531,3 +536,69 @@ def test_sampled_pairs_cover_the_pairs_evenly():
     assert len(listed) == 435
     i, j = pair_rows(np.arange(435), 30)
     assert np.array_equal(np.stack([i, j]), np.stack(np.triu_indices(30, 1)))
+
+
+COPIES = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda search: pickle.loads(pickle.dumps(search))}
+
+
+@pytest.mark.parametrize("again", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"prior": ps.GaussianPrior([0.1, 0.0], [[1.0, 0.2], [0.2, 2.0]]), "stop": 20},
+        {"strategy": ps.ActRank()},
+        {"strategy": ps.GaussSearch()},
+    ],
+    ids=["defaults", "gaussian", "actrank", "gausssearch"],
+)
+def test_a_copied_search_asks_the_same_and_goes_its_own_way(items, user, again, settings):
+    search = run(make(items, **settings), user, 4)
+    search.skip(search.ask())
+    twin = again(search)
+    assert twin.configuration == search.configuration
+    same_state(twin, search)
+    before = search.history
+    twin.tell(twin.ask(), winner=twin.ask().left)
+    for _ in range(3):
+        twin.undo()
+    assert search.history == before
+    assert len(twin.history) == 3
+    with pytest.raises(ValueError, match="read-only"):
+        again(search).belief.samples[0] = 0.0
+
+
+def test_a_copied_prior_stays_read_only():
+    for again in COPIES.values():
+        with pytest.raises(ValueError, match="read-only"):
+            again(ps.GaussianPrior([0.1, 0.0])).mean[0] = 1.0
+
+
+def test_two_threads_on_one_search_take_turns(items):
+    """Both get the same question, one answer counts, and the history is as one caller would have made it."""
+    search = make(items)
+    rounds, meet = 12, threading.Barrier(2)
+
+    def person(_):
+        asked = []
+        for _ in range(rounds):
+            meet.wait(30)
+            asked.append(search.ask())
+            meet.wait(30)
+            search.tell(asked[-1], winner=asked[-1].left)
+        return asked
+
+    with ThreadPoolExecutor(2) as threads:
+        asked = list(threads.map(person, range(2)))
+    assert asked[0] == asked[1]
+    assert [event.query for event in search.history] == asked[0]
+    assert search.pending == ()
+    assert len({query.id for query in asked[0]}) == rounds
+
+
+def test_a_search_says_what_it_is_in_a_line(items):
+    search = make(items)
+    search.tell(search.ask(), tie=True)
+    assert repr(search) == "<Search of 40 items in 2 dimensions by infogain: 1 answer, seed 5>"
+    space = ps.Search(ps.Space(0.0, 1.0), posterior=FEW, rng=3)
+    assert repr(space) == "<Search of a space in 1 dimension by infogain: 0 answers, seed 3>"

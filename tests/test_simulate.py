@@ -1,5 +1,7 @@
 """Simulated users are functions of a seed and a question."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -52,3 +54,12 @@ def test_bad_points_are_named():
         ps.SimulatedUser([np.nan], RESPONSE)
     with pytest.raises(InvalidParameter, match="k of Logistic is not set"):
         ps.SimulatedUser(POINT, ps.Logistic()).answer(ITEMS, ps.Query("q", 0, 1))
+
+
+def test_a_pickled_user_answers_the_same_and_stays_read_only():
+    user = ps.SimulatedUser(POINT, RESPONSE, rng=1)
+    twin = pickle.loads(pickle.dumps(user))
+    queries = [ps.Query(f"q{i}", 0, 1) for i in range(20)]
+    assert [twin.answer(ITEMS, q) for q in queries] == [user.answer(ITEMS, q) for q in queries]
+    with pytest.raises(ValueError, match="read-only"):
+        twin.point[0] = 1.0

@@ -2,17 +2,19 @@
 
 Everything it says is a pure function of its configuration, its seed and the events so far. Each random draw is
 keyed by the seed, the number of events and a purpose, never taken from one advancing stream, so that undo, load and
-replay agree by construction.
+replay agree by construction. One lock makes each call whole: threads that share a search take turns.
 """
 
 from __future__ import annotations
 
 import secrets
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from pairseek import files, records, registry
 from pairseek._notice import first_use
 from pairseek._types import JSON, Belief, Event, Evidence, FloatArray, Outcome, Query, Side
 from pairseek._version import __version__
+from pairseek._words import plural
 from pairseek.candidates import Rest
 from pairseek.candidates.mirrored import SUPPORTED
 from pairseek.candidates.scene import Source
@@ -46,6 +49,22 @@ from pairseek.strategies.base import Procedure, Utility
 _START, _POSTERIOR, _CHOICE, _SIDES, _PROCEDURE = range(5)
 # Beliefs kept for undo; older ones are rebuilt from the answers.
 _KEPT = 4
+
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+
+
+def _alone(
+    method: Callable[Concatenate[Search, _Given], _Result],
+) -> Callable[Concatenate[Search, _Given], _Result]:
+    """The method, with the search's lock held: nobody sees or makes half a change."""
+
+    @wraps(method)
+    def locked(search: Search, /, *given: _Given.args, **named: _Given.kwargs) -> _Result:
+        with search._lock:
+            return method(search, *given, **named)
+
+    return locked
 
 
 class Search:
@@ -111,13 +130,33 @@ class Search:
                 f"use one of {', '.join(SUPPORTED)}"
             )
         self.prior.box(items.d)
+        self._lock = threading.RLock()
         self._events: list[Event] = []
         self._pending: list[Query] = []
         self._beliefs: dict[int, Belief] = {0: self.posterior.start(self.prior, items.d, self._rng(_START))}
         self._next: tuple[int, Query | None] | None = None
 
+    def __repr__(self) -> str:
+        items = self.items
+        what = f"{items.n} items" if isinstance(items, Items) else "a space"
+        done = f"{plural(self.answers, 'answer')}, seed {self.seed}"
+        return f"<Search of {what} in {plural(items.d, 'dimension')} by {self.strategy.name}: {done}>"
+
+    @_alone
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy goes its own way: it has its own lists, and its own lock.
+        own = {"_events": list(self._events), "_pending": list(self._pending), "_beliefs": dict(self._beliefs)}
+        return {name: own.get(name, value) for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock())
+        for belief in self._beliefs.values():
+            for array in (belief.samples, belief.weights, belief.mean, belief.covariance):
+                array.flags.writeable = False  # copies of arrays can be written to
+
     # Asking
 
+    @_alone
     def ask(self) -> Query:
         """The next query: the same one until it is answered, skipped or taken back."""
         reason = self.finished
@@ -129,6 +168,7 @@ class Search:
             self._pending.append(query)
         return self._pending[0]
 
+    @_alone
     def ask_many(self, count: int) -> list[Query]:
         """Several queries at once, no item in two of them, to be told in any order.
 
@@ -149,6 +189,7 @@ class Search:
         return self._pending[:count]
 
     @property
+    @_alone
     def finished(self) -> str | None:
         """Why the search has stopped, or None."""
         progress = _Progress(self)
@@ -160,6 +201,7 @@ class Search:
             return f"{self.strategy.name} has nothing more to ask"
         return None
 
+    @_alone
     def forecast(self) -> int | None:
         """Expected number of answers until a stop rule is met; None without rules, or beyond a thousand."""
         progress = _Progress(self)
@@ -168,16 +210,19 @@ class Search:
 
     # Telling
 
+    @_alone
     def tell(self, query: Query | str, winner: object = None, *, tie: bool = False) -> None:
         """The answer to a query. The same answer again is harmless, another one is an `AnswerConflict`."""
         if tie == (winner is not None):
             raise InvalidAnswer("an answer has a winner or is a tie: give winner=... or tie=True, one of the two")
         self._close(query, "tie" if tie else "answer", winner)
 
+    @_alone
     def skip(self, query: Query | str) -> None:
         """No answer: it is recorded, and nothing is learned."""
         self._close(query, "skip", None)
 
+    @_alone
     def observe(self, left: object, right: object, winner: object = None, *, tie: bool = False) -> None:
         """An answer to a pair that the search did not ask: earlier data, another tool's."""
         if tie == (winner is not None):
@@ -188,6 +233,7 @@ class Search:
         event = Event(a, b, "tie" if tie else "answer", None if tie else self._winner(a, b, winner))
         self._events.append(event)
 
+    @_alone
     def undo(self) -> Event:
         """Take back the last event, as if it had never been. Its query, if it had one, is open again."""
         if not self._events:
@@ -204,21 +250,25 @@ class Search:
     # What is known
 
     @property
+    @_alone
     def history(self) -> tuple[Event, ...]:
         """What was asked and answered, in order."""
         return tuple(self._events)
 
     @property
+    @_alone
     def pending(self) -> tuple[Query, ...]:
         """Queries that were asked and have no answer yet."""
         return tuple(self._pending)
 
     @property
+    @_alone
     def answers(self) -> int:
         """Answers and ties given to queries; skips and observations do not count."""
         return sum(event.query is not None and event.outcome != "skip" for event in self._events)
 
     @property
+    @_alone
     def belief(self) -> Belief:
         """The posterior after all events."""
         count = len(self._events)
@@ -227,6 +277,7 @@ class Search:
                 self._catch_up(count)
         return self._beliefs[count]
 
+    @_alone
     def estimate(self) -> Estimate:
         """Where the person is: the posterior mean, or the procedure's own estimate."""
         belief = self.belief
@@ -237,6 +288,7 @@ class Search:
         note = None if status is None else status(self.items, self.history)
         return Estimate(point, belief.covariance, belief, note)
 
+    @_alone
     def recommend(self, count: int = 5) -> list[Recommendation]:
         """The items most likely to be this person's best."""
         if isinstance(self.items, Space):
@@ -257,13 +309,15 @@ class Search:
 
     def save(self, path: str | Path) -> None:
         """Write configuration, seed, items and events to a JSON file, in one step."""
+        with self._lock:
+            events, pending = self.history, self.pending
         body = {
             "pairseek_version": __version__,
             "configuration": self.configuration,
             "seed": self.seed,
             "items": records.items_record(self.items),
-            "events": [records.event_record(event) for event in self._events],
-            "pending": [records.query_record(query) for query in self._pending],
+            "events": [records.event_record(event) for event in events],
+            "pending": [records.query_record(query) for query in pending],
         }
         files.write(path, body)
 

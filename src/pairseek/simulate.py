@@ -47,6 +47,10 @@ class SimulatedUser:
         for name, value in (("point", place), ("response", response), ("seed", seed)):
             object.__setattr__(self, name, value)
 
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+        self.point.flags.writeable = False  # a copy of an array can be written to
+
     def answer(self, items: Items | Space, query: Query, *, repeat: int | None = None) -> Side:
         """The preferred side.
 
