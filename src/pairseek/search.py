@@ -322,43 +322,55 @@ class Search:
         files.write(path, body)
 
     @classmethod
-    def load(cls, path: str | Path, *, strategy: Utility | Procedure | None = None) -> Self:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        response: Response | None = None,
+        prior: Prior | None = None,
+        posterior: Posterior | None = None,
+        strategy: Utility | Procedure | None = None,
+        candidates: Source | None = None,
+        stop: StopRule | Sequence[StopRule] | int | None = None,
+    ) -> Self:
         """Read a saved search: it believes and asks what the saved one did.
 
         Parameters
         ----------
         path
             The file.
-        strategy
-            For a strategy of one's own, which a file can only name.
+        response, prior, posterior, strategy, candidates, stop
+            For parts of one's own, which a file can only name: given again, they take the place of what it names.
         """
         record = files.read(path)
+        own = {"response": response, "prior": prior, "posterior": posterior, "strategy": strategy}
         try:
-            configuration = dict(record["configuration"])
-            if strategy is None:
-                strategy = registry.decode("strategy", configuration["strategy"])
-            source, stop = configuration["candidates"], configuration["stop"]
-            search = cls(
-                records.items_from(record["items"]),
-                strategy=strategy,
-                candidates=None if source is None else registry.decode("candidates", source),
-                stop=[registry.decode("stop", rule) for rule in stop],
-                rng=record["seed"],
-                **{
-                    name: registry.decode(name, configuration[name])
-                    for name in ("response", "prior", "posterior", "rest")
-                },
-            )
-            search._events = [records.event_from(event) for event in record["events"]]
-            search._pending = [records.query_from(query) for query in record["pending"]]
-            shown = [(e.left, e.right) for e in search._events] + [(q.left, q.right) for q in search._pending]
-            for left, right in shown:
-                search._side(left)
-                search._side(right)
-        except (KeyError, TypeError, ValueError, LookupError) as error:
+            return cls._from_record(record, {**own, "candidates": candidates, "stop": stop})
+        except (TypeError, ValueError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+            words = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
             raise InvalidFile(
-                f"{path} is a saved search that does not make sense: {error}; it was left as it is"
+                f"{path} is a saved search that does not make sense: {words}; it was left as it is"
             ) from error
+
+    @classmethod
+    def _from_record(cls, record: JSON, own: dict[str, Any]) -> Self:
+        saved = record["configuration"]
+        parts = {kind: _part(kind, saved[kind]) if part is None else part for kind, part in own.items()}
+        search = cls(
+            records.items_from(record["items"]), rest=_part("rest", saved["rest"]), rng=_kept_seed(record), **parts
+        )
+        search._events = [records.event_from(event) for event in record["events"]]
+        search._pending = [records.query_from(query) for query in record["pending"]]
+        shown = [(e.left, e.right) for e in search._events] + [(q.left, q.right) for q in search._pending]
+        for side in (side for pair in shown for side in pair):
+            search._side(side)
+        asked = [(e.query, count) for count, e in enumerate(search._events) if e.query is not None]
+        asked += [(query, len(search._events)) for query in search._pending]
+        for query, count in asked:
+            if _asked_at(query) > count:
+                raise InvalidFile(f"the query {query.id!r} comes before it can have been asked")
+        if len({query.id for query, _ in asked}) < len(asked):
+            raise InvalidFile("two queries have the same id")
         return search
 
     # How
@@ -504,6 +516,30 @@ def _rules(stop: StopRule | Sequence[StopRule] | int | None) -> tuple[StopRule, 
     if isinstance(stop, int):
         return (AfterAnswers(stop),)
     return tuple(stop) if isinstance(stop, Sequence) else (stop,)
+
+
+def _part(kind: str, record: Any) -> Any:
+    """What a file says of a part: None, one, or the list of stop rules."""
+    if record is None and kind == "candidates":
+        return None
+    if kind == "stop" and isinstance(record, list):
+        return [_one_part(kind, rule) for rule in record]
+    return _one_part(kind, record)
+
+
+def _one_part(kind: str, record: Any) -> Any:
+    try:
+        return registry.decode(kind, record)
+    except InvalidParameter as error:
+        if not isinstance(record, dict) or record.get("name") in registry.KINDS[kind]:
+            raise
+        raise InvalidParameter(f"{error}; one of your own is given again: load(path, {kind}=...)") from None
+
+
+def _kept_seed(record: JSON) -> int:
+    if record["seed"] is None:
+        raise InvalidFile("its seed is null")
+    return _seed(record["seed"])
 
 
 def _seed(rng: int | np.random.Generator | None) -> int:
