@@ -269,8 +269,10 @@ def test_recommendations_are_the_shares_of_nearest_items(items, user):
     everything = search.recommend(1000)
     assert len(everything) == items.n
     assert sum(r.probability for r in everything) == pytest.approx(1.0)
-    with pytest.raises(InvalidParameter, match="at least 1 item"):
-        search.recommend(0)
+    for count in (0, 2.5, True, "5"):
+        with pytest.raises(InvalidParameter, match=r"the count of recommend is .*: give a whole number, at least 1"):
+            search.recommend(count)
+    assert len(search.recommend(np.int64(3))) == 3
 
 
 def test_appeal_moves_recommendations_and_beliefs():
@@ -398,8 +400,9 @@ def test_many_questions_at_once_share_no_item_and_may_be_told_in_any_order(items
     search.undo()
     assert queries[1] in search.pending
     assert len(search.ask_many(100)) <= items.n // 2
-    with pytest.raises(InvalidParameter, match="at least 1"):
-        search.ask_many(0)
+    for count in (0, 2.5, True, None):
+        with pytest.raises(InvalidParameter, match=r"the count of ask_many is .*: give a whole number, at least 1"):
+            search.ask_many(count)
     with pytest.raises(Unsupported, match="ask_many needs items"):
         make(items, strategy=ps.GaussSearch()).ask_many(2)
 
@@ -602,3 +605,89 @@ def test_a_search_says_what_it_is_in_a_line(items):
     assert repr(search) == "<Search of 40 items in 2 dimensions by infogain: 1 answer, seed 5>"
     space = ps.Search(ps.Space(0.0, 1.0), posterior=FEW, rng=3)
     assert repr(space) == "<Search of a space in 1 dimension by infogain: 0 answers, seed 3>"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"response": "logistic"}, r"response is 'logistic': give an instance, such as Logistic\(k=1.5\)"),
+        ({"prior": "x"}, r"prior is 'x': give an instance, such as UniformBox\(-1, 1\)"),
+        ({"posterior": 4000}, r"posterior is 4000: give an instance, such as Particles\(4000\)"),
+        ({"strategy": "infogain"}, r"'infogain' is no strategy: .* give an instance, such as InfoGain\(\)"),
+        ({"candidates": "all"}, r"candidates is 'all': give an instance, such as AllPairs\(\)"),
+        ({"rest": 5}, r"rest is 5: give an instance, such as Rest\(pair=10, item=1\)"),
+        ({"stop": [5]}, r"stop is 5: give an instance, such as AfterAnswers\(20\)"),
+        ({"stop": [None]}, r"stop is \[None\]: give rules"),
+        ({"stop": 1.5}, "stop is 1.5: give an instance"),
+        ({"stop": True}, "stop is True: give an instance"),
+        ({"stop": "20"}, "stop is '20': give an instance"),
+        ({"stop": 0}, "the count of AfterAnswers is 0: give a whole number, at least 1"),
+        ({"strategy": ps.InfoGain}, r"strategy is the class InfoGain: give an instance, InfoGain\(...\)"),
+        ({"response": ps.Logistic}, "response is the class Logistic"),
+        ({"prior": ps.UniformBox}, "prior is the class UniformBox"),
+        ({"posterior": ps.Grid}, "posterior is the class Grid"),
+        ({"candidates": ps.AllPairs}, "candidates is the class AllPairs"),
+        ({"rest": ps.Rest}, "rest is the class Rest"),
+        ({"stop": ps.AfterAnswers}, "stop is the class AfterAnswers"),
+        ({"rng": -1}, "rng is -1: give a whole number, at least 0, or a numpy Generator"),
+        ({"rng": 1.5}, "rng is 1.5"),
+    ],
+    ids=str,
+)
+def test_parts_of_the_wrong_kind_are_named_at_once(items, settings, message):
+    with pytest.raises(InvalidParameter, match=message):
+        make(items, **settings)
+
+
+@pytest.mark.parametrize("strategy", [ps.ActRank(), ps.GaussCloud(2, 12), ps.GaussSearch()], ids=lambda s: s.name)
+def test_what_a_procedure_would_not_use_is_refused(items, strategy):
+    with pytest.raises(Unsupported, match=r"candidates=AllPairs\(.*\) would do nothing, because .* chooses by itself"):
+        make(items, strategy=strategy, candidates=ps.AllPairs())
+    with pytest.raises(Unsupported, match=r"rest=Rest\(pair=3, item=0\) would do nothing.*: leave it out"):
+        make(items, strategy=strategy, rest=ps.Rest(pair=3))
+    assert make(items, strategy=strategy, rest=ps.Rest()).rest == ps.Rest()
+
+
+def test_what_a_space_would_not_use_is_refused():
+    for settings in ({"candidates": ps.SampledPairs(count=5)}, {"rest": ps.Rest(item=1)}):
+        with pytest.raises(Unsupported, match="would do nothing, because a continuous Space has no list of pairs"):
+            ps.Search(ps.Space([0, 0], [1, 1]), posterior=FEW, rng=1, **settings)
+
+
+@pytest.mark.parametrize("query", [None, 5, ("i0", "i1"), b"q0"])
+def test_what_is_no_query_is_unknown(items, query):
+    search = make(items)
+    search.ask()
+    with pytest.raises(UnknownQuery, match=r"this search has no query .*: answer the one that ask"):
+        search.tell(query, winner="i0")
+    with pytest.raises(UnknownQuery, match="this search has no query"):
+        search.skip(query)
+
+
+def test_ties_and_winners_of_the_wrong_kind_are_named():
+    search = ps.Search(ps.Items([[0.0], [1.0], [3.0]]), posterior=FEW, rng=1)
+    query = search.ask()
+    for tie in ("no", 1, None):
+        with pytest.raises(InvalidAnswer, match=f"tie is {tie!r}: give True or False"):
+            search.tell(query, tie=tie)
+        with pytest.raises(InvalidAnswer, match=f"tie is {tie!r}: give True or False"):
+            search.observe(0, 1, tie=tie)
+    with pytest.raises(InvalidAnswer, match="the winner True is not in the query: give 0 or 1"):
+        search.observe(0, 1, winner=True)
+    with pytest.raises(UnknownItem, match=r"^1 is an id, '1' is not"):
+        search.observe(0, "1", winner=0)
+    assert search.history == ()
+    search.tell(query, tie=np.bool_(True))
+    assert search.history[0].outcome == "tie"
+
+
+def test_names_in_a_space_are_no_points():
+    search = ps.Search(ps.Space([0, 0], [1, 1]), posterior=FEW, rng=1)
+    with pytest.raises(UnknownItem, match="'a' is not a point of this space: give 2 finite numbers"):
+        search.observe("a", "b", winner="a")
+
+
+@pytest.mark.parametrize("threads", ["x", 1.5, 0, True])
+def test_a_number_of_threads_of_the_wrong_kind_is_named(threads):
+    with pytest.raises(InvalidParameter, match=r"the number of threads is .*: give a whole number, at least 1"):
+        ps.set_thread_count(threads)

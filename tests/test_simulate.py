@@ -50,8 +50,22 @@ def test_a_user_without_error_names_the_nearer():
 
 
 def test_bad_points_are_named():
-    with pytest.raises(InvalidParameter, match="give d finite numbers"):
-        ps.SimulatedUser([np.nan], RESPONSE)
+    for point in ([np.nan], [], 1.0, "x", None, [1j], [[1.0]]):
+        with pytest.raises(InvalidParameter, match=r"a user's point is .*: give d finite numbers"):
+            ps.SimulatedUser(point, RESPONSE)
+
+
+def test_other_bad_arguments_are_named():
+    with pytest.raises(InvalidParameter, match="a user's response is 'logistic': give an instance"):
+        ps.SimulatedUser(POINT, "logistic")
+    with pytest.raises(InvalidParameter, match="k of Logistic is not set"):
+        ps.SimulatedUser(POINT, ps.Logistic())
+    for rng in (-1, 1.5, "x"):
+        with pytest.raises(InvalidParameter, match=r"rng is .*: give a whole number, at least 0"):
+            ps.SimulatedUser(POINT, RESPONSE, rng=rng)
+    for response in (RESPONSE, None):
+        with pytest.raises(InvalidParameter, match="the user's point has 1 number, the items have 2 dimensions"):
+            ps.SimulatedUser([0.5], response).answer(ITEMS, ps.Query("q", 0, 1))
     with pytest.raises(InvalidParameter, match="k of Logistic is not set"):
         ps.SimulatedUser(POINT, ps.Logistic()).answer(ITEMS, ps.Query("q", 0, 1))
 

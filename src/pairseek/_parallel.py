@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from pairseek._checks import whole
 from pairseek.errors import InvalidParameter
 
 ENVIRONMENT = "PAIRSEEK_THREADS"
@@ -36,9 +37,7 @@ def thread_count() -> int:
 def set_thread_count(threads: int | None) -> None:
     """Use this many threads from now on in this process; None: as the environment says."""
     global _threads
-    if threads is not None and threads < 1:
-        raise InvalidParameter(f"threads is {threads}: give a whole number, at least 1")
-    _threads = threads
+    _threads = None if threads is None else whole(threads, "the number of threads")
 
 
 def _workers(threads: int) -> ThreadPoolExecutor:

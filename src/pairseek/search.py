@@ -7,7 +7,6 @@ replay agree by construction. One lock makes each call whole: threads that share
 
 from __future__ import annotations
 
-import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -19,12 +18,13 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import numpy as np
 
 from pairseek import files, records, registry
+from pairseek._arguments import check_parts, check_together, rules_of
+from pairseek._checks import seed_of, whole
 from pairseek._notice import first_use
 from pairseek._types import JSON, Belief, Event, Evidence, FloatArray, Outcome, Query, Side
 from pairseek._version import __version__
 from pairseek._words import plural
 from pairseek.candidates import Rest
-from pairseek.candidates.mirrored import SUPPORTED
 from pairseek.candidates.scene import Source
 from pairseek.choosing import Draws, Situation, next_query
 from pairseek.defaults import resolve
@@ -38,7 +38,7 @@ from pairseek.errors import (
     UnknownQuery,
     Unsupported,
 )
-from pairseek.estimates import Estimate, Recommendation, best_probabilities, expected_best_probability, recommendations
+from pairseek.estimates import Estimate, Recommendation, best_probabilities, recommendations
 from pairseek.items import Items, Space
 from pairseek.posteriors import Posterior
 from pairseek.priors import Prior
@@ -117,18 +117,15 @@ class Search:
         if not isinstance(items, Items | Space):
             items = Items(items)
         self.items = items
+        check_parts(
+            response=response, prior=prior, posterior=posterior, strategy=strategy, candidates=candidates, rest=rest
+        )
         self.response, self.prior, self.posterior, self.strategy = resolve(items, response, prior, posterior, strategy)
         self.candidates = candidates
         self.rest = Rest() if rest is None else rest
-        self.stop = _rules(stop)
-        self.seed = _seed(rng)
-        if not isinstance(self.strategy, Utility | Procedure):
-            raise InvalidParameter(f"{self.strategy!r} is no strategy: it needs score(), or next() and estimate()")
-        if isinstance(items, Space) and self.strategy.name not in SUPPORTED:
-            raise Unsupported(
-                f"the strategy {self.strategy.name!r} has no meaning in a continuous Space: "
-                f"use one of {', '.join(SUPPORTED)}"
-            )
+        self.stop = rules_of(stop)
+        self.seed = seed_of(rng)
+        check_together(items, self.strategy, {"candidates": candidates, "rest": rest}, self.stop)
         self.prior.box(items.d)
         self._lock = threading.RLock()
         self._events: list[Event] = []
@@ -172,16 +169,18 @@ class Search:
     def ask_many(self, count: int) -> list[Query]:
         """Several queries at once, no item in two of them, to be told in any order.
 
-        Those that are open already come first. Fewer than asked for where the items or the rules leave no more.
+        Those that are open already come first. Fewer than asked for where the items or the rules leave no more:
+        never more than the answers that `AfterAnswers` still allows.
         """
-        if count < 1:
-            raise InvalidParameter(f"ask_many({count}): ask for at least 1")
+        count = whole(count, "the count of ask_many")
         if isinstance(self.items, Space) or not isinstance(self.strategy, Utility):
             raise Unsupported("ask_many needs items and a strategy that scores pairs: use ask()")
         self.ask()
+        allowed = [rule.count - self.answers for rule in self.stop if isinstance(rule, AfterAnswers)]
+        count = min([count, *allowed])
         while len(self._pending) < count:
             try:
-                query = self._query(len(self._pending))
+                query = self._query(len(self._pending), self._pending)
             except NoPairLeft:
                 break
             assert query is not None  # only procedures finish
@@ -203,7 +202,11 @@ class Search:
 
     @_alone
     def forecast(self) -> int | None:
-        """Expected number of answers until a stop rule is met; None without rules, or beyond a thousand."""
+        """Expected number of answers until the first stop rule is met, among those that can tell.
+
+        None without such a rule: `BestItemFound` cannot tell before it is met, `RadiusBelow` and `InformationBelow`
+        not where it would take more than a thousand answers.
+        """
         progress = _Progress(self)
         counts = [rule.remaining(progress) for rule in self.stop]
         return min((count for count in counts if count is not None), default=None)
@@ -213,7 +216,7 @@ class Search:
     @_alone
     def tell(self, query: Query | str, winner: object = None, *, tie: bool = False) -> None:
         """The answer to a query. The same answer again is harmless, another one is an `AnswerConflict`."""
-        if tie == (winner is not None):
+        if _is_tie(tie) == (winner is not None):
             raise InvalidAnswer("an answer has a winner or is a tie: give winner=... or tie=True, one of the two")
         self._close(query, "tie" if tie else "answer", winner)
 
@@ -225,7 +228,7 @@ class Search:
     @_alone
     def observe(self, left: object, right: object, winner: object = None, *, tie: bool = False) -> None:
         """An answer to a pair that the search did not ask: earlier data, another tool's."""
-        if tie == (winner is not None):
+        if _is_tie(tie) == (winner is not None):
             raise InvalidAnswer("an observation has a winner or is a tie: give winner=... or tie=True, one of the two")
         a, b = self._side(left), self._side(right)
         if a == b:
@@ -405,13 +408,13 @@ class Search:
         return Evidence(np.ascontiguousarray(slopes), offsets, decided)
 
     def _prepared(self) -> Query | None:
-        """The query that `ask` would give, worked out once; None when a procedure has finished."""
+        """The query that `ask` would give if none were open, worked out once; None when a procedure has finished."""
         count = len(self._events)
         if self._next is None or self._next[0] != count:
-            self._next = (count, self._query(0))
+            self._next = (count, self._query(0, ()))
         return self._next[1]
 
-    def _query(self, index: int) -> Query | None:
+    def _query(self, index: int, pending: Sequence[Query]) -> Query | None:
         began = time.perf_counter()
         events = len(self._events)
         situation = Situation(
@@ -422,7 +425,7 @@ class Search:
             self.rest,
             self.belief,
             self.history,
-            self.pending,
+            pending,
         )
         draws = Draws(
             self._rng(_CHOICE, events=events, index=index),
@@ -436,7 +439,7 @@ class Search:
         return replace(query, info=replace(query.info, seconds=time.perf_counter() - began))
 
     def _close(self, query: Query | str, outcome: Outcome, winner: object) -> None:
-        name = query if isinstance(query, str) else query.id
+        name = query.id if isinstance(query, Query) else query
         known = next((q for q in self._pending if q.id == name), None)
         answered = next((e for e in self._events if e.query is not None and e.query.id == name), None)
         stored = known or (answered.query if answered else None)
@@ -491,14 +494,15 @@ class _Progress:
         return self._search.estimate().credible_radius(level)
 
     def information(self) -> float:
-        query = self._search._pending[0] if self._search._pending else self._search._prepared()
+        # What would be asked if nothing were open: an open query was chosen for an earlier belief.
+        try:
+            query = self._search._prepared()
+        except NoPairLeft:
+            return 0.0
         return 0.0 if query is None or query.info is None else query.info.information
 
     def best_probability(self) -> float:
         return float(best_probabilities(self._items, self._search.belief, self._search.response).max())
-
-    def best_probability_after(self, factor: float) -> float:
-        return expected_best_probability(self._items, self._search.belief, self._search.response, factor=factor)
 
     def path(self) -> list[tuple[float, float]]:
         return expected_path(self.information(), self._search.items.d, self._search.response.link)
@@ -508,14 +512,6 @@ class _Progress:
         if isinstance(self._search.items, Space):
             raise Unsupported("a continuous Space has no best item: use another stop rule")
         return self._search.items
-
-
-def _rules(stop: StopRule | Sequence[StopRule] | int | None) -> tuple[StopRule, ...]:
-    if stop is None:
-        return ()
-    if isinstance(stop, int):
-        return (AfterAnswers(stop),)
-    return tuple(stop) if isinstance(stop, Sequence) else (stop,)
 
 
 def _part(kind: str, record: Any) -> Any:
@@ -539,17 +535,13 @@ def _one_part(kind: str, record: Any) -> Any:
 def _kept_seed(record: JSON) -> int:
     if record["seed"] is None:
         raise InvalidFile("its seed is null")
-    return _seed(record["seed"])
+    return seed_of(record["seed"])
 
 
-def _seed(rng: int | np.random.Generator | None) -> int:
-    if rng is None:
-        return secrets.randbits(63)
-    if isinstance(rng, np.random.Generator):
-        return int(rng.integers(2**63))
-    if isinstance(rng, bool) or not isinstance(rng, int | np.integer) or rng < 0:
-        raise InvalidParameter(f"rng is {rng!r}: give a whole number, at least 0, or a numpy Generator")
-    return int(rng)
+def _is_tie(tie: object) -> bool:
+    if not isinstance(tie, bool | np.bool_):
+        raise InvalidAnswer(f"tie is {tie!r}: give True or False")
+    return bool(tie)
 
 
 def _order(query: Query) -> tuple[int, int]:
