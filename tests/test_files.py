@@ -207,7 +207,7 @@ def test_numbers_that_are_none_and_deep_nesting_are_refused(saved, number, match
 
 def test_a_missing_folder_and_what_is_no_file_are_named_as_given(items, tmp_path):
     search = started(items)
-    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere to save in: make it first") as error:
+    with pytest.raises(FileNotFoundError, match=r"there is no folder '.*nowhere' to save in: make it first") as error:
         search.save(tmp_path / "nowhere" / "me.json")
     assert error.value.filename == str(tmp_path / "nowhere" / "me.json")
     with pytest.raises(IsADirectoryError, match="that is a folder: name a file in it"):

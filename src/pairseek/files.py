@@ -54,7 +54,8 @@ def _target(path: str | Path) -> Path:
     """The file itself, behind any links; refused where no file can be."""
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
-        words = f"there is no folder {target.parent} to save in: make it first"
+        folder = target.parent if Path(path).is_symlink() else Path(path).parent
+        words = f"there is no folder {str(folder)!r} to save in: make it first"
         raise FileNotFoundError(errno.ENOENT, words, str(path))
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "that is a folder: name a file in it", str(path))

@@ -57,7 +57,7 @@ def demo(
 
     Two colours at a time, chosen so that your answer tells most about where
     your favourite lies. At the end you see the colour that fits your answers
-    and the five names most likely to be the best for you.
+    and the five names nearest to it, each with its chance to be your best.
 
     [bold]←[/] or [bold]1[/]  the left one         [bold]u[/]  undo
     [bold]→[/] or [bold]2[/]  the right one        [bold]q[/]  quit and keep
