@@ -255,8 +255,9 @@ def test_the_estimate_is_the_posterior_mean_and_its_ball_holds_its_share(items, 
     distances = np.linalg.norm(search.belief.samples - estimate.point, axis=1)
     inside = search.belief.weights[distances <= estimate.credible_radius(0.8)].sum()
     assert 0.8 <= inside < 0.82
-    with pytest.raises(InvalidParameter, match="give a share between 0 and 1"):
-        estimate.credible_radius(1.0)
+    for level in (1.0, "x", None):
+        with pytest.raises(InvalidParameter, match="give a share between 0 and 1"):
+            estimate.credible_radius(level)
 
 
 def test_recommendations_are_the_shares_of_nearest_items(items, user):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from pairseek._checks import whole
+from pairseek._checks import is_number, whole
 from pairseek._types import Belief, FloatArray, IntArray, ItemId
 from pairseek.errors import InvalidParameter
 from pairseek.items import Items
@@ -39,8 +39,8 @@ class Estimate:
 
     def credible_radius(self, level: float = 0.95) -> float:
         """Radius of the ball around the point that holds this share of the posterior."""
-        if not 0 < level < 1:
-            raise InvalidParameter(f"the level of a credible radius is {level}: give a share between 0 and 1")
+        if not (is_number(level) and 0 < level < 1):
+            raise InvalidParameter(f"the level of a credible radius is {level!r}: give a share between 0 and 1")
         distances = np.linalg.norm(self.belief.samples - self.point, axis=1)
         order = np.argsort(distances, kind="stable")
         mass = np.cumsum(self.belief.weights[order])

@@ -8,6 +8,8 @@ import json
 import math
 import os
 import secrets
+import stat
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +34,17 @@ def write(path: str | Path, body: JSON) -> None:
     record = {"format": FORMAT, "format_version": FORMAT_VERSION, **body}
     record["checksum"] = _digest(record)
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    temporary = target.with_name(f".{target.name[:80]}.{secrets.token_hex(8)}.part")
+    temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.part")
     try:
-        with temporary.open("x", encoding="utf-8") as file:
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+        # From the start, so that nobody can read for a moment what is private.
+        begin = partial(os.open, mode=0o666 if mode is None else mode)
+        with open(temporary, "x", encoding="utf-8", opener=begin) as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            temporary.chmod(target.stat().st_mode)
+        if mode is not None:
+            temporary.chmod(mode)
         temporary.replace(target)
     except OSError as error:
         temporary.unlink(missing_ok=True)
