@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,7 +12,6 @@ from pairseek._types import JSON, Event, Query, QueryInfo, Side
 from pairseek.errors import InvalidFile
 from pairseek.items import Items, Space
 
-# The number of events before it and, where several were asked at once, which of them it was.
 _QUERY = re.compile(r"q[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
@@ -57,6 +56,23 @@ def query_from(record: Mapping[str, Any]) -> Query:
     if not isinstance(name, str) or not _QUERY.fullmatch(name):
         raise InvalidFile(f"a query has the id {name!r}: ids are q0, q1, q1.2 and so on")
     return Query(name, _side(record["left"]), _side(record["right"]), info)
+
+
+def order(query: Query) -> tuple[int, int]:
+    """From its id: the number of events before it and, where several were asked at once, which of them it was."""
+    events, _, index = query.id[1:].partition(".")
+    return int(events), int(index or 0)
+
+
+def check_order(events: Sequence[Event], pending: Sequence[Query]) -> None:
+    """Refuse queries that cannot have been asked when they stand there."""
+    asked = [(event.query, count) for count, event in enumerate(events) if event.query is not None]
+    asked += [(query, len(events)) for query in pending]
+    for query, count in asked:
+        if order(query)[0] > count:
+            raise InvalidFile(f"the query {query.id!r} comes before it can have been asked")
+    if len({query.id for query, _ in asked}) < len(asked):
+        raise InvalidFile("two queries have the same id")
 
 
 def event_record(event: Event) -> JSON:

@@ -66,6 +66,20 @@ def decode(kind: str, record: Mapping[str, Any]) -> Any:
     return choices[name](**fields)
 
 
+def kept(kind: str, record: Any) -> Any:
+    """What a saved search says of a part: one, none, or the list of stop rules."""
+    if record is None and kind == "candidates":
+        return None
+    if kind == "stop" and isinstance(record, list):
+        return [kept(kind, rule) for rule in record]
+    try:
+        return decode(kind, record)
+    except InvalidParameter as error:
+        if not isinstance(record, Mapping) or record.get("name") in KINDS[kind]:
+            raise
+        raise InvalidParameter(f"{error}; one of your own is given again: load(path, {kind}=...)") from None
+
+
 def _nearest(name: object, choices: Mapping[str, Any]) -> str:
     close = difflib.get_close_matches(str(name), choices, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""

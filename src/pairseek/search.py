@@ -32,7 +32,6 @@ from pairseek.errors import (
     AnswerConflict,
     InvalidAnswer,
     InvalidFile,
-    InvalidParameter,
     NoPairLeft,
     SearchFinished,
     UnknownQuery,
@@ -245,9 +244,9 @@ class Search:
         count = len(self._events)
         self._beliefs = {k: belief for k, belief in self._beliefs.items() if k <= count}
         self._next = None
-        self._pending = [query for query in self._pending if _asked_at(query) <= count]
+        self._pending = [query for query in self._pending if records.order(query)[0] <= count]
         if event.query is not None:
-            self._pending = sorted([*self._pending, event.query], key=_order)
+            self._pending = sorted([*self._pending, event.query], key=records.order)
         return event
 
     # What is known
@@ -358,22 +357,21 @@ class Search:
     @classmethod
     def _from_record(cls, record: JSON, own: dict[str, Any]) -> Self:
         saved = record["configuration"]
-        parts = {kind: _part(kind, saved[kind]) if part is None else part for kind, part in own.items()}
+        parts = {kind: registry.kept(kind, saved[kind]) if part is None else part for kind, part in own.items()}
+        if record["seed"] is None:
+            raise InvalidFile("its seed is null")
         search = cls(
-            records.items_from(record["items"]), rest=_part("rest", saved["rest"]), rng=_kept_seed(record), **parts
+            records.items_from(record["items"]),
+            rest=registry.kept("rest", saved["rest"]),
+            rng=record["seed"],
+            **parts,
         )
         search._events = [records.event_from(event) for event in record["events"]]
         search._pending = [records.query_from(query) for query in record["pending"]]
         shown = [(e.left, e.right) for e in search._events] + [(q.left, q.right) for q in search._pending]
         for side in (side for pair in shown for side in pair):
             search._side(side)
-        asked = [(e.query, count) for count, e in enumerate(search._events) if e.query is not None]
-        asked += [(query, len(search._events)) for query in search._pending]
-        for query, count in asked:
-            if _asked_at(query) > count:
-                raise InvalidFile(f"the query {query.id!r} comes before it can have been asked")
-        if len({query.id for query, _ in asked}) < len(asked):
-            raise InvalidFile("two queries have the same id")
+        records.check_order(search._events, search._pending)
         return search
 
     # How
@@ -514,40 +512,7 @@ class _Progress:
         return self._search.items
 
 
-def _part(kind: str, record: Any) -> Any:
-    """What a file says of a part: None, one, or the list of stop rules."""
-    if record is None and kind == "candidates":
-        return None
-    if kind == "stop" and isinstance(record, list):
-        return [_one_part(kind, rule) for rule in record]
-    return _one_part(kind, record)
-
-
-def _one_part(kind: str, record: Any) -> Any:
-    try:
-        return registry.decode(kind, record)
-    except InvalidParameter as error:
-        if not isinstance(record, dict) or record.get("name") in registry.KINDS[kind]:
-            raise
-        raise InvalidParameter(f"{error}; one of your own is given again: load(path, {kind}=...)") from None
-
-
-def _kept_seed(record: JSON) -> int:
-    if record["seed"] is None:
-        raise InvalidFile("its seed is null")
-    return seed_of(record["seed"])
-
-
 def _is_tie(tie: object) -> bool:
     if not isinstance(tie, bool | np.bool_):
         raise InvalidAnswer(f"tie is {tie!r}: give True or False")
     return bool(tie)
-
-
-def _order(query: Query) -> tuple[int, int]:
-    events, _, index = query.id[1:].partition(".")
-    return int(events), int(index or 0)
-
-
-def _asked_at(query: Query) -> int:
-    return _order(query)[0]
