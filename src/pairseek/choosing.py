@@ -56,6 +56,7 @@ def next_query(situation: Situation, draws: Draws, name: str) -> Query | None:
         utility=None if np.isnan(choice.utility) else choice.utility,
         information=max(0.0, float(entropy) - conditional),
         probability_left=1 - chance if swap else chance,
+        gap=choice.gap if choice.gap is not None and np.isfinite(choice.gap) else None,
     )
     first, second = _shown(situation.items, pair)
     return Query(name, second, first, info) if swap else Query(name, first, second, info)
