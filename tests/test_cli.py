@@ -428,7 +428,10 @@ class TestErrors:
             (["demo", "--seed", "-1"], "--seed is -1: give a whole number, at least 0"),
             (["demo", "--seed", "1", "--resume", "x.json"], "the search in x.json has its own seed"),
             (["demo", "--resume", "x.json"], "there is no file x.json"),
-            (["demo", "--save", "no/where.json"], "cannot save to no/where.json: there is no folder 'no' to save in"),
+            (
+                ["demo", "--save", "no/where.json"],
+                "cannot save to no/where.json: there is no folder 'no'; make it first",
+            ),
             (["demo", "--fast"], "No such option"),
             (["dance"], "No such command 'dance'"),
         ],

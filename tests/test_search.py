@@ -655,7 +655,7 @@ def test_what_a_space_would_not_use_is_refused():
             ps.Search(ps.Space([0, 0], [1, 1]), posterior=FEW, rng=1, **settings)
 
 
-@pytest.mark.parametrize("query", [None, 5, ("i0", "i1"), b"q0"])
+@pytest.mark.parametrize("query", [None, 5, ("i0", "i1"), b"q0", np.arange(2)])
 def test_what_is_no_query_is_unknown(items, query):
     search = make(items)
     search.ask()

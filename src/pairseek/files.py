@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import math
@@ -60,12 +59,13 @@ def _target(path: str | Path) -> Path:
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         folder = target.parent if Path(path).is_symlink() else Path(path).parent
-        words = f"there is no folder {str(folder)!r} to save in: make it first"
-        raise FileNotFoundError(errno.ENOENT, words, str(path))
+        raise InvalidFile(f"cannot save to {path}: there is no folder {str(folder)!r}; make it first")
     if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "that is a folder: name a file in it", str(path))
+        raise InvalidFile(f"cannot save to {path}: that is a folder; name a file in it")
     if target.exists() and not target.is_file():
-        raise OSError(errno.EINVAL, "that is no ordinary file, and would be replaced by one: name another", str(path))
+        raise InvalidFile(
+            f"cannot save to {path}: that is no ordinary file, and would be replaced by one; name another"
+        )
     return target
 
 

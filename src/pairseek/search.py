@@ -437,7 +437,7 @@ class Search:
         return replace(query, info=replace(query.info, seconds=time.perf_counter() - began))
 
     def _close(self, query: Query | str, outcome: Outcome, winner: object) -> None:
-        name = query.id if isinstance(query, Query) else query
+        name = query.id if isinstance(query, Query) else query if isinstance(query, str) else None
         known = next((q for q in self._pending if q.id == name), None)
         answered = next((e for e in self._events if e.query is not None and e.query.id == name), None)
         stored = known or (answered.query if answered else None)
