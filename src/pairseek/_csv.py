@@ -21,7 +21,7 @@ _NUMBERING = ("unnamed: 0", "index")
 
 def read_items(path: Path, keep: tuple[str, ...]) -> dict[str, Any]:
     """The arguments of `Items` that a CSV file holds."""
-    header, body = _table(path)
+    header, body = read_table(path)
     unknown = [name for name in keep if name not in header]
     if unknown:
         raise InvalidItems(f"{path} has no column {unknown[0]!r}: its columns are {', '.join(header)}")
@@ -51,7 +51,7 @@ def read_items(path: Path, keep: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Header and numbered rows of a CSV file, all of one length."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pairseek._version import __version__
-from pairseek.cli import plan, reproduce, simulate
+from pairseek.cli import check, embed, fit_noise, plan, reproduce, simulate
 from pairseek.cli.demo import demo
 from pairseek.errors import InvalidParameter
 
@@ -23,6 +23,9 @@ app.command()(demo)
 app.command("reproduce")(reproduce.command)
 app.command("simulate")(simulate.command)
 app.command("plan")(plan.command)
+app.command("embed")(embed.command)
+app.command("fit-noise")(fit_noise.command)
+app.command("check")(check.command)
 
 
 @app.callback(invoke_without_command=True)
