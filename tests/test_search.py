@@ -370,7 +370,7 @@ def test_resting_items_are_respected_and_the_rule_is_named_when_nothing_is_left(
     few = ps.Search(ps.Items([[0.0], [1.0], [3.0]]), posterior=FEW, rng=1, rest=ps.Rest(item=1))
     few.tell(few.ask(), winner=few.ask().left)
     with pytest.raises(
-        NoPairLeft, match=r"no pair is left to ask among 3 items after 1 questions?: an item rests 1"
+        NoPairLeft, match=r"no pair is left to ask among 3 items after 1 question?: an item rests 1"
     ) as e:
         few.ask()
     assert e.value.rule == "an item rests 1 question"
