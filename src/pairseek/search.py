@@ -82,7 +82,8 @@ class Search:
     strategy
         None: ``InfoGain()``.
     candidates
-        Where pairs come from. None: all pairs while that is cheap, else a sample.
+        Where pairs come from. None: the best of all pairs to within 1 %; for a strategy whose score cannot be
+        bounded, all pairs while they are few, else a sample drawn where good pairs are.
     rest
         How soon a pair or an item may come again. None: ``Rest()``.
     stop
