@@ -1,0 +1,1 @@
+"""Studies in the browser and over HTTP. Needs the extra ``web``."""
