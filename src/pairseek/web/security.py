@@ -47,17 +47,16 @@ class Guard:
             await self.app(scope, receive, send)
             return
         most = self.settings.most_upload if scope["path"] in UPLOADS else self.settings.most_body
-        seen = 0
+        announced = dict(scope["headers"]).get(b"content-length", b"0")
+        if announced.isdigit() and int(announced) > most:
+            from pairseek.web.app import reply_to
 
-        async def limited() -> Message:
-            nonlocal seen
-            message = await receive()
-            if message["type"] == "http.request":
-                seen += len(message.get("body", b""))
-                if seen > most:
-                    raise too_large(seen, most)
-            return message
+            problem = too_large(int(announced), most)
+            await reply_to(Request(scope), problem)(scope, receive, self._guarded(send))
+            return
+        await self.app(scope, _limited(receive, most), self._guarded(send))
 
+    def _guarded(self, send: Send) -> Send:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
@@ -65,18 +64,25 @@ class Guard:
                     headers.setdefault(name, value)
                 if self.settings.https:
                     headers.setdefault("strict-transport-security", "max-age=31536000")
-                if "cache-control" not in headers:
-                    headers["cache-control"] = "no-store"
+                headers.setdefault("cache-control", "no-store")
             await send(message)
 
-        announced = dict(scope["headers"]).get(b"content-length", b"0")
-        if announced.isdigit() and int(announced) > most:
-            from pairseek.web.app import reply_to
+        return guarded
 
-            problem = too_large(int(announced), most)
-            await reply_to(Request(scope), problem)(scope, receive, guarded)
-            return
-        await self.app(scope, limited, guarded)
+
+def _limited(receive: Receive, most: int) -> Receive:
+    seen = 0
+
+    async def limited() -> Message:
+        nonlocal seen
+        message = await receive()
+        if message["type"] == "http.request":
+            seen += len(message.get("body", b""))
+            if seen > most:
+                raise too_large(seen, most)
+        return message
+
+    return limited
 
 
 def too_large(size: int, most: int) -> Problem:
@@ -113,11 +119,16 @@ def check_guard(request: Request) -> None:
     """Refuse a request that another site's page could have made a browser send."""
     if GUARD_HEADER not in request.headers:
         raise Problem(
-            403, "guard_missing", "the request lacks the header X-Pairseek", hint="Send it with the header X-Pairseek: 1."
+            403,
+            "guard_missing",
+            "the request lacks the header X-Pairseek",
+            hint="Send it with the header X-Pairseek: 1.",
         )
 
 
-def set_cookie(response: Response, name: str, value: str, settings: Settings, *, path: str = "/", days: float = 30) -> None:
+def set_cookie(
+    response: Response, name: str, value: str, settings: Settings, *, path: str = "/", days: float = 30
+) -> None:
     """A cookie that scripts cannot read and other sites cannot make use of."""
     response.set_cookie(
         name, value, max_age=int(days * 86400), path=path, httponly=True, samesite="lax", secure=settings.https
@@ -150,5 +161,8 @@ class Rate:
                 self._known.popitem(last=False)
         if left < 1:
             raise Problem(
-                429, "too_many", f"more than {self._count} requests in {self._seconds:g} seconds", hint="Wait and try again."
+                429,
+                "too_many",
+                f"more than {self._count} requests in {self._seconds:g} seconds",
+                hint="Wait and try again.",
             )

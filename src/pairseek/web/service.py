@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
+from html import escape
 from typing import Any
 
 from fastapi import Request
-from jinja2 import Environment, PackageLoader, select_autoescape
+from jinja2 import TemplateNotFound
 from starlette.responses import HTMLResponse
 
+from pairseek.errors import InvalidParameter
 from pairseek.store import migrate, people
 from pairseek.store.database import Database
+from pairseek.web.ahead import Ahead, Gate
 from pairseek.web.catalogue import Catalogue
-from pairseek.web.messages import Messages
+from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.security import CSRF_COOKIE, Rate, csrf_token, form_nonce, set_cookie
 from pairseek.web.sessions import Sessions
 from pairseek.web.settings import Settings
-
-PAGES = Path(__file__).parent / "pages"
 
 
 @dataclass(eq=False)
@@ -32,6 +33,8 @@ class Service:
     catalogue: Catalogue
     sessions: Sessions
     secret: str
+    gate: Gate
+    ahead: Ahead | None
     starts: Rate = field(default_factory=lambda: Rate(60, 60))
 
     @classmethod
@@ -42,43 +45,37 @@ class Service:
         catalogue = Catalogue(database)
         fresh = secrets.token_urlsafe(32)
         secret = settings.secret or database.write(lambda connection: people.secret(connection, fresh))
-        return cls(settings, database, catalogue, Sessions(database, catalogue, settings.kept_sessions), secret)
+        sessions, gate = Sessions(database, catalogue, settings.kept_sessions), Gate()
+        ahead = Ahead(sessions, gate) if settings.ahead else None
+        if ahead is not None:
+            ahead.start()
+        return cls(settings, database, catalogue, sessions, secret, gate, ahead)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Stop preparing and let go of the database."""
+        if self.ahead is not None:
+            self.ahead.stop()
         self.database.close()
 
-    @cached_property
-    def templates(self) -> Environment:
-        """The pages; everything that is put into them is made safe."""
-        environment = Environment(
-            loader=PackageLoader("pairseek.web", "pages/templates"),
-            autoescape=select_autoescape(default=True, default_for_string=True),
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        environment.globals["asset"] = asset
-        return environment
-
-    def page(self, request: Request, name: str, *, status: int = 200, language: str = "en", **values: Any) -> HTMLResponse:
-        """A page from a template, with a nonce for its forms and the texts of its language."""
+    def page(
+        self, request: Request, name: str, data: Mapping[str, Any], *, status: int = 200, language: str | None = None
+    ) -> HTMLResponse:
+        """A page, with the token that its forms send back."""
         nonce = form_nonce(request)
-        text = self.templates.get_template(name).render(
-            **values,
-            t=Messages.of(language),
-            language=language,
-            csrf=csrf_token(self.secret, nonce),
-            path=request.url.path,
-        )
+        chosen = language if language in languages() else preferred_language(request.headers.get("accept-language"))
+        text = rendered(name, {**data, "csrf": csrf_token(self.secret, nonce)}, chosen)
         response = HTMLResponse(text, status)
         if request.cookies.get(CSRF_COOKIE) != nonce:
             set_cookie(response, CSRF_COOKIE, nonce, self.settings)
         return response
 
 
-def asset(name: str) -> str:
-    """The address of a static file."""
-    return f"/static/{name}"
+def rendered(name: str, data: Mapping[str, Any], language: str) -> str:
+    """The page, or its bare data while there is no template for it."""
+    try:
+        return render(name, data, language=language)
+    except (TemplateNotFound, InvalidParameter):
+        return f"<!doctype html><title>{name}</title><pre>{escape(json.dumps(data, indent=1, default=str))}</pre>"
 
 
 def service_of(request: Request) -> Service:

@@ -62,7 +62,16 @@ class Settings:
 
 def _read(name: str, text: str, kind: type) -> Any:
     if kind is bool:
-        words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+        words = {
+            "1": True,
+            "true": True,
+            "yes": True,
+            "on": True,
+            "0": False,
+            "false": False,
+            "no": False,
+            "off": False,
+        }
         if text.strip().lower() not in words:
             raise InvalidParameter(f"{name} is {text!r}: give true or false")
         return words[text.strip().lower()]
