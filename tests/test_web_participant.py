@@ -1,6 +1,7 @@
 """A participant: from the link to the result, and everything that must not happen on the way."""
 
 import pytest
+
 from serving import GUARD, answer, begin, configuration, served, some_items
 
 
@@ -58,6 +59,29 @@ def test_undo_gives_the_same_pair_under_a_new_name(client):
     assert client.post("/s/which/undo", json={"query": "p1"}, headers=GUARD).json() == back
     assert answer(client, first, "left").json() == back
     assert answer(client, back, "left").json()["query"]["left"] == second["query"]["left"]
+
+
+def test_after_an_undo_another_answer_leads_elsewhere_as_if_the_first_had_never_been(visitors):
+    undone, straight = visitors.browser(), visitors.browser()
+    sessions = visitors.service.sessions
+    study = visitors.service.catalogue.named("which")
+    for client in (undone, straight):
+        _, token = sessions.open(study, {}, seed=11)
+        client.cookies.set("pairseek_which", token)
+    for client in (undone, straight):
+        assert client.get("/s/which/state").json()["query"]["query"] == "p1"
+    first = undone.get("/s/which/state").json()
+    left = answer(undone, first, "left").json()
+    back = undone.post("/s/which/undo", json={"query": "p1"}, headers=GUARD).json()
+    right = answer(undone, back, "right").json()
+    expected = answer(straight, straight.get("/s/which/state").json(), "right").json()
+    cards = [(state["query"]["left"], state["query"]["right"]) for state in (left, right, expected)]
+    assert cards[1] == cards[2]
+    assert cards[0] != cards[1]
+    # Back once more, and the first answer again: the pair that was asked then, not a new one.
+    undone.post("/s/which/undo", json={"query": "p1-2"}, headers=GUARD)
+    again = answer(undone, undone.get("/s/which/state").json(), "left").json()
+    assert (again["query"]["query"], again["query"]["left"]) == ("p2", left["query"]["left"])
 
 
 def test_a_post_without_the_guard_header_is_refused(client):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
 
 from pairseek.errors import InvalidParameter, MissingExtra, StoreUnavailable
 
@@ -24,6 +24,8 @@ _CONNECTIONS = 10
 # SQLSTATE classes after which a transaction may be tried again: lost connection, server starting or stopping,
 # deadlock and serialization.
 _AGAIN = ("08", "57P", "40")
+# What was written cannot be, whatever the state of the database: for the caller to know.
+_CALLERS = (IntegrityError, DataError, ProgrammingError)
 
 
 def now() -> str:
@@ -76,7 +78,9 @@ class Database:
             try:
                 with self.engine.connect().execution_options(writes=writes) as connection, connection.begin():
                     return function(connection)
-            except (OperationalError, InterfaceError, sa.exc.TimeoutError) as error:
+            except (DBAPIError, sa.exc.TimeoutError) as error:
+                if isinstance(error, _CALLERS):
+                    raise
                 if attempt == _TRIES - 1 or not _passing(error):
                     raise unavailable(error) from error
                 # Spread out, so that those who met once do not meet again.
@@ -107,7 +111,7 @@ def _passing(error: Exception) -> bool:
     if isinstance(error, sa.exc.TimeoutError):
         return False
     original = getattr(error, "orig", None)
-    if isinstance(original, sqlite3.OperationalError):
+    if isinstance(original, sqlite3.Error):
         return "locked" in str(original) or "busy" in str(original)
     state = getattr(original, "sqlstate", None)
     lost = isinstance(error, DBAPIError) and error.connection_invalidated
@@ -146,17 +150,11 @@ def _sqlite(url: sa.URL) -> sa.Engine:
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, _: Any) -> None:
-        # The driver must not begin transactions on its own: `begin` below does.
-        connection.isolation_level = None
-        connection.execute("PRAGMA foreign_keys=ON")
-        # FULL: a commit is on the disk itself, not in the operating system's memory, when it returns.
-        connection.execute("PRAGMA synchronous=FULL")
-        # A database that cannot be written cannot change its journal either; it can still be read.
         try:
-            connection.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError as error:
-            if "readonly" not in str(error):
-                raise
+            _prepare(connection)
+        except sqlite3.Error:
+            connection.close()
+            raise
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
@@ -165,6 +163,20 @@ def _sqlite(url: sa.URL) -> sa.Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    # The driver must not begin transactions on its own: the event `begin` does.
+    connection.isolation_level = None
+    connection.execute("PRAGMA foreign_keys=ON")
+    # FULL: a commit is on the disk itself, not in the operating system's memory, when it returns.
+    connection.execute("PRAGMA synchronous=FULL")
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+    except sqlite3.OperationalError as error:
+        # A database that cannot be written cannot change its journal either; it can still be read.
+        if "readonly" not in str(error):
+            raise
 
 
 def _postgres(url: sa.URL) -> sa.Engine:

@@ -104,7 +104,8 @@ sessions = sa.Table(
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("finished_at", TIME, nullable=True),
     sa.Column("reason", sa.Text, nullable=True),
-    sa.Column("truth", sa.JSON, nullable=True),
+    sa.Column("final", sa.JSON(none_as_null=True), nullable=True),
+    sa.Column("truth", sa.JSON(none_as_null=True), nullable=True),
     sa.Index("ix_sessions_study_id_kind", "study_id", "kind"),
     sa.Index("ix_sessions_study_id_participant", "study_id", "participant"),
     sa.Index("ix_sessions_study_id_prolific_pid", "study_id", "prolific_pid"),
@@ -172,16 +173,6 @@ audit = sa.Table(
     sa.Column("action", KEY, nullable=False),
     sa.Column("study", NAME, nullable=True),
     sa.Column("details", sa.JSON, nullable=False),
-)
-
-estimates = sa.Table(
-    "estimates",
-    metadata,
-    sa.Column("session_id", sa.ForeignKey("sessions.id"), primary_key=True),
-    sa.Column("answered", KEY, primary_key=True),
-    sa.Column("digest", KEY, nullable=False),
-    sa.Column("mean", sa.JSON, nullable=False),
-    sa.Column("radius", sa.Float, nullable=False),
 )
 
 snapshots = sa.Table(

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from pairseek._types import JSON
 from pairseek.store.database import now
-from pairseek.store.schema import blurs, estimates, events, marks, queries, sessions, snapshots, studies
+from pairseek.store.schema import blurs, events, marks, queries, sessions, snapshots, studies
 
 IDENTITIES = ("participant", "prolific_pid", "prolific_study", "prolific_session")
 
@@ -31,6 +31,7 @@ class SessionRow:
     version: int
     finished_at: str | None
     reason: str | None
+    final: Any
     truth: Any
     is_open: bool
 
@@ -76,15 +77,17 @@ def set_token(connection: sa.Connection, session_id: str, token_hash: str) -> No
     connection.execute(sessions.update().where(sessions.c.id == session_id).values(token_hash=token_hash))
 
 
-def finish(connection: sa.Connection, session_id: str, reason: str) -> None:
-    """It has ended; the first reason stays."""
+def finish(connection: sa.Connection, session_id: str, reason: str, final: JSON) -> None:
+    """It has ended, with this estimate; the first reason stays."""
     fresh = (sessions.c.id == session_id) & sessions.c.finished_at.is_(None)
-    connection.execute(sessions.update().where(fresh).values(finished_at=now(), reason=reason))
+    connection.execute(sessions.update().where(fresh).values(finished_at=now(), reason=reason, final=final))
 
 
 def reopen(connection: sa.Connection, session_id: str) -> None:
     """The last answer was taken back: it has not ended."""
-    connection.execute(sessions.update().where(sessions.c.id == session_id).values(finished_at=None, reason=None))
+    connection.execute(
+        sessions.update().where(sessions.c.id == session_id).values(finished_at=None, reason=None, final=sa.null())
+    )
 
 
 def mark(connection: sa.Connection, session_id: str, query: str | None, action: str, reason: str, who: str) -> None:
@@ -115,7 +118,7 @@ def blurs_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[JSON
 def forget_preview(connection: sa.Connection, before: str) -> None:
     """Remove previews that began before this moment. Nothing else is ever removed."""
     old = sa.select(sessions.c.id).where((sessions.c.kind == "preview") & (sessions.c.created_at < before))
-    for table in (events, queries, marks, blurs, estimates, snapshots):
+    for table in (events, queries, marks, blurs, snapshots):
         connection.execute(table.delete().where(table.c.session_id.in_(old)))
     connection.execute(sessions.delete().where((sessions.c.kind == "preview") & (sessions.c.created_at < before)))
 

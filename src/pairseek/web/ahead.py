@@ -16,8 +16,7 @@ from concurrent.futures import Future
 
 from pairseek._types import JSON
 from pairseek.store.database import now
-from pairseek.store.events import EventRow, QueryRow
-from pairseek.web.session import Standing
+from pairseek.store.events import EventRow
 from pairseek.web.sessions import Live, Prepared, Sessions, pair_of
 
 _WAITING = 200
@@ -149,17 +148,12 @@ class Ahead:
                 return known
             live.standing.search.belief  # noqa: B018 - worked out once, for all that follows from it
             standing, version, number = live.standing, live.row.version, len(live.events)
-        foreseen = foresee(live.row.id, number, asked, standing, outcome)
+            rows, names = list(live.queries.values()), live.answered_names() | {query}
+        event = EventRow(live.row.id, number, query, "answer", outcome, None, None, None, None, now(), None)
+        following = standing.answering(asked, event)
+        foreseen = Prepared(following, following.query(live.row.id, rows, names))
         with live.lock:
             if live.row.version != version or live.current is not asked:
                 return None
             live.prepared[outcome] = foreseen
         return foreseen
-
-
-def foresee(session_id: str, number: int, asked: QueryRow, standing: Standing, outcome: str) -> Prepared:
-    """What would follow this answer to the open query."""
-    moment = now()
-    event = EventRow(session_id, number, asked.name, "answer", outcome, None, None, None, None, moment, None)
-    following = standing.answering(asked, event)
-    return Prepared(following, following.query(session_id, moment))

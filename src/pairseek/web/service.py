@@ -18,6 +18,7 @@ from pairseek.store import migrate, people
 from pairseek.store.database import Database
 from pairseek.web.ahead import Ahead, Gate
 from pairseek.web.catalogue import Catalogue
+from pairseek.web.keeping import Keeper
 from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.security import CSRF_COOKIE, Rate, csrf_token, form_nonce, set_cookie
 from pairseek.web.sessions import Sessions
@@ -35,6 +36,7 @@ class Service:
     secret: str
     gate: Gate
     ahead: Ahead | None
+    keeper: Keeper
     starts: Rate = field(default_factory=lambda: Rate(60, 60))
 
     @classmethod
@@ -49,12 +51,15 @@ class Service:
         ahead = Ahead(sessions, gate) if settings.ahead else None
         if ahead is not None:
             ahead.start()
-        return cls(settings, database, catalogue, sessions, secret, gate, ahead)
+        keeper = Keeper(sessions, gate)
+        keeper.start()
+        return cls(settings, database, catalogue, sessions, secret, gate, ahead, keeper)
 
     def close(self) -> None:
         """Stop preparing and let go of the database."""
         if self.ahead is not None:
             self.ahead.stop()
+        self.keeper.stop()
         self.database.close()
 
     def page(

@@ -1,13 +1,13 @@
 """One person's session as it stands: what its stored rows say, without a database.
 
-Pure: rows in, rows out. `sessions` stores what is found here.
+Rows in, rows out, and nothing but the time of asking from elsewhere. `sessions` stores what is found here.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from pairseek._version import __version__
 from pairseek.errors import NoPairLeft
 from pairseek.items import Items
 from pairseek.search import Search
+from pairseek.store.database import now
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.web.schedule import Planned, Shown, planned
 from pairseek.web.study import StudyConfiguration
@@ -97,8 +98,6 @@ class Standing:
         What decides, together with the answers.
     done
         The answers that count.
-    rounds
-        How often each position was asked: more than once after an undo.
     search
         After these answers.
     """
@@ -106,28 +105,20 @@ class Standing:
     configuration: StudyConfiguration
     seed: int
     done: tuple[Answered, ...]
-    rounds: tuple[int, ...]
     search: Search
 
     @classmethod
     def begun(cls, configuration: StudyConfiguration, items: Items, seed: int) -> Standing:
         """Before the first answer."""
-        return cls(configuration, seed, (), (), configuration.search(items, seed))
+        return cls(configuration, seed, (), configuration.search(items, seed))
 
-    def after(self, done: tuple[Answered, ...], queries: Iterable[QueryRow]) -> Standing:
+    def after(self, done: tuple[Answered, ...]) -> Standing:
         """The same session after other answers; cheap where they begin alike."""
-        rounds: dict[int, int] = {}
-        for query in queries:
-            rounds[query.position] = rounds.get(query.position, 0) + 1
-        counted = tuple(rounds.get(position, 0) for position in range(max(rounds, default=-1) + 1))
-        return replace(self, done=done, rounds=counted, search=self.search.continued(learned(done)))
+        return replace(self, done=done, search=self.search.continued(learned(done)))
 
     def answering(self, query: QueryRow, event: EventRow) -> Standing:
         """After one answer more."""
-        done = (*self.done, Answered(query, event))
-        rounds = list(self.rounds) + [0] * (query.position + 1 - len(self.rounds))
-        rounds[query.position] = max(rounds[query.position], round_of(query.name))
-        return replace(self, done=done, rounds=tuple(rounds), search=self.search.continued(learned(done)))
+        return self.after((*self.done, Answered(query, event)))
 
     def told(self, event: EventRow) -> Standing:
         """The same with the answer as it was stored in place of the one that was foreseen."""
@@ -160,19 +151,44 @@ class Standing:
         except NoPairLeft as error:
             return None, f"no pair is left to ask: {error.rule}"
 
-    def query(self, session_id: str, asked_at: str, again: QueryRow | None = None) -> QueryRow | None:
-        """The row of the pair to ask now; ``again`` is the same position's row before an undo."""
+    @cached_property
+    def path(self) -> str:
+        """Which answers led here: a query that was asked after the same ones is asked again, under any name."""
+        said = [[one.query.left, one.query.right, one.outcome] for one in self.done]
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
+
+    def query(self, session_id: str, asked: Iterable[QueryRow], answered: Container[str]) -> QueryRow | None:
+        """The row of the pair to ask now, a function of what was asked and answered before; None at the end.
+
+        Parameters
+        ----------
+        session_id
+            Whose.
+        asked
+            All queries of the session.
+        answered
+            Names of those that were answered, even if the answer was taken back.
+        """
         position = len(self.done)
-        number = (self.rounds[position] if position < len(self.rounds) else 0) + 1
-        name = f"p{position + 1}" if number == 1 else f"p{position + 1}-{number}"
-        if again is not None:
-            return replace(again, name=name, asked_at=asked_at)
+        here = [query for query in asked if query.position == position]
+        name = f"p{position + 1}" if not here else f"p{position + 1}-{len(here) + 1}"
+        same = [query for query in here if query.details.get("after") == self.path]
+        for query in same:
+            if query.name not in answered:
+                return query
+        if same:
+            return replace(same[-1], name=name, asked_at=now())
         pair, _ = self.following
         if pair is None:
             return None
         kind = pair.kind if isinstance(pair, Planned) else "strategy"
-        details = self._details(pair)
-        return QueryRow(session_id, name, position, kind, str(pair.left), str(pair.right), asked_at, details)
+        details = {"after": self.path, **self.believed(), **self._details(pair)}
+        return QueryRow(session_id, name, position, kind, str(pair.left), str(pair.right), now(), details)
+
+    def believed(self) -> JSON:
+        """Estimate and radius at this point."""
+        estimate = self.search.estimate()
+        return {"mean": estimate.point.tolist(), "radius": estimate.credible_radius()}
 
     def _details(self, pair: Planned | Query) -> JSON:
         if isinstance(pair, Query):
@@ -212,11 +228,6 @@ def digest_of(configuration: StudyConfiguration, seed: int, events: Sequence[Eve
     versions = [__version__, np.__version__, scipy.__version__]
     text = json.dumps([versions, configuration.model_dump(mode="json"), seed, told])
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def round_of(name: str) -> int:
-    """How often the position had been asked when this name was given."""
-    return int(name.partition("-")[2] or 1)
 
 
 def _told(info: QueryInfo) -> JSON:

@@ -30,8 +30,6 @@ from pairseek.web.problems import Problem, invalid
 from pairseek.web.session import OUTCOMES, Answered, Standing, digest_of, effective, learned, voided
 
 _TRIES = 8
-# A belief is kept in the store after so many events, so that no more have to be gone through after a restart.
-SNAPSHOT_EVERY = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +65,11 @@ class Live:
     prepared: dict[str, Prepared] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
     is_void: bool = False
+    kept: int = 0
+
+    def answered_names(self) -> set[str]:
+        """Queries that were answered, even if the answer was taken back."""
+        return {event.query for event in self.events if event.kind == "answer"}
 
 
 class Sessions:
@@ -250,11 +253,12 @@ class Sessions:
         done = effective(asked, happened, void)
         if kept is not None:
             self._recall(live, done, kept)
-        live.standing = live.standing.after(done, asked)
+        live.standing = live.standing.after(done)
         live.queries = {query.name: query for query in asked}
         live.events = happened
         live.is_void = is_void
         live.current, live.prepared = None, {}
+        live.kept = min(live.kept, len(live.standing.search.history))
         live.row = replace(row, version=len(happened) + len(marks))
 
     def _recall(self, live: Live, done: tuple[Answered, ...], kept: cache.Snapshot) -> None:
@@ -262,7 +266,23 @@ class Sessions:
         told = learned(done)[: kept.count]
         if len(told) == kept.count and kept.digest == digest_of(live.study.configuration, live.row.seed, told):
             search = live.standing.search.continued(told, belief=(kept.count, unpack_belief(kept.content)))
-            live.standing = Standing(live.standing.configuration, live.standing.seed, (), (), search)
+            live.kept = kept.count
+            live.standing = Standing(live.standing.configuration, live.standing.seed, (), search)
+
+    def snapshot(self, live: Live) -> cache.Snapshot | None:
+        """The belief to keep, if a newer one than the last has been worked out."""
+        with live.lock:
+            search = live.standing.search
+            count = len(search.history)
+            if count <= live.kept or live.row.finished_at is not None:
+                return None
+            live.kept = count
+            return cache.Snapshot(live.row.id, count, live.standing.digest, pack_belief(search.belief))
+
+    def all_live(self) -> list[Live]:
+        """Every session in memory."""
+        with self._lock:
+            return list(self._live.values())
 
     # How
 
@@ -313,7 +333,7 @@ class Sessions:
         spent = round(1000 * (time.perf_counter() - began), 3)
         facts = (said.outcome, said.rt_ms, said.shown_at, said.sent_at, said.attempt, now(), spent)
         event = EventRow(live.row.id, len(live.events), asked.name, "answer", *facts)
-        following = None if ready is None or ready.query is None else ready.query
+        following = None if ready is None else ready.query
 
         def add(connection: sa.Connection) -> QueryRow | None:
             events.add_event(connection, event, version=live.row.version)
@@ -331,21 +351,16 @@ class Sessions:
         """See that the open query is known and stored, or that the end is."""
         if live.current is not None:
             return
-        position = len(live.standing.done)
-        same = [query for query in live.queries.values() if query.position == position]
-        taken = {event.query for event in live.events if event.kind == "undo"}
-        still = [query for query in same if query.name not in taken]
-        if still:
-            live.current = still[0]
-            return
-        query = live.standing.query(live.row.id, now(), again=same[-1] if same else None)
+        query = live.standing.query(live.row.id, live.queries.values(), live.answered_names())
         if query is None:
-            reason = str(live.standing.following[1])
             if live.row.finished_at is None:
-                self.database.write(lambda connection: sessions.finish(connection, live.row.id, reason))
-                live.row = replace(live.row, finished_at=now(), reason=reason)
+                reason, final = str(live.standing.following[1]), live.standing.believed()
+                self.database.write(lambda connection: sessions.finish(connection, live.row.id, reason, final))
+                live.row = replace(live.row, finished_at=now(), reason=reason, final=final)
             return
-        stored = self.database.write(lambda connection: events.add_query(connection, query))
+        stored = live.queries.get(query.name)
+        if stored is None:
+            stored = self.database.write(lambda connection: events.add_query(connection, query))
         live.queries[stored.name] = live.current = stored
 
     def _state(self, live: Live) -> JSON:

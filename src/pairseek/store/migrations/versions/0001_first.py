@@ -93,7 +93,8 @@ def upgrade() -> None:
         sa.Column("version", sa.Integer(), nullable=False),
         sa.Column("finished_at", sa.String(length=32), nullable=True),
         sa.Column("reason", sa.Text(), nullable=True),
-        sa.Column("truth", sa.JSON(), nullable=True),
+        sa.Column("final", sa.JSON(none_as_null=True), nullable=True),
+        sa.Column("truth", sa.JSON(none_as_null=True), nullable=True),
         sa.ForeignKeyConstraint(["study_id"], ["studies.id"], name=op.f("fk_sessions_study_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_sessions")),
         sa.UniqueConstraint("token_hash", name=op.f("uq_sessions_token_hash")),
@@ -126,16 +127,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_blurs")),
     )
     op.create_index(op.f("ix_blurs_session_id"), "blurs", ["session_id"], unique=False)
-    op.create_table(
-        "estimates",
-        sa.Column("session_id", sa.String(length=64), nullable=False),
-        sa.Column("answered", sa.String(length=64), nullable=False),
-        sa.Column("digest", sa.String(length=64), nullable=False),
-        sa.Column("mean", sa.JSON(), nullable=False),
-        sa.Column("radius", sa.Float(), nullable=False),
-        sa.ForeignKeyConstraint(["session_id"], ["sessions.id"], name=op.f("fk_estimates_session_id")),
-        sa.PrimaryKeyConstraint("session_id", "answered", name=op.f("pk_estimates")),
-    )
     op.create_table(
         "events",
         sa.Column("session_id", sa.String(length=64), nullable=False),
