@@ -66,18 +66,13 @@ def close_study(slug: Slug, *, database: DatabaseOption = None) -> None:
 def _set(slug: str, database: str | None, *, is_open: bool) -> None:
     found = opened(database)
     from pairseek.store import studies
+    from pairseek.web.making import set_open
 
     try:
         row = found.read(lambda connection: studies.by_slug(connection, slug))
         if row is None:
             raise InvalidParameter(f"there is no study {slug!r}: see pairseek study list")
-        number = row.id
-
-        def change(connection: object) -> None:
-            studies.set_open(connection, number, is_open=is_open)  # type: ignore[arg-type]
-            studies.note(connection, me(), "open" if is_open else "close", slug)  # type: ignore[arg-type]
-
-        found.write(change)
+        set_open(found, row, is_open=is_open, who=me())
     finally:
         found.close()
     typer.echo(f"The study {slug} is {'open' if is_open else 'closed'}.")

@@ -16,7 +16,7 @@ from pairseek._version import __version__
 from pairseek.errors import PairseekError
 from pairseek.web.pages import STATIC
 from pairseek.web.problems import Problem, problem_of
-from pairseek.web.routes import participant
+from pairseek.web.routes import api, participant
 from pairseek.web.security import Guard
 from pairseek.web.service import Service
 from pairseek.web.settings import Settings
@@ -36,6 +36,7 @@ def create_app(settings: Settings) -> FastAPI:
     app = FastAPI(title="pairseek", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.add_middleware(Guard, settings=settings)
     app.include_router(participant.router)
+    app.include_router(api.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_exception_handler(PairseekError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -73,6 +74,9 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, PairseekError):
+        # The framework wraps what goes wrong while a body is read.
+        return reply_to(request, problem_of(error.__cause__))
     known = {
         404: ("not_found", "there is nothing at this address", "Check the address."),
         405: ("method_not_allowed", "this address does not take that method", "See /docs for what it takes."),

@@ -11,6 +11,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.items import Items
 from pairseek.store import studies
 from pairseek.store.database import Database
+from pairseek.store.studies import StudyRow
 from pairseek.web.problems import Problem
 from pairseek.web.study import StudyConfiguration, check, configured, pack_items, read_items, read_yaml
 
@@ -48,3 +49,14 @@ def create(database: Database, configuration: StudyConfiguration, items: Items, 
             409, "slug_taken", f"there is a study {slug!r} already", received=slug, hint="Give another slug."
         ) from None
     return slug
+
+
+def set_open(database: Database, row: StudyRow, *, is_open: bool, who: str) -> None:
+    """Open or close a study, on record."""
+
+    def change(connection: sa.Connection) -> None:
+        studies.set_open(connection, row.id, is_open=is_open)
+        studies.note(connection, who, "open" if is_open else "close", row.slug)
+
+    if row.is_open != is_open:
+        database.write(change)

@@ -62,6 +62,11 @@ class Service:
         self.keeper.stop()
         self.database.close()
 
+    def prepare(self, session_id: str, state: Mapping[str, Any]) -> None:
+        """Have the pairs prepared that may follow, if there is something to answer."""
+        if self.ahead is not None and state["query"] is not None:
+            self.ahead.prepare(session_id, state["query"]["query"])
+
     def page(
         self, request: Request, name: str, data: Mapping[str, Any], *, status: int = 200, language: str | None = None
     ) -> HTMLResponse:

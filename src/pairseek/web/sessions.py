@@ -203,6 +203,14 @@ class Sessions:
             self._ask(live)
             return self._state(live)
 
+    def standing(self, row: SessionRow) -> Standing:
+        """Where the session stands, for those who only look."""
+        live = self.live(row)
+        with live.lock:
+            self._refresh(live, row)
+            live.standing.search.belief  # noqa: B018 - worked out here, so that looking changes nothing
+            return live.standing
+
     def blur(self, row: SessionRow, query: str, lost_at: str, ms: int) -> None:
         """The page was out of sight."""
         self.database.write(lambda connection: sessions.blur(connection, row.id, query, lost_at, ms))
