@@ -285,7 +285,8 @@ def test_keys_can_be_switched_off(visit, address, study) -> None:  # noqa: F811
 
 def test_reaction_time_counts_from_the_frame_in_which_both_are_visible(visit, address, study) -> None:  # noqa: F811
     study.kind, study.picture_seconds = "image", 0.8
-    page = visit(f"{address}/run", **DESKTOP)
+    page = visit("about:blank", **DESKTOP)
+    page.goto(f"{address}/run", wait_until="commit")
     shows(page, study.pair(()))
     page.wait_for_timeout(400)
     page.keyboard.press("f")

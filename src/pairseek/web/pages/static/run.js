@@ -86,7 +86,12 @@ function draw() {
   part("practice").hidden = !now.practising;
   if (!now.query) return wait(kept);
   if (shown?.pair.query !== now.query.query) show(now.query);
-  if (!now.practising && !kept.ops.length) ahead.look(now.query.query);
+  else if (shown.at !== null) look();
+}
+
+// What is on the screen comes first; only then what may come next, and only once the service knows where we are.
+function look() {
+  if (shown.pair.query !== "practice" && !record.read().ops.length) ahead.look(shown.pair.query);
 }
 
 function drawProgress({ progress: { answered, total, left: remaining, share }, practising }) {
@@ -123,7 +128,9 @@ async function show(pair) {
   // The second frame begins when the first, with both items in it, has been handed to the screen.
   requestAnimationFrame(() =>
     requestAnimationFrame((time) => {
-      if (mine === turn) Object.assign(shown, { at: time, since: new Date().toISOString() });
+      if (mine !== turn) return;
+      Object.assign(shown, { at: time, since: new Date().toISOString() });
+      look();
     }),
   );
 }
