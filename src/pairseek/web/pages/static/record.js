@@ -1,0 +1,63 @@
+// What this browser knows of a session: the last state the service sent, and what is not yet sent.
+// One record in localStorage for all tabs: each draws what the record says, so all show the same pair.
+//
+// state      the service's last word
+// ops        answers and undos not yet acknowledged, oldest first; `next` is the pair to show after them, if known
+// focus      losses of focus not yet sent
+// last       the pair answered last, so that taking it back shows at once
+// practised  whether the practice pair is behind us
+
+const EMPTY = { state: null, ops: [], focus: [], last: null, practised: false };
+
+export function openRecord(session, changed) {
+  const key = `pairseek:${session}`;
+  let memory = null; // where the browser lets us store nothing
+
+  function read() {
+    try {
+      const text = localStorage.getItem(key);
+      return text ? { ...EMPTY, ...JSON.parse(text) } : { ...EMPTY, ...memory };
+    } catch {
+      return { ...EMPTY, ...memory };
+    }
+  }
+
+  function update(change) {
+    const record = structuredClone(read());
+    change(record);
+    memory = record;
+    try {
+      localStorage.setItem(key, JSON.stringify(record));
+    } catch {
+      // Full or forbidden: this tab goes on from memory.
+    }
+    changed();
+  }
+
+  addEventListener("storage", (event) => {
+    if (event.key === key) changed();
+  });
+  return { read, update };
+}
+
+// Where a person stands if all that is unsent has arrived.
+export function outlook({ state, ops, last }, offers) {
+  if (!ops.length) return state;
+  const { answered, total, left, share } = state.progress;
+  const delta = ops.reduce((sum, op) => sum + op.delta, 0);
+  const to = total ?? (left === null ? null : answered + left);
+  const newest = ops.at(-1);
+  const undo = newest.kind === "answer" && offers.undo && last ? last.pair.query : null;
+  return {
+    status: "asking",
+    query: newest.next,
+    progress: {
+      answered: answered + delta,
+      total,
+      left: left === null ? null : Math.max(0, left - delta),
+      share: to ? Math.min(1, (answered + delta) / to) : share,
+    },
+    can: { ...state.can, undo },
+    result: null,
+  };
+}

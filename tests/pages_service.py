@@ -1,0 +1,213 @@
+"""A stand-in for the service behind the pages: the same addresses and shapes, with a rule instead of a search.
+
+The next pair is a function of the outcomes so far, as with a real search, so a page that shows a wrong pair is found out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import uvicorn
+from pages_data import card, near_colours, picture
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from pairseek.web.pages import STATIC, render
+
+POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+SLUG = "colours"
+STUDY = {"slug": SLUG, "title": "A colour for the hallway"}
+
+
+@dataclass
+class Study:
+    """What a test can set, and what it can look at afterwards."""
+
+    total: int = 5
+    kind: str = "colour"
+    practice: bool = False
+    ahead: bool = True
+    down: bool = False
+    closed: bool = False
+    deaf: bool = False
+    """Take what is sent, and lose the reply."""
+    events: list[tuple[str, str]] = field(default_factory=list)
+    received: list[dict] = field(default_factory=list)
+    undone: list[str] = field(default_factory=list)
+    focus: list[dict] = field(default_factory=list)
+    aheads: int = 0
+    picture_seconds: float = 0.0
+
+    def outcomes(self) -> tuple[str, ...]:
+        return tuple(outcome for _, outcome in self.events)
+
+    def answered(self) -> int:
+        return sum(outcome != "skip" for _, outcome in self.events)
+
+    def pair(self, outcomes: tuple[str, ...]) -> dict | None:
+        if sum(outcome != "skip" for outcome in outcomes) >= self.total:
+            return None
+        mark = hashlib.sha256("/".join(outcomes).encode()).digest()
+        left, right = mark[0], (mark[0] + 1 + mark[1] % 200) % 256
+        number = len(outcomes) + 1
+        return {
+            "query": f"q{number}-{mark.hex()[:6]}",
+            "number": number,
+            "left": card(left, self.kind),
+            "right": card(right, self.kind),
+        }
+
+    def state(self) -> dict:
+        answered = self.answered()
+        query = self.pair(self.outcomes())
+        status = "closed" if self.closed else "asking" if query else "finished"
+        return {
+            "status": status,
+            "query": query if status == "asking" else None,
+            "progress": {
+                "answered": answered,
+                "total": self.total,
+                "left": self.total - answered,
+                "share": answered / self.total,
+            },
+            "can": {"undo": self.events[-1][0] if self.events else None, "tie": True, "skip": True},
+            "result": f"/s/{SLUG}/result" if status == "finished" else None,
+        }
+
+
+def problem(status: int, code: str, message: str) -> JSONResponse:
+    return JSONResponse({"error": {"code": code, "message": message, "received": None, "hint": None}}, status)
+
+
+def service(study: Study) -> Starlette:
+    def html(page: str, data: dict, status: int = 200) -> HTMLResponse:
+        return HTMLResponse(render(page, data), status, headers={"Cache-Control": "no-store"})
+
+    async def start(request: Request) -> Response:
+        data = {"study": STUDY, "consent_html": "<p>Your answers are kept without your name.</p>", "csrf": "c"}
+        return html(
+            "start", {**data, "instructions_html": None, "answers": study.total, "preview": False, "begun": False}
+        )
+
+    async def begin(request: Request) -> Response:
+        return RedirectResponse(f"/s/{SLUG}/run", 303)
+
+    async def run(request: Request) -> Response:
+        data = {"study": STUDY, "session": "s1", "question": None, "state": study.state(), "preview": False}
+        offers = {"undo": True, "tie": True, "skip": True}
+        return html("run", {**data, "offers": offers, "practice": study.practice or None})
+
+    async def result(request: Request) -> Response:
+        data = {"study": STUDY, "map": None, "nearest": near_colours(), "learned": [], "answers": study.answered()}
+        return html("result", {**data, "mine": f"/s/{SLUG}/mine", "redirect": None, "code": "C123", "preview": False})
+
+    async def state(request: Request) -> Response:
+        return JSONResponse(study.state())
+
+    async def answer(request: Request) -> Response:
+        assert request.headers["X-Pairseek"] == "1"
+        body = await request.json()
+        study.received.append(body)
+        if study.closed:
+            return problem(409, "study_closed", "this study is closed")
+        told = dict(study.events)
+        if body["query"] in told:
+            if told[body["query"]] != body["outcome"]:
+                return problem(409, "answer_conflict", "this pair has another answer")
+            return reply()
+        asked = study.pair(study.outcomes())
+        if asked is None or asked["query"] != body["query"]:
+            return problem(404, "unknown_query", "this pair was not asked")
+        study.events.append((body["query"], body["outcome"]))
+        return reply()
+
+    async def undo(request: Request) -> Response:
+        query = (await request.json())["query"]
+        study.undone.append(query)
+        if study.events and study.events[-1][0] == query:
+            study.events.pop()
+        return reply()
+
+    def reply() -> Response:
+        return Response(status_code=503) if study.deaf else JSONResponse(study.state())
+
+    async def focus(request: Request) -> Response:
+        study.focus.append(await request.json())
+        return Response(status_code=204)
+
+    async def ahead(request: Request) -> Response:
+        study.aheads += 1
+        asked = study.pair(study.outcomes())
+        if not study.ahead or asked is None or asked["query"] != request.query_params["query"]:
+            return Response(status_code=204)
+        after = {each: study.pair((*study.outcomes(), each)) for each in ("left", "right", "tie", "skip")}
+        return JSONResponse({"query": asked["query"], **after})
+
+    async def image(request: Request) -> Response:
+        await asyncio.sleep(study.picture_seconds)
+        return Response(picture(int(request.path_params["number"])), media_type="image/svg+xml")
+
+    at = f"/s/{SLUG}"
+    return Starlette(
+        routes=[
+            Route(at, start),
+            Route(f"{at}/start", begin, methods=["POST"]),
+            Route(f"{at}/run", run),
+            Route(f"{at}/result", result),
+            Route(f"{at}/state", state),
+            Route(f"{at}/answer", answer, methods=["POST"]),
+            Route(f"{at}/undo", undo, methods=["POST"]),
+            Route(f"{at}/focus", focus, methods=["POST"]),
+            Route(f"{at}/ahead", ahead),
+            Route("/picture/{number}.svg", image),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        middleware=[Middleware(Gate, study=study)],
+    )
+
+
+class Gate:
+    """The content security policy on every reply, and a service that is down when the test says so."""
+
+    def __init__(self, app, study: Study) -> None:
+        self.app, self.study = app, study
+
+    async def __call__(self, scope, receive, send) -> None:
+        async def with_policy(message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"].append((b"content-security-policy", POLICY.encode()))
+            await send(message)
+
+        if scope["type"] == "http" and self.study.down:
+            await Response(status_code=503)(scope, receive, with_policy)
+        else:
+            await self.app(scope, receive, with_policy)
+
+
+@contextlib.contextmanager
+def served(app: Starlette) -> Iterator[str]:
+    """The application on a free port of this machine, until the block ends."""
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=2))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(timeout=10)
+        listening.close()
