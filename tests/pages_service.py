@@ -15,17 +15,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import uvicorn
-from pages_data import card, near_colours, picture
+from pages_data import LIVE, PAGES, card, near_colours, picture
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from pairseek.web.pages import STATIC, render
+from pairseek.web.pages import STATIC, plotly_script, render
 
-POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+POLICY = (
+    "default-src 'self'; img-src 'self' data: blob:; media-src 'self' https:; object-src 'none'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
 SLUG = "colours"
 STUDY = {"slug": SLUG, "title": "A colour for the hallway"}
 
@@ -109,7 +112,14 @@ def service(study: Study) -> Starlette:
         return html("run", {**data, "offers": offers, "practice": study.practice or None})
 
     async def result(request: Request) -> Response:
-        data = {"study": STUDY, "map": None, "nearest": near_colours(), "learned": [], "answers": study.answered()}
+        data = {
+            "study": STUDY,
+            "map": None,
+            "nearest": near_colours(),
+            "learned": [],
+            "debrief_html": None,
+            "answers": study.answered(),
+        }
         return html("result", {**data, "mine": f"/s/{SLUG}/mine", "redirect": None, "code": "C123", "preview": False})
 
     async def state(request: Request) -> Response:
@@ -174,6 +184,38 @@ def service(study: Study) -> Starlette:
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(Gate, study=study)],
+    )
+
+
+def gallery(language: str = "en") -> Starlette:
+    """Every page with its canned data, under its name."""
+
+    async def shown(request: Request) -> Response:
+        page, data = PAGES[request.path_params["name"]]
+        return HTMLResponse(render(page, data, language=language))
+
+    async def live(request: Request) -> Response:
+        return JSONResponse(LIVE | {"answers": 2551})
+
+    async def image(request: Request) -> Response:
+        return Response(picture(int(request.path_params["number"])), media_type="image/svg+xml")
+
+    async def plotly(request: Request) -> Response:
+        return FileResponse(plotly_script())
+
+    async def nothing(request: Request) -> Response:
+        return Response(status_code=204)
+
+    return Starlette(
+        routes=[
+            Route("/gallery/{name}", shown),
+            Route("/studies/colours/live.json", live),
+            Route("/picture/{number}.svg", image),
+            Route("/static/plotly.min.js", plotly),
+            Route("/s/colours/ahead", nothing),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        middleware=[Middleware(Gate, study=Study())],
     )
 
 

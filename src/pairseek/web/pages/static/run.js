@@ -139,6 +139,7 @@ function place(card, data, parts) {
   card.querySelector(".card-show").replaceChildren(...parts);
   card.querySelector(".card-label").textContent = data.label ?? (bare(data) ? data.id : "");
   card.classList.toggle("bare", bare(data));
+  card.classList.toggle("nameless", !data.label && !bare(data));
 }
 
 function wait({ state, ops }) {
