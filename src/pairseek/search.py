@@ -7,6 +7,7 @@ replay agree by construction.
 
 from __future__ import annotations
 
+import copy
 import secrets
 import time
 from collections.abc import Sequence
@@ -18,12 +19,12 @@ import numpy as np
 
 from pairseek import files, records, registry
 from pairseek._notice import first_use
-from pairseek._types import JSON, Belief, Event, Evidence, FloatArray, Outcome, Query, Side
+from pairseek._types import JSON, Belief, Event, Evidence, FloatArray, Outcome, Query, QueryInfo, Side
 from pairseek._version import __version__
 from pairseek.candidates import Rest
 from pairseek.candidates.mirrored import SUPPORTED
 from pairseek.candidates.scene import Source
-from pairseek.choosing import Draws, Situation, next_query
+from pairseek.choosing import Draws, Situation, next_query, pair_info
 from pairseek.defaults import resolve
 from pairseek.errors import (
     AnswerConflict,
@@ -166,6 +167,15 @@ class Search:
         counts = [rule.remaining(progress) for rule in self.stop]
         return min((count for count in counts if count is not None), default=None)
 
+    def expect(self, left: object, right: object) -> QueryInfo:
+        """What an answer to this pair, which the search need not have chosen, is expected to be and to tell."""
+        if isinstance(self.items, Space):
+            raise Unsupported("expect needs items: a continuous Space has none")
+        rows = self.items.index(left), self.items.index(right)
+        if rows[0] == rows[1]:
+            raise InvalidAnswer(f"a pair of {left!r} and itself: give two different ones")
+        return pair_info(self._situation(), *rows)
+
     # Telling
 
     def tell(self, query: Query | str, winner: object = None, *, tie: bool = False) -> None:
@@ -200,6 +210,33 @@ class Search:
         if event.query is not None:
             self._pending = sorted([*self._pending, event.query], key=_order)
         return event
+
+    def continued(self, events: Sequence[Event], *, belief: tuple[int, Belief] | None = None) -> Self:
+        """A search like this one, after these events instead of its own; this one stays as it is.
+
+        Parameters
+        ----------
+        events
+            What happened, in order. Beliefs after a beginning that both have in common are shared, so one event
+            more costs one update.
+        belief
+            What an equal search believed after so many of these events, if it was kept.
+        """
+        other = copy.copy(self)
+        common = 0
+        for mine, theirs in zip(self._events, events, strict=False):
+            if mine != theirs:
+                break
+            common += 1
+        other._events, other._pending, other._next = list(events), [], None
+        other._beliefs = {count: known for count, known in self._beliefs.items() if count <= common}
+        if belief is not None:
+            if not 0 <= belief[0] <= len(events):
+                raise InvalidParameter(
+                    f"a belief after {belief[0]} of {len(events)} events: give one after some of them"
+                )
+            other._beliefs[belief[0]] = belief[1]
+        return other
 
     # What is known
 
@@ -345,10 +382,8 @@ class Search:
             self._next = (count, self._query(0))
         return self._next[1]
 
-    def _query(self, index: int) -> Query | None:
-        began = time.perf_counter()
-        events = len(self._events)
-        situation = Situation(
+    def _situation(self) -> Situation:
+        return Situation(
             self.items,
             self.response,
             self.strategy,
@@ -358,6 +393,11 @@ class Search:
             self.history,
             self.pending,
         )
+
+    def _query(self, index: int) -> Query | None:
+        began = time.perf_counter()
+        events = len(self._events)
+        situation = self._situation()
         draws = Draws(
             self._rng(_CHOICE, events=events, index=index),
             self._rng(_SIDES, events=events, index=index),

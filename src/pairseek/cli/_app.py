@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pairseek._version import __version__
-from pairseek.cli import plan, reproduce, simulate
+from pairseek.cli import plan, reproduce, serve, simulate, study
 from pairseek.cli.demo import demo
 from pairseek.errors import InvalidParameter
 
@@ -23,6 +23,8 @@ app.command()(demo)
 app.command("reproduce")(reproduce.command)
 app.command("simulate")(simulate.command)
 app.command("plan")(plan.command)
+app.command("serve")(serve.command)
+app.add_typer(study.app, name="study")
 
 
 @app.callback(invoke_without_command=True)
