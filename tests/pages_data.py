@@ -5,7 +5,24 @@ from __future__ import annotations
 import colorsys
 import math
 
-NAMES = "Moss Clay Ash Plum Teal Sand Rust Fog Ink Rose Fern Slate Coral Straw Wine Mint".split()
+NAMES = [
+    "Moss",
+    "Clay",
+    "Ash",
+    "Plum",
+    "Teal",
+    "Sand",
+    "Rust",
+    "Fog",
+    "Ink",
+    "Rose",
+    "Fern",
+    "Slate",
+    "Coral",
+    "Straw",
+    "Wine",
+    "Mint",
+]
 TEXTS = [
     "A quiet flat near the park, third floor, no lift, with a balcony that has the sun until noon.",
     "A house at the edge of town with a small garden. Forty minutes by train.",
@@ -37,9 +54,10 @@ def card(number: int, kind: str = "colour") -> dict:
 
 
 def picture(number: int) -> str:
+    back, front, radius = colour(number), colour(number + 5), 60 + number % 100
     return (
-        '<svg xmlns="http://www.w3.org/2000/svg" width="600" height="450"><rect width="600" height="450" '
-        f'fill="{colour(number)}"/><circle cx="300" cy="225" r="{60 + number % 100}" fill="{colour(number + 5)}"/></svg>'
+        '<svg xmlns="http://www.w3.org/2000/svg" width="600" height="450">'
+        f'<rect width="600" height="450" fill="{back}"/><circle cx="300" cy="225" r="{radius}" fill="{front}"/></svg>'
     )
 
 

@@ -1,6 +1,7 @@
 """A stand-in for the service behind the pages: the same addresses and shapes, with a rule instead of a search.
 
-The next pair is a function of the outcomes so far, as with a real search, so a page that shows a wrong pair is found out.
+The next pair is a function of the outcomes so far, as with a real search, so a page that shows a wrong pair is found
+out.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import uvicorn
-from pages_data import LIVE, PAGES, card, near_colours, picture
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -23,6 +23,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Redire
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from pages_data import LIVE, PAGES, card, near_colours, picture
 from pairseek.web.pages import STATIC, plotly_script, render
 
 POLICY = (
@@ -46,6 +47,8 @@ class Study:
     deaf: bool = False
     """Take what is sent, and lose the reply."""
     events: list[tuple[str, str]] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """Every query that was ever answered: one that was taken back is asked again under a new name."""
     received: list[dict] = field(default_factory=list)
     undone: list[str] = field(default_factory=list)
     focus: list[dict] = field(default_factory=list)
@@ -54,6 +57,10 @@ class Study:
 
     def outcomes(self) -> tuple[str, ...]:
         return tuple(outcome for _, outcome in self.events)
+
+    def answer(self, query: str, outcome: str) -> None:
+        self.events.append((query, outcome))
+        self.names.append(query)
 
     def answered(self) -> int:
         return sum(outcome != "skip" for _, outcome in self.events)
@@ -64,8 +71,10 @@ class Study:
         mark = hashlib.sha256("/".join(outcomes).encode()).digest()
         left, right = mark[0], (mark[0] + 1 + mark[1] % 200) % 256
         number = len(outcomes) + 1
+        name = f"q{number}x{mark.hex()[:6]}"
+        times = sum(answered.split("-")[0] == name for answered in self.names)
         return {
-            "query": f"q{number}-{mark.hex()[:6]}",
+            "query": f"{name}-{times + 1}" if times else name,
             "number": number,
             "left": card(left, self.kind),
             "right": card(right, self.kind),
@@ -93,7 +102,7 @@ def problem(status: int, code: str, message: str) -> JSONResponse:
     return JSONResponse({"error": {"code": code, "message": message, "received": None, "hint": None}}, status)
 
 
-def service(study: Study) -> Starlette:
+def service(study: Study) -> Starlette:  # noqa: C901 - one small function a route
     def html(page: str, data: dict, status: int = 200) -> HTMLResponse:
         return HTMLResponse(render(page, data), status, headers={"Cache-Control": "no-store"})
 
@@ -132,21 +141,24 @@ def service(study: Study) -> Starlette:
         if study.closed:
             return problem(409, "study_closed", "this study is closed")
         told = dict(study.events)
-        if body["query"] in told:
-            if told[body["query"]] != body["outcome"]:
+        if body["query"] in study.names:
+            if told.get(body["query"]) != body["outcome"]:
                 return problem(409, "answer_conflict", "this pair has another answer")
             return reply()
         asked = study.pair(study.outcomes())
         if asked is None or asked["query"] != body["query"]:
             return problem(404, "unknown_query", "this pair was not asked")
-        study.events.append((body["query"], body["outcome"]))
+        study.answer(body["query"], body["outcome"])
         return reply()
 
     async def undo(request: Request) -> Response:
         query = (await request.json())["query"]
         study.undone.append(query)
-        if study.events and study.events[-1][0] == query:
-            study.events.pop()
+        if query in study.names and query not in dict(study.events):
+            return reply()
+        if not study.events or study.events[-1][0] != query:
+            return problem(404, "unknown_query", "this is not the last answered pair")
+        study.events.pop()
         return reply()
 
     def reply() -> Response:

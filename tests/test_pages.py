@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 from typing import get_type_hints
 
 import pytest
-from pages_data import PAGES, dots, result
 
+from pages_data import PAGES, dots, result
 from pairseek.errors import InvalidParameter
 from pairseek.web.pages import STATIC, data, languages, plotly_script, preferred_language, render, words
 from pairseek.web.pages.maps import MOST_DOTS, drawn_map
@@ -37,7 +37,7 @@ MOST_BYTES = 60_000
 class Elements(HTMLParser):
     """All start tags of a page, and whether each is closed again."""
 
-    VOID = frozenset("meta link input img br hr".split())
+    VOID = frozenset(["meta", "link", "input", "img", "br", "hr"])
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -62,6 +62,7 @@ def result_page(service: Service, study: Study, row: SessionRow) -> JSON:
         "nearest": data.get("nearest", []),
         "learned": data.get("learned", []),
         "answers": data["answers"],
+        "debrief_html": safe_html(study.configuration.debrief) if study.configuration.debrief else None,
         "mine": f"/s/{study.row.slug}/mine",
         "redirect": way_back(study, code, row.prolific_pid or row.participant),
         "code": code,

@@ -1,7 +1,7 @@
 """What each page is made from: the shapes that the service hands to `render`.
 
-Plain data only. A key named ``*_html`` is already sanitized; everything else is shown as text. ``csrf`` is the token that
-every form sends back. Times are ISO 8601.
+Plain data only. A key named ``*_html`` is already sanitized; everything else is shown as text. ``csrf`` is the token
+that every form sends back. Times are ISO 8601.
 """
 
 from __future__ import annotations
