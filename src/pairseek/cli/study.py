@@ -27,8 +27,8 @@ def create(
     from pairseek.web.making import from_file
 
     try:
-        configuration, items, is_open = from_file(path)
-        slug = make(found, configuration, items, is_open=is_open, who=me())
+        configuration, items, is_open, files = from_file(path)
+        slug = make(found, configuration, items, is_open=is_open, who=me(), files=files)
     finally:
         found.close()
     typer.echo(f"Made the study {slug} with {items.n:,} items, {'open' if is_open else 'closed'}.")

@@ -64,6 +64,11 @@ def token(connection: sa.Connection, token_hash: str) -> JSON | None:
     return _first(connection, sa.select(tokens).where(tokens.c.token_hash == token_hash))
 
 
+def use_token(connection: sa.Connection, token_id: int) -> None:
+    """It was used just now."""
+    connection.execute(tokens.update().where(tokens.c.id == token_id).values(used_at=now()))
+
+
 def every_token(connection: sa.Connection) -> list[JSON]:
     """All tokens, newest first, without their hashes."""
     columns = [column for column in tokens.c if column.name != "token_hash"]

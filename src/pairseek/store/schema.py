@@ -62,6 +62,7 @@ tokens = sa.Table(
     sa.Column("study_id", sa.ForeignKey("studies.id"), nullable=True),
     sa.Column("user_name", NAME, nullable=False),
     sa.Column("created_at", TIME, nullable=False),
+    sa.Column("used_at", TIME, nullable=True),
     sa.Column("revoked_at", TIME, nullable=True),
 )
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from pairseek._types import JSON
 from pairseek.store.database import now
-from pairseek.store.schema import audit, studies
+from pairseek.store.schema import audit, media, studies
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,12 @@ def items(connection: sa.Connection, study_id: int) -> bytes:
 def set_open(connection: sa.Connection, study_id: int, *, is_open: bool) -> None:
     """Open or close."""
     connection.execute(studies.update().where(studies.c.id == study_id).values(is_open=is_open))
+
+
+def discard(connection: sa.Connection, study_id: int) -> None:
+    """Take back a study that could not be made to the end: it was never open and has no sessions."""
+    connection.execute(media.delete().where(media.c.study_id == study_id))
+    connection.execute(studies.delete().where(studies.c.id == study_id))
 
 
 def note(connection: sa.Connection, who: str, action: str, study: str | None = None, **details: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,13 +14,17 @@ from starlette.responses import JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from pairseek._version import __version__
-from pairseek.errors import PairseekError
+from pairseek.errors import PairseekError, StoreUnavailable
+from pairseek.web.logs import Watch
+from pairseek.web.metrics import UNAVAILABLE
 from pairseek.web.pages import STATIC
 from pairseek.web.problems import Problem, problem_of
-from pairseek.web.routes import api, participant
+from pairseek.web.routes import api, media, operation, participant, researcher
 from pairseek.web.security import Guard
 from pairseek.web.service import Service
 from pairseek.web.settings import Settings
+
+logger = logging.getLogger("pairseek.web")
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -35,10 +40,15 @@ def create_app(settings: Settings) -> FastAPI:
 
     app = FastAPI(title="pairseek", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.add_middleware(Guard, settings=settings)
+    app.add_middleware(Watch)
     app.include_router(participant.router)
+    app.include_router(researcher.router)
+    app.include_router(media.router)
+    app.include_router(operation.router)
     app.include_router(api.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_exception_handler(PairseekError, _refused)
+    app.add_exception_handler(researcher.SignInFirst, researcher.sign_in_first)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     return app
@@ -60,6 +70,9 @@ def _wants_page(request: Request) -> bool:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, PairseekError)
+    if isinstance(error, StoreUnavailable):
+        UNAVAILABLE.inc()
+        logger.error("the database cannot be used", extra={"facts": {"why": str(error)[:300]}})
     return reply_to(request, problem_of(error))
 
 

@@ -52,22 +52,36 @@ class Guard:
             from pairseek.web.app import reply_to
 
             problem = too_large(int(announced), most)
-            await reply_to(Request(scope), problem)(scope, receive, self._guarded(send))
+            await reply_to(Request(scope), problem)(scope, receive, self._guarded(scope, send))
             return
-        await self.app(scope, _limited(receive, most), self._guarded(send))
+        await self.app(scope, _limited(receive, most), self._guarded(scope, send))
 
-    def _guarded(self, send: Send) -> Send:
+    def _guarded(self, scope: Scope, send: Send) -> Send:
+        secure = self.settings.https or scope.get("scheme") == "https"
+
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-                if self.settings.https:
+                if secure:
                     headers.setdefault("strict-transport-security", "max-age=31536000")
-                headers.setdefault("cache-control", "no-store")
+                    message["headers"] = [_secured(*header) for header in message["headers"]]
+                headers.setdefault("cache-control", _keeping(scope))
             await send(message)
 
         return guarded
+
+
+def _secured(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    return (name, value + b"; Secure") if name == b"set-cookie" and b"; Secure" not in value else (name, value)
+
+
+def _keeping(scope: Scope) -> str:
+    """How long a reply may be kept: files that are named with their version for good, pages not at all."""
+    if not scope["path"].startswith("/static/"):
+        return "no-store"
+    return "public, max-age=31536000, immutable" if b"v=" in scope["query_string"] else "no-cache"
 
 
 def _limited(receive: Receive, most: int) -> Receive:

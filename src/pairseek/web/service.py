@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import json
+import logging
 import secrets
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 from fastapi import Request
-from jinja2 import TemplateNotFound
 from starlette.responses import HTMLResponse
 
-from pairseek.errors import InvalidParameter
+from pairseek._types import JSON
+from pairseek.errors import PairseekError
 from pairseek.store import migrate, people
 from pairseek.store.database import Database
+from pairseek.store.sessions import SessionRow
 from pairseek.web.ahead import Ahead, Gate
 from pairseek.web.catalogue import Catalogue
 from pairseek.web.keeping import Keeper
+from pairseek.web.metrics import Latency
 from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.security import CSRF_COOKIE, Rate, csrf_token, form_nonce, set_cookie
-from pairseek.web.sessions import Sessions
+from pairseek.web.sessions import Said, Sessions
 from pairseek.web.settings import Settings
+
+logger = logging.getLogger("pairseek.web")
 
 
 @dataclass(eq=False)
@@ -38,6 +43,10 @@ class Service:
     ahead: Ahead | None
     keeper: Keeper
     starts: Rate = field(default_factory=lambda: Rate(60, 60))
+    latency: Latency = field(default_factory=Latency)
+    _workers: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="pairseek-later")
+    )
 
     @classmethod
     def opened(cls, settings: Settings) -> Service:
@@ -59,13 +68,30 @@ class Service:
         """Stop preparing and let go of the database."""
         if self.ahead is not None:
             self.ahead.stop()
+        self._workers.shutdown(cancel_futures=True)
         self.keeper.stop()
         self.database.close()
 
-    def prepare(self, session_id: str, state: Mapping[str, Any]) -> None:
-        """Have the pairs prepared that may follow, if there is something to answer."""
+    def later(self, task: Callable[[], None]) -> None:
+        """Do something that nobody waits for; one after the other."""
+
+        def run() -> None:
+            try:
+                task()
+            except PairseekError:
+                logger.exception("a task in the background failed")
+
+        self._workers.submit(run)
+
+    def answered(self, row: SessionRow, said: Said) -> JSON:
+        """Store an answer and give what comes next, and have the pairs prepared that may follow that."""
+        began = time.perf_counter()
+        with self.gate.working():
+            state = self.sessions.answer(row, said)
+        self.latency.add(time.perf_counter() - began)
         if self.ahead is not None and state["query"] is not None:
-            self.ahead.prepare(session_id, state["query"]["query"])
+            self.ahead.prepare(row.id, state["query"]["query"])
+        return state
 
     def page(
         self, request: Request, name: str, data: Mapping[str, Any], *, status: int = 200, language: str | None = None
@@ -73,19 +99,11 @@ class Service:
         """A page, with the token that its forms send back."""
         nonce = form_nonce(request)
         chosen = language if language in languages() else preferred_language(request.headers.get("accept-language"))
-        text = rendered(name, {**data, "csrf": csrf_token(self.secret, nonce)}, chosen)
+        text = render(name, {**data, "csrf": csrf_token(self.secret, nonce)}, language=chosen)
         response = HTMLResponse(text, status)
         if request.cookies.get(CSRF_COOKIE) != nonce:
             set_cookie(response, CSRF_COOKIE, nonce, self.settings)
         return response
-
-
-def rendered(name: str, data: Mapping[str, Any], language: str) -> str:
-    """The page, or its bare data while there is no template for it."""
-    try:
-        return render(name, data, language=language)
-    except (TemplateNotFound, InvalidParameter):
-        return f"<!doctype html><title>{name}</title><pre>{escape(json.dumps(data, indent=1, default=str))}</pre>"
 
 
 def service_of(request: Request) -> Service:

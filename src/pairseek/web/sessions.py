@@ -26,6 +26,7 @@ from pairseek.store.database import Database, now, stamp
 from pairseek.store.events import EventRow, Overtaken, QueryRow
 from pairseek.store.sessions import SessionRow
 from pairseek.web.catalogue import Catalogue, Study
+from pairseek.web.metrics import ANSWERS, PREPARED
 from pairseek.web.problems import Problem, invalid
 from pairseek.web.session import OUTCOMES, Answered, Standing, digest_of, effective, learned, voided
 
@@ -348,6 +349,8 @@ class Sessions:
             return None if following is None else events.add_query(connection, replace(following, asked_at=now()))
 
         stored = self.database.write(add)
+        ANSWERS.labels(said.outcome).inc()
+        PREPARED.labels("no" if ready is None else "yes").inc()
         live.row = replace(live.row, version=live.row.version + 1)
         live.events.append(event)
         live.standing = live.standing.answering(asked, event) if ready is None else ready.standing.told(event)

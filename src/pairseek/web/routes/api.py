@@ -179,10 +179,7 @@ def current_query(row: TheSession, service: TheService) -> JSON:
 @router.post("/sessions/{session_id}/answers", tags=["sessions"], response_model=shapes.State)
 def post_answer(body: shapes.Answer, row: TheSession, service: TheService) -> JSON:
     """Answer the current query. The same answer again is harmless, another one is a conflict."""
-    with service.gate.working():
-        state = service.sessions.answer(row, Said(**body.model_dump()))
-    service.prepare(row.id, state)
-    return state
+    return service.answered(row, Said(**body.model_dump()))
 
 
 @router.post("/sessions/{session_id}/undo", tags=["sessions"], response_model=shapes.State)

@@ -185,8 +185,7 @@ def state(row: TheSession, service: TheService) -> JSON:
 def answer(body: AnswerBody, request: Request, row: TheSession, service: TheService) -> JSON:
     """Store an answer; what comes next."""
     check_guard(request)
-    with service.gate.working():
-        return service.sessions.answer(row, body.said())
+    return service.answered(row, body.said())
 
 
 @router.post("/s/{slug}/undo")

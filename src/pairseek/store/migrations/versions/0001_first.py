@@ -111,6 +111,7 @@ def upgrade() -> None:
         sa.Column("study_id", sa.Integer(), nullable=True),
         sa.Column("user_name", sa.String(length=200), nullable=False),
         sa.Column("created_at", sa.String(length=32), nullable=False),
+        sa.Column("used_at", sa.String(length=32), nullable=True),
         sa.Column("revoked_at", sa.String(length=32), nullable=True),
         sa.ForeignKeyConstraint(["study_id"], ["studies.id"], name=op.f("fk_tokens_study_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_tokens")),
