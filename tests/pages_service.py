@@ -1,6 +1,7 @@
 """A stand-in for the service behind the pages: the same addresses and shapes, with a rule instead of a search.
 
-The next pair is a function of the outcomes so far, as with a real search, so a page that shows a wrong pair is found out.
+The next pair is a function of the outcomes so far, as with a real search, so a page that shows a wrong pair is found
+out.
 """
 
 from __future__ import annotations
@@ -15,17 +16,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import uvicorn
-from pages_data import card, near_colours, picture
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from pairseek.web.pages import STATIC, render
+from pages_data import LIVE, PAGES, card, near_colours, picture
+from pairseek.web.pages import STATIC, plotly_script, render
 
-POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+POLICY = (
+    "default-src 'self'; img-src 'self' data: blob:; media-src 'self' https:; object-src 'none'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
 SLUG = "colours"
 STUDY = {"slug": SLUG, "title": "A colour for the hallway"}
 
@@ -43,6 +47,8 @@ class Study:
     deaf: bool = False
     """Take what is sent, and lose the reply."""
     events: list[tuple[str, str]] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """Every query that was ever answered: one that was taken back is asked again under a new name."""
     received: list[dict] = field(default_factory=list)
     undone: list[str] = field(default_factory=list)
     focus: list[dict] = field(default_factory=list)
@@ -51,6 +57,10 @@ class Study:
 
     def outcomes(self) -> tuple[str, ...]:
         return tuple(outcome for _, outcome in self.events)
+
+    def answer(self, query: str, outcome: str) -> None:
+        self.events.append((query, outcome))
+        self.names.append(query)
 
     def answered(self) -> int:
         return sum(outcome != "skip" for _, outcome in self.events)
@@ -61,8 +71,10 @@ class Study:
         mark = hashlib.sha256("/".join(outcomes).encode()).digest()
         left, right = mark[0], (mark[0] + 1 + mark[1] % 200) % 256
         number = len(outcomes) + 1
+        name = f"q{number}x{mark.hex()[:6]}"
+        times = sum(answered.split("-")[0] == name for answered in self.names)
         return {
-            "query": f"q{number}-{mark.hex()[:6]}",
+            "query": f"{name}-{times + 1}" if times else name,
             "number": number,
             "left": card(left, self.kind),
             "right": card(right, self.kind),
@@ -90,7 +102,7 @@ def problem(status: int, code: str, message: str) -> JSONResponse:
     return JSONResponse({"error": {"code": code, "message": message, "received": None, "hint": None}}, status)
 
 
-def service(study: Study) -> Starlette:
+def service(study: Study) -> Starlette:  # noqa: C901 - one small function a route
     def html(page: str, data: dict, status: int = 200) -> HTMLResponse:
         return HTMLResponse(render(page, data), status, headers={"Cache-Control": "no-store"})
 
@@ -109,7 +121,14 @@ def service(study: Study) -> Starlette:
         return html("run", {**data, "offers": offers, "practice": study.practice or None})
 
     async def result(request: Request) -> Response:
-        data = {"study": STUDY, "map": None, "nearest": near_colours(), "learned": [], "answers": study.answered()}
+        data = {
+            "study": STUDY,
+            "map": None,
+            "nearest": near_colours(),
+            "learned": [],
+            "debrief_html": None,
+            "answers": study.answered(),
+        }
         return html("result", {**data, "mine": f"/s/{SLUG}/mine", "redirect": None, "code": "C123", "preview": False})
 
     async def state(request: Request) -> Response:
@@ -122,21 +141,24 @@ def service(study: Study) -> Starlette:
         if study.closed:
             return problem(409, "study_closed", "this study is closed")
         told = dict(study.events)
-        if body["query"] in told:
-            if told[body["query"]] != body["outcome"]:
+        if body["query"] in study.names:
+            if told.get(body["query"]) != body["outcome"]:
                 return problem(409, "answer_conflict", "this pair has another answer")
             return reply()
         asked = study.pair(study.outcomes())
         if asked is None or asked["query"] != body["query"]:
             return problem(404, "unknown_query", "this pair was not asked")
-        study.events.append((body["query"], body["outcome"]))
+        study.answer(body["query"], body["outcome"])
         return reply()
 
     async def undo(request: Request) -> Response:
         query = (await request.json())["query"]
         study.undone.append(query)
-        if study.events and study.events[-1][0] == query:
-            study.events.pop()
+        if query in study.names and query not in dict(study.events):
+            return reply()
+        if not study.events or study.events[-1][0] != query:
+            return problem(404, "unknown_query", "this is not the last answered pair")
+        study.events.pop()
         return reply()
 
     def reply() -> Response:
@@ -174,6 +196,38 @@ def service(study: Study) -> Starlette:
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(Gate, study=study)],
+    )
+
+
+def gallery(language: str = "en") -> Starlette:
+    """Every page with its canned data, under its name."""
+
+    async def shown(request: Request) -> Response:
+        page, data = PAGES[request.path_params["name"]]
+        return HTMLResponse(render(page, data, language=language))
+
+    async def live(request: Request) -> Response:
+        return JSONResponse(LIVE | {"answers": 2551})
+
+    async def image(request: Request) -> Response:
+        return Response(picture(int(request.path_params["number"])), media_type="image/svg+xml")
+
+    async def plotly(request: Request) -> Response:
+        return FileResponse(plotly_script())
+
+    async def nothing(request: Request) -> Response:
+        return Response(status_code=204)
+
+    return Starlette(
+        routes=[
+            Route("/gallery/{name}", shown),
+            Route("/studies/colours/live.json", live),
+            Route("/picture/{number}.svg", image),
+            Route("/static/plotly.min.js", plotly),
+            Route("/s/colours/ahead", nothing),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        middleware=[Middleware(Gate, study=Study())],
     )
 
 

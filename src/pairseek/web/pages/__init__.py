@@ -1,7 +1,7 @@
 """What people see: templates, style sheets, scripts and words.
 
-Nothing here knows a database or a search. The service hands plain data (`pairseek.web.pages.data`) to `render`, and serves
-the folder `STATIC` under ``/static``.
+Nothing here knows a database or a search. The service hands plain data (`pairseek.web.pages.data`) to `render`, and
+serves the folder `STATIC` under ``/static``.
 """
 
 from pairseek.web.pages.rendering import STATIC, plotly_script, render

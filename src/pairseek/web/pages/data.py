@@ -1,12 +1,12 @@
 """What each page is made from: the shapes that the service hands to `render`.
 
-Plain data only. A key named ``*_html`` is already sanitized; everything else is shown as text. ``csrf`` is the token that
-every form sends back. Times are ISO 8601.
+Plain data only. A key named ``*_html`` is already sanitized; everything else is shown as text. ``csrf`` is the token
+that every form sends back. Times are ISO 8601.
 """
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import TypedDict
 
 #: x, y, colour as ``#rrggbb`` or None, label.
 Dot = tuple[float, float, str | None, str | None]
@@ -159,6 +159,7 @@ class ResultPage(TypedDict):
     nearest: list[Near]
     learned: list[Learned]
     answers: int
+    debrief_html: str | None
     mine: str
     redirect: str | None
     code: str | None
@@ -226,7 +227,12 @@ class StudiesPage(TypedDict):
 
 
 class NewStudyPage(TypedDict):
-    """``study_new``: ``values`` are what was sent, ``errors`` a sentence for a field's name ("" for the whole)."""
+    """``study_new``: ``values`` are what was sent, ``errors`` a sentence for a field's name ("" for the whole).
+
+    A field is named by its place in the study's file: ``title``, ``offer.tie`` (sent as "true" if ticked),
+    ``completion.codes.finished``. ``items``, ``images`` and ``yaml`` are files. ``attention`` is lines of
+    ``left, right, answer``.
+    """
 
     user: User
     csrf: str
@@ -302,7 +308,7 @@ class AuditRow(TypedDict):
 
 
 class StudyPage(TypedDict):
-    """``study``: the dashboard."""
+    """``study``: the dashboard; ``notice`` says what was just done."""
 
     user: User
     csrf: str
@@ -313,7 +319,7 @@ class StudyPage(TypedDict):
     people: list[PersonRow]
     audit: list[AuditRow]
     configuration: str
-    notice: NotRequired[str | None]
+    notice: str | None
 
 
 class AnswerRow(TypedDict):

@@ -57,6 +57,11 @@ def short_time(moment: str | datetime | None, said: Words) -> str:
     return when.strftime(said.say("date.minute"))
 
 
+def paired(value: str, said: Words | None = None) -> tuple[str, str]:
+    """A choice of a form: its value, and what it is called (a language by its own name)."""
+    return value, value if said is None else said.say(f"language.{value}")
+
+
 @cache
 def _environment() -> Environment:
     made = Environment(
@@ -68,6 +73,7 @@ def _environment() -> Environment:
     )
     made.filters["in_script"] = in_script
     made.filters["short_time"] = short_time
+    made.filters["paired"] = paired
     made.globals["static"] = static_address
     made.globals["drawn_map"] = drawn_map
     return made

@@ -56,9 +56,11 @@ export function prepare(pair) {
   return { left, right, ready: Promise.all([...left, ...right].map(loaded)) };
 }
 
-// Text, players and long names need width: such cards stand below each other on a narrow screen.
-export const wide = ({ left, right }) =>
-  [left, right].some((card) => card.text || card.html || card.audio || card.video || bare(card));
+// Text, players and broad pictures need width: such cards stand below each other on a narrow screen.
+export const wide = ({ left, right }) => [left, right].some(needsWidth);
+
+const needsWidth = (card) =>
+  card.text || card.html || card.audio || card.video || bare(card) || card.image?.width >= card.image?.height;
 
 export const bare = (card) =>
   !card.colour && !card.image && !card.video && !card.audio && !card.text && !card.html;

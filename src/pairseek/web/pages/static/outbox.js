@@ -30,13 +30,8 @@ export function openOutbox(base, session, record, { lost, back, refused }) {
       } catch (failure) {
         if (!(failure instanceof Refused)) throw failure;
         const state = await get(`${base}/state`);
-        if (op.kind === "undo" && state.query?.query === op.query) {
-          // It was taken back already, and only the reply was lost.
-          record.update((now) => Object.assign(now, { ops: now.ops.slice(1), state }));
-          continue;
-        }
         // The service knows better: what builds on this operation falls with it.
-        record.update((now) => Object.assign(now, { ops: [], last: null, state }));
+        record.update((now) => Object.assign(now, { ops: [], state }));
         refused(failure, op);
       }
     }

@@ -4,10 +4,9 @@
 // state      the service's last word
 // ops        answers and undos not yet acknowledged, oldest first; `next` is the pair to show after them, if known
 // focus      losses of focus not yet sent
-// last       the pair answered last, so that taking it back shows at once
 // practised  whether the practice pair is behind us
 
-const EMPTY = { state: null, ops: [], focus: [], last: null, practised: false };
+const EMPTY = { state: null, ops: [], focus: [], practised: false };
 
 export function openRecord(session, changed) {
   const key = `pairseek:${session}`;
@@ -41,13 +40,13 @@ export function openRecord(session, changed) {
 }
 
 // Where a person stands if all that is unsent has arrived.
-export function outlook({ state, ops, last }, offers) {
+export function outlook({ state, ops }, offers) {
   if (!ops.length) return state;
   const { answered, total, left, share } = state.progress;
   const delta = ops.reduce((sum, op) => sum + op.delta, 0);
   const to = total ?? (left === null ? null : answered + left);
   const newest = ops.at(-1);
-  const undo = newest.kind === "answer" && offers.undo && last ? last.pair.query : null;
+  const undo = newest.kind === "answer" && offers.undo ? newest.body.query : null;
   return {
     status: "asking",
     query: newest.next,

@@ -16,6 +16,7 @@ const { slug, session, offers, practice } = block("run-data");
 const say = speaker(block("words"), document.documentElement.lang);
 const base = `/s/${encodeURIComponent(slug)}`;
 const part = (id) => document.getElementById(id);
+const token = () => `${Date.now()}-${Math.random()}`;
 const sides = { left: part("left"), right: part("right") };
 
 let shown = null; // the pair on the screen, and since when both its items are visible
@@ -139,6 +140,7 @@ function place(card, data, parts) {
   card.querySelector(".card-show").replaceChildren(...parts);
   card.querySelector(".card-label").textContent = data.label ?? (bare(data) ? data.id : "");
   card.classList.toggle("bare", bare(data));
+  card.classList.toggle("nameless", !data.label && !bare(data));
 }
 
 function wait({ state, ops }) {
@@ -202,11 +204,10 @@ function act(what, moment) {
   record.update((now) => {
     const view = here(now);
     if (view.query?.query !== pair.query || (what in view.can && !view.can[what])) return;
-    const delta = what === "skip" ? 0 : 1;
     now.ops.push({
-      id: `${Date.now()}-${Math.random()}`,
+      id: token(),
       kind: "answer",
-      delta,
+      delta: what === "skip" ? 0 : 1,
       next: ahead.after(pair.query, what),
       body: {
         query: pair.query,
@@ -217,19 +218,15 @@ function act(what, moment) {
         attempt: 0,
       },
     });
-    now.last = { pair, delta };
   });
   outbox.flush();
 }
 
+// What was taken back is asked again under a new name, which only the service knows: so its reply is waited for.
 function undo() {
   record.update((now) => {
     const query = here(now).can.undo;
-    if (query === null) return;
-    const known = now.last?.pair.query === query ? now.last : { pair: null, delta: 1 };
-    const id = `${Date.now()}-${Math.random()}`;
-    now.ops.push({ id, kind: "undo", query, delta: -known.delta, next: known.pair });
-    now.last = null;
+    if (query !== null) now.ops.push({ id: token(), kind: "undo", query, delta: 0, next: null });
   });
   outbox.flush();
 }
