@@ -14,7 +14,8 @@ def docs_page(openapi: JSON) -> JSON:
     operations = []
     for path, methods in openapi["paths"].items():
         for method, facts in methods.items():
-            good = next((reply for status, reply in facts["responses"].items() if status.startswith("2")), {})
+            replies: JSON = facts["responses"]
+            good: JSON = next((reply for status, reply in replies.items() if status.startswith("2")), {})
             operations.append(
                 {
                     "id": facts["operationId"],
