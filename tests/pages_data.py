@@ -141,7 +141,7 @@ def audit() -> list[dict]:
             "what": "5f3c03a8e2d",
             "reason": "Left only",
         },
-        {"when": "2026-11-02T09:30:00+00:00", "who": "ada", "action": "open", "what": "colours", "reason": None},
+        {"when": "2026-11-02T09:30:00+00:00", "who": "ada", "action": "open", "what": "", "reason": None},
     ]
 
 
