@@ -23,7 +23,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Redire
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from pages_data import LIVE, PAGES, card, near_colours, picture
+from pages_data import LIVE, PAGES, card, near_colours, picture, sound
 from pairseek.web.pages import STATIC, plotly_script, render
 
 POLICY = (
@@ -212,6 +212,9 @@ def gallery(language: str = "en") -> Starlette:
     async def image(request: Request) -> Response:
         return Response(picture(int(request.path_params["number"])), media_type="image/svg+xml")
 
+    async def tone(request: Request) -> Response:
+        return Response(sound(int(request.path_params["number"])), media_type="audio/wav")
+
     async def plotly(request: Request) -> Response:
         return FileResponse(plotly_script())
 
@@ -223,6 +226,7 @@ def gallery(language: str = "en") -> Starlette:
             Route("/gallery/{name}", shown),
             Route("/studies/colours/live.json", live),
             Route("/picture/{number}.svg", image),
+            Route("/sound/{number}.wav", tone),
             Route("/static/plotly.min.js", plotly),
             Route("/s/colours/ahead", nothing),
             Mount("/static", StaticFiles(directory=STATIC)),

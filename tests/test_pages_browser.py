@@ -364,3 +364,15 @@ def test_a_label_with_a_script_is_shown_as_text(visit, address, study, monkeypat
     assert labels(page)[0].startswith(nasty)
     assert page.title() != "owned"
     assert page.locator("main img").count() == 0
+
+
+def test_a_card_with_a_player_plays_on_the_player_and_answers_beside_it(visit, address, study) -> None:
+    study.kind = "audio"
+    page = visit(f"{address}/run", **PHONE)
+    page.wait_for_selector("#left audio")
+    page.wait_for_timeout(350)
+    page.locator("#left audio").tap()
+    page.wait_for_timeout(200)
+    assert study.received == []
+    page.get_by_role("button", name="This one").first.tap()
+    until(lambda: study.outcomes() == ("left",), "the button answers")
