@@ -26,8 +26,8 @@ def programs() -> Path:
 class Cluster:
     """A running cluster. PostgreSQL refuses to run as root, so root hands it to the user ``postgres``."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.data = folder, folder / "data"
+    def __init__(self, folder: Path, *, durable: bool) -> None:
+        self.folder, self.data, self.durable = folder, folder / "data", durable
         self.as_user = {}
         if os.geteuid() == 0:
             who = pwd.getpwnam("postgres")
@@ -39,8 +39,9 @@ class Cluster:
 
     def start(self) -> None:
         settings = {"listen_addresses": "", "unix_socket_directories": self.folder, "shared_buffers": "32MB"}
-        # Nobody pulls the plug here, and a killed process loses nothing that the system holds.
-        settings["fsync"] = "off"
+        if not self.durable:
+            # Nobody pulls the plug here, and a killed process loses nothing that the system holds.
+            settings["fsync"] = "off"
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with (self.folder / "log").open("ab") as log:
             command = [programs() / "postgres", "-D", self.data, *options]
@@ -86,10 +87,10 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster():
+def cluster(*, durable: bool = False):
     # Not below pytest's own folder: that is closed to other users, and a socket's path must be short.
     folder = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))
-    made = Cluster(folder)
+    made = Cluster(folder, durable=durable)
     try:
         made.start()
         yield made

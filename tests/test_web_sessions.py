@@ -172,7 +172,7 @@ def test_what_is_prepared_is_what_is_asked(database):
     try:
         state = one.state(one.by_id(session_id))
         for outcome in ("left", "right", "tie", "skip", "left"):
-            prepared = ahead.prepare(session_id, state["query"]["query"]).result(timeout=30)
+            prepared = ahead.prepare(one.by_id(session_id), state["query"]["query"]).result(timeout=30)
             assert set(one.live(one.by_id(session_id)).prepared) == {"left", "right", "tie", "skip"}
             # A worker that has prepared nothing gives the same pair, name and all.
             server = other if outcome in ("right", "skip") else one
@@ -181,7 +181,7 @@ def test_what_is_prepared_is_what_is_asked(database):
             one.state(one.by_id(session_id))
         one.undo(one.by_id(session_id), "p5")
         state = one.state(one.by_id(session_id))
-        prepared = ahead.prepare(session_id, state["query"]["query"]).result(timeout=30)
+        prepared = ahead.prepare(one.by_id(session_id), state["query"]["query"]).result(timeout=30)
         assert say(other, session_id, state, "right")["query"] == prepared["right"]
     finally:
         ahead.stop()
@@ -195,13 +195,13 @@ def test_preparing_waits_while_someone_is_served(database):
     try:
         state = one.state(one.by_id(session_id))
         with gate.working():
-            job = ahead.prepare(session_id, state["query"]["query"])
+            job = ahead.prepare(one.by_id(session_id), state["query"]["query"])
             with pytest.raises(TimeoutError):
                 job.result(timeout=0.3)
         assert job.result(timeout=30)["left"]["query"] == "p2"
         # Nobody waits for what was answered meanwhile.
         say(one, session_id, state, "left")
-        assert ahead.prepare(session_id, "p1").result(timeout=30) is None
+        assert ahead.prepare(one.by_id(session_id), "p1").result(timeout=30) is None
     finally:
         ahead.stop()
 

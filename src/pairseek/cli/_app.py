@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pairseek._version import __version__
-from pairseek.cli import plan, reproduce, serve, simulate, study
+from pairseek.cli import backup, db, export, plan, replay, reproduce, serve, simulate, study, user
 from pairseek.cli.demo import demo
 from pairseek.errors import InvalidParameter
 
@@ -24,7 +24,13 @@ app.command("reproduce")(reproduce.command)
 app.command("simulate")(simulate.command)
 app.command("plan")(plan.command)
 app.command("serve")(serve.command)
+app.command("export")(export.command)
+app.command("replay")(replay.command)
+app.command("backup")(backup.backup)
+app.command("restore")(backup.restore)
 app.add_typer(study.app, name="study")
+app.add_typer(user.app, name="user")
+app.add_typer(db.app, name="db")
 
 
 @app.callback(invoke_without_command=True)

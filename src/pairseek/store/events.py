@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,22 +47,32 @@ class Overtaken(Exception):
     """Someone else has added to the session since it was read: read it again."""
 
 
+# The statements of an answer are made once: to build them takes as long as to run them.
+_NEXT_VERSION = (
+    sessions.update()
+    .where((sessions.c.id == sa.bindparam("session")) & (sessions.c.version == sa.bindparam("seen")))
+    .values(version=sessions.c.version + 1)
+)
+_ADD_EVENT, _ADD_QUERY = events.insert(), queries.insert()
+_SAME_QUERY = sa.select(queries).where(
+    (queries.c.session_id == sa.bindparam("session")) & (queries.c.name == sa.bindparam("query"))
+)
+
+
 def add_event(connection: sa.Connection, event: EventRow, *, version: int) -> None:
     """Add it to a session that is at this version, which then is one higher; `Overtaken` if it is not."""
-    fresh = (sessions.c.id == event.session_id) & (sessions.c.version == version)
-    changed = connection.execute(sessions.update().where(fresh).values(version=version + 1))
+    changed = connection.execute(_NEXT_VERSION, {"session": event.session_id, "seen": version})
     if changed.rowcount != 1:
         raise Overtaken
-    connection.execute(events.insert().values(_values(event)))
+    connection.execute(_ADD_EVENT, _values(event))
 
 
 def add_query(connection: sa.Connection, query: QueryRow) -> QueryRow:
     """Store what is asked, once: the one that was there already is given back."""
-    condition = (queries.c.session_id == query.session_id) & (queries.c.name == query.name)
-    stored = connection.execute(sa.select(queries).where(condition)).first()
+    stored = connection.execute(_SAME_QUERY, {"session": query.session_id, "query": query.name}).first()
     if stored is not None:
         return QueryRow(*stored)
-    connection.execute(queries.insert().values(_values(query)))
+    connection.execute(_ADD_QUERY, _values(query))
     return query
 
 
@@ -80,5 +90,5 @@ def queries_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[Qu
     return [QueryRow(*row) for row in rows]
 
 
-def _values(row: EventRow | QueryRow) -> Mapping[str, Any]:
+def _values(row: EventRow | QueryRow) -> dict[str, Any]:
     return {name: getattr(row, name) for name in row.__slots__}

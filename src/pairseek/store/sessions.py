@@ -39,6 +39,9 @@ class SessionRow:
 # Whether its study is open comes along: every answer has to know.
 _COLUMNS = [*(sessions.c[name] for name in SessionRow.__slots__ if name != "is_open"), studies.c.is_open]
 _JOINED = sessions.join(studies, studies.c.id == sessions.c.study_id)
+# Made once: to build a statement takes as long as to run it.
+_BY_TOKEN = sa.select(*_COLUMNS).select_from(_JOINED).where(sessions.c.token_hash == sa.bindparam("token"))
+_BY_ID = sa.select(*_COLUMNS).select_from(_JOINED).where(sessions.c.id == sa.bindparam("session"))
 
 
 def add(connection: sa.Connection, values: Mapping[str, Any]) -> None:
@@ -48,12 +51,14 @@ def add(connection: sa.Connection, values: Mapping[str, Any]) -> None:
 
 def by_token(connection: sa.Connection, token_hash: str) -> SessionRow | None:
     """The session that this token opens."""
-    return _one(connection, sessions.c.token_hash == token_hash)
+    row = connection.execute(_BY_TOKEN, {"token": token_hash}).first()
+    return None if row is None else SessionRow(*row)
 
 
 def by_id(connection: sa.Connection, session_id: str) -> SessionRow | None:
     """The session of this id."""
-    return _one(connection, sessions.c.id == session_id)
+    row = connection.execute(_BY_ID, {"session": session_id}).first()
+    return None if row is None else SessionRow(*row)
 
 
 def of_person(connection: sa.Connection, study_id: int, identity: Mapping[str, str | None]) -> SessionRow | None:

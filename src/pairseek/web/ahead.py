@@ -13,11 +13,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 
 from pairseek._types import JSON
-from pairseek.store.database import now
-from pairseek.store.events import EventRow
-from pairseek.web.sessions import Live, Prepared, Sessions, pair_of
+from pairseek.store.sessions import SessionRow
+from pairseek.web.sessions import Live, Prepared, Sessions, foreseen, pair_of
 
 _WAITING = 200
 # Added to the niceness of the thread.
@@ -64,7 +64,7 @@ class Ahead:
     def __init__(self, sessions: Sessions, gate: Gate) -> None:
         self._sessions, self._gate = sessions, gate
         self._condition = threading.Condition()
-        self._jobs: OrderedDict[tuple[str, str], Future[JSON | None]] = OrderedDict()
+        self._jobs: OrderedDict[tuple[str, str], tuple[SessionRow, Future[JSON | None]]] = OrderedDict()
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name="pairseek-ahead", daemon=True)
 
@@ -76,28 +76,28 @@ class Ahead:
         """End after the step under way."""
         with self._condition:
             self._stopped = True
-            for future in self._jobs.values():
+            for _, future in self._jobs.values():
                 future.cancel()
             self._jobs.clear()
             self._condition.notify_all()
         if self._thread.is_alive():
             self._thread.join(timeout=10)
 
-    def prepare(self, session_id: str, query: str) -> Future[JSON | None]:
+    def prepare(self, row: SessionRow, query: str) -> Future[JSON | None]:
         """The pairs that would follow each answer to this query; None where that is not worth while any more."""
-        key = (session_id, query)
+        key = (row.id, query)
         with self._condition:
             known = self._jobs.get(key)
             if known is not None:
-                return known
+                return known[1]
             future: Future[JSON | None] = Future()
             if self._stopped:
                 future.set_result(None)
                 return future
-            self._jobs[key] = future
+            self._jobs[key] = (row, future)
             while len(self._jobs) > _WAITING:
                 # The oldest person is the likeliest to have answered already.
-                _, oldest = self._jobs.popitem(last=False)
+                _, (_, oldest) = self._jobs.popitem(last=False)
                 oldest.set_result(None)
             self._condition.notify_all()
             return future
@@ -110,9 +110,9 @@ class Ahead:
                 self._condition.wait_for(lambda: self._jobs or self._stopped)
                 if self._stopped:
                     return
-                key, future = next(iter(self._jobs.items()))
+                key, (row, future) = next(iter(self._jobs.items()))
             try:
-                result = self._prepared(*key)
+                result = self._prepared(row, key[1])
             except Exception:  # noqa: BLE001 - what goes wrong here goes wrong again, and is reported, in the request
                 result = None
             with self._condition:
@@ -120,10 +120,12 @@ class Ahead:
             if not future.done():
                 future.set_result(result)
 
-    def _prepared(self, session_id: str, query: str) -> JSON | None:
-        live = self._sessions.peek(session_id)
-        if live is None:
-            return None
+    def _prepared(self, row: SessionRow, query: str) -> JSON | None:
+        live = self._sessions.peek(row.id)
+        if live is None or live.current is None or live.current.name != query:
+            # Another worker has served this person so far.
+            self._sessions.state(row)
+            live = self._sessions.live(row)
         offer = live.study.configuration.offer
         outcomes = ["left", "right", *(["tie"] if offer.tie else []), *(["skip"] if offer.skip else [])]
         out: JSON = {"query": query, "left": None, "right": None, "tie": None, "skip": None}
@@ -147,13 +149,10 @@ class Ahead:
             if known is not None:
                 return known
             live.standing.search.belief  # noqa: B018 - worked out once, for all that follows from it
-            standing, version, number = live.standing, live.row.version, len(live.events)
-            rows, names = list(live.queries.values()), live.answered_names() | {query}
-        event = EventRow(live.row.id, number, query, "answer", outcome, None, None, None, None, now(), None)
-        following = standing.answering(asked, event)
-        foreseen = Prepared(following, following.query(live.row.id, rows, names))
+            frozen = replace(live, events=list(live.events), queries=dict(live.queries), lock=threading.RLock())
+        found = foreseen(frozen, outcome)
         with live.lock:
-            if live.row.version != version or live.current is not asked:
+            if live.row.version != frozen.row.version or live.current is not asked:
                 return None
-            live.prepared[outcome] = foreseen
-        return foreseen
+            live.prepared[outcome] = found
+        return found

@@ -208,7 +208,7 @@ def participant_row(study: Study, one: Told) -> JSON:
 
 def estimate_row(study: Study, one: Told) -> JSON:
     """Where a person was found to be; void answers do not count."""
-    done = one.done
+    done, true = one.done, (one.row.truth or {}).get("point")
     along = believed_along(study, one)
     found = along[-1] if along else Standing.begun(study.configuration, study.items, one.row.seed).believed()
     return {
@@ -219,7 +219,7 @@ def estimate_row(study: Study, one: Told) -> JSON:
         "void": one.is_void,
         **{f"mean_{i}": value for i, value in enumerate(found["mean"])},
         "radius": found["radius"],
-        **{f"truth_{i}": value for i, value in enumerate((one.row.truth or {}).get("point", []))},
+        **{f"truth_{i}": None if true is None else true[i] for i in range(study.items.d)},
     }
 
 

@@ -42,7 +42,7 @@ class Service:
     gate: Gate
     ahead: Ahead | None
     keeper: Keeper
-    starts: Rate = field(default_factory=lambda: Rate(60, 60))
+    starts: Rate
     latency: Latency = field(default_factory=Latency)
     _workers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="pairseek-later")
@@ -62,7 +62,9 @@ class Service:
             ahead.start()
         keeper = Keeper(sessions, gate)
         keeper.start()
-        return cls(settings, database, catalogue, sessions, secret, gate, ahead, keeper)
+        return cls(
+            settings, database, catalogue, sessions, secret, gate, ahead, keeper, Rate(settings.starts_per_minute, 60)
+        )
 
     def close(self) -> None:
         """Stop preparing and let go of the database."""
@@ -90,7 +92,7 @@ class Service:
             state = self.sessions.answer(row, said)
         self.latency.add(time.perf_counter() - began)
         if self.ahead is not None and state["query"] is not None:
-            self.ahead.prepare(row.id, state["query"]["query"])
+            self.ahead.prepare(row, state["query"]["query"])
         return state
 
     def page(
@@ -106,8 +108,8 @@ class Service:
         return response
 
 
-def service_of(request: Request) -> Service:
-    """The service that this request came to."""
+async def service_of(request: Request) -> Service:
+    """The service that this request came to. Asynchronous, for a thread would cost more than it does."""
     service = request.app.state.service
     assert isinstance(service, Service)
     return service

@@ -336,30 +336,35 @@ class Sessions:
             raise UnknownQuery(f"query {query!r} is not the last answered one, which is {last}: undo that one")
 
     def _store(self, live: Live, said: Said, began: float) -> None:
-        """One transaction: the answer, and the next query where it is known already."""
-        asked, ready = live.current, live.prepared.get(said.outcome)
+        """One transaction: the answer, and what follows it, which is worked out before. Then nothing is half done."""
+        asked, prepared = live.current, live.prepared.get(said.outcome)
         assert asked is not None
+        ready = foreseen(live, said.outcome) if prepared is None else prepared
+        facts = (said.outcome, said.rt_ms, said.shown_at, said.sent_at, said.attempt, now())
         spent = round(1000 * (time.perf_counter() - began), 3)
-        facts = (said.outcome, said.rt_ms, said.shown_at, said.sent_at, said.attempt, now(), spent)
-        event = EventRow(live.row.id, len(live.events), asked.name, "answer", *facts)
-        following = None if ready is None else ready.query
+        event = EventRow(live.row.id, len(live.events), asked.name, "answer", *facts, spent)
+        following, standing = ready.query, ready.standing.told(event)
+        end = None if following is not None else (str(standing.following[1]), standing.believed())
 
         def add(connection: sa.Connection) -> QueryRow | None:
             events.add_event(connection, event, version=live.row.version)
+            if end is not None:
+                sessions.finish(connection, live.row.id, *end)
             return None if following is None else events.add_query(connection, replace(following, asked_at=now()))
 
         stored = self.database.write(add)
         ANSWERS.labels(said.outcome).inc()
-        PREPARED.labels("no" if ready is None else "yes").inc()
+        PREPARED.labels("no" if prepared is None else "yes").inc()
         live.row = replace(live.row, version=live.row.version + 1)
+        if end is not None:
+            live.row = replace(live.row, finished_at=now(), reason=end[0], final=end[1])
         live.events.append(event)
-        live.standing = live.standing.answering(asked, event) if ready is None else ready.standing.told(event)
-        live.current, live.prepared = stored, {}
+        live.standing, live.current, live.prepared = standing, stored, {}
         if stored is not None:
             live.queries[stored.name] = stored
 
     def _ask(self, live: Live) -> None:
-        """See that the open query is known and stored, or that the end is."""
+        """See that the open query, or the end, is known and stored."""
         if live.current is not None:
             return
         query = live.standing.query(live.row.id, live.queries.values(), live.answered_names())
@@ -394,6 +399,16 @@ class Sessions:
             "can": {"undo": last, "tie": offer.tie, "skip": offer.skip},
             "result": f"/s/{study.row.slug}/result" if finished else None,
         }
+
+
+def foreseen(live: Live, outcome: str) -> Prepared:
+    """What would follow this answer to the open query."""
+    asked = live.current
+    assert asked is not None
+    event = EventRow(live.row.id, len(live.events), asked.name, "answer", outcome, None, None, None, None, now(), None)
+    standing = live.standing.answering(asked, event)
+    names = live.answered_names() | {asked.name}
+    return Prepared(standing, standing.query(live.row.id, list(live.queries.values()), names))
 
 
 def pair_of(study: Study, query: QueryRow) -> JSON:

@@ -36,6 +36,8 @@ class Settings:
         Bytes that a request may have; an upload of items or pictures may have more.
     most_upload
         Bytes of an upload.
+    starts_per_minute
+        Sessions that may be begun from one address in a minute, in one worker.
     """
 
     database: str = "pairseek.db"
@@ -47,6 +49,7 @@ class Settings:
     ahead: bool = True
     most_body: int = 256_000
     most_upload: int = 200_000_000
+    starts_per_minute: int = 120
 
     @classmethod
     def of(cls, environment: Mapping[str, str] | None = None, **given: Any) -> Self:

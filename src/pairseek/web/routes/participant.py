@@ -12,7 +12,6 @@ from fastapi import APIRouter, Depends, Form, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from pairseek._types import JSON
 from pairseek.store.sessions import IDENTITIES, SessionRow
 from pairseek.web import views
 from pairseek.web.catalogue import Study
@@ -175,25 +174,25 @@ def result(slug: str, request: Request, service: TheService, row: TheSession) ->
 
 
 @router.get("/s/{slug}/state")
-def state(row: TheSession, service: TheService) -> JSON:
+def state(row: TheSession, service: TheService) -> Response:
     """Where the session stands."""
     with service.gate.working():
-        return service.sessions.state(row)
+        return JSONResponse(service.sessions.state(row))
 
 
 @router.post("/s/{slug}/answer")
-def answer(body: AnswerBody, request: Request, row: TheSession, service: TheService) -> JSON:
+def answer(body: AnswerBody, request: Request, row: TheSession, service: TheService) -> Response:
     """Store an answer; what comes next."""
     check_guard(request)
-    return service.answered(row, body.said())
+    return JSONResponse(service.answered(row, body.said()))
 
 
 @router.post("/s/{slug}/undo")
-def undo(body: UndoBody, request: Request, row: TheSession, service: TheService) -> JSON:
+def undo(body: UndoBody, request: Request, row: TheSession, service: TheService) -> Response:
     """Take back the last answer."""
     check_guard(request)
     with service.gate.working():
-        return service.sessions.undo(row, body.query)
+        return JSONResponse(service.sessions.undo(row, body.query))
 
 
 @router.post("/s/{slug}/focus")
@@ -209,7 +208,7 @@ async def ahead(query: str, row: TheSession, service: TheService) -> Response:
     """The pairs that would follow each answer to the open query, if there is time to find them."""
     if service.ahead is None:
         return Response(status_code=204)
-    future = asyncio.wrap_future(service.ahead.prepare(row.id, query))
+    future = asyncio.wrap_future(service.ahead.prepare(row, query))
     try:
         pairs = await asyncio.wait_for(asyncio.shield(future), _PATIENCE)
     except (TimeoutError, asyncio.CancelledError):
