@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from browsers import DESKTOP, EXPECTED, browser  # noqa: F401
+from browsers import DESKTOP, EXPECTED
 from pages_data import PAGES
 from pages_service import gallery, served
 
@@ -21,7 +21,7 @@ def root() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def narrow(browser):  # noqa: F811
+def narrow(browser):
     context = browser.new_context(reduced_motion="reduce", **NARROW)
     yield context
     context.close()
@@ -52,7 +52,7 @@ def test_a_page_can_be_used_by_everyone(narrow, root, name) -> None:
     page.close()
 
 
-def test_forced_colours_keep_the_items_and_show_the_cards(browser, root) -> None:  # noqa: F811
+def test_forced_colours_keep_the_items_and_show_the_cards(browser, root) -> None:
     context = browser.new_context(forced_colors="active", **DESKTOP)
     page = context.new_page()
     page.goto(f"{root}/gallery/run-colour")
@@ -65,7 +65,7 @@ def test_forced_colours_keep_the_items_and_show_the_cards(browser, root) -> None
     context.close()
 
 
-def test_reduced_motion_moves_nothing(browser, root) -> None:  # noqa: F811
+def test_reduced_motion_moves_nothing(browser, root) -> None:
     for wish, count in (("reduce", 0), ("no-preference", 1)):
         context = browser.new_context(reduced_motion=wish, **DESKTOP)
         page = context.new_page()
@@ -74,7 +74,7 @@ def test_reduced_motion_moves_nothing(browser, root) -> None:  # noqa: F811
         context.close()
 
 
-def test_plots_are_drawn_and_can_be_saved(browser, root) -> None:  # noqa: F811
+def test_plots_are_drawn_and_can_be_saved(browser, root) -> None:
     context = browser.new_context(accept_downloads=True, **DESKTOP)
     page = context.new_page()
     page.goto(f"{root}/gallery/study")
@@ -88,7 +88,7 @@ def test_plots_are_drawn_and_can_be_saved(browser, root) -> None:  # noqa: F811
     context.close()
 
 
-def test_the_numbers_of_a_study_follow_what_happens(browser, root) -> None:  # noqa: F811
+def test_the_numbers_of_a_study_follow_what_happens(browser, root) -> None:
     context = browser.new_context(**DESKTOP)
     page = context.new_page()
     page.goto(f"{root}/gallery/study")

@@ -7,7 +7,7 @@ import time
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from browsers import DESKTOP, PHONE, browser, visit  # noqa: F401
+from browsers import DESKTOP, PHONE
 from pairseek.datasets import colours
 from pairseek.store import events
 from pairseek.web import auth
@@ -35,7 +35,7 @@ def visitors(tmp_path_factory):
         yield running
 
 
-def begun(visit, visitors, **device):  # noqa: F811
+def begun(visit, visitors, **device):
     page = visit(f"{visitors.address}/s/colours", **device)
     page.get_by_role("button", name="I agree, begin").click()
     page.wait_for_url("**/run")
@@ -73,7 +73,7 @@ def stored(visitors, page) -> list[tuple[str, str, str | None]]:
 
 
 @pytest.mark.parametrize("device", [PHONE, DESKTOP], ids=["phone", "desktop"])
-def test_a_whole_study_and_every_page_of_it_is_accessible(visit, visitors, device) -> None:  # noqa: F811
+def test_a_whole_study_and_every_page_of_it_is_accessible(visit, visitors, device) -> None:
     page = visit(f"{visitors.address}/s/colours?PROLIFIC_PID=p-{'phone' if device is PHONE else 'desk'}", **device)
     assert Axe().run(page).violations_count == 0
     page.get_by_role("button", name="I agree, begin").click()
@@ -97,7 +97,29 @@ def test_a_whole_study_and_every_page_of_it_is_accessible(visit, visitors, devic
     assert download.value.suggested_filename.endswith(".json")
 
 
-def test_by_keyboard_alone_with_undo_tie_and_skip(visit, visitors) -> None:  # noqa: F811
+def test_a_phone_loads_less_than_60_kilobytes_for_a_whole_study(visit, visitors) -> None:
+    """What crosses the network: pages, style sheets and scripts with their headers, for six pairs of colours."""
+    page = visit("about:blank", **PHONE)
+    network = page.context.new_cdp_session(page)
+    network.send("Network.enable")
+    kinds, sizes = {}, {}
+    network.on("Network.requestWillBeSent", lambda event: kinds.update({event["requestId"]: event["type"]}))
+    network.on("Network.loadingFinished", lambda event: sizes.update({event["requestId"]: event["encodedDataLength"]}))
+    page.goto(f"{visitors.address}/s/colours")
+    page.get_by_role("button", name="I agree, begin").click()
+    query = None
+    for _ in range(ANSWERS):
+        query = settled(page, query)["query"]["query"]
+        page.locator("#left button").tap()
+    page.wait_for_url("**/result")
+    page.wait_for_load_state("networkidle")
+    of = {kind: sum(sizes.get(name, 0) for name in kinds if kinds[name] == kind) for kind in set(kinds.values())}
+    said = of.pop("Fetch", 0)
+    assert sum(of.values()) < 60_000, of
+    assert said < 4000 * ANSWERS, "the pairs themselves, prepared for each answer that can be given"
+
+
+def test_by_keyboard_alone_with_undo_tie_and_skip(visit, visitors) -> None:
     page = visit(f"{visitors.address}/s/colours", **DESKTOP)
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
@@ -118,7 +140,7 @@ def test_by_keyboard_alone_with_undo_tie_and_skip(visit, visitors) -> None:  # n
     assert outcomes == ["left", "undo", "right", "tie", "skip", "left", "left", "right", "right"]
 
 
-def test_offline_reload_and_two_tabs_lose_nothing_and_count_nothing_twice(visit, visitors) -> None:  # noqa: F811
+def test_offline_reload_and_two_tabs_lose_nothing_and_count_nothing_twice(visit, visitors) -> None:
     page = begun(visit, visitors, **PHONE)
     now = settled(page)
     page.wait_for_function(
@@ -150,7 +172,7 @@ def test_offline_reload_and_two_tabs_lose_nothing_and_count_nothing_twice(visit,
     assert [outcome for _, _, outcome in stored(visitors, page)] == ["left", "right", "left", "right"]
 
 
-def test_declining_gives_the_code_for_it_and_keeps_nothing(visit, visitors) -> None:  # noqa: F811
+def test_declining_gives_the_code_for_it_and_keeps_nothing(visit, visitors) -> None:
     page = visit(f"{visitors.address}/s/colours", **PHONE)
     page.get_by_role("button", name="I do not agree").click()
     assert page.locator(".code").inner_text() == "NO"
@@ -158,7 +180,7 @@ def test_declining_gives_the_code_for_it_and_keeps_nothing(visit, visitors) -> N
     assert not [cookie for cookie in page.context.cookies() if cookie["name"] == "pairseek_colours"]
 
 
-def test_pages_that_are_not_there_say_so(visit, visitors) -> None:  # noqa: F811
+def test_pages_that_are_not_there_say_so(visit, visitors) -> None:
     page = visit(f"{visitors.address}/s/nothing", **DESKTOP)
     assert page.get_by_role("heading", name="There is nothing here").is_visible()
     assert Axe().run(page).violations_count == 0
@@ -167,7 +189,7 @@ def test_pages_that_are_not_there_say_so(visit, visitors) -> None:  # noqa: F811
 WALKS = "id,label,x,y\n" + "".join(f"w{n},Walk {n},{n % 7},{n // 7}\n" for n in range(42))
 
 
-def test_a_researcher_makes_a_study_and_looks_at_who_came(visit, visitors) -> None:  # noqa: F811
+def test_a_researcher_makes_a_study_and_looks_at_who_came(visit, visitors) -> None:
     auth.first_user(visitors.service.database, "a long password")
     page = visit(f"{visitors.address}/studies", **DESKTOP)
     page.wait_for_url("**/login*")
@@ -228,7 +250,7 @@ def test_a_researcher_makes_a_study_and_looks_at_who_came(visit, visitors) -> No
     page.wait_for_url("**/login")
 
 
-def test_a_preview_is_a_whole_study_that_leaves_nothing(visit, visitors) -> None:  # noqa: F811
+def test_a_preview_is_a_whole_study_that_leaves_nothing(visit, visitors) -> None:
     auth.first_user(visitors.service.database, "a long password")
     page = visit(f"{visitors.address}/login?next=/studies/colours", **DESKTOP)
     page.get_by_label("Name").fill("admin")
