@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import pairseek
+from browsers import browser, visit  # noqa: F401
 
 # The same examples in every run, on any machine, however loaded.
 settings.register_profile(

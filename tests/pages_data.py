@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import colorsys
+import io
 import math
+import wave
 
 NAMES = [
     "Moss",
@@ -48,6 +50,8 @@ def card(number: int, kind: str = "colour") -> dict:
         return made | {"label": label(number), "image": image | {"alt": f"Drawing {number}"}}
     if kind == "text":
         return made | {"text": TEXTS[number % 2]}
+    if kind == "audio":
+        return made | {"audio": f"/sound/{number}.wav"}
     if kind == "html":
         return made | {"label": label(number), "html": f"<p>Oats, <em>{label(number)}</em> and milk.</p>"}
     return made | {"label": label(number)}
@@ -59,6 +63,17 @@ def picture(number: int) -> str:
         '<svg xmlns="http://www.w3.org/2000/svg" width="600" height="450">'
         f'<rect width="600" height="450" fill="{back}"/><circle cx="300" cy="225" r="{radius}" fill="{front}"/></svg>'
     )
+
+
+def sound(number: int) -> bytes:
+    """A tenth of a second of a tone."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as written:
+        written.setnchannels(1)
+        written.setsampwidth(1)
+        written.setframerate(8000)
+        written.writeframes(bytes(128 + round(60 * math.sin(n * (0.2 + number / 100))) for n in range(800)))
+    return file.getvalue()
 
 
 def near_colours() -> list[dict]:
@@ -141,7 +156,7 @@ def audit() -> list[dict]:
             "what": "5f3c03a8e2d",
             "reason": "Left only",
         },
-        {"when": "2026-11-02T09:30:00+00:00", "who": "ada", "action": "open", "what": "colours", "reason": None},
+        {"when": "2026-11-02T09:30:00+00:00", "who": "ada", "action": "open", "what": "", "reason": None},
     ]
 
 
@@ -269,6 +284,7 @@ PAGES: dict[str, tuple[str, dict]] = {
     "run-image": running("image"),
     "run-text": running("text"),
     "run-html": running("html"),
+    "run-audio": running("audio"),
     "run-label": running("label", question=LONG, preview=True),
     "run-practice": running(
         "colour",

@@ -21,10 +21,10 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
 
-from pages_data import LIVE, PAGES, card, near_colours, picture
-from pairseek.web.pages import STATIC, plotly_script, render
+from pages_data import LIVE, PAGES, card, near_colours, picture, sound
+from pairseek.web.pages import plotly_script, render
+from pairseek.web.pages.files import PageFiles
 
 POLICY = (
     "default-src 'self'; img-src 'self' data: blob:; media-src 'self' https:; object-src 'none'; "
@@ -193,7 +193,7 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
             Route(f"{at}/focus", focus, methods=["POST"]),
             Route(f"{at}/ahead", ahead),
             Route("/picture/{number}.svg", image),
-            Mount("/static", StaticFiles(directory=STATIC)),
+            Mount("/static", PageFiles()),
         ],
         middleware=[Middleware(Gate, study=study)],
     )
@@ -212,6 +212,9 @@ def gallery(language: str = "en") -> Starlette:
     async def image(request: Request) -> Response:
         return Response(picture(int(request.path_params["number"])), media_type="image/svg+xml")
 
+    async def tone(request: Request) -> Response:
+        return Response(sound(int(request.path_params["number"])), media_type="audio/wav")
+
     async def plotly(request: Request) -> Response:
         return FileResponse(plotly_script())
 
@@ -223,9 +226,10 @@ def gallery(language: str = "en") -> Starlette:
             Route("/gallery/{name}", shown),
             Route("/studies/colours/live.json", live),
             Route("/picture/{number}.svg", image),
+            Route("/sound/{number}.wav", tone),
             Route("/static/plotly.min.js", plotly),
             Route("/s/colours/ahead", nothing),
-            Mount("/static", StaticFiles(directory=STATIC)),
+            Mount("/static", PageFiles()),
         ],
         middleware=[Middleware(Gate, study=Study())],
     )

@@ -8,13 +8,18 @@ import string
 from html.parser import HTMLParser
 from typing import get_type_hints
 
+import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from pages_data import PAGES, dots, result
+from pages_service import served
 from pairseek.errors import InvalidParameter
 from pairseek.web.pages import STATIC, data, languages, plotly_script, preferred_language, render, words
+from pairseek.web.pages.files import PageFiles
 from pairseek.web.pages.maps import MOST_DOTS, drawn_map
-from pairseek.web.pages.rendering import FOLDER, in_script
+from pairseek.web.pages.rendering import FOLDER, in_script, static_address
 
 TEMPLATES = FOLDER / "templates"
 SHAPES = {
@@ -180,3 +185,19 @@ def test_a_map_of_many_items_is_thinned_and_keeps_its_shape() -> None:
 
 def test_plotly_comes_from_its_python_package() -> None:
     assert plotly_script().stat().st_size > 1_000_000
+
+
+def test_files_are_packed_and_kept_by_the_browser() -> None:
+    app = Starlette(routes=[Mount("/static", PageFiles())])
+    with served(app) as root, httpx.Client(base_url=root) as client:
+        marked = client.get(static_address("run.js"))
+        assert marked.headers["content-encoding"] == "gzip"
+        assert marked.headers["content-type"].startswith("text/javascript")
+        assert "immutable" in marked.headers["cache-control"]
+        assert marked.text == (STATIC / "run.js").read_text()
+        plain = client.get("/static/api.js", headers={"accept-encoding": "identity"})
+        assert "content-encoding" not in plain.headers
+        assert plain.headers["cache-control"] == "no-cache"
+        again = client.get("/static/api.js", headers={"if-none-match": plain.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+        assert client.get("/static/%2e%2e/words.py").status_code == 404

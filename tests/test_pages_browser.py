@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from browsers import DESKTOP, PHONE, browser, visit  # noqa: F401
+from browsers import DESKTOP, PHONE
 from pages_service import SLUG, Study, served, service
 
 HOW_LONG = 8.0
@@ -57,7 +57,7 @@ def press(page, study: Study, key: str, outcome: str) -> None:
 
 
 @pytest.mark.parametrize("device", [PHONE, DESKTOP], ids=["phone", "desktop"])
-def test_a_whole_study_from_consent_to_result(visit, address, study, device) -> None:  # noqa: F811
+def test_a_whole_study_from_consent_to_result(visit, address, study, device) -> None:
     page = visit(address, **device)
     page.get_by_role("button", name="I agree, begin").click()
     chosen = ("left", "right", "right", "left", "right")
@@ -76,7 +76,7 @@ def test_a_whole_study_from_consent_to_result(visit, address, study, device) -> 
         assert body["shown_at"] < body["sent_at"]
 
 
-def test_by_keyboard_alone(visit, address, study) -> None:  # noqa: F811
+def test_by_keyboard_alone(visit, address, study) -> None:
     page = visit(address, **DESKTOP)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "I agree, begin"
@@ -94,7 +94,7 @@ def test_by_keyboard_alone(visit, address, study) -> None:  # noqa: F811
     page.wait_for_url("**/result")
 
 
-def test_tie_skip_and_undo(visit, address, study) -> None:  # noqa: F811
+def test_tie_skip_and_undo(visit, address, study) -> None:
     page = visit(f"{address}/run", **DESKTOP)
     press(page, study, "t", "tie")
     press(page, study, "s", "skip")
@@ -113,7 +113,7 @@ def test_tie_skip_and_undo(visit, address, study) -> None:  # noqa: F811
     until(lambda: study.events == [], "all taken back")
 
 
-def test_the_next_pair_is_there_before_the_service_has_replied(visit, address, study) -> None:  # noqa: F811
+def test_the_next_pair_is_there_before_the_service_has_replied(visit, address, study) -> None:
     study.kind = "image"
     page = visit(f"{address}/run", **DESKTOP)
     shows(page, study.pair(()))
@@ -138,7 +138,7 @@ def test_the_next_pair_is_there_before_the_service_has_replied(visit, address, s
     page.unroute("**/answer")
 
 
-def test_offline_at_an_answer_and_back(visit, address, study) -> None:  # noqa: F811
+def test_offline_at_an_answer_and_back(visit, address, study) -> None:
     page = visit(f"{address}/run", **PHONE)
     shows(page, study.pair(()))
     until(lambda: study.aheads == 1, "looked ahead")
@@ -159,7 +159,7 @@ def test_offline_at_an_answer_and_back(visit, address, study) -> None:  # noqa: 
     assert "Everything is saved" in page.locator("#notice").inner_text()
 
 
-def test_a_lost_reply_counts_once(visit, address, study) -> None:  # noqa: F811
+def test_a_lost_reply_counts_once(visit, address, study) -> None:
     page = visit(f"{address}/run", **DESKTOP)
     shows(page, study.pair(()))
     study.deaf = True
@@ -173,7 +173,7 @@ def test_a_lost_reply_counts_once(visit, address, study) -> None:  # noqa: F811
     assert len({(body["query"], body["rt_ms"], body["sent_at"]) for body in study.received}) == 1
 
 
-def test_a_lost_reply_to_undo_takes_back_one_answer_only(visit, address, study) -> None:  # noqa: F811
+def test_a_lost_reply_to_undo_takes_back_one_answer_only(visit, address, study) -> None:
     page = visit(f"{address}/run", **DESKTOP)
     press(page, study, "f", "left")
     press(page, study, "j", "right")
@@ -188,7 +188,7 @@ def test_a_lost_reply_to_undo_takes_back_one_answer_only(visit, address, study) 
     shows(page, study.pair(("left", "left")))
 
 
-def test_reload_in_the_middle_and_with_an_answer_unsent(visit, address, study) -> None:  # noqa: F811
+def test_reload_in_the_middle_and_with_an_answer_unsent(visit, address, study) -> None:
     page = visit(f"{address}/run", **DESKTOP)
     press(page, study, "f", "left")
     shows(page, study.pair(("left",)))
@@ -203,7 +203,7 @@ def test_reload_in_the_middle_and_with_an_answer_unsent(visit, address, study) -
     shows(page, study.pair(("left", "right")))
 
 
-def test_back_from_the_result_and_from_elsewhere(visit, address, study) -> None:  # noqa: F811
+def test_back_from_the_result_and_from_elsewhere(visit, address, study) -> None:
     study.total = 2
     page = visit(address, **DESKTOP)
     page.goto(f"{address}/run")
@@ -218,7 +218,7 @@ def test_back_from_the_result_and_from_elsewhere(visit, address, study) -> None:
     page.wait_for_url("**/result")
 
 
-def test_two_tabs_show_the_same_pair(visit, address, study) -> None:  # noqa: F811
+def test_two_tabs_show_the_same_pair(visit, address, study) -> None:
     one = visit(f"{address}/run", **DESKTOP)
     shows(one, study.pair(()))
     two = visit(f"{address}/run", context=one.context)
@@ -230,7 +230,7 @@ def test_two_tabs_show_the_same_pair(visit, address, study) -> None:  # noqa: F8
     assert len(study.received) == 2
 
 
-def test_without_web_locks_two_tabs_take_turns(visit, address, study, browser) -> None:  # noqa: F811
+def test_without_web_locks_two_tabs_take_turns(visit, address, study, browser) -> None:
     """On a plain address of the local network there are no Web Locks."""
     context = browser.new_context(**DESKTOP)
     context.add_init_script("Object.defineProperty(Navigator.prototype, 'locks', {value: undefined})")
@@ -242,7 +242,7 @@ def test_without_web_locks_two_tabs_take_turns(visit, address, study, browser) -
     context.close()
 
 
-def test_answered_elsewhere_is_said_and_leads_to_the_right_pair(visit, address, study) -> None:  # noqa: F811
+def test_answered_elsewhere_is_said_and_leads_to_the_right_pair(visit, address, study) -> None:
     page = visit(f"{address}/run", **DESKTOP)
     shows(page, study.pair(()))
     study.answer(study.pair(())["query"], "right")
@@ -252,7 +252,7 @@ def test_answered_elsewhere_is_said_and_leads_to_the_right_pair(visit, address, 
     assert study.outcomes() == ("right",)
 
 
-def test_a_held_key_and_a_double_press_answer_once(visit, address, study) -> None:  # noqa: F811
+def test_a_held_key_and_a_double_press_answer_once(visit, address, study) -> None:
     page = visit(f"{address}/run", **DESKTOP)
     shows(page, study.pair(()))
     page.keyboard.down("ArrowLeft")
@@ -274,7 +274,7 @@ def test_a_held_key_and_a_double_press_answer_once(visit, address, study) -> Non
     assert study.outcomes() == ("left", "right", "left")
 
 
-def test_keys_can_be_switched_off(visit, address, study) -> None:  # noqa: F811
+def test_keys_can_be_switched_off(visit, address, study) -> None:
     page = visit(f"{address}/run", **DESKTOP)
     shows(page, study.pair(()))
     page.get_by_role("button", name="Keyboard").click()
@@ -287,7 +287,7 @@ def test_keys_can_be_switched_off(visit, address, study) -> None:  # noqa: F811
     press(page, study, "f", "left")
 
 
-def test_reaction_time_counts_from_the_frame_in_which_both_are_visible(visit, address, study) -> None:  # noqa: F811
+def test_reaction_time_counts_from_the_frame_in_which_both_are_visible(visit, address, study) -> None:
     study.kind, study.picture_seconds = "image", 0.8
     page = visit("about:blank", **DESKTOP)
     page.goto(f"{address}/run", wait_until="commit")
@@ -299,7 +299,7 @@ def test_reaction_time_counts_from_the_frame_in_which_both_are_visible(visit, ad
     assert 700 < study.received[0]["rt_ms"] < 1500
 
 
-def test_loss_of_focus_is_reported(visit, address, study) -> None:  # noqa: F811
+def test_loss_of_focus_is_reported(visit, address, study) -> None:
     page = visit(f"{address}/run", **DESKTOP)
     shows(page, study.pair(()))
     page.evaluate(
@@ -313,7 +313,7 @@ def test_loss_of_focus_is_reported(visit, address, study) -> None:  # noqa: F811
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", loss["lost_at"])
 
 
-def test_practice_does_not_count(visit, address, study) -> None:  # noqa: F811
+def test_practice_does_not_count(visit, address, study) -> None:
     study.practice = True
     page = visit(f"{address}/run", **DESKTOP)
     page.locator("#left-label", has_text="The sea").wait_for()
@@ -327,7 +327,7 @@ def test_practice_does_not_count(visit, address, study) -> None:  # noqa: F811
     shows(page, study.pair(()))
 
 
-def test_a_study_that_closes_says_so(visit, address, study) -> None:  # noqa: F811
+def test_a_study_that_closes_says_so(visit, address, study) -> None:
     page = visit(f"{address}/run", **DESKTOP)
     press(page, study, "f", "left")
     shows(page, study.pair(("left",)))
@@ -337,7 +337,7 @@ def test_a_study_that_closes_says_so(visit, address, study) -> None:  # noqa: F8
     assert "saved" in page.locator("#panel").inner_text()
 
 
-def test_pairs_go_on_while_the_service_prepares_nothing(visit, address, study) -> None:  # noqa: F811
+def test_pairs_go_on_while_the_service_prepares_nothing(visit, address, study) -> None:
     study.ahead = False
     page = visit(f"{address}/run", **DESKTOP)
     for key, outcome in [("f", "left"), ("j", "right"), ("f", "left")]:
@@ -345,7 +345,7 @@ def test_pairs_go_on_while_the_service_prepares_nothing(visit, address, study) -
     shows(page, study.pair(("left", "right", "left")))
 
 
-def test_a_screen_reader_is_told_of_each_pair(visit, address, study) -> None:  # noqa: F811
+def test_a_screen_reader_is_told_of_each_pair(visit, address, study) -> None:
     page = visit(f"{address}/run", **DESKTOP)
     for outcomes in [(), ("left",)]:
         pair = study.pair(outcomes)
@@ -356,7 +356,7 @@ def test_a_screen_reader_is_told_of_each_pair(visit, address, study) -> None:  #
         page.get_by_role("button", name=f"Left: {left}").click()
 
 
-def test_a_label_with_a_script_is_shown_as_text(visit, address, study, monkeypatch) -> None:  # noqa: F811
+def test_a_label_with_a_script_is_shown_as_text(visit, address, study, monkeypatch) -> None:
     nasty = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>"
     monkeypatch.setattr("pages_data.label", lambda number: f"{nasty}{number}")
     page = visit(f"{address}/run", **DESKTOP)
@@ -364,3 +364,15 @@ def test_a_label_with_a_script_is_shown_as_text(visit, address, study, monkeypat
     assert labels(page)[0].startswith(nasty)
     assert page.title() != "owned"
     assert page.locator("main img").count() == 0
+
+
+def test_a_card_with_a_player_plays_on_the_player_and_answers_beside_it(visit, address, study) -> None:
+    study.kind = "audio"
+    page = visit(f"{address}/run", **PHONE)
+    page.wait_for_selector("#left audio")
+    page.wait_for_timeout(350)
+    page.locator("#left audio").tap()
+    page.wait_for_timeout(200)
+    assert study.received == []
+    page.get_by_role("button", name="This one").first.tap()
+    until(lambda: study.outcomes() == ("left",), "the button answers")

@@ -11,13 +11,12 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
-from starlette.staticfiles import StaticFiles
 
 from pairseek._version import __version__
 from pairseek.errors import PairseekError, StoreUnavailable
 from pairseek.web.logs import Watch
 from pairseek.web.metrics import UNAVAILABLE
-from pairseek.web.pages import STATIC
+from pairseek.web.pages.files import PageFiles
 from pairseek.web.problems import Problem, problem_of
 from pairseek.web.routes import api, media, operation, participant, researcher
 from pairseek.web.security import Guard
@@ -46,7 +45,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(media.router)
     app.include_router(operation.router)
     app.include_router(api.router)
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.mount("/static", PageFiles(), name="static")
     app.add_exception_handler(PairseekError, _refused)
     app.add_exception_handler(researcher.SignInFirst, researcher.sign_in_first)
     app.add_exception_handler(RequestValidationError, _invalid)

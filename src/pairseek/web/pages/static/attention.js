@@ -1,16 +1,17 @@
 // Losses of focus: another tab, another window, a closed laptop.
 
-export function watchFocus(lost) {
+// `current()` names what was looked at; `lost(name, at, ms)` is told when the person is back.
+export function watchFocus(current, lost) {
   let since = null;
-  const away = () => document.hidden || !document.hasFocus();
 
   function look() {
-    if (away()) {
-      since ??= { at: new Date().toISOString(), now: Date.now() };
+    const away = document.hidden || !document.hasFocus();
+    if (away) {
+      since ??= { name: current(), at: new Date().toISOString(), now: Date.now() };
     } else if (since) {
-      const { at, now } = since;
+      const { name, at, now } = since;
       since = null;
-      lost(at, Math.max(0, Date.now() - now));
+      lost(name, at, Math.max(0, Date.now() - now));
     }
   }
 

@@ -24,8 +24,9 @@ function moving(tag, src) {
 function loaded(element) {
   const late = new Promise((done) => setTimeout(done, LOADING_MS));
   if (element.tagName === "IMG") return Promise.race([element.decode().catch(() => {}), late]);
-  if (element.tagName === "VIDEO" && element.readyState < 2) {
-    return Promise.race([new Promise((done) => element.addEventListener("loadeddata", done, { once: true })), late]);
+  if (element.tagName === "VIDEO") {
+    const known = new Promise((done) => (element.onloadedmetadata = element.onerror = done));
+    return Promise.race([known, late]);
   }
   return Promise.resolve();
 }

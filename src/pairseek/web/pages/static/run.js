@@ -32,6 +32,9 @@ const outbox = openOutbox(base, session, record, { lost, back, refused });
 
 // Where we are ---------------------------------------------------------------------------------------------------------
 
+// The query on the screen, if it is one that counts.
+const asked = () => (shown && shown.pair.query !== "practice" ? shown.pair.query : null);
+
 function practicePair() {
   if (practice !== true) return { query: "practice", number: 0, ...practice };
   const card = (side) => ({ id: side, label: say(`run.practice.${side}`) });
@@ -92,7 +95,7 @@ function draw() {
 
 // What is on the screen comes first; only then what may come next, and only once the service knows where we are.
 function look() {
-  if (shown.pair.query !== "practice" && !record.read().ops.length) ahead.look(shown.pair.query);
+  if (asked() && !record.read().ops.length) ahead.look(asked());
 }
 
 function drawProgress({ progress: { answered, total, left: remaining, share }, practising }) {
@@ -138,9 +141,11 @@ async function show(pair) {
 
 function place(card, data, parts) {
   card.querySelector(".card-show").replaceChildren(...parts);
-  card.querySelector(".card-label").textContent = data.label ?? (bare(data) ? data.id : "");
+  // A player takes the presses on it, so the button needs a place and a word of its own.
+  const name = data.label ?? (bare(data) ? data.id : data.audio || data.video ? say("run.this") : "");
+  card.querySelector(".card-label").textContent = name;
   card.classList.toggle("bare", bare(data));
-  card.classList.toggle("nameless", !data.label && !bare(data));
+  card.classList.toggle("nameless", !name);
 }
 
 function wait({ state, ops }) {
@@ -246,9 +251,8 @@ for (const name of ["undo", "tie", "skip"]) {
   });
 }
 listenKeys(part("keys"), act);
-watchFocus((at, ms) => {
-  if (shown && shown.pair.query !== "practice") {
-    const { query } = shown.pair;
+watchFocus(asked, (query, at, ms) => {
+  if (query) {
     record.update((now) => now.focus.push({ query, lost_at: at, ms }));
     outbox.flush();
   }
