@@ -21,7 +21,7 @@ from dataclasses import asdict
 import numpy as np
 import uvicorn
 
-from pairseek import set_thread_count
+from pairseek._parallel import set_thread_count
 from pairseek.errors import InvalidParameter
 from pairseek.items import Items
 from pairseek.posteriors import Particles
