@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+import tempfile
 import webbrowser
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -41,6 +45,22 @@ def command(
     PAIRSEEK_HTTPS and others, see docs/service.md.
     """
     need_web()
+    with _shared_numbers(workers):
+        _serve(database, host, port, workers, study, demo=demo)
+
+
+@contextlib.contextmanager
+def _shared_numbers(workers: int) -> Iterator[None]:
+    """A folder in which workers share what they measure; it has to be named before the first of it is imported."""
+    if workers <= 1:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="pairseek-metrics-") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        yield
+
+
+def _serve(database: str | None, host: str, port: int, workers: int, study: Path | None, *, demo: bool) -> None:
     from pairseek.web.serving import serve
     from pairseek.web.settings import Settings
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import secrets
-import shutil
 import signal
 import socket
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 
 import numpy as np
 import uvicorn
@@ -30,15 +25,13 @@ from pairseek.store import migrate
 from pairseek.store.database import Database
 from pairseek.web import auth, logs
 from pairseek.web.app import create_app
-from pairseek.web.metrics import FOLDER
 from pairseek.web.settings import Settings
 
 # Seconds for requests under way when it is told to stop, and for a worker to be gone after that.
 GRACE = 10
 _LAST = 10.0
 # A worker that ends so soon after its start so often in a row will not be started again.
-_SOON, _OFTEN = 5.0, 5
-_WORKER = "PAIRSEEK_WORKER"
+_SOON, _OFTEN = 1.0, 10
 
 logger = logging.getLogger("pairseek.web")
 
@@ -69,10 +62,14 @@ def serve(
     """
     if not 1 <= workers <= 64:
         raise InvalidParameter(f"--workers is {workers}: give 1 to 64")
+    if workers > 1 and not hasattr(os, "fork"):
+        raise InvalidParameter(f"--workers is {workers}: this system has no way to copy a process, give 1")
     with bound(host, port) as listening:
         prepare(settings, new_password=new_password)
-        if workers == 1:
-            warm_up()
+        if workers > 1:
+            # Copies are made of a process without threads; they share the cores by their number.
+            set_thread_count(1)
+        warm_up()
         address = announce(host, listening.getsockname()[1])
         if announced is not None:
             announced(address)
@@ -168,7 +165,7 @@ def _configuration(settings: Settings) -> uvicorn.Config:
 
 
 class Workers:
-    """Several processes that share a socket; one that dies is replaced.
+    """Several processes that share a socket, copies of this one; one that dies is replaced.
 
     Parameters
     ----------
@@ -181,84 +178,77 @@ class Workers:
     def __init__(self, settings: Settings, listening: socket.socket, count: int) -> None:
         self._settings, self._listening, self._count = settings, listening, count
         self._stop = threading.Event()
-        self._processes: list[tuple[subprocess.Popen[bytes], float]] = []
+        self._began: dict[int, float] = {}
         self._deaths = 0
+        # While the writing end is open somewhere, this process lives: workers end when it does not.
+        self._reading, self._writing = os.pipe()
 
     def run(self) -> None:
         """Keep them running until a signal says stop."""
         logs.set_up()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop.set())
-        folder = tempfile.mkdtemp(prefix="pairseek-metrics-")
-        # While the writing end is open somewhere, this process lives: workers end when it does not.
-        reading, writing = os.pipe()
         try:
-            self._processes = [self._started(folder, reading) for _ in range(self._count)]
-            while not self._stop.wait(0.2):
-                self._replace(folder, reading)
+            for _ in range(self._count):
+                self._start()
+            while not self._stop.wait(0.1):
+                self._replace()
         finally:
             self._end()
-            os.close(writing)
-            os.close(reading)
-            shutil.rmtree(folder, ignore_errors=True)
+            os.close(self._writing)
+            os.close(self._reading)
 
-    def _started(self, folder: str, reading: int) -> tuple[subprocess.Popen[bytes], float]:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        task = {
-            "settings": asdict(self._settings),
-            "socket": self._listening.fileno(),
-            "parent": reading,
-            "threads": max(1, cores // self._count),
-        }
-        process = subprocess.Popen(
-            [sys.executable, "-c", "from pairseek.web.serving import work; work()"],
-            env={**os.environ, _WORKER: json.dumps(task), FOLDER: folder},
-            pass_fds=[self._listening.fileno(), reading],
-        )
-        return process, time.monotonic()
+    def _start(self) -> None:
+        pid = os.fork()
+        if pid:
+            self._began[pid] = time.monotonic()
+            return
+        code = 1
+        try:
+            os.close(self._writing)
+            self._work()
+            code = 0
+        finally:
+            # Nothing of the first process's own may run in the copy.
+            os._exit(code)
 
-    def _replace(self, folder: str, reading: int) -> None:
-        for index, (process, began) in enumerate(self._processes):
-            if process.poll() is None:
+    def _work(self) -> None:
+        server = uvicorn.Server(_configuration(self._settings))
+
+        def watch() -> None:
+            os.read(self._reading, 1)
+            server.should_exit = True
+
+        threading.Thread(target=watch, name="pairseek-parent", daemon=True).start()
+        _served(server, self._listening)
+
+    def _replace(self) -> None:
+        for pid, began in list(self._began.items()):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if not ended:
                 continue
-            logger.warning("a worker ended", extra={"facts": {"code": process.returncode}})
+            del self._began[pid]
+            logger.warning("a worker ended", extra={"facts": {"code": os.waitstatus_to_exitcode(status)}})
             self._deaths = self._deaths + 1 if time.monotonic() - began < _SOON else 0
             if self._deaths >= _OFTEN:
                 logger.error("workers end as soon as they start")
                 self._stop.set()
                 return
-            self._processes[index] = self._started(folder, reading)
+            self._start()
 
     def _end(self) -> None:
-        for process, _ in self._processes:
-            if process.poll() is None:
-                process.terminate()
+        for pid in self._began:
+            os.kill(pid, signal.SIGTERM)
         until = time.monotonic() + GRACE + _LAST
-        for process, _ in self._processes:
-            try:
-                process.wait(max(0.1, until - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def work() -> None:
-    """One worker, as `Workers` starts it."""
-    task = json.loads(os.environ.pop(_WORKER))
-    settings = Settings(**task["settings"])
-    set_thread_count(task["threads"])
-    logs.set_up()
-    warm_up()
-    server = uvicorn.Server(_configuration(settings))
-
-    def watch() -> None:
-        # The pipe has nobody who writes; it ends when the parent does.
-        os.read(task["parent"], 1)
-        server.should_exit = True
-
-    threading.Thread(target=watch, name="pairseek-parent", daemon=True).start()
-    with socket.socket(fileno=task["socket"]) as listening:
-        _served(server, listening)
+        while self._began:
+            late = time.monotonic() > until
+            for pid in list(self._began):
+                if late:
+                    os.kill(pid, signal.SIGKILL)
+                ended, _ = os.waitpid(pid, 0 if late else os.WNOHANG)
+                if ended:
+                    del self._began[pid]
+            time.sleep(0.02)
 
 
 def _say(line: str) -> None:

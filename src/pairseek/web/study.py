@@ -19,6 +19,7 @@ from pairseek._types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.items import Items
 from pairseek.search import Search
+from pairseek.web.pages import languages
 
 SHOWN = ("text", "image", "alt", "colour", "markdown", "audio", "video")
 """Columns of an items file that say how an item looks."""
@@ -129,7 +130,9 @@ class StudyConfiguration(_Strict):
     answers: int | None = Field(default=20, ge=1, le=1000, description="number of answers, or the most where stop says")
     stop: list[Part] = Field(default=[], max_length=4)
     offer: Offer = Offer()
-    practice: PracticePair | None = None
+    practice: PracticePair | bool = Field(
+        default=False, description="a pair of items, or true for one that the page brings"
+    )
     repeated: Share = 0.0
     random: Share = 0.0
     attention: Attention | None = None
@@ -175,10 +178,14 @@ def configured(record: Any) -> StudyConfiguration:
 def check(configuration: StudyConfiguration, items: Items) -> None:
     """Whether configuration and items fit together: every part is made once, and every item named is there."""
     configuration.search(items, 0)
+    if configuration.language not in languages():
+        raise InvalidParameter(
+            f"the setting 'language' is {configuration.language!r}: there are pages in {', '.join(languages())}"
+        )
     named = []
     if configuration.attention is not None:
         named = [(side, "attention") for pair in configuration.attention.pairs for side in (pair.left, pair.right)]
-    if configuration.practice is not None:
+    if isinstance(configuration.practice, PracticePair):
         named += [(configuration.practice.left, "practice"), (configuration.practice.right, "practice")]
     known = set(items.ids)
     for name, where in named:

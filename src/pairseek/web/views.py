@@ -12,6 +12,7 @@ from pairseek.web.catalogue import Study
 from pairseek.web.results import found
 from pairseek.web.service import Service
 from pairseek.web.session import Standing
+from pairseek.web.study import PracticePair
 
 
 def head(study: Study) -> JSON:
@@ -35,9 +36,11 @@ def start_page(study: Study, *, begun: bool, preview: bool) -> JSON:
 def run_page(study: Study, row: SessionRow, state: JSON) -> JSON:
     """The pairs."""
     practice = study.configuration.practice
-    pair = None
-    if practice is not None and not state["progress"]["answered"]:
-        pair = {"left": study.card(practice.left), "right": study.card(practice.right)}
+    pair: JSON | bool | None = None
+    if practice and not state["progress"]["answered"]:
+        pair = True
+        if isinstance(practice, PracticePair):
+            pair = {"left": study.card(practice.left), "right": study.card(practice.right)}
     return {
         "study": head(study),
         "session": row.id,
