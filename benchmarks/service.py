@@ -4,6 +4,7 @@
     python benchmarks/service.py --database postgresql    # the same on a PostgreSQL of its own
     python benchmarks/service.py --faults worker          # or server, or database: killed ten times meanwhile
     python benchmarks/service.py --people 100,200,400     # where it breaks
+    python benchmarks/service.py --restart 30             # everyone comes back to a server that has just started
 
 People are small asyncio clients on the same machine, so they take their share of its cores. Each opens the study as a
 browser does, asks for the prepared pairs and answers at its own pace. "reply" is the time from sending an answer to
@@ -323,6 +324,55 @@ def disturber(kind: str, server: Server, cluster, faults: int, log: list[str]):
     return disturb
 
 
+def restarted(options, url: str, items: Items, server: Server) -> None:
+    """Sessions under way, a server that knows none of them, and everyone back at once: the time to each first reply."""
+    from pairseek.store import cache
+    from pairseek.web.catalogue import Catalogue
+    from pairseek.web.sessions import Said, Sessions
+
+    opened = Database(url)
+    people = Sessions(opened, Catalogue(opened))
+    study, tokens = people.catalogue.named("load"), []
+    for number in range(options.people[0]):
+        session, token = people.open(study, {}, seed=number)
+        state = people.state(people.by_id(session))
+        for step in range(options.restart):
+            said = Said(state["query"]["query"], "left" if (number + step) % 3 else "right")
+            state = people.answer(people.by_id(session), said)
+            if (step + 1) % 5 == 0:
+                kept = people.snapshot(people.live(people.by_id(session)))
+                opened.write(lambda connection, kept=kept: cache.keep_snapshot(connection, kept))
+        tokens.append((token, state["query"]["query"]))
+    opened.close()
+    server.start()
+
+    async def person(token: str, query: str) -> tuple[float, float]:
+        browser = Browser(server.port)
+        browser.cookies["pairseek_load"] = token
+        began = time.perf_counter()
+        status, body = await browser.send("GET", "/s/load/state")
+        first = time.perf_counter() - began
+        assert status == 200
+        assert json.loads(body)["query"]["query"] == query
+        await asyncio.sleep(random.Random(token).random() * options.pace)
+        began = time.perf_counter()
+        body = json.dumps({"query": query, "outcome": "left"}).encode()
+        status, _ = await browser.send("POST", "/s/load/answer", body)
+        assert status == 200
+        browser.close()
+        return first, time.perf_counter() - began
+
+    async def everyone() -> list[tuple[float, float]]:
+        return await asyncio.gather(*(person(*one) for one in tokens))
+
+    times = np.array(asyncio.run(everyone()))
+    print(
+        f"{len(tokens)} sessions of {options.restart} answers after a restart, everyone at once: first reply at most "
+        f"{times[:, 0].max():.2f} s (median {np.median(times[:, 0]):.2f} s); the first answer, within "
+        f"{options.pace:g} s of it, at most {times[:, 1].max():.2f} s (median {np.median(times[:, 1]):.2f} s)"
+    )
+
+
 def reference(items: Items) -> float:
     """Seconds for one answer and the next question, without any service."""
     made = configured(settings(60))
@@ -360,6 +410,9 @@ def run(options) -> int:
             opened.close()
             server = Server(url, options.workers)
             stack.callback(server.stop)
+            if options.restart:
+                restarted(options, url, items, server)
+                continue
             server.start()
             log: list[str] = []
             disturb = disturber(options.faults, server, cluster, FAULTS, log) if options.faults else None
@@ -407,6 +460,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
     parser.add_argument("--faults", choices=["worker", "server", "database"])
+    parser.add_argument("--restart", type=int, metavar="ANSWERS", help="sessions of so many answers, and a restart")
     options = parser.parse_args()
     if options.faults == "database" and options.database != "postgresql":
         parser.error("--faults database needs --database postgresql")

@@ -117,12 +117,11 @@ def make_token(database: Database, name: str, scopes: list[str], who: str, study
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls the HTTP API: a token for programs, or the token of one session."""
+    """Who calls the HTTP API: the holder of a token for programs, for one study or for all."""
 
     name: str
     scopes: frozenset[str]
     study_id: int | None = None
-    session_id: str | None = None
 
     def need(self, scope: str, study_id: int | None = None) -> None:
         """Refuse where the token does not reach so far."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
@@ -19,6 +19,8 @@ from pairseek.store.sessions import SessionRow
 from pairseek.web.catalogue import Study
 from pairseek.web.quality import signs
 from pairseek.web.session import Answered, Standing, effective, voided
+
+Row = TypeVar("Row")
 
 TABLES = ("answers", "participants", "estimates", "items")
 FORMATS = ("csv", "parquet")
@@ -68,16 +70,20 @@ def told(database: Database, rows: Sequence[SessionRow]) -> list[Told]:
         )
 
     asked, happened, marks, blurs = database.read(read)
+    queries_by = _grouped(asked, lambda query: query.session_id)
+    events_by = _grouped(happened, lambda event: event.session_id)
+    marks_by, blurs_by = (_grouped(found, lambda one: one["session_id"]) for found in (marks, blurs))
     return [
-        Told(
-            row,
-            tuple(query for query in asked if query.session_id == row.id),
-            tuple(event for event in happened if event.session_id == row.id),
-            tuple(mark for mark in marks if mark["session_id"] == row.id),
-            tuple(blur for blur in blurs if blur["session_id"] == row.id),
-        )
+        Told(row, *(tuple(found.get(row.id, ())) for found in (queries_by, events_by, marks_by, blurs_by)))
         for row in rows
     ]
+
+
+def _grouped(rows: Sequence[Row], of: Callable[[Row], str]) -> dict[str, list[Row]]:
+    out: dict[str, list[Row]] = {}
+    for row in rows:
+        out.setdefault(of(row), []).append(row)
+    return out
 
 
 def believed_along(study: Study, one: Told) -> list[JSON]:

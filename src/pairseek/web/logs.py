@@ -76,7 +76,9 @@ class Watch:
             await self.app(scope, receive, noted)
         finally:
             seconds = time.perf_counter() - began
-            route = getattr(scope.get("route"), "path", "unknown")
+            route = (
+                "/static" if scope["path"].startswith("/static/") else getattr(scope.get("route"), "path", "unknown")
+            )
             REQUESTS.labels(scope["method"][:8], route, status).inc()
             SECONDS.labels(route).observe(seconds)
             if route not in ("/healthz", "/readyz", "/metrics", "/static"):

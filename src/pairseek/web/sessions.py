@@ -65,7 +65,6 @@ class Live:
     current: QueryRow | None = None
     prepared: dict[str, Prepared] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
-    is_void: bool = False
     kept: int = 0
 
     def answered_names(self) -> set[str]:
@@ -126,12 +125,7 @@ class Sessions:
         if before is None or policy.policy == "restart" or expired(before, study):
             return self.open(study, identity)
         if policy.policy == "block":
-            raise Problem(
-                403,
-                "already_taken_part",
-                "you have begun this study before, and it can be taken once only",
-                hint="If you think that this is a mistake, write to those who sent you the link.",
-            )
+            raise taken()
         token = new_token()
         self.database.write(lambda connection: sessions.set_token(connection, before.id, hashed(token)))
         return before.id, token
@@ -258,14 +252,12 @@ class Sessions:
                 cache.snapshot_of(connection, row.id) if live.row.version < 0 else None,
             )
         )
-        is_void, void = voided(marks)
-        done = effective(asked, happened, void)
+        done = effective(asked, happened, voided(marks)[1])
         if kept is not None:
             self._recall(live, done, kept)
         live.standing = live.standing.after(done)
         live.queries = {query.name: query for query in asked}
         live.events = happened
-        live.is_void = is_void
         live.current, live.prepared = None, {}
         live.kept = min(live.kept, len(live.standing.search.history))
         live.row = replace(row, version=len(happened) + len(marks))
@@ -429,6 +421,16 @@ def closed(slug: str) -> Problem:
         "this study is closed and takes no more answers",
         received=slug,
         hint="Thank you all the same.",
+    )
+
+
+def taken() -> Problem:
+    """The study can be taken once."""
+    return Problem(
+        403,
+        "already_taken_part",
+        "you have begun this study before, and it can be taken once only",
+        hint="If you think that this is a mistake, write to those who sent you the link.",
     )
 
 

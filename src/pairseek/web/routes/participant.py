@@ -18,7 +18,7 @@ from pairseek.web.catalogue import Study
 from pairseek.web.problems import Problem
 from pairseek.web.security import check_form, check_guard, csrf_token, set_cookie
 from pairseek.web.service import Service, service_of
-from pairseek.web.sessions import Said, closed, expired
+from pairseek.web.sessions import Said, closed, expired, taken
 
 router = APIRouter(include_in_schema=False)
 
@@ -131,7 +131,7 @@ def begin(slug: str, request: Request, service: TheService, csrf: Annotated[str,
     if row is not None and row.kind == "person" and not identity:
         identity = {name: getattr(row, name) for name in IDENTITIES}
         if study.configuration.resume.policy == "block" and not expired(row, study):
-            raise _taken()
+            raise taken()
     _, token = service.sessions.arrive(study, identity)
     set_cookie(to_run, cookie_of(slug), token, service.settings, path=f"/s/{slug}")
     return to_run
@@ -234,15 +234,6 @@ def _goes_on(row: SessionRow, study: Study) -> bool:
 def _closed(service: Service, request: Request, study: Study, row: SessionRow | None) -> Response:
     data = views.closed_page(study, row)
     return service.page(request, "closed", data, status=200, language=study.configuration.language)
-
-
-def _taken() -> Problem:
-    return Problem(
-        403,
-        "already_taken_part",
-        "you have begun this study before, and it can be taken once only",
-        hint="If you think that this is a mistake, write to those who sent you the link.",
-    )
 
 
 def _identity(parameters: Any) -> dict[str, str]:
