@@ -33,8 +33,10 @@ check: $(VENV)/.installed-dev ## Check format, style, types and the direction of
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(VENV)/.installed-dev ## Measure speed against the authors' way
+bench: $(VENV)/.installed-dev ## Measure speed against the authors' way, and the search over all pairs
 	@$(BIN)/python benchmarks/bench.py $(ARGS)
+	@$(BIN)/python benchmarks/allpairs.py
+	@$(BIN)/python benchmarks/allpairs.py --large
 
 clean: ## Remove the virtual environment, caches and builds
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage build dist

@@ -5,7 +5,8 @@
 
 When the model is matched, the mean trace of the posterior covariance is the expected squared error, and it varies far
 less from user to user than the error itself. Both are printed, with standard errors over users, beside the figures of
-the authors' program where they are known. Users are the same for all strategies.
+the authors' program where they are known. Users are the same for all strategies. Where several sources of candidates
+are named, the last lines say how many answers the first of them needs for what another reached.
 """
 
 from __future__ import annotations
@@ -21,21 +22,25 @@ import numpy as np
 
 import pairseek as ps
 from food import RATE, folder, items, name, response
+from pairseek.candidates import DefaultPairs
 from pairseek.strategies import UTILITIES
 
+# Where candidates come from, and how soon a pair or an item may return.
 SOURCES = {
-    "sampled": lambda: ps.SampledPairs(rate=RATE),
-    "table": lambda: ps.SampledPairs(rate=RATE, rescore=0),
-    "all": lambda: ps.AllPairs(),
-    "rest5": lambda: ps.AllPairs(),
-    "default": lambda: None,
+    "sampled": (ps.SampledPairs(rate=RATE), ps.Rest(pair=0)),
+    "table": (ps.SampledPairs(rate=RATE, rescore=0), ps.Rest(pair=0)),
+    "all": (ps.AllPairs(), ps.Rest(pair=0)),
+    "once": (ps.AllPairs(), ps.Rest()),
+    "rest5": (ps.AllPairs(), ps.Rest(item=5)),
+    "certified": (DefaultPairs(rescore=0), None),
+    "default": (None, None),
 }
 _catalogues: dict[int, ps.Items] = {}
 
 
 def trial(task):
-    """One user, one strategy: trace and squared error after each of the wanted numbers of answers."""
-    d, noise, strategy, source, seed, wanted, samples = task
+    """One user, one strategy: trace and squared error after each answer."""
+    d, noise, strategy, source, seed, answers, samples = task
     ps.set_thread_count(1)
     catalogue = _catalogues.setdefault(d, items(d))
     rng = np.random.default_rng([seed, d])
@@ -45,25 +50,24 @@ def trial(task):
         prior=ps.UniformBox(),
         posterior=ps.Particles(samples),
         strategy=ps.GaussSearch() if strategy == "gausssearch" else UTILITIES[strategy](),
-        candidates=SOURCES[source](),
-        rest=ps.Rest(item=5) if source == "rest5" else None,
+        candidates=SOURCES[source][0],
+        rest=SOURCES[source][1],
         rng=seed,
     )
     user = ps.SimulatedUser(rng.uniform(-1, 1, d), search.response, rng=seed)
     out = {}
     began = time.perf_counter()
     asked: dict[frozenset, int] = {}
-    for answer in range(1, max(wanted) + 1):
+    for answer in range(1, answers + 1):
         query = search.ask()
         pair = frozenset((query.left, query.right))
         winner = user.answer(catalogue, query, repeat=asked.get(pair, 0))
         asked[pair] = asked.get(pair, 0) + 1
         search.tell(query, winner=winner)
-        if answer in wanted:
-            estimate = search.estimate()
-            error = ps.metrics.squared_error(estimate.point, user.point)
-            out[answer] = (float(np.trace(estimate.covariance)), error)
-    return (strategy, source), out, (time.perf_counter() - began) / max(wanted)
+        estimate = search.estimate()
+        error = ps.metrics.squared_error(estimate.point, user.point)
+        out[answer] = (float(np.trace(estimate.covariance)), error)
+    return (strategy, source), out, (time.perf_counter() - began) / answers
 
 
 def reference(d, noise):
@@ -90,7 +94,7 @@ def main():
     options = parser.parse_args()
     d, noise = options.dimension, options.noise
     tasks = [
-        (d, noise, strategy, source, seed, tuple(options.answers), options.samples)
+        (d, noise, strategy, source, seed, max(options.answers), options.samples)
         for seed in range(options.first, options.first + options.users)
         for strategy in options.strategies
         for source in options.candidates
@@ -118,6 +122,24 @@ def main():
                 + (f" [{theirs:.3f}]" if theirs else "")
             )
         print(f"{' '.join(key):26}" + "".join(f"{c:>42}" for c in cells) + f"{1e3 * np.mean(speed[key]):11.1f}")
+    for strategy in options.strategies:
+        mean = {
+            source: np.array([[out[a][0] for a in range(1, max(options.answers) + 1)] for out in outs]).mean(axis=0)
+            for (named, source), outs in results.items()
+            if named == strategy
+        }
+        first = options.candidates[0]
+        for source in options.candidates[1:]:
+            as_many = [f"{needed(mean[first], mean[source][a - 1])} for {a}" for a in options.answers]
+            print(f"{strategy} {first} needs, where {source} needs: {', '.join(as_many)}")
+
+
+def needed(traces, trace):
+    """Answers until a falling mean trace reaches this one, between whole numbers by straight lines in the logarithm."""
+    if traces.min() > trace:
+        return f"over {len(traces)}"
+    falling = np.minimum.accumulate(traces)
+    return f"{np.interp(-np.log(trace), -np.log(falling), np.arange(1, len(traces) + 1)):.1f}"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,12 @@ def shared_folder() -> Path | None:
     named = os.environ.get("PAIRSEEK_DATA")
     folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared"
     return folder if (folder / "reference" / "stan-posteriors.json").is_file() else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure():
+    """A thread or process that a test left behind is told by its stack, instead of keeping the run from ending."""
+    faulthandler.dump_traceback_later(60, exit=True, file=sys.__stderr__)
 
 
 def pytest_report_header() -> str:

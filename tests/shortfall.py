@@ -1,4 +1,4 @@
-"""How far the pair that a search chooses falls short of the best candidate: the measure of fidelity.
+"""How far the best pair by table, and by table and samples, falls short of the best candidate.
 
 Used by test_fidelity.py on a small catalogue and by benchmarks/fidelity.py in the setting of the paper.
 """
@@ -19,20 +19,18 @@ from pairseek.posteriors._control import controlled_moments
 from pairseek.posteriors.particles import _afresh
 from pairseek.priors import UniformBox
 
-RESCORE = 512
-
 
 @dataclass(frozen=True)
 class Shortfall:
-    """(best - chosen)/(best - median candidate), by the judge; for the table alone, and with the best rescored."""
+    """(best - chosen)/(best - median candidate), by the judge: chosen by table, or among the best of it by samples."""
 
     strategy: str
     answers: int
     by_table: float
-    chosen: float
+    rescored: float
 
 
-def along_a_search(items, response, strategies, *, at, candidates, samples, judged, seed):
+def along_a_search(items, response, strategies, *, at, candidates, samples, judged, seed, rescore=512):
     """Shortfalls after the given numbers of answers to the questions of the first strategy.
 
     The judge is a belief of ten times the samples, which it drew for itself from the same answers. It judges the
@@ -51,7 +49,9 @@ def along_a_search(items, response, strategies, *, at, candidates, samples, judg
             if answers:
                 judge = _all_at_once(10 * samples, evidence, response, np.random.default_rng([seed, 1, answers]))
             for strategy in strategies:
-                yield _shortfall(items, response, strategy, (belief, judge), first, second, answers, judged, rng)
+                yield _shortfall(
+                    items, response, strategy, (belief, judge), first, second, answers, judged, rescore, rng
+                )
         scene = _scene(items, response, strategies[0], belief)
         chosen = best_of(scene, first, second, rng, rescore=0, words="")
         p, q = items.coordinates[[chosen.first]], items.coordinates[[chosen.second]]
@@ -80,7 +80,7 @@ def _scene(items, response, strategy, belief):
     return Scene(items.coordinates, items.appeal, belief, response, strategy, Resting.of(items.n, [], []))
 
 
-def _shortfall(items, response, strategy, beliefs, first, second, answers, judged, rng):
+def _shortfall(items, response, strategy, beliefs, first, second, answers, judged, rescore, rng):
     scene, judge = (_scene(items, response, strategy, belief) for belief in beliefs)
     described = scene.candidates(first, second)
     scores = scene.scores(described)
@@ -89,7 +89,7 @@ def _shortfall(items, response, strategy, beliefs, first, second, answers, judge
     rows = np.unique(np.append(order[:judged], others))
     truth = np.full(len(order), -np.inf)
     truth[rows] = judge.rescored(judge.candidates(first[rows], second[rows]))
-    few = order[:RESCORE]
+    few = order[:rescore]
     picked = few[np.argmax(scene.rescored(described.take(few)))]
     top = truth.max()
     spread = top - np.median(truth[others])

@@ -565,9 +565,16 @@ def test_a_weighted_sample_is_better_than_a_uniform_one_of_the_same_size():
 def test_the_default_lists_few_pairs_and_searches_many():
     for n, words in ((400, "all 79,800 pairs, each scored"), (500, "best of all 124,750 pairs, ")):
         scene = scene_of(rng_of(n).standard_normal((n, 2)), noise="constant")
-        choice = DefaultPairs(gap=0.0).choose(scene, rng_of(0))
+        choice = DefaultPairs(gap=0.0, rescore=0).choose(scene, rng_of(0))
         assert choice.words.startswith(words)
         assert_best(scene, choice)
+
+
+def test_the_default_scores_the_best_again_by_samples_where_that_serves():
+    points = rng_of(1).standard_normal((1000, 2))
+    for strategy, again in ((InfoGain(), True), (GreedyMSE(), True), (EPMV(1.0), False), (MCMV(), False)):
+        choice = DefaultPairs().choose(scene_of(points, strategy=strategy), rng_of(0))
+        assert choice.words.endswith("; the best 32 scored again by samples") == again
 
 
 # What is said

@@ -546,3 +546,8 @@ class TestTheProgram:
         assert record["seed"] == 2
         assert len(record["events"]) == 1
         assert len(record["pending"]) == 1
+
+
+def test_python_m_is_the_command():
+    told = subprocess.run([sys.executable, "-m", "pairseek", "--help"], capture_output=True, text=True, check=True)
+    assert "demo" in told.stdout

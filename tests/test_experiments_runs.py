@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -131,6 +132,10 @@ class TestRunning:
         results = run(spec, tmp_path / "out", jobs=2)
         assert (tmp_path / "died").exists()
         assert np.isfinite(results.values).all()
+        # A worker left behind would keep this process from ending.
+        for child in multiprocessing.active_children():
+            child.join(10)
+        assert multiprocessing.active_children() == []
 
 
 @dataclass(frozen=True)

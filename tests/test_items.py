@@ -242,6 +242,13 @@ class TestCsv:
         assert back.coordinates.tobytes() == items.coordinates.tobytes()
         assert (back.labels, dict(back.data)) == (items.labels, dict(items.data))
 
+    @pytest.mark.parametrize("name", ["id", "label", "x0"])
+    def test_data_under_a_name_that_the_file_needs_is_refused(self, tmp_path, name):
+        items = Items([[0.0, 1.0], [1.0, 0.0]], data={name: ["a", "b"]})
+        with pytest.raises(InvalidItems, match=f"data has a column '{name}'"):
+            items.to_csv(tmp_path / "a.csv")
+        assert not (tmp_path / "a.csv").exists()
+
     def test_reads_ids_labels_appeal_kept_columns_and_coordinates(self, tmp_path):
         text = "id,label,colour,x,appeal,y\nq1,First,red,0.5,1,2\nq2,Second,blue,-1e-3,-2,.25\n"
         items = Items.from_csv(write(tmp_path / "a.csv", text), keep=["colour"])

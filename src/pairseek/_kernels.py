@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 F = TypeVar("F", bound=Callable[..., Any])
+A = TypeVar("A", bound=np.ndarray[Any, Any])
 
 LOGISTIC = 0
 PROBIT = 1
@@ -22,7 +23,14 @@ PROBIT = 1
 # their meaning.
 _FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 # Python's check for division by zero would keep loops with a division from vectorising.
-_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "fastmath": _FASTMATH, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {
+    "cache": True,
+    "nogil": True,
+    "fastmath": _FASTMATH,
+    "error_model": "numpy",
+    # Entry points for C are never called, and take a twentieth of the time of compilation.
+    "no_cfunc_wrapper": True,
+}
 
 
 def kernel(function: F) -> F:
@@ -32,6 +40,13 @@ def kernel(function: F) -> F:
 
 primitive = kernel
 """The same, for small functions that are called by kernels."""
+
+
+def read_only(array: A) -> A:
+    """A view that cannot be written: one type for kernels, so one compilation, whoever the array belongs to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 @primitive

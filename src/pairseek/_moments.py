@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pairseek._kernels import kernel
+from pairseek._kernels import kernel, read_only
 from pairseek._parallel import for_ranges
 from pairseek._types import FloatArray
 
@@ -40,7 +40,7 @@ def sample_moments(samples: FloatArray, weights: FloatArray) -> tuple[FloatArray
     out = np.empty((-(-n // CHUNK), d + d * d))
     # A first sample as origin keeps the digits of samples that lie far from zero.
     origin = samples[0].copy()
-    for_ranges(_sums, n, CHUNK, samples, weights, origin, out)
+    for_ranges(_sums, n, CHUNK, read_only(samples), read_only(weights), origin, out)
     total = out.sum(axis=0)
     shift = total[:d]
     covariance = total[d:].reshape(d, d) - np.multiply.outer(shift, shift)

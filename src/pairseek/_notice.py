@@ -1,7 +1,8 @@
-"""A word to the person who waits while kernels are compiled for the first time."""
+"""The first use, when kernels are compiled: a word to the person who waits, and a shorter wait."""
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 from collections.abc import Iterator
@@ -25,8 +26,13 @@ def first_use(seconds: float = 1.0) -> Iterator[None]:
     )
     timer.daemon = True
     timer.start()
+    # The compiler makes millions of small objects, few of them garbage: without collection it is a tenth faster.
+    collecting = gc.isenabled()
+    gc.disable()
     try:
         yield
         _done = True
     finally:
+        if collecting:
+            gc.enable()
         timer.cancel()

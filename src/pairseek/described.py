@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from pairseek._kernels import read_only
 from pairseek._moments import sample_moments
 from pairseek._pairs import describe, expect, shadow, weigh
 from pairseek._parallel import for_ranges
@@ -83,12 +84,12 @@ class Candidates:
         out = np.empty((4, m))
         # The shadow of every item once, or where they are many more than the pairs, of those that the pairs need.
         few = 4 * m < len(points)
-        used = points[np.concatenate([first, second])] if few else points
+        used = read_only(points[np.concatenate([first, second])] if few else points)
         i, j = (np.arange(m), np.arange(m, 2 * m)) if few else (first, second)
         shadows = np.empty_like(used)
         for_ranges(shadow, len(used), _CHUNK, used, square_root(belief.covariance), shadows)
         noise = NOISES.index(response.noise)
-        for_ranges(describe, m, _CHUNK, i, j, used, shadows, belief.mean, response.constant, noise, out)
+        for_ranges(describe, m, _CHUNK, i, j, used, shadows, read_only(belief.mean), response.constant, noise, out)
         margin, length, constant, variance = out
         difference = np.zeros(len(first)) if appeal is None else appeal[first] - appeal[second]
         return cls(points, first, second, margin, length, constant, variance, difference, response)

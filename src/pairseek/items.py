@@ -202,13 +202,16 @@ class Items:
 
         The column ``id`` (or ``item`` or ``name``, or else the first column if it is not numeric) names the
         items, ``label`` is shown to people, ``appeal`` is appeal, the columns in `keep` are kept as data, and
-        all others are coordinates.
+        all others are coordinates. Ids and data are read as text: item ``"7"``, not 7.
         """
         return cls(**_from_rows(Path(path), tuple(keep)))
 
     def to_csv(self, path: str | Path) -> None:
         """Write a CSV file that `from_csv` reads back, ``keep`` naming the columns of data."""
         columns = [f"x{i}" for i in range(self.d)]
+        taken = sorted({"id", LABEL_COLUMN, APPEAL_COLUMN, *columns} & set(self.data))
+        if taken:
+            raise InvalidItems(f"data has a column {taken[0]!r}, which the file needs for itself: give it another name")
         with Path(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["id", "label", "appeal", *self.data, *columns])

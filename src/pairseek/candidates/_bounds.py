@@ -47,8 +47,10 @@ def steepness(length: float, k: float, noise: int) -> float:
 
 
 @primitive
-def highest_mean(a: int, b: int, centre: Any, half: Any, values: Any, power: int) -> float:
+def highest_mean(a: int, b: int, centre: Any, half: Any, values: Any, power: float) -> float:
     """The highest Σ λ w/Σ w, w = λ^power Δ², over two boxes: high weights for large λ, low ones for small.
+
+    The power is 0 or 1, and a float because numba compiles anew for each literal integer.
 
     A linear fractional programme over a box: the best takes the highest weights exactly where λ exceeds the optimum.
     """
@@ -57,7 +59,7 @@ def highest_mean(a: int, b: int, centre: Any, half: Any, values: Any, power: int
     denominator = 0.0
     for h in range(d):
         low = max(abs(centre[a, h] - centre[b, h]) - half[a, h] - half[b, h], 0.0)
-        weight = low * low if power == 0 else values[h] * low * low
+        weight = low * low if power == 0.0 else values[h] * low * low
         numerator += values[h] * weight
         denominator += weight
     for h in range(d):
@@ -67,7 +69,7 @@ def highest_mean(a: int, b: int, centre: Any, half: Any, values: Any, power: int
         reach = half[a, h] + half[b, h]
         low = max(gap - reach, 0.0)
         more = (gap + reach) * (gap + reach) - low * low
-        if power == 1:
+        if power == 1.0:
             more *= values[h]
         numerator += values[h] * more
         denominator += more
@@ -150,9 +152,9 @@ def cell_bound(a: int, b: int, cells: Any, model: Any, enough: float) -> float:
         if fine == 1:
             s = min(s, most * highest_deviation(a, b, centre, half, values) * _UP)
             if noise != CONSTANT:
-                s = min(s, steep * math.sqrt(highest_mean(a, b, centre, half, values, 0)) * _UP)
+                s = min(s, steep * math.sqrt(highest_mean(a, b, centre, half, values, 0.0)) * _UP)
             if shape == TRACE:
-                gain = highest_mean(a, b, centre, half, values, 1)
+                gain = highest_mean(a, b, centre, half, values, 1.0)
         bound = value(shape, penalty, table, m, s, distance, gain)
         if not bound > enough:
             break

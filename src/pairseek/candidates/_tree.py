@@ -123,7 +123,8 @@ def _cut(start: int, stop: int, along: Any, order: Any, level: int) -> None:
     for t in range(start, stop):
         first, last = (t * n) >> level, ((t + 1) * n) >> level
         middle = ((2 * t + 1) * n) >> (level + 1)
-        axis = 0
+        # Not a literal: numba would compile the selection a second time for it.
+        axis = d - 1
         widest = -1.0
         for h in range(d):
             low = high = along[first, h]

@@ -74,7 +74,7 @@ class AllPairs:
         return self._best(scene, surface)
 
     def _best(self, scene: Scene, surface: Surface) -> Choice | None:
-        rescore = self.rescore if hasattr(scene.strategy, "exact") else 0
+        rescore = self.rescore if scene.rescores else 0
         zero = median_score(scene) if surface.signed and self.gap else 0.0
         goal = Goal(max(1, rescore), self.gap, zero, self.budget)
         found = best_first(View.of(scene, surface), scene.resting.pairs, goal)
@@ -158,7 +158,7 @@ def best_by_list(scene: Scene, rng: np.random.Generator, *, rescore: int) -> Cho
     """The best of all pairs, each scored, some at a time; equals are told apart at random."""
     n = len(scene.points)
     total = n * (n - 1) // 2
-    wanted = max(1, rescore if hasattr(scene.strategy, "exact") else 0)
+    wanted = max(1, rescore if scene.rescores else 0)
     best: tuple[FloatArray, FloatArray, IntArray] = np.empty(0), np.empty(0), np.empty(0, dtype=np.int64)
     for start in range(0, total, _LISTED):
         numbers = np.arange(start, min(start + _LISTED, total))

@@ -30,15 +30,18 @@ class DefaultPairs:
         for it takes most of the time.
     budget
         See `AllPairs`.
+    rescore
+        How many of the best are scored again by samples; 0 for none.
     """
 
     gap: float = 0.01
     budget: int = AllPairs.budget
+    rescore: int = 32
     name: ClassVar[str] = "default"
 
     def __post_init__(self) -> None:
         try:
-            AllPairs(self.gap, self.budget)
+            AllPairs(self.gap, self.budget, self.rescore)
         except InvalidParameter as error:
             raise InvalidParameter(str(error).replace("AllPairs", "DefaultPairs")) from None
 
@@ -49,5 +52,7 @@ class DefaultPairs:
         if surface is not None and surface.shape == "even":
             return any_pair(scene, rng)
         if n * (n - 1) // 2 <= (_LISTED if surface is None else _FEW):
-            return best_by_list(scene, rng, rescore=0)
-        return (WeightedPairs() if surface is None else AllPairs(self.gap, self.budget)).choose(scene, rng)
+            return best_by_list(scene, rng, rescore=self.rescore)
+        if surface is None:
+            return WeightedPairs(rescore=self.rescore).choose(scene, rng)
+        return AllPairs(self.gap, self.budget, self.rescore).choose(scene, rng)

@@ -83,6 +83,11 @@ class Scene:
         mean, covariance = sample_moments(self.belief.samples, self.belief.weights)
         return replace(self.belief, mean=mean, covariance=covariance)
 
+    @property
+    def rescores(self) -> bool:
+        """Whether a second score by samples serves the strategy."""
+        return hasattr(self.strategy, "exact") and getattr(self.strategy, "rescored", True)
+
     def rescored(self, candidates: Candidates) -> FloatArray:
         """(m,) utilities by all samples, with the noise of their first two moments taken out.
 
@@ -154,7 +159,7 @@ def best_of(
     if not np.any(scores > -np.inf):
         return None
     considered = len(candidates)
-    if rescore and hasattr(scene.strategy, "exact"):
+    if rescore and scene.rescores:
         rows = np.arange(considered) if considered <= rescore else np.argpartition(-scores, rescore)[:rescore]
         rows = rows[scores[rows] > -np.inf]
         candidates = candidates.take(rows)

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import Connection
 
 from pairseek.errors import PairseekError
 from pairseek.experiments._working import describe, perform, prepare
@@ -50,7 +51,15 @@ def on_processes(parcel: Parcel, pending: list[Task], take: Callable[[Outcome], 
 
 def _with_pool(parcel: Parcel, left: dict[Task, None], take: Callable[[Outcome], None], jobs: int) -> None:
     context = multiprocessing.get_context("spawn")
-    with _environment(), ProcessPoolExecutor(jobs, context, initializer=_start, initargs=(parcel,)) as pool:
+    # A pool that breaks while it starts a worker forgets that worker. This end of the pipe closes with the pool, and
+    # whoever is left then ends.
+    life, held = context.Pipe(duplex=False)
+    with (
+        contextlib.closing(life),
+        contextlib.closing(held),
+        _environment(),
+        ProcessPoolExecutor(jobs, context, initializer=_start, initargs=(parcel, life)) as pool,
+    ):
         waiting = iter(list(left))
         running: dict[Future[Outcome], Task] = {}
 
@@ -93,16 +102,15 @@ def _environment() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _start(parcel: Parcel) -> None:
+def _start(parcel: Parcel, life: Connection) -> None:
     # Ctrl-C reaches the whole group; it is for the parent to decide.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_pool, args=(life,), daemon=True).start()
     prepare(parcel)
 
 
-def _end_with_parent() -> None:
+def _end_with_pool(life: Connection) -> None:
     """A parent that was killed cannot say good-bye: without this its workers would wait for it for ever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    # Nothing is ever sent: the pipe speaks only when its other end is closed, by the parent or by its death.
+    life.poll(None)
+    os._exit(1)

@@ -28,6 +28,9 @@ class EPMV:
 
     penalty: float | None = None
     name: ClassVar[str] = "epmv"
+    # The penalty turns at an even chance, which is where the best pairs are: there the chance by table is nearer to the
+    # truth than the one by thousands of samples.
+    rescored: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.penalty is not None and not (np.isfinite(self.penalty) and self.penalty > 0):
