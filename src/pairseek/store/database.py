@@ -25,7 +25,7 @@ _CONNECTIONS = 10
 # deadlock and serialization.
 _AGAIN = ("08", "57P", "40")
 # What was written cannot be, whatever the state of the database: for the caller to know.
-_CALLERS = (IntegrityError, DataError, ProgrammingError)
+_CALLERS = (IntegrityError, ProgrammingError)
 
 
 def now() -> str:
@@ -78,6 +78,10 @@ class Database:
             try:
                 with self.engine.connect().execution_options(writes=writes) as connection, connection.begin():
                     return function(connection)
+            except (DataError, UnicodeEncodeError):
+                raise InvalidParameter(
+                    "a text holds characters that cannot be stored, such as NUL or half a surrogate: remove them"
+                ) from None
             except (DBAPIError, sa.exc.TimeoutError) as error:
                 if isinstance(error, _CALLERS):
                     raise

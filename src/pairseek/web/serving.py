@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -14,13 +15,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
 import numpy as np
 import uvicorn
 
-from pairseek import set_thread_count
+from pairseek._parallel import set_thread_count
 from pairseek.errors import InvalidParameter
 from pairseek.items import Items
 from pairseek.posteriors import Particles
@@ -42,30 +43,58 @@ _WORKER = "PAIRSEEK_WORKER"
 logger = logging.getLogger("pairseek.web")
 
 
-def serve(settings: Settings, *, host: str, port: int, workers: int) -> None:
-    """Serve until a signal says stop."""
+def serve(
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    workers: int,
+    announced: Callable[[str], None] | None = None,
+    new_password: bool = False,
+) -> None:
+    """Serve until a signal says stop.
+
+    Parameters
+    ----------
+    settings
+        Of the server.
+    host, port
+        Where it listens.
+    workers
+        Number of processes.
+    announced
+        Called with the address once it is said.
+    new_password
+        Give the first user a new password, which is said, even where there is one.
+    """
     if not 1 <= workers <= 64:
         raise InvalidParameter(f"--workers is {workers}: give 1 to 64")
-    prepare(settings)
     with bound(host, port) as listening:
-        announce(host, listening.getsockname()[1])
+        prepare(settings, new_password=new_password)
         if workers == 1:
-            run(settings, listening, threads=None)
+            warm_up()
+        address = announce(host, listening.getsockname()[1])
+        if announced is not None:
+            announced(address)
+        if workers == 1:
+            run(settings, listening)
         else:
             Workers(settings, listening, workers).run()
 
 
-def prepare(settings: Settings) -> None:
-    """Make the tables, make the first user and say the password once, compile the kernels."""
+def prepare(settings: Settings, *, new_password: bool = False) -> None:
+    """Make the tables and the first user, and say the password once."""
     database = Database(settings.database)
     try:
         migrate.ready(database)
         password = auth.first_user(database, settings.password)
+        if new_password and password is None:
+            password = secrets.token_urlsafe(12)
+            auth.set_password(database, auth.FIRST_USER, password)
     finally:
         database.close()
     if password is not None:
-        _say(f"First sign-in: name {auth.FIRST_USER}, password {password}  (said once; it is stored as a hash only)")
-    warm_up()
+        _say(f"Sign in as {auth.FIRST_USER} with the password {password}  (said once, stored as a hash only)")
 
 
 def warm_up() -> None:
@@ -94,12 +123,12 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
         yield listening
 
 
-def announce(host: str, port: int) -> None:
-    """Say where it is."""
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    _say(f"pairseek at http://{shown}:{port}")
-    if host in ("0.0.0.0", "::"):
-        _say(f"in your network at http://{own_address()}:{port}")
+def announce(host: str, port: int) -> str:
+    """Say where it is; the address for others, where it listens to others."""
+    everywhere = host in ("0.0.0.0", "::")
+    shown = own_address() if everywhere else f"[{host}]" if ":" in host else host
+    _say(f"pairseek at http://{shown}:{port}" + (f" and http://127.0.0.1:{port}" if everywhere else ""))
+    return f"http://{shown}:{port}"
 
 
 def own_address() -> str:
@@ -112,11 +141,17 @@ def own_address() -> str:
             return socket.gethostname()
 
 
-def run(settings: Settings, listening: socket.socket, *, threads: int | None) -> None:
+def run(settings: Settings, listening: socket.socket) -> None:
     """Serve in this process."""
-    set_thread_count(threads)
     logs.set_up()
-    uvicorn.Server(_configuration(settings)).run(sockets=[listening])
+    _served(uvicorn.Server(_configuration(settings)), listening)
+
+
+def _served(server: uvicorn.Server, listening: socket.socket) -> None:
+    # The server stops in order and then raises the signal again; an orderly stop is no failure.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    server.run(sockets=[listening])
 
 
 def _configuration(settings: Settings) -> uvicorn.Config:
@@ -223,7 +258,7 @@ def work() -> None:
 
     threading.Thread(target=watch, name="pairseek-parent", daemon=True).start()
     with socket.socket(fileno=task["socket"]) as listening:
-        server.run(sockets=[listening])
+        _served(server, listening)
 
 
 def _say(line: str) -> None:

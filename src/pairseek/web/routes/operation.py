@@ -12,6 +12,7 @@ from pairseek._types import JSON
 from pairseek.errors import StoreOutdated
 from pairseek.store import migrate
 from pairseek.web.auth import caller
+from pairseek.web.described import docs_page
 from pairseek.web.metrics import exposition
 from pairseek.web.pages import plotly_script
 from pairseek.web.service import Service, service_of
@@ -43,6 +44,12 @@ def metrics(request: Request, service: TheService) -> Response:
         caller(service.database, request.headers.get("authorization")).need("read")
     content, kind = exposition()
     return Response(content, media_type=kind)
+
+
+@router.get("/docs")
+def docs(request: Request, service: TheService) -> Response:
+    """What the HTTP API takes and gives."""
+    return service.page(request, "docs", docs_page(request.app.openapi()))
 
 
 @router.get("/static/plotly.min.js")

@@ -35,6 +35,7 @@ _WHO = "pairseek_who"
 _LONGEST = 200
 # Seconds that a page waits for what is prepared.
 _PATIENCE = 4.0
+_MOMENT = r"^[0-9TZ:.+-]*$"
 
 
 class AnswerBody(BaseModel):
@@ -45,8 +46,8 @@ class AnswerBody(BaseModel):
     query: str = Field(max_length=64)
     outcome: str = Field(max_length=16)
     rt_ms: int | None = Field(default=None, ge=0, le=2**31 - 1)
-    shown_at: str | None = Field(default=None, max_length=32)
-    sent_at: str | None = Field(default=None, max_length=32)
+    shown_at: str | None = Field(default=None, max_length=32, pattern=_MOMENT)
+    sent_at: str | None = Field(default=None, max_length=32, pattern=_MOMENT)
     attempt: int | None = Field(default=None, ge=0, le=2**31 - 1)
 
     def said(self) -> Said:
@@ -64,7 +65,7 @@ class FocusBody(BaseModel):
     """How long the page was out of sight."""
 
     query: str = Field(max_length=64)
-    lost_at: str = Field(max_length=32)
+    lost_at: str = Field(max_length=32, pattern=_MOMENT)
     ms: int = Field(ge=0, le=2**31 - 1)
 
 
