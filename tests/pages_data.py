@@ -178,12 +178,12 @@ def study_map() -> dict:
 
 
 def person_map() -> dict:
-    points = [[0.5 - 0.5 * 0.75**n * math.cos(n), 0.3 - 0.3 * 0.75**n * math.sin(n)] for n in range(13)]
+    points = [[0.5 - 0.5 * 0.75**n * math.cos(n), 0.3 - 0.3 * 0.75**n * math.sin(n)] for n in range(12)]
     samples = [[0.5 + 0.12 * x, 0.3 + 0.09 * y] for x, y, *_ in dots(400)]
     return {
         "items": dots(),
         "samples": samples,
-        "track": {"points": points, "radii": [0.9 * 0.82**n for n in range(13)]},
+        "track": {"points": points, "radii": [0.9 * 0.82**n for n in range(12)]},
     }
 
 

@@ -230,6 +230,47 @@ def test_two_tabs_show_the_same_pair(visit, address, study) -> None:
     assert len(study.received) == 2
 
 
+def test_when_one_tab_has_finished_the_other_shows_the_result_too(visit, address, study) -> None:
+    study.total = 1
+    one = visit(f"{address}/run", **DESKTOP)
+    shows(one, study.pair(()))
+    two = visit(f"{address}/run", context=one.context)
+    press(two, study, "f", "left")
+    two.wait_for_url("**/result")
+    one.wait_for_url("**/result")
+
+
+def test_a_tab_that_was_closed_with_an_answer_on_its_way_is_helped_out_by_the_other(visit, address, study) -> None:
+    study.ahead = False
+    one = visit(f"{address}/run", **DESKTOP)
+    shows(one, study.pair(()))
+    two = visit(f"{address}/run", context=one.context)
+    shows(two, study.pair(()))
+    two.route("**/answer", lambda route: None)
+    two.keyboard.press("f")
+    two.wait_for_selector("#stage[aria-busy]")
+    two.close()
+    until(lambda: study.outcomes() == ("left",), "the other tab sends it")
+    shows(one, study.pair(("left",)))
+
+
+def test_without_storage_it_still_works(visit, address, study, browser) -> None:
+    context = browser.new_context(**DESKTOP)
+    context.add_init_script(
+        "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no', 'SecurityError'); }})"
+    )
+    page = visit(f"{address}/run", context=context)
+    for key, outcome in [("f", "left"), ("j", "right"), ("u", None), ("f", "left")]:
+        if outcome:
+            press(page, study, key, outcome)
+        else:
+            shows(page, study.pair(study.outcomes()))
+            page.keyboard.press(key)
+            until(lambda: study.outcomes() == ("left",), "taken back")
+    shows(page, study.pair(("left", "left")))
+    context.close()
+
+
 def test_without_web_locks_two_tabs_take_turns(visit, address, study, browser) -> None:
     """On a plain address of the local network there are no Web Locks."""
     context = browser.new_context(**DESKTOP)

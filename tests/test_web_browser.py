@@ -9,6 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from browsers import DESKTOP, PHONE
 from pairseek.datasets import colours
+from pairseek.items import Items
 from pairseek.store import events
 from pairseek.web import auth
 from pairseek.web.serving import warm_up
@@ -16,6 +17,14 @@ from pairseek.web.study import study_items
 from serving import configuration, served
 
 ANSWERS = 6
+
+
+def hallway() -> Items:
+    named = colours()
+    shown = {"colour": [str(value) for value in named.data["hex"]]}
+    return study_items(
+        Items(named.coordinates, [str(one) for one in named.ids], named.labels, data=shown), scaled=False
+    )
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +40,7 @@ def visitors(tmp_path_factory):
     )
     warm_up()
     database = tmp_path_factory.mktemp("browser") / "studies.db"
-    with served(database, studies=[(made, study_items(colours(), scaled=False))], ahead=True) as running:
+    with served(database, studies=[(made, hallway())], ahead=True) as running:
         yield running
 
 
@@ -88,7 +97,7 @@ def test_a_whole_study_and_every_page_of_it_is_accessible(visit, visitors, devic
         (card.tap if device is PHONE else card.click)()
     page.wait_for_url("**/result")
     assert Axe().run(page).violations_count == 0
-    assert page.get_by_text("All 6 answers are saved").is_visible()
+    page.get_by_text("All 6 answers are saved").wait_for()
     assert page.locator(".code").inner_text() == "C1"
     assert page.locator(".nearest li").count() > 0
     assert [outcome for _, _, outcome in stored(visitors, page)] == ["right", "left"] * 3
@@ -182,7 +191,7 @@ def test_declining_gives_the_code_for_it_and_keeps_nothing(visit, visitors) -> N
 
 def test_pages_that_are_not_there_say_so(visit, visitors) -> None:
     page = visit(f"{visitors.address}/s/nothing", **DESKTOP)
-    assert page.get_by_role("heading", name="There is nothing here").is_visible()
+    page.get_by_role("heading", name="There is nothing here").wait_for()
     assert Axe().run(page).violations_count == 0
 
 
@@ -258,7 +267,7 @@ def test_a_preview_is_a_whole_study_that_leaves_nothing(visit, visitors) -> None
     page.get_by_role("button", name="Sign in").click()
     before = page.locator("[data-number='started']").inner_text()
     page.get_by_role("button", name="Preview").click()
-    assert page.get_by_text("Nothing is kept").is_visible()
+    page.get_by_text("Nothing is kept").wait_for()
     page.locator("form[action$='/start'] button").click()
     page.wait_for_url("**/run")
     query = None

@@ -337,7 +337,7 @@ class AnswerRow(TypedDict):
 
 
 class Track(TypedDict):
-    """The estimate answer by answer, in the map's plane, and its radius."""
+    """The estimate after each answer, the first first, in the map's plane, and its radius."""
 
     points: list[tuple[float, float]]
     radii: list[float]

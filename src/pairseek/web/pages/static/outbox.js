@@ -4,7 +4,7 @@ import { get, post, Refused } from "./api.js";
 import { alone } from "./alone.js";
 
 const FIRST_MS = 1000;
-const LONGEST_MS = 20000;
+const LONGEST_MS = 10000;
 
 export function openOutbox(base, session, record, { lost, back, refused }) {
   let wait = FIRST_MS;
@@ -50,6 +50,7 @@ export function openOutbox(base, session, record, { lost, back, refused }) {
 
   async function flush() {
     clearTimeout(timer);
+    timer = 0;
     if (sending) {
       again = true;
       return;
@@ -82,5 +83,8 @@ export function openOutbox(base, session, record, { lost, back, refused }) {
     wait = FIRST_MS;
     flush();
   });
-  return { flush };
+  // Whether something is under way, or will be again.
+  const busy = () => sending || timer !== 0;
+
+  return { flush, busy };
 }

@@ -120,7 +120,7 @@ export function personMap(element, { items, samples: drawn, track }, say) {
       name: say("plot.track"),
       x: xs,
       y: ys,
-      text: xs.map((_, index) => say("plot.after", { count: index })),
+      text: xs.map((_, index) => say("plot.after", { count: index + 1 })),
       hovertemplate: "%{text}<extra></extra>",
       line: { color: page.ink, width: 1, shape: "spline" },
       marker: { size: 4, color: page.ink },
@@ -143,12 +143,12 @@ export function personRadius(element, { radii }, say) {
   const trace = {
     type: "scatter",
     mode: "lines+markers",
-    x: radii.map((_, index) => index),
+    x: radii.map((_, index) => index + 1),
     y: radii,
     hovertemplate: "%{x}: %{y:.3f}<extra></extra>",
     line: { color: page.accent, width: 2 },
     marker: { size: 6, color: page.accent },
   };
-  const axes = { xaxis: { title: { text: say("plot.answers") }, rangemode: "tozero" }, yaxis: { rangemode: "tozero" } };
+  const axes = { xaxis: { title: { text: say("plot.answers"), standoff: 8 }, rangemode: "tozero" }, yaxis: { rangemode: "tozero" } };
   Plotly.react(element, [trace], layout(page, axes), CONFIG);
 }

@@ -11,32 +11,35 @@ const EMPTY = { state: null, ops: [], focus: [], practised: false };
 export function openRecord(session, changed) {
   const key = `pairseek:${session}`;
   let memory = null; // where the browser lets us store nothing
+  try {
+    localStorage.getItem(key);
+  } catch {
+    memory = EMPTY;
+  }
 
   function read() {
-    try {
-      const text = localStorage.getItem(key);
-      return text ? { ...EMPTY, ...JSON.parse(text) } : { ...EMPTY, ...memory };
-    } catch {
-      return { ...EMPTY, ...memory };
-    }
+    return { ...EMPTY, ...(memory ?? JSON.parse(localStorage.getItem(key) ?? "null")) };
   }
 
   function update(change) {
     const record = structuredClone(read());
     change(record);
-    memory = record;
     try {
       localStorage.setItem(key, JSON.stringify(record));
     } catch {
-      // Full or forbidden: this tab goes on from memory.
+      memory = record; // full or forbidden: this tab goes on alone
     }
     changed();
+  }
+
+  function remove() {
+    if (!memory) localStorage.removeItem(key);
   }
 
   addEventListener("storage", (event) => {
     if (event.key === key) changed();
   });
-  return { read, update };
+  return { read, update, remove };
 }
 
 // Where a person stands if all that is unsent has arrived.

@@ -25,6 +25,7 @@ let offline = false;
 let gone = false; // this page has nothing more to do
 let pressed = -GUARD_MS;
 let noticeTimer = 0;
+let waitTimer = 0;
 
 const record = openRecord(session, draw);
 const ahead = openAhead(base);
@@ -50,6 +51,7 @@ function here(kept = record.read()) {
 }
 
 async function refresh() {
+  clearTimeout(waitTimer);
   if (record.read().ops.length) return outbox.flush();
   try {
     const state = await get(`${base}/state`);
@@ -58,7 +60,7 @@ async function refresh() {
     });
   } catch (failure) {
     if (failure instanceof Refused) refused(failure, null);
-    else setTimeout(refresh, 3000);
+    else waitTimer = setTimeout(refresh, 3000);
   }
 }
 
@@ -66,11 +68,7 @@ async function leave(address) {
   if (gone) return;
   gone = true;
   await Promise.race([outbox.flush(), new Promise((done) => setTimeout(done, 2000))]);
-  try {
-    localStorage.removeItem(`pairseek:${session}`);
-  } catch {
-    // Then there is nothing to remove.
-  }
+  record.remove();
   location.replace(address);
 }
 
@@ -88,7 +86,8 @@ function draw() {
   offer("tie", offers.tie && !now.practising, now.can.tie);
   offer("skip", offers.skip && !now.practising, now.can.skip);
   part("practice").hidden = !now.practising;
-  if (!now.query) return wait(kept);
+  if (!now.query) return wait();
+  clearTimeout(waitTimer);
   if (shown?.pair.query !== now.query.query) show(now.query);
   else if (shown.at !== null) look();
 }
@@ -148,14 +147,16 @@ function place(card, data, parts) {
   card.classList.toggle("nameless", !name);
 }
 
-function wait({ state, ops }) {
+// Nothing to show until the service has replied; should nobody be waiting for that reply, it is asked again.
+function wait() {
   turn += 1;
   shown = null;
   part("stage").setAttribute("aria-busy", "true");
+  clearTimeout(waitTimer);
+  waitTimer = setTimeout(() => outbox.busy() || refresh(), 1500);
   if (offline) return notice(say("run.lost"));
   const mine = turn;
   setTimeout(() => mine === turn && !gone && !offline && notice(say("run.moment")), 400);
-  if (!ops.length && state.status === "asking") setTimeout(refresh, 1000);
 }
 
 function notice(text, forMs = 0) {
