@@ -324,7 +324,7 @@ def disturber(kind: str, server: Server, cluster, faults: int, log: list[str]):
     return disturb
 
 
-def restarted(options, url: str, items: Items, server: Server) -> None:
+def restarted(options, url: str, server: Server) -> None:
     """Sessions under way, a server that knows none of them, and everyone back at once: the time to each first reply."""
     from pairseek.store import cache
     from pairseek.web.catalogue import Catalogue
@@ -411,7 +411,7 @@ def run(options) -> int:
             server = Server(url, options.workers)
             stack.callback(server.stop)
             if options.restart:
-                restarted(options, url, items, server)
+                restarted(options, url, server)
                 continue
             server.start()
             log: list[str] = []
