@@ -17,8 +17,9 @@ CHECKS = (not_a_server_error, status_code_conformance, response_schema_conforman
 
 
 @pytest.fixture(scope="module")
-def visitors(tmp_path_factory):
-    with served(tmp_path_factory.mktemp("f") / "f.db", studies=[(configuration(), some_items())]) as visitors:
+def visitors(cluster):
+    # PostgreSQL, because it is the stricter of the two about what a text or a number may be.
+    with served(cluster.database(), studies=[(configuration(), some_items())]) as visitors:
         yield visitors
 
 
