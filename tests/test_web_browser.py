@@ -215,13 +215,22 @@ def test_a_researcher_makes_a_study_and_looks_at_who_came(visit, visitors) -> No
     page.get_by_label("Title").fill("Walks <b>")
     page.get_by_label("Name in the link").fill("walks")
     page.get_by_label("Answers from each person").fill("5")
+    page.get_by_label("Practice pair, left id").fill("w1")
+    page.get_by_label("Practice pair, right id").fill("w2")
+    page.get_by_label("Further settings").fill("prior: somewhere")
     page.get_by_role("button", name="Make the study").click()
     assert "no items were sent" in page.get_by_role("alert").inner_text()
     assert page.get_by_label("Title").input_value() == "Walks <b>"
     items = {"name": "walks.csv", "mimeType": "text/csv", "buffer": WALKS.encode()}
     page.locator("#f-items").set_input_files(items)
     page.get_by_role("button", name="Make the study").click()
+    assert "somewhere" in page.get_by_role("alert").inner_text()
+    page.get_by_label("Further settings").fill("rest: {pair: 3}")
+    page.locator("#f-items").set_input_files(items)
+    page.get_by_role("button", name="Make the study").click()
     page.wait_for_url("**/studies/walks")
+    assert "pair: 3" in page.locator(".configuration pre").text_content()
+    assert "left: w1" in page.locator(".configuration pre").text_content()
     assert page.get_by_role("heading", level=1).inner_text().startswith("Walks <b>")
     if page.get_by_role("button", name="Open").count():
         page.get_by_role("button", name="Open").click()

@@ -18,6 +18,8 @@ _PLAIN = ("title", "slug", "question", "instructions", "consent", "debrief", "la
 _NUMBERS = ("answers", "repeated", "random", "resume.hours")
 _TICKS = ("scaled", "offer.undo", "offer.tie", "offer.skip")
 _NESTED = (
+    "practice.left",
+    "practice.right",
     "resume.policy",
     "completion.address",
     "completion.codes.finished",
@@ -49,7 +51,17 @@ def record_of(sent: object, values: Mapping[str, str]) -> dict[str, Any]:
     pairs = _pairs(values.get("attention", ""))
     if pairs:
         record["attention"] = {"pairs": pairs}
-    return record
+    return record | _further(values.get("more", ""))
+
+
+def _further(text: str) -> dict[str, Any]:
+    """Settings that have no field of their own, as lines of YAML."""
+    if not text.strip():
+        return {}
+    further = read_yaml(text)
+    if not isinstance(further, dict):
+        raise InvalidParameter(f"the setting 'more' is {text.strip()[:80]!r}: write settings, as in prior: ...")
+    return {str(name): value for name, value in further.items()}
 
 
 def pictures_of(sent: Sequence[UploadFile]) -> Files:

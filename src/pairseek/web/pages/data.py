@@ -231,7 +231,7 @@ class NewStudyPage(TypedDict):
 
     A field is named by its place in the study's file: ``title``, ``offer.tie`` (sent as "true" if ticked),
     ``completion.codes.finished``. ``items``, ``images`` and ``yaml`` are files. ``attention`` is lines of
-    ``left, right, answer``.
+    ``left, right, answer``, and ``more`` is YAML with any further settings.
     """
 
     user: User
