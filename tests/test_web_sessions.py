@@ -19,6 +19,7 @@ from pairseek.web.live import Said
 from pairseek.web.making import create
 from pairseek.web.problems import Problem
 from pairseek.web.sessions import Sessions
+from pairseek.web.warming import warm_studies
 from serving import configuration, some_items
 
 
@@ -282,3 +283,11 @@ def test_a_voided_answer_is_no_longer_believed_and_can_be_restored(database):
     database.write(lambda c: sessions.mark(c, session_id, "p2", "restore", "awake", "ann"))
     one.state(one.by_id(session_id))
     assert np.array_equal(one.live(one.by_id(session_id)).standing.search.belief.mean, before.mean)
+
+
+def test_a_study_is_gone_through_before_anybody_comes_and_nothing_is_left_of_it(database):
+    create(database, configuration(slug="other", strategy="actrank"), some_items(), is_open=True, who="test")
+    session_id = a_session(database, candidates={"name": "sampled_pairs", "count": 50}, response="probit")
+    warm_studies(database)
+    assert database.read(lambda c: events.events_of(c, [session_id])) == []
+    assert worker(database).state(worker(database).by_id(session_id))["query"]["query"] == "p1"

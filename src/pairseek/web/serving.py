@@ -13,19 +13,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-import numpy as np
 import uvicorn
 
 from pairseek._parallel import set_thread_count
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items
-from pairseek.posteriors import Particles
-from pairseek.search import Search
 from pairseek.store import migrate
 from pairseek.store.database import Database
 from pairseek.web import auth, logs
 from pairseek.web.app import create_app
 from pairseek.web.settings import Settings
+from pairseek.web.warming import warm_studies, warm_up
 
 # Seconds for requests under way when it is told to stop, and for a worker to be gone after that.
 GRACE = 10
@@ -65,11 +62,10 @@ def serve(
     if workers > 1 and not hasattr(os, "fork"):
         raise InvalidParameter(f"--workers is {workers}: this system has no way to copy a process, give 1")
     with bound(host, port) as listening:
-        prepare(settings, new_password=new_password)
         if workers > 1:
-            # Copies are made of a process without threads; they share the cores by their number.
+            # Copies can be made of a process without threads only; together they use as many cores as they are.
             set_thread_count(1)
-        warm_up()
+        prepare(settings, new_password=new_password)
         address = announce(host, listening.getsockname()[1])
         if announced is not None:
             announced(address)
@@ -80,7 +76,7 @@ def serve(
 
 
 def prepare(settings: Settings, *, new_password: bool = False) -> None:
-    """Make the tables and the first user, and say the password once."""
+    """Make the tables and the first user, say the password once, and compile the kernels."""
     database = Database(settings.database)
     try:
         migrate.ready(database)
@@ -88,21 +84,12 @@ def prepare(settings: Settings, *, new_password: bool = False) -> None:
         if new_password and password is None:
             password = secrets.token_urlsafe(12)
             auth.set_password(database, auth.FIRST_USER, password)
+        if password is not None:
+            _say(f"Sign in as {auth.FIRST_USER} with the password {password}  (said once, stored as a hash only)")
+        warm_up()
+        warm_studies(database)
     finally:
         database.close()
-    if password is not None:
-        _say(f"Sign in as {auth.FIRST_USER} with the password {password}  (said once, stored as a hash only)")
-
-
-def warm_up() -> None:
-    """Go once through all that an answer takes, so that nothing is compiled while a person waits."""
-    points = np.random.default_rng(0).normal(size=(600, 3))
-    for noise_free in (Items(points[:40]), Items(points)):
-        search = Search(noise_free, posterior=Particles(200), rng=0)
-        for _ in range(6):
-            query = search.ask()
-            search.tell(query, winner=query.left)
-        search.recommend(3)
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ from pairseek.web.routes import shapes
 from pairseek.web.service import Service, service_of
 from pairseek.web.study import configured, study_items
 from pairseek.web.tokens import hashed
+from pairseek.web.warming import warm_study
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": shapes.ErrorReply} for status in (400, 401, 403, 404, 409, 410, 413, 422, 429, 503)
@@ -115,6 +116,7 @@ def create_study(body: shapes.NewStudy, request: Request, service: TheService, w
     )
     ready = study_items(items, scaled=configuration.scaled)
     slug = making.create(service.database, configuration, ready, is_open=body.open, who=f"token {who.name}")
+    service.later(lambda: warm_study(service.catalogue.named(slug)))
     return _facts(service.catalogue.named(slug), request)
 
 

@@ -27,6 +27,7 @@ from pairseek.web.routes.api import bundle_reply, table_reply
 from pairseek.web.routes.participant import cookie_of
 from pairseek.web.security import check_form, set_cookie
 from pairseek.web.service import Service, service_of
+from pairseek.web.warming import warm_study
 
 router = APIRouter(include_in_schema=False)
 
@@ -137,6 +138,7 @@ def _make(request: Request, service: Service, who: str, form: FormData) -> Respo
         message = problem.message if problem.code != "slug_taken" else str(problem)
         data = dashboard.new_page(who, values, {place: message})
         return service.page(request, "study_new", data, status=problem.status)
+    service.later(lambda: warm_study(service.catalogue.named(slug)))
     return RedirectResponse(f"/studies/{slug}", 303)
 
 
