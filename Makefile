@@ -37,6 +37,7 @@ bench: $(VENV)/.installed-dev ## Measure speed against the authors' way, and the
 	@$(BIN)/python benchmarks/bench.py $(ARGS)
 	@$(BIN)/python benchmarks/allpairs.py
 	@$(BIN)/python benchmarks/allpairs.py --large
+	@$(BIN)/python benchmarks/embed.py $(ARGS)
 
 clean: ## Remove the virtual environment, caches and builds
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage build dist

@@ -279,3 +279,28 @@ def naive_diverse_pairs(n, count, utility, allowed):
             break
         out.append(best)
     return out
+
+
+def naive_triplet_loss(points, triplets, method, parameter=0.0):
+    """Loss of (anchor, near, far) by the formulas of the methods' papers, one triplet after the other."""
+    total = 0.0
+    for i, j, k in triplets:
+        s = sum((x - y) ** 2 for x, y in zip(points[i], points[j], strict=True))
+        t = sum((x - y) ** 2 for x, y in zip(points[i], points[k], strict=True))
+        if method == "ste":
+            total -= math.log(math.exp(-s) / (math.exp(-s) + math.exp(-t)))
+        elif method == "ckl":
+            total -= math.log((parameter + t) / (2 * parameter + s + t))
+        elif method == "tste":
+            near, far = ((1 + x / parameter) ** (-(parameter + 1) / 2) for x in (s, t))
+            total -= math.log(near / (near + far))
+        else:
+            total += max(0.0, 1.0 + s - t) ** 2
+    return total
+
+
+def naive_triplet_likelihood(points, triplets, k, noise, link):
+    """Log-likelihood of triplets: the anchor is a user who prefers near to far."""
+    return sum(
+        naive_log_answer(naive_logit(points[i], points[j], points[h], k, noise), "first", link) for i, j, h in triplets
+    )

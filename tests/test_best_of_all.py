@@ -1,5 +1,7 @@
 """The best of all pairs is the best of all pairs: against a plain list of every one of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -41,10 +43,9 @@ def listed(scene):
     """Every pair that may be asked, with its score."""
     n = len(scene.points)
     first, second = np.triu_indices(n, 1)
+    pairs, rows, points = set(scene.resting.pairs.tolist()), set(scene.resting.items.tolist()), scene.points.tolist()
     free = [
-        i * n + j not in set(scene.resting.pairs.tolist())
-        and not {i, j} & set(scene.resting.items.tolist())
-        and bool(np.any(scene.points[i] != scene.points[j]))
+        i * n + j not in pairs and i not in rows and j not in rows and points[i] != points[j]
         for i, j in zip(first.tolist(), second.tolist(), strict=True)
     ]
     first, second = first[free], second[free]
@@ -148,3 +149,67 @@ def test_a_covariance_that_is_not_finite_is_an_error_and_no_hang(bad):
     broken = Scene(scene.points, scene.appeal, belief, scene.response, scene.strategy, scene.resting)
     with pytest.raises((InvalidParameter, ValueError, np.linalg.LinAlgError)):
         ps.AllPairs().choose(broken, np.random.default_rng(0))
+
+
+def test_rest_counts_from_the_first_question_on():
+    shown = [(0, 1), (2, 3), (4, 5), (6, 7)]
+    (resting,) = ps.Rest(pair=5, item=5).after(shown, 100)
+    assert resting.items.tolist() == list(range(8))
+    assert resting.pairs.tolist() == [1, 203, 405, 607]
+    (resting,) = ps.Rest(pair=2, item=1).after(shown, 100)
+    assert (resting.items.tolist(), resting.pairs.tolist()) == ([6, 7], [405, 607])
+
+
+def test_a_pair_that_rests_five_questions_is_not_asked_in_the_first_five():
+    search = ps.Search(np.arange(3.0)[:, None], posterior=ps.Particles(100), rng=1, rest=ps.Rest(pair=5))
+    for _ in range(3):
+        search.tell(search.ask(), tie=True)
+    with pytest.raises(NoPairLeft, match="a pair rests 5 questions"):
+        search.ask()
+
+
+def test_by_default_pairs_return_in_the_order_in_which_they_were_shown():
+    items = ps.Items(np.random.default_rng(0).standard_normal((4, 2)))
+    search = ps.Search(items, posterior=ps.Particles(100), rng=1)
+    asked = []
+    for _ in range(30):
+        query = search.ask()
+        asked.append(frozenset((query.left, query.right)))
+        search.tell(query, tie=True)
+    assert len(set(asked[:6])) == 6
+    assert asked == asked[:6] * 5
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-100, 1e100, 1e160])
+def test_items_whose_squares_are_no_numbers_are_refused(scale):
+    points = scale * np.random.default_rng(0).standard_normal((10, 2))
+    with pytest.raises(InvalidParameter, match=r"whose powers a double cannot hold: use another unit"):
+        ps.Search(points, rng=1)
+
+
+def test_a_belief_that_is_not_finite_is_refused():
+    items = ps.Items(np.random.default_rng(0).standard_normal((10, 2)))
+    belief = ps.Search(items, rng=1).belief
+    for changed in ({"covariance": np.diag([np.inf, 1.0])}, {"mean": np.array([np.nan, 0.0])}):
+        scene = Scene.of(items, replace(belief, **changed), ps.Logistic(1.0), ps.InfoGain())
+        for source in (ps.AllPairs(), DefaultPairs(), WeightedPairs(), ps.SampledPairs(count=5)):
+            with (
+                np.errstate(invalid="ignore"),
+                pytest.raises(InvalidParameter, match=r"not finite|beyond what a double can hold|NaN"),
+            ):
+                source.choose(scene, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("noise", ["constant", "normalized", "decaying"])
+@pytest.mark.parametrize("d", [1, 3])
+def test_items_far_from_zero_are_told_apart_as_well_as_near_it(noise, d):
+    near = 1e-3 * np.random.default_rng(d).standard_normal((60, d))
+    # The same steps of a double in both places, so that only the arithmetic can differ.
+    near = (near + 1e6) - 1e6
+    chosen = []
+    for offset in (0.0, 1e6):
+        items = ps.Items(near + offset)
+        search = ps.Search(items, response=ps.Logistic(1e3, noise), candidates=ps.AllPairs(), rng=1)
+        query = search.ask()
+        chosen.append(query.info.utility)
+    assert chosen[1] == pytest.approx(chosen[0], rel=1e-6)

@@ -24,7 +24,14 @@ def code_of(page, containing=""):
 def test_the_public_surface_is_sorted_and_complete():
     assert sorted(ps.__all__) == sorted(set(ps.__all__))
     public = {name for name, value in vars(ps).items() if not name.startswith("_") and not inspect.ismodule(value)}
-    assert public | {"__version__"} == set(ps.__all__) - {"bounds", "datasets", "errors", "experiments", "metrics"}
+    assert public | {"__version__"} == set(ps.__all__) - {
+        "bounds",
+        "datasets",
+        "embed",
+        "errors",
+        "experiments",
+        "metrics",
+    }
     for name in ps.__all__:
         assert hasattr(ps, name)
 
@@ -57,6 +64,15 @@ def test_every_bound_is_documented():
     for name, value in vars(ps.bounds).items():
         if inspect.isfunction(value) and not name.startswith("_") and value.__module__ == "pairseek.bounds":
             assert name in PAGES["bounds.md"]
+
+
+def test_everything_of_embed_is_documented():
+    for name in ps.embed.__all__:
+        assert re.search(rf"\b{name}\b", PAGES["embedding.md"]) or name in ("METHODS", "PathStep"), name
+    for method in ps.embed.METHODS.values():
+        assert f"`{method.name}`" in PAGES["embedding.md"]
+        for field in method().get_params():
+            assert re.search(rf"\b{field}\b", PAGES["embedding.md"]), f"{method.__name__}({field}=) is not in the docs"
 
 
 def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):

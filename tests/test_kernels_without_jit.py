@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-FILES = ("test_kernels.py", "test_pairs.py", "test_tables.py", "test_control.py")
+FILES = ("test_kernels.py", "test_pairs.py", "test_tables.py", "test_control.py", "test_embed_kernels.py")
 FEWEST = 12
 
 

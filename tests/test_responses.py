@@ -150,11 +150,17 @@ class TestSettings:
 
     @pytest.mark.parametrize(("kind", "noise"), EVERY)
     @pytest.mark.parametrize("spread", [0.01, 0.5, 3.0])
-    def test_filled_in_k_gives_logit_2_one_deviation_from_the_plane(self, kind, noise, spread):
+    def test_with_k_filled_in_88_of_100_answers_are_right_one_deviation_from_the_plane(self, kind, noise, spread):
         response = kind(noise=noise).for_spread(spread)
-        # Two points two deviations apart on the first axis; the user one deviation from the plane between them.
-        p, q, w = [spread, 0.0], [-spread, 0.0], [spread, 0.3 * spread]
-        assert naive_logit(w, p, q, response.k, noise) == pytest.approx(2.0)
+        # Two points two deviations apart on the first axis, or as near as |a| = 1; the user one from the plane.
+        half = min(spread, 0.25) if noise == "decaying" else spread
+        p, q, w = [half, 0.0], [-half, 0.0], [spread, 0.3 * spread]
+        logit = naive_logit(w, p, q, response.k, noise)
+        assert response.probability(np.array(logit)) == pytest.approx(0.8808, abs=1e-4)
+
+    def test_decaying_noise_refuses_to_guess_k_for_items_much_wider_than_its_unit(self):
+        with pytest.raises(InvalidParameter, match=r"decaying noise has a unit of its own.*\|a\| is about 400 here"):
+            Logistic(noise="decaying").for_spread(100.0)
 
     def test_a_k_that_was_given_is_kept(self):
         assert Logistic(0.7).for_spread(123.0) == Logistic(0.7)
@@ -165,7 +171,7 @@ class TestSettings:
 
     @pytest.mark.parametrize("k", [-1, -1e-9, math.nan, math.inf, -math.inf])
     def test_k_must_be_finite_and_at_least_zero(self, k):
-        with pytest.raises(InvalidParameter, match=f"k is {k}: the noise constant must be finite and at least 0"):
+        with pytest.raises(InvalidParameter, match=f"k is {k}: the noise constant must be at least 0 and at most "):
             Probit(k)
 
     @pytest.mark.parametrize("k", ["3", True, [1.0], 1j])

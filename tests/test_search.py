@@ -365,7 +365,7 @@ def test_resting_items_are_respected_and_the_rule_is_named_when_nothing_is_left(
         NoPairLeft, match="no pair is left to ask among 3 items after 1 questions: an item rests 1"
     ) as e:
         few.ask()
-    assert e.value.rule == "an item rests 1 questions"
+    assert e.value.rule == "an item rests 1 question"
     pairs = ps.Search(ps.Items([[0.0], [1.0]]), posterior=FEW, rng=1, rest=ps.Rest(pair=2))
     pairs.tell(pairs.ask(), winner=0)
     with pytest.raises(NoPairLeft, match="a pair rests 2 questions"):

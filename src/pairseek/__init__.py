@@ -35,7 +35,7 @@ from pairseek.strategies import (
 )
 
 if _TYPE_CHECKING:
-    from pairseek import experiments
+    from pairseek import embed, experiments
 
 __all__ = [
     "EPMV",
@@ -75,6 +75,7 @@ __all__ = [
     "__version__",
     "bounds",
     "datasets",
+    "embed",
     "errors",
     "experiments",
     "metrics",
@@ -83,7 +84,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    # Simulations are loaded when they are first named: a search does without them.
-    if name == "experiments":
-        return _import_module("pairseek.experiments")
+    # Simulations and embeddings are loaded when they are first named: a search does without them.
+    if name in ("embed", "experiments"):
+        return _import_module(f"pairseek.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 logger = logging.getLogger("pairseek")
-_done = False
+_done: set[str] = set()
 
 
 @contextmanager
-def first_use(seconds: float = 1.0) -> Iterator[None]:
-    """Log a message if what is inside, on its first use in this process, takes longer than this."""
-    global _done
-    if _done:
+def first_use(seconds: float = 1.0, *, part: str = "search") -> Iterator[None]:
+    """Log a message if what is inside, on the first use of this part in this process, takes longer than this."""
+    if part in _done:
         yield
         return
     timer = threading.Timer(
@@ -31,7 +30,7 @@ def first_use(seconds: float = 1.0) -> Iterator[None]:
     gc.disable()
     try:
         yield
-        _done = True
+        _done.add(part)
     finally:
         if collecting:
             gc.enable()

@@ -21,13 +21,16 @@ def pair_constant(length: float, k: float, noise: int) -> float:
 
 
 @kernel
-def shadow(start: int, stop: int, points: Any, root: Any, out: Any) -> None:
-    """Rows 2 L'x, for Σ = LL' and L = root: the distance between two of them is sqrt(a'Σa)."""
+def shadow(start: int, stop: int, points: Any, mean: Any, root: Any, out: Any) -> None:
+    """Rows 2 L'(x - μ), for Σ = LL' and L = root: the distance between two of them is sqrt(a'Σa).
+
+    From the mean, so that items far from zero keep their digits.
+    """
     d = points.shape[1]
     for row in range(start, stop):
         out[row, :] = 0.0
         for h in range(d):
-            x = 2.0 * points[row, h]
+            x = 2.0 * (points[row, h] - mean[h])
             line = root[h]
             for c in range(d):
                 out[row, c] += x * line[c]
@@ -39,7 +42,7 @@ def describe(
 ) -> None:
     """Columns a·μ - b, |a|, k_pq, a'Σa of pairs.
 
-    a·μ - b = (p - q)·(2μ - p - q), which does not cancel as |p|² - |q|² does.
+    a·μ - b = (p - q)·((μ - p) + (μ - q)), which does not cancel as |p|² - |q|² does.
     """
     d = points.shape[1]
     for row in range(start, stop):
@@ -50,7 +53,7 @@ def describe(
         variance = 0.0
         for h in range(d):
             difference = p[h] - q[h]
-            margin += difference * (2.0 * mean[h] - p[h] - q[h])
+            margin += difference * ((mean[h] - p[h]) + (mean[h] - q[h]))
             square += difference * difference
             variance += (y[h] - v[h]) * (y[h] - v[h])
         length = 2.0 * math.sqrt(square)

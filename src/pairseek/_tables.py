@@ -148,6 +148,8 @@ def interpolate(table: Any, m: float, s: float) -> float:
 
 @kernel
 def look_up(start: int, stop: int, table: Any, m: Any, s: Any, out: Any) -> None:
-    """out = table(|m|, s) for the rows from start to stop."""
+    """out = table(|m|, s) for the rows from start to stop; NaN where either is."""
     for row in range(start, stop):
-        out[row] = interpolate(table, abs(m[row]), s[row])
+        # NaN must not become an index.
+        usable = abs(m[row]) >= 0.0 and s[row] >= 0.0
+        out[row] = interpolate(table, abs(m[row]), s[row]) if usable else np.nan

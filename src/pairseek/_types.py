@@ -36,6 +36,8 @@ class QueryInfo:
         Expected information of the answer, in bits.
     probability_left
         Expected probability that the left one is preferred.
+    gap
+        How far the pair may be, by score, from the best of all pairs: see `AllPairs`. None where that is not known.
     seconds
         Time it took to choose; not part of equality.
     """
@@ -46,6 +48,7 @@ class QueryInfo:
     utility: float | None
     information: float
     probability_left: float
+    gap: float | None = None
     seconds: float = field(default=0.0, compare=False)
 
 

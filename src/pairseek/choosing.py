@@ -70,6 +70,7 @@ def _info(situation: Situation, pair: Candidates, choice: Choice, strategy: str,
         utility=None if np.isnan(choice.utility) else choice.utility,
         information=max(0.0, float(entropy) - conditional),
         probability_left=1 - chance if swap else chance,
+        gap=choice.gap if choice.gap is not None and np.isfinite(choice.gap) else None,
     )
 
 

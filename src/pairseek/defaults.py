@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from pairseek.errors import InvalidParameter
 from pairseek.items import Items, Space
 from pairseek.posteriors import Particles, Posterior
 from pairseek.priors import Prior, UniformBox
 from pairseek.responses import Logistic, Response
 from pairseek.strategies import InfoGain
 from pairseek.strategies.base import Procedure, Utility
+
+_SMALL = 1e-70
 
 
 def default_prior(items: Items | Space) -> UniformBox:
@@ -35,9 +38,14 @@ def resolve(
 ) -> tuple[Response, Prior, Posterior, Utility | Procedure]:
     """The parts with every None filled in, for these items."""
     prior = default_prior(items) if prior is None else prior
-    _, covariance = prior.moments(items.d)
-    response = Logistic() if response is None else response
-    response = response.for_spread(float(np.sqrt(np.trace(covariance) / items.d)))
+    with np.errstate(over="ignore", under="ignore"):
+        _, covariance = prior.moments(items.d)
+        spread = float(np.sqrt(np.trace(covariance) / items.d))
+    if not _SMALL < spread < 1.0 / _SMALL:
+        raise InvalidParameter(
+            f"the prior has a standard deviation of {spread:.3g}, whose powers a double cannot hold: use another unit"
+        )
+    response = (Logistic() if response is None else response).for_spread(spread)
     strategy = InfoGain() if strategy is None else strategy
     fill_in = getattr(strategy, "resolved", None)
     if fill_in is not None:

@@ -87,9 +87,10 @@ class Candidates:
         used = read_only(points[np.concatenate([first, second])] if few else points)
         i, j = (np.arange(m), np.arange(m, 2 * m)) if few else (first, second)
         shadows = np.empty_like(used)
-        for_ranges(shadow, len(used), _CHUNK, used, square_root(belief.covariance), shadows)
+        mean = read_only(belief.mean)
+        for_ranges(shadow, len(used), _CHUNK, used, mean, square_root(belief.covariance), shadows)
         noise = NOISES.index(response.noise)
-        for_ranges(describe, m, _CHUNK, i, j, used, shadows, read_only(belief.mean), response.constant, noise, out)
+        for_ranges(describe, m, _CHUNK, i, j, used, shadows, mean, response.constant, noise, out)
         margin, length, constant, variance = out
         difference = np.zeros(len(first)) if appeal is None else appeal[first] - appeal[second]
         return cls(points, first, second, margin, length, constant, variance, difference, response)

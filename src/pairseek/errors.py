@@ -4,6 +4,7 @@
 
     PairseekError
     ├── InvalidItems        (ValueError)    the items or the file that holds them
+    ├── InvalidTriplets     (ValueError)    judgements of likeness or the file that holds them
     ├── InvalidParameter    (ValueError)    a setting of a model, strategy, rule or search
     ├── InvalidAnswer       (ValueError)    a winner that was not in the query
     ├── InvalidFile         (ValueError)    a saved search that cannot be read
@@ -29,6 +30,10 @@ class PairseekError(Exception):
 
 class InvalidItems(PairseekError, ValueError):
     """The items, or the file that holds them, cannot be used."""
+
+
+class InvalidTriplets(PairseekError, ValueError):
+    """The triplets, or the file that holds them, cannot be used."""
 
 
 class InvalidParameter(PairseekError, ValueError):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
-from scipy.special import expit, log_expit, log_ndtr, ndtr
+from scipy.special import expit, log_expit, log_ndtr, ndtr, ndtri
 
 from pairseek._types import Evidence, FloatArray
 from pairseek.errors import InvalidParameter
@@ -25,6 +25,10 @@ Noise: TypeAlias = Literal["constant", "normalized", "decaying"]
 NOISES: tuple[Noise, ...] = get_args(Noise)
 
 TYPICAL_LOGIT = 2.0
+# Squares of logits stay far within a double.
+_LARGEST = 1e100
+# Under decaying noise answers about points this far apart, in |a|, are guesses for any k that suits nearer ones.
+_FAR = 100.0
 """The default k puts the logit at 2 (88 % right answers) one prior standard deviation from the plane."""
 
 
@@ -46,6 +50,7 @@ class Response:
     noise: Noise = "normalized"
     name: ClassVar[str] = ""
     link: ClassVar[int] = 0
+    typical: ClassVar[float] = TYPICAL_LOGIT
 
     def __post_init__(self) -> None:
         if self.noise not in NOISES:
@@ -53,8 +58,10 @@ class Response:
         if self.k is not None:
             if isinstance(self.k, bool) or not isinstance(self.k, int | float | np.number):
                 raise InvalidParameter(f"k is {self.k!r}: give a number, at least 0")
-            if not (np.isfinite(self.k) and self.k >= 0):
-                raise InvalidParameter(f"k is {self.k!r}: the noise constant must be finite and at least 0")
+            if not 0 <= float(self.k) <= _LARGEST:
+                raise InvalidParameter(
+                    f"k is {self.k!r}: the noise constant must be at least 0 and at most {_LARGEST:g} (no noise)"
+                )
             object.__setattr__(self, "k", float(self.k))
 
     @property
@@ -67,14 +74,21 @@ class Response:
     def for_spread(self, spread: float) -> Self:
         """The same response with k filled in, if it was None, for a prior of this standard deviation.
 
-        An answer about a plane one such deviation away then has logit 2. For constant and decaying noise that
-        is so when the two points are two deviations apart.
+        An answer about a plane one such deviation away is then right 88 times in 100. For constant noise that is so
+        when the two points are two deviations apart, and for decaying noise, whose unit is fixed, when |a| is as long
+        as that but no longer than 1, where an answer tells most.
         """
         if self.k is not None:
             return self
         normal = 4.0 * spread
-        factor = {"constant": normal, "normalized": 1.0, "decaying": normal * np.exp(-normal)}[self.noise]
-        return dataclasses.replace(self, k=float(TYPICAL_LOGIT / (factor * spread)))
+        if self.noise == "decaying" and normal > _FAR:
+            raise InvalidParameter(
+                f"decaying noise has a unit of its own, k exp(-|a|), and |a| is about {normal:.3g} here: scale the "
+                f"items, as with items.scaled(), or give k"
+            )
+        decaying = min(normal, 1.0)
+        factor = {"constant": normal, "normalized": 1.0, "decaying": decaying * np.exp(-decaying)}[self.noise]
+        return dataclasses.replace(self, k=float(self.typical / (factor * spread)))
 
     def pair_constant(self, length: FloatArray) -> FloatArray:
         """k_pq for pairs whose normals have these lengths |a| (K1, K2, K3); 0 where the points coincide."""
@@ -158,6 +172,8 @@ class Probit(Response):
 
     name: ClassVar[str] = "probit"
     link: ClassVar[int] = 1
+    # As likely as the logit of the logistic model.
+    typical: ClassVar[float] = float(ndtri(expit(TYPICAL_LOGIT)))
 
     def probability(self, logits: FloatArray) -> FloatArray:
         """Φ(z)."""

@@ -25,7 +25,7 @@ def exact_value(i: int, j: int, rows: Any, mean: Any, root: Any, appeal: float, 
     for h in range(d):
         p, q = rows[i, h], rows[j, h]
         scratch[h] = p - q
-        margin += (p - q) * (2.0 * mean[h] - p - q)
+        margin += (p - q) * ((mean[h] - p) + (mean[h] - q))
         square += (p - q) * (p - q)
     if not square > 0.0:
         return -np.inf

@@ -171,16 +171,19 @@ def best_by_list(scene: Scene, rng: np.random.Generator, *, rescore: int) -> Cho
         merged = [np.append(old, new) for old, new in zip(best, more, strict=True)]
         rows = np.lexsort((merged[1], -merged[0]))[:wanted]
         best = merged[0][rows], merged[1][rows], merged[2][rows]
-    words = f"all {total:,} pairs, each scored"
+    words = f"all {total:,} pairs, each scored{_again(min(rescore, total) if scene.rescores else 0)}"
     choice = best_of(scene, *pair_rows(best[2], n), rng, rescore=rescore, words=words)
     return None if choice is None else replace(choice, considered=total, bound=float(best[0][0]), gap=0.0)
 
 
 def _words(n: int, found: Found, gap: float, rescored: int) -> str:
     total = n * (n - 1) // 2
-    how = "exact" if gap == 0.0 else f"to within {_percent(gap)}"
-    again = f"; the best {rescored} scored again by samples" if rescored else ""
-    return f"best of all {total:,} pairs, {how}; {_percent(found.looked / total)} visited{again}"
+    how = "exact" if gap == 0.0 else f"to within {_percent(max(gap, 1e-6))}"
+    return f"best of all {total:,} pairs, {how}; {_percent(found.looked / total)} visited{_again(rescored)}"
+
+
+def _again(rescored: int) -> str:
+    return f"; the best {rescored} scored again by samples" if rescored else ""
 
 
 def _percent(share: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,22 +32,29 @@ class Rest:
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
                 raise InvalidParameter(f"Rest({name}={value!r}): give a whole number of questions, at least 0")
 
-    def after(self, shown: Sequence[tuple[int, int]], n: int) -> list[Resting]:
+    def after(self, shown: Sequence[tuple[int, int]], n: int) -> Iterator[Resting]:
         """What rests after these pairs of rows were shown, oldest first.
 
-        A list, strictest first: where one leaves no pair, the next is to be tried. Numbers that were asked for are
-        kept to; only "as late as possible" gives way.
+        Strictest first: where one leaves no pair, the next is to be tried. Numbers that were asked for are kept to;
+        only "as late as possible" gives way, to the pair that was shown longest ago first.
         """
-        items = shown[len(shown) - self.item :] if self.item else []
+        items = shown[-self.item :] if self.item else []
         if self.pair is not None:
-            return [Resting.of(n, shown[len(shown) - self.pair :] if self.pair else [], items, self._rule())]
-        stages = [shown, shown[-max(1, len(shown) // 2) :], shown[-1:], []]
-        return [Resting.of(n, pairs, items, self._rule()) for pairs in stages]
+            yield Resting.of(n, shown[-self.pair :] if self.pair else [], items, self._rule())
+            return
+        # Each pair once, at its latest place.
+        latest = list(dict.fromkeys((min(pair), max(pair)) for pair in reversed(shown)))[::-1]
+        for resting in range(len(latest), -1, -1):
+            yield Resting.of(n, latest[len(latest) - resting :], items, self._rule())
 
     def _rule(self) -> str:
-        pair = "" if self.pair is None else f"a pair rests {self.pair} questions"
-        item = f"an item rests {self.item} questions" if self.item else ""
+        pair = "" if self.pair is None else f"a pair rests {_questions(self.pair)}"
+        item = f"an item rests {_questions(self.item)}" if self.item else ""
         return " and ".join(filter(None, (pair, item))) or "no pair rests"
+
+
+def _questions(count: int) -> str:
+    return "1 question" if count == 1 else f"{count} questions"
 
 
 @dataclass(frozen=True, eq=False)

@@ -74,6 +74,11 @@ class Scene:
             raise InvalidParameter(f"{name}.score gave shape {scores.shape} for {len(candidates)} candidates")
         usable = candidates.length > 0
         if np.any(np.isnan(scores[usable])):
+            if not np.all(np.isfinite(candidates.logit_deviation[usable])):
+                raise InvalidParameter(
+                    "the belief, or the distances of the items times k, are beyond what a double can hold: scale the "
+                    "items, or use a tighter prior"
+                )
             raise InvalidParameter(f"{name}.score gave NaN for a usable candidate: mend its formula")
         return np.where(usable, scores, -np.inf)
 
@@ -99,7 +104,9 @@ class Scene:
         if exact is None:
             return scores
         same = self.candidates(candidates.first, candidates.second, self.plain)
-        return np.asarray(scores + exact(candidates, self.plain) - self.strategy.score(same, self.plain))
+        again = np.asarray(scores + exact(candidates, self.plain) - self.strategy.score(same, self.plain))
+        # Where samples say nothing, as for logits beyond their range, the first score stands.
+        return np.where(np.isnan(again), scores, again)
 
 
 @dataclass(frozen=True, slots=True)

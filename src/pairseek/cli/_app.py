@@ -10,7 +10,21 @@ from typing import Annotated
 import typer
 
 from pairseek._version import __version__
-from pairseek.cli import backup, db, export, plan, replay, reproduce, serve, simulate, study, user
+from pairseek.cli import (
+    backup,
+    check,
+    db,
+    embed,
+    export,
+    fit_noise,
+    plan,
+    replay,
+    reproduce,
+    serve,
+    simulate,
+    study,
+    user,
+)
 from pairseek.cli.demo import demo
 from pairseek.errors import InvalidParameter
 
@@ -23,6 +37,9 @@ app.command()(demo)
 app.command("reproduce")(reproduce.command)
 app.command("simulate")(simulate.command)
 app.command("plan")(plan.command)
+app.command("embed")(embed.command)
+app.command("fit-noise")(fit_noise.command)
+app.command("check")(check.command)
 app.command("serve")(serve.command)
 app.command("export")(export.command)
 app.command("replay")(replay.command)

@@ -69,14 +69,20 @@ def posterior_mode(evidence: Evidence, prior: Prior, response: Response, *, star
     low, high = prior.box(d)
     centre, precision = prior.quadratic(d)
 
-    def negative(w: FloatArray) -> tuple[float, FloatArray]:
+    # In units of the prior: the optimiser's tolerances are absolute, and items come in any unit.
+    origin, covariance = prior.moments(d)
+    unit = np.sqrt(np.diag(covariance))
+
+    def negative(u: FloatArray) -> tuple[float, FloatArray]:
+        w = origin + unit * u
         pull = precision @ (w - centre)
         value = float(response.log_likelihood(evidence, w[None])[0] - 0.5 * (w - centre) @ pull)
-        return -value, -(response.gradient(evidence, w) - pull)
+        return -value, -unit * (response.gradient(evidence, w) - pull)
 
-    bounds = list(zip(low, high, strict=True))
-    found = scipy.optimize.minimize(negative, np.clip(start, low, high), jac=True, method="L-BFGS-B", bounds=bounds)
-    return np.asarray(np.clip(found.x, low, high))
+    bounds = list(zip((low - origin) / unit, (high - origin) / unit, strict=True))
+    first = (np.clip(start, low, high) - origin) / unit
+    found = scipy.optimize.minimize(negative, first, jac=True, method="L-BFGS-B", bounds=bounds)
+    return np.asarray(np.clip(origin + unit * found.x, low, high))
 
 
 def _expansion(evidence: Evidence, prior: Prior, response: Response, mode: FloatArray) -> tuple[FloatArray, FloatArray]:

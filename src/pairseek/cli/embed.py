@@ -1,0 +1,177 @@
+"""``pairseek embed``: from triplets, or from vectors, to items that can be searched."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from pairseek._types import JSON
+from pairseek.cli._judgements import AsJson, Known, Where, known_items, read
+from pairseek.embed import METHODS, PCA, Triplets, choose_dimension, provenance, save_items
+from pairseek.embed.base import TripletEmbedding
+from pairseek.embed.dimension import DIMENSIONS, DimensionChoice
+from pairseek.embed.provenance import check_place
+from pairseek.errors import InvalidParameter
+from pairseek.experiments._checks import one_of
+from pairseek.experiments.figures.style import require_drawing
+from pairseek.items import Items
+
+AUTO = "auto"
+
+
+def command(
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="Triplets as CSV; for pca, vectors of items.")],
+    *,
+    out: Annotated[Path, typer.Option(metavar="FILE.csv", help="Write the items here.")] = Path("items.csv"),
+    method: Annotated[str, typer.Option(metavar="NAME", help="ckl, ste, tste, gnmds; or pca for vectors.")] = "ckl",
+    dimensions: Annotated[
+        str,
+        typer.Option(
+            "--dimensions", "-d", metavar="D|auto", help="How many; auto cross-validates. For pca a share too, 0.9."
+        ),
+    ] = AUTO,
+    items: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="All items by id, and label: their order is kept, others are refused."),
+    ] = None,
+    unseen: Annotated[str, typer.Option(metavar="RULE", help="Items in no triplet: refuse, or mean.")] = "refuse",
+    where: Where = None,
+    test_where: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Hold these triplets out, instead of a share.")
+    ] = None,
+    held_out: Annotated[float, typer.Option(metavar="SHARE", help="Hold out this share, to tell the error.")] = 0.1,
+    mu: Annotated[float | None, typer.Option(metavar="MU", help="Of ckl.  [dim]\\[1][/]")] = None,
+    alpha: Annotated[float | None, typer.Option(metavar="A", help="Of tste.  [dim]\\[dimensions - 1][/]")] = None,
+    shrinkage: Annotated[
+        float | None, typer.Option(metavar="L", help="Pull towards the middle.  [dim]\\[by validation][/]")
+    ] = None,
+    standardize: Annotated[
+        bool, typer.Option("--standardize", metavar="", help="For pca: features in different units.")
+    ] = False,
+    drop_constant: Annotated[
+        bool, typer.Option("--drop-constant", metavar="", help="For pca: leave out columns that do not vary.")
+    ] = False,
+    scaled: Annotated[
+        bool, typer.Option("--scaled", metavar="", help="Centre and scale the result by the paper's rule.")
+    ] = False,
+    seed: Annotated[int, typer.Option(metavar="N", help="Everything random follows from it.")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the error by dimension (auto), as .png or .svg.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make items that can be searched, from judgements or from vectors.
+
+    A triplet says that an anchor is more like one item than like another. The
+    result is a CSV of items, and beside it a note of where they come from.
+    """
+    one_of("--method", method, [*METHODS, PCA.name])
+    check_place(out)
+    if plot is not None:
+        require_drawing()
+        if method == PCA.name or dimensions != AUTO:
+            raise InvalidParameter("--plot draws the choice of the dimension: use it with triplets and -d auto")
+    if method == PCA.name:
+        made: TripletEmbedding | PCA = _components(source, dimensions, standardize, drop_constant)
+        record = provenance(made)
+        result, choice = made.to_items(scaled=scaled), None
+    else:
+        one_of("--unseen", unseen, ("refuse", "mean"))
+        settings = {"mu": mu, "alpha": alpha, "shrinkage": shrinkage}
+        kind = METHODS[method]
+        given = {name: value for name, value in settings.items() if value is not None}
+        for name in given:
+            if name not in kind().get_params():
+                raise InvalidParameter(f"--{name} is no setting of {method}: leave it out")
+        known = None if items is None else known_items(items)
+        data = _triplets(source, known, where, test_where, held_out, seed)
+        base = kind(**given, unseen=unseen, random_state=seed, progress=True)  # type: ignore[arg-type]
+        choice = _choice(dimensions, data.fitted, base, seed)
+        base.set_params(n_components=choice.chosen if choice else _whole(dimensions))
+        made = base.fit(data.fitted)
+        record = {**provenance(made, held_out=data.held), "triplets": len(data.fitted)}
+        if choice is not None:
+            record["dimension_choice"] = choice.record()
+        result = made.to_items(scaled=scaled, labels=None if known is None else known.labels)
+    files = [*save_items(result, out, record, scaled=scaled)]
+    if plot is not None and choice is not None:
+        files.append(choice.plot(plot))
+    if as_json:
+        typer.echo(json.dumps({**record, "files": [str(path) for path in files]}, indent=1))
+        return
+    _show(Console(highlight=False), record, choice, result, files)
+
+
+@dataclass(frozen=True)
+class _Data:
+    fitted: Triplets
+    held: Triplets | None
+
+
+def _triplets(
+    source: Path,
+    known: Known | None,
+    where: list[str] | None,
+    test_where: list[str] | None,
+    held_out: float,
+    seed: int,
+) -> _Data:
+    ids = None if known is None else known.ids
+    if not test_where:
+        data = read(source, ids, "--where", where)
+        if held_out == 0:
+            return _Data(data, None)
+        return _Data(*data.split(held_out, seed))
+    # Both arms are about the same items, also those that only one of them names.
+    ids = Triplets.from_csv(source).ids if ids is None else ids
+    held = read(source, ids, "--test-where", test_where)
+    if where:
+        return _Data(read(source, ids, "--where", where), held)
+    raise InvalidParameter("--test-where without --where: say also which triplets to fit, such as --where alg=Random")
+
+
+def _choice(text: str, triplets: Triplets, base: TripletEmbedding, seed: int) -> DimensionChoice | None:
+    if text != AUTO:
+        _whole(text)
+        return None
+    tried = [d for d in DIMENSIONS if d + 2 <= triplets.n]
+    return choose_dimension(triplets, tried or (1,), method=base, rng=seed)
+
+
+def _whole(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise InvalidParameter(f"--dimensions is {text!r}: give a whole number, at least 1, or auto")
+    return int(text)
+
+
+def _components(source: Path, text: str, standardize: bool, drop: bool) -> PCA:  # noqa: FBT001 - as they were given
+    if text == AUTO:
+        wanted: Any = 0.9
+    else:
+        try:
+            wanted = int(text) if text.isdigit() else float(text)
+        except ValueError:
+            raise InvalidParameter(f"--dimensions is {text!r}: give a whole number, or a share such as 0.9") from None
+    made = PCA(n_components=wanted, standardize=standardize, constant="drop" if drop else "refuse")
+    return made.fit(Items.from_file(source))
+
+
+def _show(console: Console, record: JSON, choice: DimensionChoice | None, items: Items, files: list[Path]) -> None:
+    if choice is not None:
+        console.print(Text(f"Dimensions, by cross-validation:\n{choice}\n"))
+    console.print(
+        Text(f"{record['method'].upper()}: {items.n:,} items in {items.d} dimension{'s' if items.d > 1 else ''}.")
+    )
+    if "variance_kept" in record:
+        console.print(Text(f"They keep {record['variance_kept']:.1%} of the variance."))
+    elif record["held_out_triplet_error"] is not None:
+        count, error = record["held_out_triplets"], record["held_out_triplet_error"]
+        console.print(Text(f"Of {count:,} held-out triplets {error:.1%} are wrong."))
+    for path in files:
+        console.print(Text(f"  {path}"), soft_wrap=True)

@@ -1,0 +1,69 @@
+"""``pairseek fit-noise``: how reliable people are, from their triplets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pairseek.cli._judgements import AsJson, Scaled, Where, catalogue, read
+from pairseek.embed import NoiseFits, fit_noise
+from pairseek.errors import InvalidParameter
+
+
+def command(
+    items: Annotated[Path, typer.Argument(metavar="ITEMS", help="Items as CSV, .npy, .npz or .mat.")],
+    triplets: Annotated[Path, typer.Argument(metavar="TRIPLETS", help="Triplets as CSV, by the items' ids.")],
+    *,
+    where: Where = None,
+    scaled: Scaled = False,
+    folds: Annotated[int, typer.Option(metavar="N", help="Cross-validate by so many folds; 0: not.")] = 5,
+    start: Annotated[float | None, typer.Option(metavar="K", help="First k to try; it changes nothing.")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the folds.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Fit the noise constant k to triplets, for six noise models.
+
+    Logistic and probit responses, with constant, normalized and decaying noise.
+    Best is a file of triplets that the embedding was not fitted to.
+    """
+    if folds < 0 or folds == 1:
+        raise InvalidParameter(f"--folds is {folds}: give a whole number, at least 2, or 0 for none")
+    catalogue_items = catalogue(items, scaled=scaled)
+    data = read(triplets, catalogue_items.ids, "--where", where)
+    fits = fit_noise(catalogue_items, data, folds=folds or None, start=start, rng=seed)
+    if as_json:
+        typer.echo(json.dumps({"best": fits.best.record(), "fits": [fit.record() for fit in fits]}, indent=1))
+        return
+    _show(Console(highlight=False), fits)
+
+
+def _show(console: Console, fits: NoiseFits) -> None:
+    best = fits.best
+    console.print(Text(f"{best.count:,} triplets. The most likely first; a coin has -0.6931.\n"))
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("response", "noise"):
+        table.add_column(heading)
+    for heading in ("k", "±", "log-likelihood", "of one", "held out"):
+        table.add_column(heading, justify="right")
+    for fit in fits:
+        table.add_row(
+            fit.response.name,
+            fit.response.noise,
+            f"{fit.k:.4g}",
+            f"{fit.standard_error:.2g}",
+            f"{fit.log_likelihood:,.1f}",
+            f"{fit.mean_log_likelihood:.5f}",
+            f"{fit.cross_validated:.5f}",
+        )
+    console.print(table)
+    for fit in fits:
+        if fit.note:
+            console.print(Text(f"\n{fit.response.name}, {fit.response.noise} noise: {fit.note}."))
+    kind = type(best.response).__name__
+    console.print(Text(f'\nFor a search: response=ps.{kind}({best.k:.6g}, "{best.response.noise}")'))

@@ -1,0 +1,41 @@
+"""From judgements to a searchable catalogue: embeddings from triplets or vectors, fitted noise, a health check.
+
+>>> from pairseek.embed import CKL, Triplets, choose_dimension, fit_noise  # doctest: +SKIP
+"""
+
+from pairseek.embed._findings import Finding
+from pairseek.embed._path import PathStep
+from pairseek.embed._progress import FitProgress
+from pairseek.embed.dimension import DimensionChoice, choose_dimension
+from pairseek.embed.health import Health, check
+from pairseek.embed.methods import CKL, GNMDS, METHODS, STE, TSTE
+from pairseek.embed.noise import NoiseFit, NoiseFits, fit_noise, fit_noise_to_answers
+from pairseek.embed.provenance import provenance, read_provenance, save_items
+from pairseek.embed.simulating import simulate_triplets
+from pairseek.embed.triplets import Triplets
+from pairseek.embed.vectors import PCA
+
+__all__ = [
+    "CKL",
+    "GNMDS",
+    "METHODS",
+    "PCA",
+    "STE",
+    "TSTE",
+    "DimensionChoice",
+    "Finding",
+    "FitProgress",
+    "Health",
+    "NoiseFit",
+    "NoiseFits",
+    "PathStep",
+    "Triplets",
+    "check",
+    "choose_dimension",
+    "fit_noise",
+    "fit_noise_to_answers",
+    "provenance",
+    "read_provenance",
+    "save_items",
+    "simulate_triplets",
+]

@@ -1,0 +1,336 @@
+"""What a health check looks at: each a sentence, its numbers, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy
+
+from pairseek._types import JSON, BoolArray, FloatArray, IntArray
+from pairseek.candidates import SampledPairs
+from pairseek.embed._objective import distances
+from pairseek.embed.noise import NoiseFit
+from pairseek.items import Items
+from pairseek.metrics import triplet_error
+from pairseek.posteriors import Particles
+from pairseek.priors import Prior
+from pairseek.responses import Response
+from pairseek.search import Search
+from pairseek.simulate import SimulatedUser
+from pairseek.stopping import RadiusBelow
+
+Level = Literal["good", "note", "act"]
+
+LEVEL = 0.95
+NEAR, NEARER = 1e-3, 0.02
+"""Near-duplicates are closer than these shares of the spread and of the usual distance to the nearest neighbour."""
+FAR = 5.0
+"""Items whose fifth neighbour is this many times farther than usual are outliers."""
+NARROW = 0.1
+"""A direction this much narrower than the widest hardly matters."""
+INFORMATIVE = 0.1
+"""Bits that an answer must be expected to tell for its pair to count as informative."""
+_NEIGHBOURS = 5
+MOST_ANSWERS = 100
+"""More than so many answers are not simulated: nobody gives them in one sitting."""
+_SAMPLES, _CANDIDATES = 1000, 2000
+_PAIRS, _USERS, _CHUNK = 4000, 400, 500
+_NAMED = 5
+_FEWEST_TRIPLETS = 5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes
+    ----------
+    name
+        What.
+    level
+        ``"good"``, ``"note"`` (worth knowing) or ``"act"`` (do something before people are asked).
+    found
+        What was found, with its numbers.
+    advice
+        What to do about it; empty where nothing needs doing.
+    """
+
+    name: str
+    level: Level
+    found: str
+    advice: str = ""
+
+
+Part = tuple[Finding, JSON]
+
+
+def _named(items: Items, marked: BoolArray | IntArray) -> str:
+    places = np.flatnonzero(marked) if marked.dtype == bool else marked
+    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    return ", ".join(items.labels[i] for i in places[:_NAMED].tolist()) + more
+
+
+def size(items: Items) -> Part:
+    """Number of items and dimensions."""
+    n, d = items.n, items.d
+    pairs = n * (n - 1) // 2
+    few = n < 10 * d
+    advice = f"With so few items in {d} dimensions most of the space is empty: add items, or use fewer dimensions."
+    found = f"{n:,} items in {d} dimension{'s' if d > 1 else ''}, {pairs:,} pairs"
+    return Finding("size", "act" if few else "good", found, advice if few else ""), {"items": n, "dimensions": d}
+
+
+def directions(items: Items) -> Part:
+    """Spread along each principal direction."""
+    values = np.linalg.eigvalsh(np.atleast_2d(np.cov(items.coordinates, rowvar=False)))[::-1]
+    deviations = np.sqrt(np.maximum(values, 0.0))
+    share = deviations / deviations[0]
+    flat, narrow = int((share <= 1e-6).sum()), int((share < NARROW).sum())
+    level: Level = "act" if flat else "note" if narrow else "good"
+    advice = ""
+    if flat:
+        advice = f"The items do not vary along {flat} of the directions: use PCA to {items.d - flat} dimensions."
+    elif narrow:
+        advice = f"{narrow} of the directions are narrow and hardly matter: try {items.d - narrow} dimensions."
+    found = f"standard deviations {', '.join(f'{x:.3g}' for x in deviations)}"
+    return Finding("spread along each direction", level, found, advice), {"spread": deviations.tolist()}
+
+
+def neighbours(items: Items) -> tuple[FloatArray, IntArray]:
+    """(n, k) distances of the nearest others, and (n,) the nearest one."""
+    count = min(_NEIGHBOURS, items.n - 1)
+    reach, which = scipy.spatial.cKDTree(items.coordinates).query(items.coordinates, k=count + 1)
+    # Among items at one point an item need not come first among its own neighbours.
+    own = which[:, 0] == np.arange(items.n)
+    return reach[:, 1:], np.where(own, which[:, 1], which[:, 0])
+
+
+def crowded(items: Items, reach: FloatArray) -> BoolArray:
+    """(n,) near-duplicates of another item."""
+    near = min(NEAR * items.spread, NEARER * float(np.median(reach[:, 0])))
+    return np.asarray(reach[:, 0] <= near)
+
+
+def lonely(reach: FloatArray) -> BoolArray:
+    """(n,) outliers."""
+    last = reach[:, -1]
+    usual = float(np.median(last))
+    return np.asarray((last > FAR * usual) & (usual > 0))
+
+
+def near_duplicates(items: Items, duplicates: BoolArray, nearest: IntArray) -> Part:
+    """Items at almost the same place."""
+    count = int(duplicates.sum())
+    if not count:
+        return Finding("near-duplicates", "good", "none"), {"near_duplicates": 0}
+    first = int(duplicates.argmax())
+    example = f"{items.labels[first]} and {items.labels[int(nearest[first])]}"
+    found = f"{count:,} items ({count / items.n:.1%}) have another at almost the same place, such as {example}"
+    level: Level = "act" if count > 0.05 * items.n else "note"
+    advice = "People cannot tell such items apart and no pair of them is asked: keep one of each, or leave them."
+    return Finding("near-duplicates", level, found, advice), {"near_duplicates": count}
+
+
+def outlying(items: Items, outliers: BoolArray) -> Part:
+    """Items far from all others."""
+    count = int(outliers.sum())
+    if not count:
+        return Finding("outliers", "good", "none"), {"outliers": 0}
+    found = f"{count:,} items ({count / items.n:.1%}) are far from all others: {_named(items, outliers)}"
+    level: Level = "act" if count > 0.05 * items.n else "note"
+    advice = "They stretch the box that is searched: look at them, and remove those that do not belong."
+    return Finding("outliers", level, found, advice), {"outliers": count}
+
+
+def box(items: Items, prior: Prior, outside: BoolArray) -> Part:
+    """Whether the prior covers the items."""
+    share = float(outside.mean())
+    low, high = prior.box(items.d)
+    numbers: JSON = {"outside_prior": share, "prior_covers_items": not outside.any()}
+    if not np.all(np.isfinite(low)):
+        return Finding("prior", "good", "a normal distribution, without bounds"), numbers
+    bounds = f"the box from {_vector(low)} to {_vector(high)}"
+    if not outside.any():
+        wide = (high - low) > 3.0 * np.ptp(items.coordinates, axis=0)
+        if wide.any():
+            advice = "Answers are spent on where nothing is: take the box that the items fill, the default."
+            return Finding("prior", "act", f"{bounds} is over three times as wide as the items", advice), numbers
+        return Finding("prior", "good", f"{bounds} covers all items"), numbers
+    advice = (
+        "No person is looked for where they are, though they can be shown. That is the paper's setting; if they may be "
+        "somebody's favourites, widen the box, or take the one that the items fill."
+    )
+    found = f"{share:.1%} of the items are outside {bounds}"
+    return Finding("prior", "note", found, advice), numbers
+
+
+def _vector(values: FloatArray) -> str:
+    return f"{values[0]:.3g}" if np.ptp(values) == 0 else "(" + ", ".join(f"{x:.3g}" for x in values) + ")"
+
+
+def first_pairs(items: Items, prior: Prior, response: Response, rng: np.random.Generator) -> tuple[FloatArray, float]:
+    """(pairs,) expected information of random pairs before any answer, and the mean share of agreeing answers."""
+    users = prior.sample(_USERS, items.d, rng)
+    first = rng.integers(items.n, size=_PAIRS)
+    second = (first + rng.integers(1, items.n, size=_PAIRS)) % items.n
+    information = np.empty(_PAIRS)
+    agreeing = 0.0
+    for start in range(0, _PAIRS, _CHUNK):
+        p, q = first[start : start + _CHUNK], second[start : start + _CHUNK]
+        appeal = items.appeal[p] - items.appeal[q]
+        slopes, offsets = response.planes(items.coordinates[p], items.coordinates[q], appeal)
+        chance = response.probability(slopes @ users.T + offsets[:, None])
+        information[start : start + _CHUNK] = _entropy(chance.mean(axis=1)) - _entropy(chance).mean(axis=1)
+        agreeing += float(np.maximum(chance, 1.0 - chance).sum())
+    return np.maximum(information, 0.0), agreeing / (_PAIRS * _USERS)
+
+
+def _entropy(chance: FloatArray) -> FloatArray:
+    return np.asarray(-(scipy.special.xlogy(chance, chance) + scipy.special.xlogy(1 - chance, 1 - chance)) / np.log(2))
+
+
+def informative(information: FloatArray) -> Part:
+    """How many pairs are worth asking."""
+    share, best = float(np.mean(information >= INFORMATIVE)), float(information.max())
+    numbers: JSON = {"informative_pairs": share, "best_pair_bits": best}
+    found = (
+        f"{share:.0%} of random pairs tell at least {INFORMATIVE} bits at the first question, the best {best:.2f} bits"
+    )
+    if best < INFORMATIVE:
+        advice = (
+            "Answers are almost coin flips: check that k belongs to the scale of these items (pairseek fit-noise), or "
+            "ask about items that differ more."
+        )
+        return Finding("informative pairs", "act", found, advice), numbers
+    if share < 0.05:
+        advice = "Few pairs are worth asking: choose them among all pairs (the default), not by chance."
+        return Finding("informative pairs", "note", found, advice), numbers
+    return Finding("informative pairs", "good", found), numbers
+
+
+def agreeing(response: Response, agreement: float) -> Part:
+    """Share of answers that will agree with the model."""
+    found = (
+        f"{agreement:.0%} of answers to random pairs will agree with the model ({response.name}, {response.noise} "
+        f"noise, k = {response.constant:.3g}); chosen pairs are harder"
+    )
+    numbers: JSON = {"agreeing_answers": agreement}
+    if agreement < 0.6:
+        advice = "People answer nearly at random: ask clearer questions, or expect several times as many of them."
+        return Finding("predicted agreement", "act", found, advice), numbers
+    if agreement > 0.98:
+        advice = "No real person is so reliable: check that k belongs to the scale of these items, fit it to triplets."
+        return Finding("predicted agreement", "note", found, advice), numbers
+    return Finding("predicted agreement", "good", found), numbers
+
+
+def answers(
+    items: Items,
+    response: Response,
+    prior: Prior,
+    radius: float | None,
+    *,
+    people: int,
+    rng: np.random.Generator,
+) -> Part:
+    """Answers that simulated people need until a radius is reached."""
+    first = _search(items, response, prior, None, rng).estimate().credible_radius(LEVEL)
+    target = first / 2 if radius is None else radius
+    middle = (people - 1) // 2
+    needed: list[int] = []
+    for _ in range(people):
+        needed.append(_needed(items, response, prior, target, rng))
+        # Most of them need too many, whatever the others need.
+        if sum(count > MOST_ANSWERS for count in needed) >= people - middle:
+            break
+    half = sorted(needed, reverse=True)[people - 1 - middle]
+    numbers: JSON = {
+        "start_radius": first,
+        "target_radius": target,
+        "expected_answers": half if half <= MOST_ANSWERS else None,
+    }
+    words = f"until the {LEVEL:.0%} radius falls from {first:.3g} to {target:.3g} ({people} simulated people)"
+    if half > MOST_ANSWERS:
+        advice = "That is more than people give in one sitting: ask for a larger radius, or use fewer dimensions."
+        return Finding("expected answers", "act", f"over {MOST_ANSWERS} answers {words}", advice), numbers
+    advice = "Before a study compare strategies and budgets with pairseek plan." if half else ""
+    return Finding("expected answers", "good", f"about {half} answers {words}", advice), numbers
+
+
+def _search(items: Items, response: Response, prior: Prior, target: float | None, rng: np.random.Generator) -> Search:
+    # Fewer samples and pairs than a real search has: the count of answers hardly changes, the time does.
+    return Search(
+        items,
+        response=response,
+        prior=prior,
+        posterior=Particles(_SAMPLES),
+        candidates=SampledPairs(count=min(_CANDIDATES, items.n * (items.n - 1) // 2)),
+        stop=None if target is None else RadiusBelow(target, LEVEL),
+        rng=int(rng.integers(2**31)),
+    )
+
+
+def _needed(items: Items, response: Response, prior: Prior, target: float, rng: np.random.Generator) -> int:
+    """Answers of one simulated person; one more than the most if those do not do."""
+    search = _search(items, response, prior, target, rng)
+    user = SimulatedUser(prior.sample(1, items.d, rng)[0], response, rng)
+    while search.finished is None:
+        if search.answers == MOST_ANSWERS:
+            return MOST_ANSWERS + 1
+        query = search.ask()
+        search.tell(query, winner=user.answer(items, query))
+    return search.answers
+
+
+def judgements(items: Items, rows: IntArray, noise: NoiseFit | None, calibration: FloatArray) -> Iterator[Part]:
+    """How the triplets are spread over the items, and how far they agree with them."""
+    counts = np.bincount(rows.ravel(), minlength=items.n)
+    rare = counts < _FEWEST_TRIPLETS * items.d
+    found = f"{len(rows):,} triplets, {counts.mean():.0f} for each item, the fewest {counts.min()}"
+    advice = (
+        f"{int(rare.sum())} items have fewer than {_FEWEST_TRIPLETS * items.d} and are placed loosely, such as "
+        f"{_named(items, np.argsort(counts, kind='stable')[: int(rare.sum())])}: ask about them, or leave them out."
+    )
+    yield (
+        Finding("triplets", "note" if rare.any() else "good", found, advice if rare.any() else ""),
+        {"triplets": len(rows), "fewest_triplets": int(counts.min()), "items_with_few_triplets": int(rare.sum())},
+    )
+    error = triplet_error(items, rows)
+    predicted = float((calibration[:, 0] * calibration[:, 2]).sum() / len(rows))
+    gap = 1.0 - error - predicted
+    clear = abs(gap) > 0.02 and abs(gap) > 3.0 * np.sqrt(error * (1.0 - error) / len(rows))
+    found = f"{1.0 - error:.1%} of the triplets agree with the items, the noise model predicts {predicted:.1%}"
+    level: Level = "good"
+    advice = ""
+    if noise is not None and noise.note:
+        level, advice = "act", noise.note[0].upper() + noise.note[1:] + "."
+    elif error > 0.4:
+        level, advice = (
+            "act",
+            "The items hardly explain the judgements: embed again, or check that they belong together.",
+        )
+    elif clear:
+        level = "note"
+        advice = "Another noise model may fit people better: compare all six with pairseek fit-noise."
+    yield (
+        Finding("agreement with the triplets", level, found, advice),
+        {"triplet_error": error, "predicted_triplet_agreement": predicted},
+    )
+
+
+def calibrated(items: Items, rows: IntArray, response: Response) -> FloatArray:
+    """(bins, 3) predicted and observed share of triplets that agree, and how many: by tenths of the prediction."""
+    near, far = distances(rows, items.coordinates)
+    length = 2.0 * np.sqrt(distances(rows[:, [1, 2, 0]], items.coordinates)[0])
+    logits = response.pair_constant(length) * (far - near)
+    chance = response.probability(np.abs(logits))
+    agree = np.where(logits == 0, 0.5, logits > 0)
+    edges = np.quantile(chance, np.linspace(0, 1, 11))
+    bins = np.clip(np.searchsorted(edges, chance, side="right") - 1, 0, 9)
+    counts = np.bincount(bins, minlength=10)
+    sums = [np.bincount(bins, weights=values, minlength=10) for values in (chance, agree)]
+    kept = counts > 0
+    return np.column_stack([total[kept] / counts[kept] for total in sums] + [counts[kept]])

@@ -1,0 +1,187 @@
+"""Loss and gradient of triplets, by blocks: gather distances, weigh them, scatter.
+
+With s = |anchor - near|² and t = |anchor - far|² a loss is a function of the two numbers, and its gradient needs only
+their two derivatives. So each method is one small loop over s and t that vectorises, between a gather and a scatter
+that touch the three items of each triplet and nothing else.
+
+Coordinates are padded with zeros to a multiple of four columns, so that the loops over them are unrolled. The padding
+has gradient zero.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pairseek._kernels import exp_minus, kernel, primitive
+
+LANES = 4
+BLOCK = 256
+# So many factors are multiplied before a logarithm is taken: none is below 1e-37, so their product does not vanish.
+FACTORS = 8
+
+LOGISTIC, RATIO, POWER, HINGE = range(4)
+
+
+@primitive
+def _logistic(n: int, near: Any, far: Any, on_near: Any, on_far: Any, factor: Any) -> float:
+    """STE: log(1 + e^-z), z = t - s."""
+    total = 0.0
+    for r in range(n):
+        z = far[r] - near[r]
+        e = exp_minus(abs(z))
+        share = 1.0 / (1.0 + e)
+        wrong = share if z < 0.0 else 1.0 - share
+        on_near[r] = wrong
+        on_far[r] = -wrong
+        factor[r] = share
+        total += max(-z, 0.0)
+    return total
+
+
+@primitive
+def _ratio(n: int, mu: float, near: Any, far: Any, on_near: Any, on_far: Any, factor: Any) -> float:
+    """CKL: -log((μ + t)/(2μ + s + t))."""
+    for r in range(n):
+        s, t = mu + near[r], mu + far[r]
+        both = 1.0 / (s + t)
+        on_near[r] = both
+        on_far[r] = both - 1.0 / t
+        factor[r] = t * both
+    return 0.0
+
+
+@primitive
+def _power(n: int, alpha: float, near: Any, far: Any, on_near: Any, on_far: Any, factor: Any) -> float:
+    """t-STE: log(1 + e^-z), z = (α + 1)/2 log((α + t)/(α + s))."""
+    half = 0.5 * (alpha + 1.0)
+    total = 0.0
+    for r in range(n):
+        s, t = alpha + near[r], alpha + far[r]
+        z = half * math.log(t / s)
+        e = exp_minus(abs(z))
+        share = 1.0 / (1.0 + e)
+        wrong = (share if z < 0.0 else 1.0 - share) * half
+        on_near[r] = wrong / s
+        on_far[r] = -wrong / t
+        factor[r] = share
+        total += max(-z, 0.0)
+    return total
+
+
+@primitive
+def _hinge(n: int, near: Any, far: Any, on_near: Any, on_far: Any, factor: Any) -> float:
+    """GNMDS: max(0, 1 + s - t)², convex in the inner products and with a gradient everywhere."""
+    total = 0.0
+    for r in range(n):
+        short = max(0.0, 1.0 + near[r] - far[r])
+        on_near[r] = 2.0 * short
+        on_far[r] = -2.0 * short
+        factor[r] = 1.0
+        total += short * short
+    return total
+
+
+@primitive
+def _gather(first: int, n: int, triplets: Any, points: Any, near: Any, far: Any) -> None:
+    """Squared distances of the triplets from ``first`` on."""
+    for r in range(n):
+        i, j, k = triplets[first + r, 0], triplets[first + r, 1], triplets[first + r, 2]
+        s, t = 0.0, 0.0
+        for h in range(0, points.shape[1], LANES):
+            u0, u1 = points[i, h] - points[j, h], points[i, h + 1] - points[j, h + 1]
+            u2, u3 = points[i, h + 2] - points[j, h + 2], points[i, h + 3] - points[j, h + 3]
+            v0, v1 = points[i, h] - points[k, h], points[i, h + 1] - points[k, h + 1]
+            v2, v3 = points[i, h + 2] - points[k, h + 2], points[i, h + 3] - points[k, h + 3]
+            s += u0 * u0 + u1 * u1 + u2 * u2 + u3 * u3
+            t += v0 * v0 + v1 * v1 + v2 * v2 + v3 * v3
+        near[r] = s
+        far[r] = t
+
+
+@primitive
+def _scatter(first: int, n: int, triplets: Any, points: Any, on_near: Any, on_far: Any, gradient: Any) -> None:
+    """Add to the gradient what the triplets from ``first`` on say of their three items."""
+    for r in range(n):
+        i, j, k = triplets[first + r, 0], triplets[first + r, 1], triplets[first + r, 2]
+        a, b = 2.0 * on_near[r], 2.0 * on_far[r]
+        for h in range(0, points.shape[1], LANES):
+            u0, u1 = a * (points[i, h] - points[j, h]), a * (points[i, h + 1] - points[j, h + 1])
+            u2, u3 = a * (points[i, h + 2] - points[j, h + 2]), a * (points[i, h + 3] - points[j, h + 3])
+            v0, v1 = b * (points[i, h] - points[k, h]), b * (points[i, h + 1] - points[k, h + 1])
+            v2, v3 = b * (points[i, h + 2] - points[k, h + 2]), b * (points[i, h + 3] - points[k, h + 3])
+            gradient[i, h] += u0 + v0
+            gradient[i, h + 1] += u1 + v1
+            gradient[i, h + 2] += u2 + v2
+            gradient[i, h + 3] += u3 + v3
+            gradient[j, h] -= u0
+            gradient[j, h + 1] -= u1
+            gradient[j, h + 2] -= u2
+            gradient[j, h + 3] -= u3
+            gradient[k, h] -= v0
+            gradient[k, h + 1] -= v1
+            gradient[k, h + 2] -= v2
+            gradient[k, h + 3] -= v3
+
+
+@primitive
+def _log_product(n: int, factor: Any) -> float:
+    """Σ log of the factors, with few logarithms."""
+    total = 0.0
+    for begin in range(0, n, FACTORS):
+        product = 1.0
+        for r in range(begin, min(begin + FACTORS, n)):
+            product *= factor[r]
+        total += math.log(product)
+    return total
+
+
+@kernel
+def triplet_loss(
+    start: int,
+    stop: int,
+    triplets: Any,
+    points: Any,
+    kind: int,
+    parameter: float,
+    piece: int,
+    gradients: Any,
+    losses: Any,
+) -> None:
+    """Loss of the triplets from ``start`` to ``stop``, into row start // piece of ``losses`` and ``gradients``."""
+    row = start // piece
+    gradient = gradients[row]
+    gradient[:, :] = 0.0
+    near, far, factor = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    on_near, on_far = np.empty(BLOCK), np.empty(BLOCK)
+    total = 0.0
+    for first in range(start, stop, BLOCK):
+        n = min(BLOCK, stop - first)
+        _gather(first, n, triplets, points, near, far)
+        if kind == LOGISTIC:
+            total += _logistic(n, near, far, on_near, on_far, factor)
+        elif kind == RATIO:
+            total += _ratio(n, parameter, near, far, on_near, on_far, factor)
+        elif kind == POWER:
+            total += _power(n, parameter, near, far, on_near, on_far, factor)
+        else:
+            total += _hinge(n, near, far, on_near, on_far, factor)
+        total -= _log_product(n, factor)
+        _scatter(first, n, triplets, points, on_near, on_far, gradient)
+    losses[row] = total
+
+
+@kernel
+def squared_distances(start: int, stop: int, triplets: Any, points: Any, near: Any, far: Any) -> None:
+    """|anchor - near|² and |anchor - far|² of each triplet."""
+    for r in range(start, stop):
+        i, j, k = triplets[r, 0], triplets[r, 1], triplets[r, 2]
+        s, t = 0.0, 0.0
+        for h in range(points.shape[1]):
+            u, v = points[i, h] - points[j, h], points[i, h] - points[k, h]
+            s += u * u
+            t += v * v
+        near[r] = s
+        far[r] = t

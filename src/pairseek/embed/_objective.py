@@ -1,0 +1,71 @@
+"""The loss of many triplets and its gradient, the same to the bit for any number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pairseek._kernels import read_only
+from pairseek._parallel import for_ranges
+from pairseek._types import FloatArray
+from pairseek.embed._losses import LANES, squared_distances, triplet_loss
+
+# Each piece of the triplets has a gradient of its own; more pieces feed more cores and take more memory.
+_PIECES = 8
+_MOST_NUMBERS = 1 << 25
+_CHUNK = 1 << 15
+
+
+def padded(points: FloatArray) -> FloatArray:
+    """The same points with zeros up to a multiple of four columns."""
+    n, d = points.shape
+    out = np.zeros((n, -(-d // LANES) * LANES))
+    out[:, :d] = points
+    return out
+
+
+class Objective:
+    """The sum of a loss over triplets, as a function of padded coordinates.
+
+    Parameters
+    ----------
+    rows
+        (m, 3) rows of anchor, near and far.
+    n
+        Number of items.
+    kind, parameter
+        Which loss of `_losses`, and its μ or α.
+    """
+
+    def __init__(self, rows: npt.NDArray[np.integer], n: int, kind: int, parameter: float) -> None:
+        # In the order of the anchors neighbouring triplets share a row of the gradient.
+        self._rows = np.ascontiguousarray(rows[np.argsort(rows[:, 0], kind="stable")], dtype=np.int32)
+        self._n, self._kind, self._parameter = n, kind, parameter
+        self._gradients = np.empty((0, 0, 0))
+        self.evaluations = 0
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __call__(self, points: FloatArray) -> tuple[float, FloatArray]:
+        """Loss, and its gradient of the shape of ``points``."""
+        m, columns = len(self._rows), points.shape[1]
+        pieces = max(1, min(_PIECES, _MOST_NUMBERS // (self._n * columns)))
+        piece = -(-m // pieces)
+        pieces = -(-m // piece)
+        if self._gradients.shape != (pieces, *points.shape):
+            self._gradients = np.empty((pieces, *points.shape))
+        losses = np.empty(pieces)
+        for_ranges(
+            triplet_loss, m, piece, self._rows, points, self._kind, self._parameter, piece, self._gradients, losses
+        )
+        self.evaluations += 1
+        return float(losses.sum()), self._gradients.sum(axis=0)
+
+
+def distances(rows: npt.NDArray[np.integer], points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(m,) |anchor - near|² and (m,) |anchor - far|²."""
+    near, far = np.empty(len(rows)), np.empty(len(rows))
+    table, places = read_only(np.ascontiguousarray(rows)), read_only(np.ascontiguousarray(points))
+    for_ranges(squared_distances, len(rows), _CHUNK, table, places, near, far)
+    return near, far

@@ -1,0 +1,61 @@
+"""How far a fit is: for a function of the caller's, or a bar on standard error."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from pairseek.errors import MissingExtra
+
+
+@dataclass(frozen=True)
+class FitProgress:
+    """A step of the optimiser.
+
+    Attributes
+    ----------
+    stage
+        ``"path"`` while the shrinkage falls, ``"all triplets"`` at the end.
+    shrinkage
+        λ.
+    iteration
+        Step at this shrinkage.
+    loss
+        Mean objective over the triplets.
+    validation_loss
+        Of the last shrinkage that is done; NaN at first.
+    """
+
+    stage: str
+    shrinkage: float
+    iteration: int
+    loss: float
+    validation_loss: float
+
+    def __str__(self) -> str:
+        held = "" if self.validation_loss != self.validation_loss else f", held out {self.validation_loss:.4f}"
+        return f"{self.stage}: shrinkage {self.shrinkage:.3g}, step {self.iteration}, loss {self.loss:.4f}{held}"
+
+
+@contextlib.contextmanager
+def reporting(
+    progress: bool | Callable[[FitProgress], None],  # noqa: FBT001 - as the caller set it
+) -> Iterator[Callable[[FitProgress], None]]:
+    """A function to report to: the caller's, one that moves a bar, or one that does nothing."""
+    if callable(progress):
+        yield progress
+        return
+    if not progress:
+        yield lambda _: None
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    except ModuleNotFoundError:
+        raise MissingExtra("a progress bar", "cli") from None
+    console = Console(stderr=True)
+    columns = (BarColumn(bar_width=12), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("starting", total=None)
+        yield lambda step: bar.update(task, description=str(step))

@@ -1,0 +1,242 @@
+"""What the methods that learn from triplets have in common: scikit-learn's manners around one optimisation."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from pairseek._notice import first_use
+from pairseek._types import FloatArray, IntArray, ItemId
+from pairseek.embed._objective import Objective, distances, padded
+from pairseek.embed._path import PathStep, Walk, descend, fit_at
+from pairseek.embed._progress import FitProgress, reporting
+from pairseek.embed._scale import best_scale
+from pairseek.embed.triplets import Triplets, as_triplets
+from pairseek.errors import InvalidItems, InvalidParameter, InvalidTriplets
+from pairseek.items import Items
+from pairseek.metrics import triplet_error
+
+_NAMED = 5
+# The path only leads the way: it is walked with this times the tolerance.
+_COARSE = 10.0
+
+
+@dataclass(kw_only=True, eq=False)
+class TripletEmbedding:
+    """Points such that items judged alike are close: the settings and results that all methods share.
+
+    Parameters
+    ----------
+    n_components
+        Number of dimensions.
+    shrinkage
+        λ, weight of the sum of squared coordinates beside the loss: large keeps noise out, small follows the triplets.
+        None: halved until the validation triplets are predicted no better.
+    validation
+        Share of the triplets held out to choose the shrinkage. With the shrinkage chosen all triplets are fitted.
+    n_init
+        Number of starts: one by eigenvectors, the others random. The lowest loss goes on.
+    max_iter, tol
+        Steps of the optimiser at each shrinkage, and the relative decrease at which it stops (ten times as much on the
+        way to the shrinkage that is chosen).
+    unseen
+        Items in no triplet: ``"refuse"`` them, or place them at the ``"mean"``.
+    random_state
+        A seed: the same one gives the same bits, on any number of threads. Or a generator to draw from.
+    progress
+        True for a bar on standard error, or a function that is called with each `FitProgress`.
+
+    Attributes
+    ----------
+    embedding_
+        (n, d) coordinates, centred, along their principal axes.
+    ids_
+        The items' ids, in the same order.
+    shrinkage_
+        λ that was used.
+    path_
+        What was tried on the way, a `PathStep` each.
+    validation_error_
+        Share of the validation triplets that were wrong before they joined the fit; NaN without any.
+    loss_
+        Mean loss of all triplets at the end.
+    n_iter_
+        Steps of the optimiser in all.
+    """
+
+    n_components: int = 2
+    shrinkage: float | None = None
+    validation: float = 0.1
+    n_init: int = 3
+    max_iter: int = 500
+    tol: float = 1e-6
+    unseen: Literal["refuse", "mean"] = "refuse"
+    random_state: int | np.random.Generator | None = None
+    progress: bool | Callable[[FitProgress], None] = False
+
+    name: ClassVar[str] = ""
+    kind: ClassVar[int] = 0
+
+    embedding_: FloatArray = dataclasses.field(init=False, repr=False)
+    ids_: tuple[ItemId, ...] = dataclasses.field(init=False, repr=False)
+    shrinkage_: float = dataclasses.field(init=False, repr=False)
+    path_: tuple[PathStep, ...] = dataclasses.field(init=False, repr=False)
+    validation_error_: float = dataclasses.field(init=False, repr=False)
+    loss_: float = dataclasses.field(init=False, repr=False)
+    n_iter_: int = dataclasses.field(init=False, repr=False)
+
+    # What a method says of itself
+
+    def _parameter(self) -> float:
+        """μ or α of the loss."""
+        return 0.0
+
+    def _unit(self) -> float:
+        """Length in which the method measures."""
+        return 1.0
+
+    def _logits(self, near: FloatArray, far: FloatArray) -> FloatArray:
+        """Log odds of the triplets by their squared distances."""
+        return far - near
+
+    # scikit-learn's manners
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002 - as in scikit-learn
+        """The settings by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.init}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings by name."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise InvalidParameter(f"{type(self).__name__} has no setting {name!r}: it takes {', '.join(known)}")
+            setattr(self, name, value)
+        return self
+
+    def fit(self, X: Triplets | npt.ArrayLike, y: npt.ArrayLike | None = None) -> Self:
+        """Learn the embedding.
+
+        Parameters
+        ----------
+        X
+            `Triplets`, an (m, 3) array of rows (anchor, near, far), or cblearn's ordered lists.
+        y
+            cblearn's responses to such lists, 1 or -1; None: in order.
+        """
+        triplets = as_triplets(X, y)
+        self._check(triplets)
+        rng = np.random.default_rng(self.random_state)
+        # On next to nothing, so that a long fit is not taken for a long compilation.
+        with first_use(part=self.name):
+            rows = triplets.rows[:1]
+            points = padded(np.zeros((triplets.n, self.n_components)))
+            Objective(rows, triplets.n, self.kind, self._parameter())(points)
+            self._validated(rows, points)
+        with reporting(self.progress) as report:
+            points = self._learn(triplets, rng, report)
+        self.embedding_ = _principal(points)
+        self.ids_ = triplets.ids
+        return self
+
+    def fit_transform(self, X: Triplets | npt.ArrayLike, y: npt.ArrayLike | None = None) -> FloatArray:
+        """Learn the embedding and give its (n, d) coordinates."""
+        return self.fit(X, y).embedding_
+
+    def score(self, X: Triplets | npt.ArrayLike, y: npt.ArrayLike | None = None) -> float:
+        """Share of these triplets that the embedding satisfies; equal distances count half."""
+        self._fitted()
+        rows = as_triplets(X, y).among(self.ids_) if isinstance(X, Triplets) else as_triplets(X, y).rows
+        return 1.0 - triplet_error(self.embedding_, rows)
+
+    def to_items(self, *, scaled: bool = False, labels: Sequence[str] | None = None) -> Items:
+        """The embedding as `Items`, which a `Search` takes as they are."""
+        self._fitted()
+        items = Items(self.embedding_, self.ids_, labels)
+        return items.scaled() if scaled else items
+
+    # The work
+
+    def _learn(self, triplets: Triplets, rng: np.random.Generator, report: Callable[[FitProgress], None]) -> FloatArray:
+        n, d = triplets.n, self.n_components
+        rows, held = triplets.rows, np.empty((0, 3), dtype=np.int64)
+        if self.validation > 0 and len(triplets) > 1:
+            fitted, validated = triplets.split(self.validation, rng)
+            rows, held = fitted.rows, validated.rows
+        stage = "path"
+        last = np.nan
+
+        def watch(level: float, iteration: int, loss: float) -> None:
+            report(FitProgress(stage, level, iteration, loss, last))
+
+        def validate(points: FloatArray) -> tuple[float, float]:
+            nonlocal last
+            last, error = self._validated(held, points)
+            return last, error
+
+        walk = Walk(d, self._unit(), self.n_init, _COARSE * self.tol, self.max_iter, watch)
+        objective = Objective(rows, n, self.kind, self._parameter())
+        points, level, steps = descend(objective, n, walk, rng, shrinkage=self.shrinkage, validate=validate)
+        self.validation_error_ = next(step.validation_error for step in steps if step.shrinkage == level)
+        stage = "all triplets"
+        objective = Objective(triplets.rows, n, self.kind, self._parameter()) if len(held) else objective
+        found = fit_at(objective, points, level, dataclasses.replace(walk, tolerance=self.tol))
+        self.shrinkage_, self.path_ = level, tuple(steps)
+        self.loss_ = objective(found.point)[0] / len(objective)
+        self.n_iter_ = found.iterations + sum(step.iterations for step in steps)
+        return found.point[:, :d]
+
+    def _validated(self, held: IntArray, points: FloatArray) -> tuple[float, float]:
+        # After the best rescaling: shrinkage makes all distances smaller, which the noise constant makes up for later.
+        if not len(held):
+            return np.nan, np.nan
+        logits = self._logits(*distances(held, points))
+        return -best_scale(logits, 0).log_likelihood / len(held), triplet_error(points, held)
+
+    def _fitted(self) -> None:
+        if not hasattr(self, "embedding_"):
+            raise InvalidParameter(f"this {type(self).__name__} has learned nothing yet: call fit first")
+
+    def _check(self, triplets: Triplets) -> None:
+        d = self.n_components
+        for name, value, least in (("n_components", d, 1), ("n_init", self.n_init, 1), ("max_iter", self.max_iter, 1)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise InvalidParameter(f"{name} is {value!r}: give a whole number, at least {least}")
+        if not 0 <= self.validation < 1:
+            raise InvalidParameter(f"validation is {self.validation!r}: give a share from 0 to below 1")
+        if not 0 < self.tol < 1:
+            raise InvalidParameter(f"tol is {self.tol!r}: give a number between 0 and 1")
+        if self.shrinkage is None and (self.validation == 0 or len(triplets) < 2):
+            raise InvalidParameter(
+                "neither shrinkage nor triplets to choose it by: give shrinkage, or a validation share above 0"
+            )
+        if self.shrinkage is not None and not (np.isfinite(self.shrinkage) and self.shrinkage >= 0):
+            raise InvalidParameter(f"shrinkage is {self.shrinkage!r}: give a number, at least 0, or None")
+        if self.unseen not in ("refuse", "mean"):
+            raise InvalidParameter(f"unseen is {self.unseen!r}: use 'refuse' or 'mean'")
+        if triplets.n < d + 2:
+            raise InvalidItems(
+                f"{triplets.n} items for {d} dimensions: an embedding needs at least {d + 2}; use fewer dimensions"
+            )
+        missing = triplets.unseen
+        if missing and self.unseen == "refuse":
+            named = ", ".join(map(repr, missing[:_NAMED]))
+            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+            raise InvalidTriplets(
+                f"{len(missing)} of {triplets.n} items are in no triplet: {named}{more}; leave them out, or "
+                f"place them at the mean with unseen='mean'"
+            )
+
+
+def _principal(points: FloatArray) -> FloatArray:
+    """Centred and turned to the principal axes, widest first, each with its largest coordinate positive."""
+    centred = points - points.mean(axis=0)
+    _, vectors = np.linalg.eigh(np.einsum("ni,nj->ij", centred, centred))
+    turned = np.einsum("ni,ij->nj", centred, vectors[:, ::-1])
+    signs = np.sign(turned[np.abs(turned).argmax(axis=0), np.arange(turned.shape[1])])
+    return np.ascontiguousarray(turned * np.where(signs == 0, 1.0, signs))

@@ -1,0 +1,140 @@
+"""How many dimensions: the fewest that predict triplets as well as can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from pairseek._types import JSON, FloatArray
+from pairseek.embed.base import TripletEmbedding
+from pairseek.embed.methods import CKL
+from pairseek.embed.triplets import Triplets, as_triplets
+from pairseek.errors import InvalidItems, InvalidParameter
+
+DIMENSIONS = (1, 2, 3, 4, 5, 6)
+
+
+@dataclass(frozen=True, eq=False)
+class DimensionChoice:
+    """Cross-validated triplet error against the number of dimensions.
+
+    Attributes
+    ----------
+    dimensions
+        What was tried, rising.
+    errors
+        (dimensions, folds) share of the fold's triplets that were wrong.
+    method
+        Name of the method.
+    count
+        Number of triplets.
+    """
+
+    dimensions: tuple[int, ...]
+    errors: FloatArray
+    method: str
+    count: int
+
+    @property
+    def mean(self) -> FloatArray:
+        """(dimensions,) mean error over the folds."""
+        return np.asarray(self.errors.mean(axis=1))
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """(dimensions,) standard error of that mean.
+
+        From the spread between folds, or from the number of triplets where that is larger: a handful of folds may
+        agree by chance, and then no small difference would be small enough.
+        """
+        between = self.errors.std(axis=1, ddof=1) / np.sqrt(self.errors.shape[1])
+        return np.asarray(np.maximum(between, np.sqrt(self.mean * (1.0 - self.mean) / self.count)))
+
+    @property
+    def lowest(self) -> int:
+        """The dimension of lowest error."""
+        return self.dimensions[int(self.mean.argmin())]
+
+    @property
+    def chosen(self) -> int:
+        """The fewest dimensions whose error is within one standard error of the lowest."""
+        best = int(self.mean.argmin())
+        within = self.mean <= self.mean[best] + self.standard_error[best]
+        return self.dimensions[int(within.argmax())]
+
+    def __str__(self) -> str:
+        lines = [
+            f"d = {d:<3} triplet error {mean:.4f} ± {error:.4f}{'  chosen' if d == self.chosen else ''}"
+            for d, mean, error in zip(self.dimensions, self.mean, self.standard_error, strict=True)
+        ]
+        return "\n".join(lines)
+
+    def record(self) -> JSON:
+        """As plain data."""
+        return {
+            "method": self.method,
+            "dimensions": list(self.dimensions),
+            "triplet_error": self.mean.tolist(),
+            "standard_error": self.standard_error.tolist(),
+            "triplets": self.count,
+            "folds": self.errors.shape[1],
+            "lowest": self.lowest,
+            "chosen": self.chosen,
+        }
+
+    def plot(self, path: str | Path) -> Path:
+        """Draw the error against the dimension, as the paper's figure of the triplet error fraction does."""
+        from pairseek.embed.figures import write_dimensions
+
+        return write_dimensions(self, Path(path))
+
+
+def choose_dimension(
+    triplets: Triplets | npt.ArrayLike,
+    dimensions: Iterable[int] = DIMENSIONS,
+    *,
+    method: TripletEmbedding | None = None,
+    folds: int = 5,
+    rng: int | np.random.Generator = 0,
+    progress: Callable[[int, int, float], None] | None = None,
+) -> DimensionChoice:
+    """Cross-validate the triplet error over dimensions.
+
+    Parameters
+    ----------
+    triplets
+        `Triplets`, or an (m, 3) array.
+    dimensions
+        Numbers of dimensions to try.
+    method
+        How to embed, such as ``STE(tol=1e-4)``; its n_components is not looked at. None: `CKL`.
+    folds
+        Number of folds; the same ones for all dimensions.
+    rng
+        A seed or a generator, for the folds and the fits.
+    progress
+        Called after each fit with dimension, fold and error.
+    """
+    data = as_triplets(triplets)
+    tried = tuple(sorted(set(dimensions)))
+    if not tried or any(isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 1 for d in tried):
+        raise InvalidParameter(f"dimensions are {tried!r}: give whole numbers, at least 1")
+    if data.n < tried[-1] + 2:
+        raise InvalidItems(f"{data.n} items for {tried[-1]} dimensions: try at most {data.n - 2}")
+    base = CKL() if method is None else method
+    # Items that no other fold knows are a part of what makes a fold hard; they are placed at the mean.
+    settings = {**base.get_params(), "unseen": "mean"}
+    generator = np.random.default_rng(rng)
+    seed = int(generator.integers(2**63))
+    errors = np.empty((len(tried), folds))
+    for column, (fitted, held) in enumerate(data.folds(folds, generator)):
+        for row, d in enumerate(tried):
+            made = type(base)(**{**settings, "n_components": int(d), "random_state": seed})
+            errors[row, column] = 1.0 - made.fit(fitted).score(held)
+            if progress is not None:
+                progress(int(d), column, float(errors[row, column]))
+    return DimensionChoice(tuple(int(d) for d in tried), errors, base.name, len(data))

@@ -1,0 +1,135 @@
+"""A health check on one page: words, numbers and plots, in a file that stands alone."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pairseek._types import FloatArray
+from pairseek._version import __version__
+from pairseek.embed._findings import INFORMATIVE
+from pairseek.embed.health import Health
+from pairseek.errors import InvalidFile
+from pairseek.experiments.figures.style import FAINT, INK, canvas, drawing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_BLUE, _RED, _GREEN = "#0072B2", "#D55E00", "#009E73"
+_WORDS = {"good": "good", "note": "note", "act": "do something"}
+_MOST_POINTS = 5000
+_LOOK = """
+:root { color-scheme: light; }
+body { font: 15px/1.55 system-ui, sans-serif; color: #16161d; max-width: 64rem;
+  margin: 2.5rem auto; padding: 0 1.25rem; }
+h1 { font-size: 1.6rem; margin-bottom: .2rem; } .quiet { color: #55555f; }
+table { border-collapse: collapse; width: 100%; margin: 1.2rem 0; }
+th, td { text-align: left; vertical-align: top; padding: .45rem .9rem .45rem 0; border-bottom: 1px solid #e4e4e8; }
+td:first-child { white-space: nowrap; } .act { color: #a33f00; font-weight: 600; } .note { color: #6b5200; }
+.good { color: #00664b; } img { max-width: 100%; height: auto; } td p { margin: .2rem 0 0; color: #44444e; }
+"""
+
+
+def write_health(health: Health, path: Path) -> Path:
+    """Write the page."""
+    with drawing():
+        figure = _figure(health)
+        picture = io.BytesIO()
+        figure.savefig(picture, format="svg", metadata={"Date": None})
+    data = base64.b64encode(picture.getvalue()).decode()
+    verdict = "Nothing needs doing." if health.good else "Some things need doing before people are asked."
+    rows = "\n".join(
+        f'<tr><td>{html.escape(finding.name)}</td><td class="{finding.level}">{_WORDS[finding.level]}</td>'
+        f"<td>{html.escape(finding.found)}{f'<p>{html.escape(finding.advice)}</p>' if finding.advice else ''}</td></tr>"
+        for finding in health.findings
+    )
+    alt = "Items, spread along each direction, information of random pairs, and agreement"
+    page = (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>A catalogue, checked</title><style>{_LOOK}</style></head>\n<body>\n"
+        f'<h1>A catalogue, checked</h1>\n<p class="quiet">pairseek {__version__}, items {health.items.hash[:16]}</p>\n'
+        f"<p>{verdict}</p>\n<table><thead><tr><th>looked at</th><th></th><th>found</th></tr></thead>\n<tbody>\n{rows}\n"
+        f'</tbody></table>\n<img alt="{alt}" src="data:image/svg+xml;base64,{data}">\n</body></html>\n'
+    )
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InvalidFile(f"cannot write {path}: {error.strerror or error}") from error
+    return path
+
+
+def _figure(health: Health) -> Figure:
+    figure, (where, spread, bits, last) = canvas(10, 7.2, 2, 2)
+    _items(where, health)
+    deviations = health.numbers["spread"]
+    spread.bar(range(1, len(deviations) + 1), deviations, color=_BLUE, width=0.6)
+    spread.set_xticks(range(1, len(deviations) + 1))
+    spread.set_xlabel("direction, widest first")
+    spread.set_title("standard deviation of the items")
+    bits.hist(health.information, bins=40, range=(0, 1), color=_BLUE)
+    bits.axvline(INFORMATIVE, color=INK, linewidth=1, linestyle=(0, (1.2, 1.4)))
+    bits.set_xlabel("bits that the first answer is expected to tell")
+    bits.set_ylabel("random pairs")
+    bits.set_title("how informative pairs are")
+    if len(health.calibration):
+        _agreement(last, health.calibration)
+    else:
+        _reliability(last, health)
+    return figure
+
+
+def _items(axes: Axes, health: Health) -> None:
+    points = health.items.coordinates
+    centre = points.mean(axis=0)
+    _, vectors = np.linalg.eigh(np.atleast_2d(np.cov(points, rowvar=False)))
+    plane = vectors[:, ::-1][:, :2]
+    flat = (points - centre) @ plane
+    if flat.shape[1] == 1:
+        flat = np.column_stack([flat, np.linspace(-1, 1, len(flat))])
+    step = max(1, len(flat) // _MOST_POINTS)
+    look: dict[str, Any] = {"linestyle": "none", "marker": "."}
+    axes.plot(*flat[::step].T, color=FAINT, markersize=3, alpha=0.6, label="items", **look)
+    for marked, colour, label in (
+        (health.outside, _GREEN, "outside the prior"),
+        (health.duplicates, _BLUE, "near-duplicates"),
+        (health.outliers, _RED, "outliers"),
+    ):
+        if marked.any():
+            some = np.flatnonzero(marked)
+            some = some[:: max(1, len(some) // _MOST_POINTS)]
+            size = 3 if len(some) > len(flat) / 10 else 5
+            axes.plot(*flat[some].T, color=colour, markersize=size, alpha=0.7, label=label, **look)
+    axes.set_xlabel("widest direction")
+    axes.set_ylabel("second" if health.items.d > 1 else "(spread out to be seen)")
+    axes.set_title("the items")
+    axes.legend(loc="best", fontsize=8)
+
+
+def _agreement(axes: Axes, calibration: FloatArray) -> None:
+    predicted, observed, counts = calibration.T
+    error = np.sqrt(np.maximum(observed * (1 - observed), 0.25 / counts) / counts)
+    axes.plot([0.5, 1], [0.5, 1], color=FAINT, linewidth=1)
+    axes.errorbar(predicted, observed, 2 * error, color=_BLUE, marker="o", markersize=5, linewidth=1.2, capsize=2)
+    axes.set_xlabel("predicted share of agreeing triplets")
+    axes.set_ylabel("observed (two standard errors)")
+    axes.set_title("does the noise model fit people?")
+
+
+def _reliability(axes: Axes, health: Health) -> None:
+    widest = float(np.max(health.numbers["spread"]))
+    gaps = np.linspace(0, 2 * widest, 200)
+    # Two items two deviations apart, a person so far from the plane between them.
+    length = np.full(len(gaps), 4.0 * widest)
+    logits = health.response.pair_constant(length) * length * gaps
+    axes.plot(gaps / widest, health.response.probability(logits), color=_BLUE, linewidth=1.6)
+    axes.set_xlabel("distance from the plane, in widest deviations")
+    axes.set_ylabel("chance of the nearer one")
+    axes.set_ylim(0.5, 1.01)
+    axes.set_title("how reliable answers are taken to be")

@@ -1,0 +1,107 @@
+"""The losses that turn triplets into points. s = |anchor - near|², t = |anchor - far|²."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pairseek._types import FloatArray
+from pairseek.embed._losses import HINGE, LOGISTIC, POWER, RATIO
+from pairseek.embed.base import TripletEmbedding
+from pairseek.embed.triplets import Triplets
+from pairseek.errors import InvalidParameter
+
+
+@dataclass(kw_only=True, eq=False)
+class CKL(TripletEmbedding):
+    """Crowd Kernel Learning: P = (μ + t)/(2μ + s + t), the paper's choice.
+
+    Tamuz, Liu, Belongie, Shamir and Kalai, "Adaptively learning the crowd kernel", ICML 2011, equation 3. There the
+    points lie in the unit ball, here shrinkage keeps them in bounds: only λμ matters, and μ is the unit of squared
+    length.
+
+    Parameters
+    ----------
+    mu
+        μ, above 0.
+    """
+
+    mu: float = 1.0
+    name: ClassVar[str] = "ckl"
+    kind: ClassVar[int] = RATIO
+
+    def _parameter(self) -> float:
+        return self.mu
+
+    def _unit(self) -> float:
+        return float(np.sqrt(self.mu))
+
+    def _logits(self, near: FloatArray, far: FloatArray) -> FloatArray:
+        return np.asarray(np.log((self.mu + far) / (self.mu + near)))
+
+    def _check(self, triplets: Triplets) -> None:
+        if not (np.isfinite(self.mu) and self.mu > 0):
+            raise InvalidParameter(f"mu is {self.mu!r}: give a number above 0")
+        super()._check(triplets)
+
+
+@dataclass(kw_only=True, eq=False)
+class STE(TripletEmbedding):
+    """Stochastic Triplet Embedding: P = 1/(1 + e^(s - t)).
+
+    Van der Maaten and Weinberger, "Stochastic triplet embedding", MLSP 2012, equation 3. It is the logistic response
+    with constant noise and k = 1.
+    """
+
+    name: ClassVar[str] = "ste"
+    kind: ClassVar[int] = LOGISTIC
+
+
+@dataclass(kw_only=True, eq=False)
+class TSTE(TripletEmbedding):
+    """STE with Student's t for the kernel: P = K(s)/(K(s) + K(t)), K(s) = (1 + s/α)^(-(α + 1)/2).
+
+    Van der Maaten and Weinberger (2012), equation 6. With α = 1 it is `CKL` with μ = 1.
+
+    Parameters
+    ----------
+    alpha
+        α, degrees of freedom, above 0. None: n_components - 1 as in the paper, at least 1.
+    """
+
+    alpha: float | None = None
+    name: ClassVar[str] = "tste"
+    kind: ClassVar[int] = POWER
+
+    def _parameter(self) -> float:
+        return max(self.n_components - 1.0, 1.0) if self.alpha is None else self.alpha
+
+    def _unit(self) -> float:
+        return float(np.sqrt(self._parameter()))
+
+    def _logits(self, near: FloatArray, far: FloatArray) -> FloatArray:
+        alpha = self._parameter()
+        return np.asarray(0.5 * (alpha + 1.0) * np.log((alpha + far) / (alpha + near)))
+
+    def _check(self, triplets: Triplets) -> None:
+        if self.alpha is not None and not (np.isfinite(self.alpha) and self.alpha > 0):
+            raise InvalidParameter(f"alpha is {self.alpha!r}: give a number above 0, or None")
+        super()._check(triplets)
+
+
+@dataclass(kw_only=True, eq=False)
+class GNMDS(TripletEmbedding):
+    """Generalized non-metric scaling: the squared hinge max(0, 1 + s - t)², a baseline without probabilities.
+
+    Agarwal, Wills, Cayton, Lanckriet, Kriegman and Belongie, "Generalized non-metric multidimensional scaling",
+    AISTATS 2007. The loss is convex in the matrix of inner products, the shrinkage is its trace; squared, so that it
+    has a gradient everywhere, and over d dimensions, so that no n x n matrix is needed.
+    """
+
+    name: ClassVar[str] = "gnmds"
+    kind: ClassVar[int] = HINGE
+
+
+METHODS: dict[str, type[TripletEmbedding]] = {method.name: method for method in (CKL, STE, TSTE, GNMDS)}

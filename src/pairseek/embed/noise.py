@@ -1,0 +1,316 @@
+"""How reliable people are: the noise constant k by maximum likelihood.
+
+A triplet is an answer of somebody who stands at the anchor (section 4 of the paper): P(near rather than far) =
+f(k_pq (|anchor - far|² - |anchor - near|²)), p and q being near and far. Judgements of likeness know no appeal. Answers
+of people whose points are known do: there the difference of appeal is an offset that k does not scale.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pairseek._notice import first_use
+from pairseek._types import JSON, BoolArray, Event, FloatArray, IntArray
+from pairseek.embed._objective import distances
+from pairseek.embed._scale import Bound, Scale, best_scale, likelihood
+from pairseek.embed.triplets import Triplets, as_triplets
+from pairseek.errors import InvalidParameter
+from pairseek.items import Items
+from pairseek.responses import NOISES, RESPONSES, Response
+
+
+@dataclass(frozen=True)
+class NoiseFit:
+    """The best k of one response with one noise.
+
+    Attributes
+    ----------
+    response
+        The response model with the fitted k; a `Search` takes it as it is.
+    standard_error
+        Of k, from the curvature of the likelihood; infinite at a bound.
+    log_likelihood
+        Sum over all answers, in nats.
+    count
+        Number of answers; a tie is one.
+    cross_validated
+        Mean log-likelihood of an answer that was not fitted; NaN without folds.
+    bound
+        ``"infinity"`` or ``"zero"`` if there is no best k and this one is only the bound that was reached,
+        ``"flat"`` if any k is as good.
+    """
+
+    response: Response
+    standard_error: float
+    log_likelihood: float
+    count: int
+    cross_validated: float
+    bound: Bound
+
+    @property
+    def k(self) -> float:
+        """The noise constant."""
+        return self.response.constant
+
+    @property
+    def mean_log_likelihood(self) -> float:
+        """Of one answer, in nats; -0.693 is a coin's."""
+        return self.log_likelihood / self.count
+
+    @property
+    def note(self) -> str:
+        """What a reader must know of this k; empty if nothing."""
+        if self.bound == "infinity":
+            return (
+                f"k runs to infinity: no answer contradicts the items (separable), the search stopped at {self.k:.3g}; "
+                f"give more answers, or triplets that the embedding was not fitted to"
+            )
+        if self.bound == "flat":
+            return (
+                "the answers say nothing of k: every logit is zero whatever k, since the two were at one point or, "
+                "with decaying noise, too far apart; scale the items first"
+            )
+        if self.bound == "zero":
+            return (
+                f"k runs to zero: the answers contradict the items more than they agree, the search stopped at "
+                f"{self.k:.3g}; check that the triplets are (anchor, near, far) and belong to these items"
+            )
+        return ""
+
+    def record(self) -> JSON:
+        """As plain data; what is infinite or missing is None."""
+        finite = {
+            "standard_error": self.standard_error,
+            "log_likelihood": self.log_likelihood,
+            "mean_log_likelihood": self.mean_log_likelihood,
+            "cross_validated": self.cross_validated,
+        }
+        return {
+            "response": self.response.name,
+            "noise": self.response.noise,
+            "k": self.k,
+            **{name: value if math.isfinite(value) else None for name, value in finite.items()},
+            "count": self.count,
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
+class NoiseFits:
+    """All responses and noises that were fitted, the most likely first."""
+
+    fits: tuple[NoiseFit, ...]
+
+    @property
+    def best(self) -> NoiseFit:
+        """The most likely one. Each has one constant, so likelihoods compare as they are."""
+        return self.fits[0]
+
+    @property
+    def response(self) -> Response:
+        """The best response model, for a `Search`."""
+        return self.best.response
+
+    def __iter__(self) -> Iterator[NoiseFit]:
+        return iter(self.fits)
+
+    def __len__(self) -> int:
+        return len(self.fits)
+
+    def __getitem__(self, key: tuple[str, str]) -> NoiseFit:
+        """The fit of a response and a noise by name, such as ``fits["logistic", "normalized"]``."""
+        for fit in self.fits:
+            if (fit.response.name, fit.response.noise) == key:
+                return fit
+        there = ", ".join(f"{fit.response.name} {fit.response.noise}" for fit in self.fits)
+        raise InvalidParameter(f"{key!r} was not fitted: there are {there}")
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{fit.response.name:9}{fit.response.noise:11} k = {fit.k:.4g} ± {fit.standard_error:.2g}, "
+            f"mean log-likelihood {fit.mean_log_likelihood:.5f}{'; ' if fit.note else ''}{fit.note}"
+            for fit in self.fits
+        )
+
+
+def fit_noise(
+    items: Items,
+    triplets: Triplets | npt.ArrayLike,
+    *,
+    responses: Sequence[Response] | None = None,
+    folds: int | None = 5,
+    start: float | None = None,
+    rng: int | np.random.Generator = 0,
+) -> NoiseFits:
+    """k by maximum likelihood of triplets, for logistic and probit responses with each of the three noises.
+
+    Fit it to triplets that the embedding was not fitted to: its own flatter it.
+
+    Parameters
+    ----------
+    items
+        The embedding, scaled as the search will have it: k depends on the scale.
+    triplets
+        `Triplets`, or an (m, 3) array of rows of the items.
+    responses
+        What to fit, such as ``[ps.Logistic(noise="normalized")]``; their k is not looked at. None: all six.
+    folds
+        Also the mean log-likelihood of held-out triplets, by so many folds; None: not.
+    start
+        First k to try. The result does not depend on it.
+    rng
+        For the folds.
+    """
+    rows = _rows(items, triplets)
+    near, far = distances(rows, items.coordinates)
+    length = 2.0 * np.sqrt(distances(rows[:, [1, 2, 0]], items.coordinates)[0])
+    evidence = _Evidence(far - near, length, np.zeros(len(rows)), np.ones(len(rows)), np.arange(len(rows)))
+    return _fit_all(evidence, responses, folds, start, rng)
+
+
+def fit_noise_to_answers(
+    items: Items,
+    answers: Iterable[tuple[npt.ArrayLike, Sequence[Event]]],
+    *,
+    responses: Sequence[Response] | None = None,
+    folds: int | None = 5,
+    start: float | None = None,
+    rng: int | np.random.Generator = 0,
+) -> NoiseFits:
+    """k by maximum likelihood of the answers of people whose points are known.
+
+    Parameters
+    ----------
+    items
+        What they were asked about.
+    answers
+        For each person the (d,) point and what they answered: ``(point, search.history)``. A tie counts as half an
+        answer each way, a skip as nothing.
+    responses, folds, start, rng
+        As for `fit_noise`.
+    """
+    evidence = _answered(items, answers)
+    return _fit_all(evidence, responses, folds, start, rng)
+
+
+@dataclass(frozen=True, eq=False)
+class _Evidence:
+    """Answers, oriented towards what was chosen.
+
+    Attributes
+    ----------
+    margins
+        (m,) |w - loser|² - |w - winner|².
+    lengths
+        (m,) |a|, twice the distance between the two.
+    offsets
+        (m,) difference of appeal.
+    weights
+        (m,) 1, or 1/2 for each half of a tie.
+    answer
+        (m,) number of the answer, so that both halves of a tie stay together.
+    """
+
+    margins: FloatArray
+    lengths: FloatArray
+    offsets: FloatArray
+    weights: FloatArray
+    answer: IntArray
+
+
+def _rows(items: Items, triplets: Triplets | npt.ArrayLike) -> IntArray:
+    if isinstance(triplets, Triplets):
+        return triplets.among(items)
+    return Triplets(as_triplets(triplets).rows, items.ids).rows
+
+
+def _answered(items: Items, answers: Iterable[tuple[npt.ArrayLike, Sequence[Event]]]) -> _Evidence:
+    points: list[FloatArray] = []
+    pairs: list[tuple[int, int]] = []
+    weights: list[float] = []
+    answer: list[int] = []
+    count = 0
+    for person, (point, events) in enumerate(answers):
+        place = np.asarray(point, dtype=np.float64)
+        if place.shape != (items.d,) or not np.all(np.isfinite(place)):
+            raise InvalidParameter(f"the point of person {person} is {point!r}: give {items.d} finite numbers")
+        for event in events:
+            if event.outcome == "skip":
+                continue
+            first, second = (event.left, event.right) if event.winner is None else (event.winner, event.loser)
+            pair = items.index(first), items.index(second)
+            halves = [pair] if event.winner is not None else [pair, pair[::-1]]
+            for one in halves:
+                points.append(place)
+                pairs.append(one)
+                weights.append(1.0 / len(halves))
+                answer.append(count)
+            count += 1
+    if not count:
+        raise InvalidParameter("there are no answers to fit: give (point, search.history) for at least one person")
+    chosen, other = np.array(pairs).T
+    at = np.array(points)
+    p, q = items.coordinates[chosen], items.coordinates[other]
+    return _Evidence(
+        ((at - q) ** 2).sum(axis=1) - ((at - p) ** 2).sum(axis=1),
+        2.0 * np.sqrt(((p - q) ** 2).sum(axis=1)),
+        items.appeal[chosen] - items.appeal[other],
+        np.array(weights),
+        np.array(answer),
+    )
+
+
+def _fit_all(
+    evidence: _Evidence,
+    responses: Sequence[Response] | None,
+    folds: int | None,
+    start: float | None,
+    rng: int | np.random.Generator,
+) -> NoiseFits:
+    if responses is None:
+        responses = [kind(noise=noise) for kind in RESPONSES.values() for noise in NOISES]
+    if start is not None and not (math.isfinite(start) and start > 0):
+        raise InvalidParameter(f"start is {start!r}: give a k above 0")
+    count = int(evidence.answer[-1]) + 1
+    if folds is not None and (isinstance(folds, bool) or not isinstance(folds, int | np.integer) or folds < 2):
+        raise InvalidParameter(f"folds is {folds!r}: give a whole number, at least 2, or None")
+    fold = None
+    if folds is not None and count >= folds:
+        fold = (np.random.default_rng(rng).permutation(count) % folds)[evidence.answer]
+    with first_use(part="noise"):
+        best_scale(np.array([1.0, -1.0]), responses[0].link)
+    fits = [_fit_one(evidence, response, count, fold, start) for response in responses]
+    return NoiseFits(tuple(sorted(fits, key=lambda fit: -fit.log_likelihood)))
+
+
+def _fit_one(
+    evidence: _Evidence, response: Response, count: int, fold: IntArray | None, start: float | None
+) -> NoiseFit:
+    units = dataclasses.replace(response, k=1.0).pair_constant(evidence.lengths) * evidence.margins
+    scale = _best(evidence, units, response, np.ones(len(units), dtype=bool), start)
+    held_out = math.nan
+    if fold is not None:
+        total = 0.0
+        for one in range(int(fold.max()) + 1):
+            k = _best(evidence, units, response, fold != one, scale.k).k
+            total += _likelihood(evidence, units, response, fold == one, k)
+        held_out = total / count
+    fitted = dataclasses.replace(response, k=scale.k)
+    return NoiseFit(fitted, scale.standard_error, scale.log_likelihood, count, held_out, scale.bound)
+
+
+def _best(evidence: _Evidence, units: FloatArray, response: Response, among: BoolArray, start: float | None) -> Scale:
+    return best_scale(
+        units[among], response.link, offsets=evidence.offsets[among], weights=evidence.weights[among], start=start
+    )
+
+
+def _likelihood(evidence: _Evidence, units: FloatArray, response: Response, among: BoolArray, k: float) -> float:
+    offsets, weights = evidence.offsets[among], evidence.weights[among]
+    return likelihood(k, units[among], response.link, offsets=offsets, weights=weights)[0]

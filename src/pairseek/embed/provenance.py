@@ -1,0 +1,114 @@
+"""Items on disk, with a note beside them that says where they come from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+from pairseek._types import JSON, FloatArray
+from pairseek._version import __version__
+from pairseek.embed.base import TripletEmbedding
+from pairseek.embed.triplets import Triplets
+from pairseek.embed.vectors import PCA
+from pairseek.errors import InvalidFile, InvalidParameter
+from pairseek.items import Items
+
+
+def provenance(method: TripletEmbedding | PCA, *, held_out: Triplets | None = None) -> JSON:
+    """Where an embedding comes from: method, dimension, seed, settings, and how well it predicts.
+
+    Parameters
+    ----------
+    method
+        After its `fit`.
+    held_out
+        Triplets that it was not fitted to; their error is recorded.
+    """
+    settings = {name: value for name, value in method.get_params().items() if name not in ("progress", "random_state")}
+    record: JSON = {
+        "pairseek": __version__,
+        "method": method.name,
+        "dimensions": int(method.embedding_.shape[1]),
+        "settings": settings,
+    }
+    if isinstance(method, PCA):
+        share = method.explained_variance_ratio_
+        return {**record, "variance_kept": float(share.sum()), "variance_by_dimension": share.tolist()}
+    seed = method.random_state
+    return {
+        **record,
+        "seed": int(seed) if isinstance(seed, int | np.integer) else None,
+        "shrinkage": method.shrinkage_,
+        "validation_triplet_error": _or_none(method.validation_error_),
+        "held_out_triplet_error": None if held_out is None else 1.0 - method.score(held_out),
+        "held_out_triplets": 0 if held_out is None else len(held_out),
+    }
+
+
+def save_items(items: Items, path: str | Path, record: JSON, *, scaled: bool = False) -> tuple[Path, Path]:
+    """Write the items as CSV, and what `provenance` says of them as JSON beside it.
+
+    Parameters
+    ----------
+    items
+        As they shall be searched.
+    path
+        A name that ends in .csv.
+    record
+        From `provenance`.
+    scaled
+        Whether `Items.scaled` was applied; it is recorded.
+
+    Returns
+    -------
+    items, note
+        Where they are: ``wines.csv`` and ``wines.provenance.json``.
+    """
+    table = Path(path)
+    check_place(table)
+    note = table.with_suffix(".provenance.json")
+    full = {**record, "items": items.n, "scaled": scaled, "coordinates": _digest(items.coordinates)}
+    try:
+        items.to_csv(table)
+        note.write_text(json.dumps(full, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InvalidFile(f"cannot write {error.filename or table}: {error.strerror or error}") from error
+    return table, note
+
+
+def check_place(path: Path) -> None:
+    """An error now rather than after a long fit, if items cannot be written there."""
+    if path.suffix.lower() != ".csv":
+        raise InvalidParameter(f"items are written as CSV, received {path.name!r}: give a name that ends in .csv")
+    if not path.absolute().parent.is_dir():
+        raise InvalidFile(f"cannot write {path}: there is no folder {path.parent}")
+
+
+def read_provenance(path: str | Path) -> JSON | None:
+    """What is known of the items in this file; None without a note.
+
+    A note about other coordinates is refused: the file was edited, or is another one.
+    """
+    table = Path(path)
+    note = table.with_suffix(".provenance.json")
+    if not note.is_file():
+        return None
+    try:
+        record = json.loads(note.read_text(encoding="utf-8"))
+        said = record["coordinates"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InvalidFile(f"{note} is not a note on where items come from: remove it, or embed again") from None
+    if said != _digest(Items.from_file(table).coordinates):
+        raise InvalidFile(f"{note} is about other items than {table} holds now: remove it, or embed again")
+    return dict(record)
+
+
+def _digest(coordinates: FloatArray) -> str:
+    return hashlib.sha256(coordinates.astype("<f8").tobytes()).hexdigest()
+
+
+def _or_none(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

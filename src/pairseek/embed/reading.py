@@ -1,0 +1,130 @@
+"""Triplets from CSV files: by ids, Salmon's responses, NEXT's, or bare columns."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from pairseek._types import IntArray, ItemId
+from pairseek.errors import InvalidTriplets
+
+# Columns by which a file gives anchor, near and far outright.
+DIRECT = (("anchor", "near", "far"), ("head", "winner", "loser"))
+# Columns by which it gives anchor, the two that were shown, and the one that was chosen.
+CHOSEN = (
+    ("anchor", "left", "right", "winner"),
+    ("head", "left", "right", "winner"),
+    ("center", "left", "right", "answer"),
+)
+
+
+def read_rows(
+    path: Path, *, ids: Sequence[ItemId] | None = None, where: Mapping[str, str] | None = None
+) -> tuple[IntArray, tuple[ItemId, ...]]:
+    """The arguments of `Triplets` that a CSV file holds."""
+    lines = _lines(path)
+    header = [name.strip() for name in lines[0][1]]
+    folded = [name.lower() for name in header]
+    direct = next((columns for columns in DIRECT if set(columns) <= set(folded)), None)
+    chosen = next((columns for columns in CHOSEN if set(columns) <= set(folded)), None)
+    if direct is None and chosen is None:
+        if len(header) != 3:
+            raise InvalidTriplets(
+                f"{path} has the columns {', '.join(header)}: name them anchor, near and far (or head, winner and "
+                f"loser, or head, left, right and winner), or give three columns without a header"
+            )
+        if where:
+            raise InvalidTriplets(f"{path} has no header, so no lines can be chosen by {next(iter(where))!r}")
+        body, places = lines, [0, 1, 2]
+    else:
+        body, places = lines[1:], [folded.index(name) for name in direct or chosen or ()]
+    if where:
+        body = _chosen_lines(path, header, body, where)
+    if not body:
+        raise InvalidTriplets(f"{path} holds no triplets{' with these values' if where else ''}: give at least one")
+    for line, row in body:
+        if len(row) != len(header):
+            raise InvalidTriplets(f"{path}, line {line}: {len(row)} cells, and {len(header)} in the first line")
+    cells = [[row[place].strip() for place in places] for _, row in body]
+    numbers = [line for line, _ in body]
+    triplets = [tuple(row) for row in cells] if direct or not chosen else _by_choice(path, cells, numbers)
+    return named_rows(triplets, ids, lambda row: f"{path}, line {numbers[row]}:")
+
+
+def _lines(path: Path) -> list[tuple[int, list[str]]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file)
+            lines = [(reader.line_num, row) for row in reader if any(map(str.strip, row))]
+    except FileNotFoundError:
+        raise InvalidTriplets(f"there is no file {path}") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InvalidTriplets(f"{path} cannot be read as CSV: {error}") from None
+    if not lines:
+        raise InvalidTriplets(f"{path} is empty: give lines of anchor, near and far")
+    return lines
+
+
+def _chosen_lines(
+    path: Path, header: Sequence[str], body: list[tuple[int, list[str]]], where: Mapping[str, str]
+) -> list[tuple[int, list[str]]]:
+    for name, value in where.items():
+        if name not in header:
+            raise InvalidTriplets(f"{path} has no column {name!r}: its columns are {', '.join(header)}")
+        place = header.index(name)
+        kept = [(line, row) for line, row in body if len(row) > place and row[place].strip() == value]
+        if not kept:
+            there = sorted({row[place].strip() for _, row in body if len(row) > place})[:6]
+            raise InvalidTriplets(f"{path} has no line with {name} = {value!r}: there are {', '.join(there)}")
+        body = kept
+    return body
+
+
+def _by_choice(path: Path, cells: list[list[str]], numbers: list[int]) -> list[tuple[str, ...]]:
+    out: list[tuple[str, ...]] = []
+    for line, (anchor, left, right, answer) in zip(numbers, cells, strict=True):
+        if answer not in (left, right):
+            raise InvalidTriplets(
+                f"{path}, line {line}: the answer {answer!r} is neither {left!r} nor {right!r}; mend or remove the line"
+            )
+        out.append((anchor, answer, right if answer == left else left))
+    return out
+
+
+def named_rows(
+    triplets: Sequence[Sequence[ItemId]], ids: Sequence[ItemId] | None, where: Callable[[int], str]
+) -> tuple[IntArray, tuple[ItemId, ...]]:
+    """Triplets of ids as rows; ``where(row)`` says where one came from."""
+    for number, row in enumerate(triplets):
+        if any(isinstance(cell, str) and cell.lower() in ("", "nan", "none") for cell in row):
+            raise InvalidTriplets(
+                f"{where(number)} {', '.join(map(repr, row))} lacks an item; fill it in or remove the line"
+            )
+        if len(set(map(str, row))) < 3:
+            twice = next(cell for cell in row if list(map(str, row)).count(str(cell)) > 1)
+            raise InvalidTriplets(
+                f"{where(number)} {', '.join(map(repr, row))} names {twice!r} twice; a triplet is about three "
+                f"different items, remove it"
+            )
+    if ids is None:
+        named = {cell for row in triplets for cell in row}
+        if all(isinstance(cell, int) or cell.isdigit() for cell in named):
+            by_number = {int(cell): cell for cell in named}
+            if all(str(number) == str(cell) for number, cell in by_number.items()):
+                ids = tuple(sorted(by_number))
+        ids = tuple(sorted(named, key=str)) if ids is None else ids
+    places = {str(name): index for index, name in enumerate(ids)}
+    rows = np.empty((len(triplets), 3), dtype=np.int64)
+    for number, row in enumerate(triplets):
+        for column, cell in enumerate(row):
+            place = places.get(str(cell))
+            if place is None:
+                raise InvalidTriplets(
+                    f"{where(number)} {cell!r} is not among the {len(ids)} items ({ids[0]!r} to {ids[-1]!r}); mend it, "
+                    f"or give the items that the triplets are about"
+                )
+            rows[number, column] = place
+    return rows, tuple(ids)

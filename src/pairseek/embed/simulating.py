@@ -1,0 +1,58 @@
+"""Triplets as people at the anchors would judge them: to try things out, and to test."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pairseek._types import IntArray
+from pairseek.embed.triplets import Triplets
+from pairseek.errors import InvalidParameter
+from pairseek.items import Items
+from pairseek.responses import Response
+
+_CHUNK = 1 << 18
+
+
+def simulate_triplets(
+    items: Items, count: int, rng: int | np.random.Generator, *, response: Response | None = None
+) -> Triplets:
+    """Random triplets of these items, answered as the model says.
+
+    Parameters
+    ----------
+    items
+        At least three.
+    count
+        How many; each of three different items drawn at random.
+    rng
+        A seed or a generator.
+    response
+        How they are judged; its k must be set. None: without error.
+    """
+    if items.n < 3:
+        raise InvalidParameter(f"{items.n} items make no triplet: give at least 3")
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise InvalidParameter(f"count is {count!r}: give a whole number, at least 1")
+    generator = np.random.default_rng(rng)
+    parts = [_drawn(items, min(_CHUNK, count - start), generator, response) for start in range(0, count, _CHUNK)]
+    return Triplets(np.concatenate(parts), items.ids)
+
+
+def _drawn(items: Items, count: int, rng: np.random.Generator, response: Response | None) -> IntArray:
+    n, points = items.n, items.coordinates
+    anchor = rng.integers(n, size=count)
+    first = (anchor + rng.integers(1, n, size=count)) % n
+    # The third is one of the n - 2 others: count past the two that are taken, the lower one first.
+    second = rng.integers(n - 2, size=count)
+    low, high = np.minimum(anchor, first), np.maximum(anchor, first)
+    second += second >= low
+    second += second >= high
+    if response is None:
+        margin = ((points[anchor] - points[second]) ** 2).sum(1) - ((points[anchor] - points[first]) ** 2).sum(1)
+        in_order = margin >= 0
+    else:
+        slopes, offsets = response.planes(points[first], points[second])
+        logits = np.einsum("md,md->m", slopes, points[anchor]) + offsets
+        in_order = response.simulate(logits, rng).astype(bool)
+    near, far = np.where(in_order, first, second), np.where(in_order, second, first)
+    return np.column_stack([anchor, near, far])

@@ -1,0 +1,148 @@
+"""Vectors that people already have, such as features or embeddings of texts and images, to a few dimensions."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from pairseek._types import FloatArray, ItemId
+from pairseek.errors import InvalidItems, InvalidParameter
+from pairseek.items import Items
+
+_NAMED = 5
+
+
+@dataclass(kw_only=True, eq=False)
+class PCA:
+    """Principal components: the d directions along which the vectors differ most.
+
+    Parameters
+    ----------
+    n_components
+        Number of dimensions, or a share between 0 and 1: as many as keep that share of the variance.
+    standardize
+        Divide each column by its standard deviation first: for features in different units.
+    constant
+        Columns that are the same for all items: ``"refuse"`` them, or ``"drop"`` them.
+
+    Attributes
+    ----------
+    embedding_
+        (n, d) coordinates.
+    explained_variance_ratio_
+        (d,) share of the variance along each.
+    components_, mean_, scale_
+        (d, p), (p,) and (p,): coordinates are ((x - mean_)/scale_) @ components_.T.
+
+    Examples
+    --------
+    >>> vectors = np.random.default_rng(0).standard_normal((50, 200)) * np.r_[5.0, 4.0, np.full(198, 0.1)]
+    >>> PCA(n_components=2).fit(vectors).explained_variance_ratio_.sum().round(2)
+    np.float64(0.95)
+    """
+
+    n_components: int | float = 2
+    standardize: bool = False
+    constant: Literal["refuse", "drop"] = "refuse"
+    name: ClassVar[str] = "pca"
+
+    embedding_: FloatArray = dataclasses.field(init=False, repr=False)
+    explained_variance_ratio_: FloatArray = dataclasses.field(init=False, repr=False)
+    components_: FloatArray = dataclasses.field(init=False, repr=False)
+    mean_: FloatArray = dataclasses.field(init=False, repr=False)
+    scale_: FloatArray = dataclasses.field(init=False, repr=False)
+    ids_: tuple[ItemId, ...] | None = dataclasses.field(init=False, repr=False)
+    labels_: tuple[str, ...] | None = dataclasses.field(init=False, repr=False)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002 - as in scikit-learn
+        """The settings by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.init}
+
+    def fit(self, X: Items | npt.ArrayLike, y: None = None) -> Self:  # noqa: ARG002 - as in scikit-learn
+        """Learn the directions from an (n, p) matrix, or from `Items` whose coordinates are such vectors."""
+        self.ids_, self.labels_ = (X.ids, X.labels) if isinstance(X, Items) else (None, None)
+        vectors = (X if isinstance(X, Items) else Items(X)).coordinates
+        n, p = vectors.shape
+        kept = self._varying(vectors)
+        self.mean_ = vectors.mean(axis=0)
+        deviation = vectors.std(axis=0, ddof=1)
+        self.scale_ = np.where(kept & (deviation > 0), deviation, 1.0) if self.standardize else np.ones(p)
+        centred = (vectors - self.mean_) / self.scale_
+        # The smaller of the two matrices of inner products has the same spectrum as the larger one.
+        if p <= n:
+            values, axes = np.linalg.eigh(centred.T @ centred)
+            axes = axes.T
+        else:
+            values, places = np.linalg.eigh(centred @ centred.T)
+            axes = (centred.T @ places / np.sqrt(np.maximum(values, np.finfo(float).tiny))).T
+        values, axes = np.maximum(values[::-1], 0.0), axes[::-1]
+        d = self._dimensions(values, n)
+        signs = np.sign(axes[np.arange(d), np.abs(axes[:d]).argmax(axis=1)])
+        self.components_ = axes[:d] * signs[:, None]
+        self.explained_variance_ratio_ = values[:d] / values.sum()
+        self.embedding_ = centred @ self.components_.T
+        return self
+
+    def fit_transform(self, X: Items | npt.ArrayLike, y: None = None) -> FloatArray:
+        """Learn the directions and give the (n, d) coordinates."""
+        return self.fit(X, y).embedding_
+
+    def transform(self, X: npt.ArrayLike) -> FloatArray:
+        """(m, d) coordinates of further vectors."""
+        self._fitted()
+        vectors = np.asarray(X, dtype=np.float64)
+        if vectors.ndim != 2 or vectors.shape[1] != len(self.mean_):
+            raise InvalidItems(f"vectors have shape {vectors.shape}: give (m, {len(self.mean_)}), as was fitted")
+        return np.asarray(((vectors - self.mean_) / self.scale_) @ self.components_.T)
+
+    def to_items(
+        self, *, scaled: bool = False, ids: Sequence[ItemId] | None = None, labels: Sequence[str] | None = None
+    ) -> Items:
+        """The embedding as `Items`, which a `Search` takes as they are; with the ids of the items it came from."""
+        self._fitted()
+        items = Items(self.embedding_, self.ids_ if ids is None else ids, self.labels_ if labels is None else labels)
+        return items.scaled() if scaled else items
+
+    def _varying(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
+        if self.constant not in ("refuse", "drop"):
+            raise InvalidParameter(f"constant is {self.constant!r}: use 'refuse' or 'drop'")
+        kept = np.ptp(vectors, axis=0) > 0
+        if self.constant == "refuse" and not kept.all():
+            flat = np.flatnonzero(~kept)
+            more = f" and {len(flat) - _NAMED} more" if len(flat) > _NAMED else ""
+            raise InvalidItems(
+                f"{'column' if len(flat) == 1 else 'columns'} {', '.join(map(str, flat[:_NAMED].tolist()))}{more} of "
+                f"{vectors.shape[1]} (from 0) {'is' if len(flat) == 1 else 'are'} the same for all items, such as "
+                f"{vectors[0, flat[0]]:g}: this tells nothing; remove it, or use constant='drop'"
+            )
+        return np.asarray(kept)
+
+    def _dimensions(self, values: FloatArray, n: int) -> int:
+        wanted = self.n_components
+        number = isinstance(wanted, int | float | np.number) and not isinstance(wanted, bool)
+        if number and 0 < wanted < 1:
+            shares = np.cumsum(values) / values.sum()
+            d = int(np.searchsorted(shares, wanted * (1.0 - 1e-12))) + 1
+        elif number and wanted >= 1 and wanted == int(wanted):
+            d = int(wanted)
+        else:
+            raise InvalidParameter(f"n_components is {wanted!r}: give a whole number, or a share between 0 and 1")
+        rank = int((values > 1e-12 * values[0]).sum())
+        if n < d + 2:
+            raise InvalidItems(
+                f"{n} items for {d} dimensions: an embedding needs at least {d + 2}; use fewer dimensions"
+            )
+        if d > rank:
+            raise InvalidItems(
+                f"the vectors vary in {rank} directions, {d} were asked for: use at most {rank} dimensions"
+            )
+        return d
+
+    def _fitted(self) -> None:
+        if not hasattr(self, "embedding_"):
+            raise InvalidParameter("this PCA has learned nothing yet: call fit first")
