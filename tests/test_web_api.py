@@ -125,6 +125,9 @@ def test_a_closed_study_takes_neither_answers_nor_sessions_until_it_is_reopened(
         ({"completion": {"address": "javascript:alert(1)"}}, "begin with https"),
         ({"attention": {"pairs": [{"left": "i0", "right": "zzz", "answer": "i0"}]}}, "names the item 'zzz'"),
         ({"slug": "Not A Slug"}, "cannot be part of a link"),
+        ({"posterior": {"name": "particles", "n": 10**9}}, "takes at most 50,000"),
+        ({"posterior": {"name": "particles", "n": "many"}}, "do not fit together"),
+        ({"language": "xx"}, "there are pages in en, de"),
     ],
 )
 def test_a_wrong_setting_is_named(client, changes, words):

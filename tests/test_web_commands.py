@@ -172,6 +172,7 @@ def test_tables_are_upgraded_and_users_made(folder, capsys):
         ("title: Wine\nitems: wines.csv\nprior: {name: uniform_box, low: 3, high: 1}\n", "is empty"),
         ("title: Wine\nitems: wines.csv\nanswer: 3\n", "there is no setting 'answer'"),
         ("- a\n- b\n", "names no items"),
+        ("title: &a Wine\nitems: wines.csv\nquestion: *a\n", "holds references"),
     ],
 )
 def test_a_study_file_that_is_wrong_is_refused_with_its_reason(folder, capsys, text, words):

@@ -245,3 +245,29 @@ def test_too_many_sessions_at_once_from_one_address_are_refused(tmp_path):
             codes.append(reply.status_code)
         assert codes[:3] == [303] * 3
         assert 429 in codes[3:]
+
+
+def test_somebody_else_at_the_same_browser_gets_a_session_of_their_own(visitors, client):
+    first = answer(client, begin(client, PROLIFIC_PID="a"), "left").json()
+    assert begin(client, PROLIFIC_PID="a") == first
+    assert begin(client, PROLIFIC_PID="b")["progress"]["answered"] == 0
+    assert begin(client, PROLIFIC_PID="a") == first
+    # Without an id it is the browser that goes on.
+    assert begin(client) == first
+
+
+def test_what_goes_wrong_inside_is_said_without_details(tmp_path, monkeypatch):
+    with served(tmp_path / "i.db", studies=[(configuration(), some_items())]) as visitors:
+        client = visitors.browser()
+        begin(client, PROLIFIC_PID="secret-person")
+
+        def broken(*_):
+            raise RuntimeError("secret-person")
+
+        monkeypatch.setattr(visitors.service.sessions, "state", broken)
+        reply = client.get("/s/which/state")
+        assert reply.status_code == 500
+        assert reply.json()["error"]["code"] == "internal_error"
+        assert "secret-person" not in reply.text
+        page = client.get("/s/which/run", headers={"accept": "text/html"})
+        assert "something went wrong inside the service" in page.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import secrets
 import threading
 import time
@@ -14,7 +15,10 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pairseek.web.problems import Problem
+from pairseek.web.replies import broken, reply_to
 from pairseek.web.settings import Settings
+
+logger = logging.getLogger("pairseek.web")
 
 HEADERS = {
     "content-security-policy": (
@@ -46,15 +50,26 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        began = False
+
+        async def noted(message: Message) -> None:
+            nonlocal began
+            began = True
+            await send(message)
+
         most = self.settings.most_upload if scope["path"] in UPLOADS else self.settings.most_body
         announced = dict(scope["headers"]).get(b"content-length", b"0")
         if announced.isdigit() and int(announced) > most:
-            from pairseek.web.app import reply_to
-
             problem = too_large(int(announced), most)
             await reply_to(Request(scope), problem)(scope, receive, self._guarded(scope, send))
             return
-        await self.app(scope, _limited(receive, most), self._guarded(scope, send))
+        try:
+            await self.app(scope, _limited(receive, most), self._guarded(scope, noted))
+        except Exception:
+            logger.exception("an error that nobody foresaw")
+            if began:
+                raise
+            await reply_to(Request(scope), broken())(scope, receive, self._guarded(scope, send))
 
     def _guarded(self, scope: Scope, send: Send) -> Send:
         secure = self.settings.https or scope.get("scheme") == "https"

@@ -27,6 +27,8 @@ _SAME = {"color": "colour", "hex": "colour"}
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 MOST_ITEMS = 200_000
 MOST_TEXT = 20_000
+# What a person should not have to wait for, and a server should not have to hold.
+_MOST = (("posterior", "n", 50_000), ("candidates", "count", 1_000_000), ("candidates", "budget", 10_000_000))
 
 
 def _named(value: Any) -> Any:
@@ -177,7 +179,15 @@ def configured(record: Any) -> StudyConfiguration:
 
 def check(configuration: StudyConfiguration, items: Items) -> None:
     """Whether configuration and items fit together: every part is made once, and every item named is there."""
-    configuration.search(items, 0)
+    for part, setting, most in _MOST:
+        value = (getattr(configuration, part) or {}).get(setting)
+        if isinstance(value, int) and value > most:
+            raise InvalidParameter(f"the setting '{part}.{setting}' is {value}: a server takes at most {most:,}")
+    try:
+        configuration.search(items, 0)
+    except (TypeError, ArithmeticError, MemoryError) as error:
+        # A part was given a setting of another kind than it takes.
+        raise InvalidParameter(f"the parts of the study do not fit together ({error}): check their settings") from None
     if configuration.language not in languages():
         raise InvalidParameter(
             f"the setting 'language' is {configuration.language!r}: there are pages in {', '.join(languages())}"
@@ -198,6 +208,9 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
 def read_yaml(text: str) -> Any:
     """Plain data from YAML; an `InvalidParameter` with the line where it is not."""
     try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
+            # A few lines of references to references can stand for more than any memory holds.
+            raise InvalidParameter("the study's file holds references (*name): write the settings out")
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)

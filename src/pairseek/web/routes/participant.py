@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hmac
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Request
@@ -103,15 +104,18 @@ def _known(slug: str, request: Request, service: Service) -> SessionRow | None:
 def start(slug: str, request: Request, service: TheService) -> Response:
     """Consent and instructions."""
     study = service.catalogue.named(slug)
-    row = _known(slug, request, service)
-    begun = row is not None and _goes_on(row, study)
+    identity = _identity(request.query_params)
+    row = _same(_known(slug, request, service), identity)
+    begun = row is not None and row.kind != "preview" and _goes_on(row, study)
     if not study.row.is_open and not (row is not None and row.kind == "preview"):
         return _closed(service, request, study, row)
     data = views.start_page(study, begun=begun, preview=row is not None and row.kind == "preview")
     response = service.page(request, "start", data, language=study.configuration.language)
-    identity = _identity(request.query_params)
     if identity:
         set_cookie(response, _WHO, _signed(service.secret, identity), service.settings, path=f"/s/{slug}", days=1)
+    elif _WHO in request.cookies:
+        # Whoever comes now does not say who they are; they are not the one before.
+        response.delete_cookie(_WHO, path=f"/s/{slug}")
     return response
 
 
@@ -120,14 +124,14 @@ def begin(slug: str, request: Request, service: TheService, csrf: Annotated[str,
     """Make the session, or go on with the one there was."""
     check_form(request, service.secret, csrf)
     study = service.catalogue.named(slug)
-    row = _known(slug, request, service)
+    identity = _unsigned(service.secret, request.cookies.get(_WHO, ""))
+    row = _same(_known(slug, request, service), identity)
     to_run = RedirectResponse(f"/s/{slug}/run", 303)
     if row is not None and _goes_on(row, study):
         return to_run
     if not study.row.is_open:
         raise closed(slug)
     service.starts.check(request.client.host if request.client else "")
-    identity = _unsigned(service.secret, request.cookies.get(_WHO, ""))
     if row is not None and row.kind == "person" and not identity:
         identity = {name: getattr(row, name) for name in IDENTITIES}
         if study.configuration.resume.policy == "block" and not expired(row, study):
@@ -222,6 +226,14 @@ def mine(slug: str, row: TheSession, service: TheService) -> Response:
     """A person's own data."""
     headers = {"content-disposition": f'attachment; filename="{slug}-my-answers.json"'}
     return JSONResponse(views.own_data(service, row), headers=headers)
+
+
+def _same(row: SessionRow | None, identity: Mapping[str, str | None]) -> SessionRow | None:
+    """The browser's session, unless the link says that somebody else sits there now."""
+    if row is None or row.kind == "preview":
+        return row
+    named = [name for name in ("prolific_pid", "participant") if identity.get(name)]
+    return row if all(getattr(row, name) == identity[name] for name in named) else None
 
 
 def _goes_on(row: SessionRow, study: Study) -> bool:
