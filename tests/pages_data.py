@@ -302,6 +302,7 @@ PAGES: dict[str, tuple[str, dict]] = {
         code=None,
         debrief_html="<p>Thank you for your patience.</p>",
     ),
+    "result-none": result(map=None, nearest=[], learned=[]),
     "declined": ("declined", {"study": HEAD, "redirect": "https://example.org/?cc=NO", "code": "NOCONSENT"}),
     "closed": ("closed", {"study": HEAD, "mine": "/s/colours/mine"}),
     "error": ("error", {"status": 413, "error": WRONG, "back": "/studies/new"}),
