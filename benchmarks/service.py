@@ -276,7 +276,7 @@ async def drive(port: int, people: int, seconds: float, pace: float, disturb=Non
 def check(database: str, measured: Measured) -> str:
     """Whether every acknowledged answer is there, once, and every session goes on with the right pair."""
     from pairseek.web.catalogue import Catalogue
-    from pairseek.web.session import Standing, effective
+    from pairseek.web.standing import Standing, effective
 
     opened = Database(database)
     try:
@@ -328,7 +328,8 @@ def restarted(options, url: str, server: Server) -> None:
     """Sessions under way, a server that knows none of them, and everyone back at once: the time to each first reply."""
     from pairseek.store import cache
     from pairseek.web.catalogue import Catalogue
-    from pairseek.web.sessions import Said, Sessions
+    from pairseek.web.live import Said
+    from pairseek.web.sessions import Sessions
 
     opened = Database(url)
     people = Sessions(opened, Catalogue(opened))

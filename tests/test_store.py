@@ -231,3 +231,17 @@ def test_a_file_that_is_no_database_is_named_as_such(tmp_path):
     with pytest.raises(StoreUnavailable, match="not a database"):
         migrate.ready(database)
     database.close()
+
+
+def test_what_is_read_in_several_steps_is_of_one_moment(database, session):
+    def read(connection):
+        before = events.events_of(connection, ["s"])
+        thread = threading.Thread(
+            target=lambda: database.write(lambda c: events.add_event(c, an_answer(0, "p1"), version=0))
+        )
+        thread.start()
+        thread.join()
+        return before, events.events_of(connection, ["s"])
+
+    assert database.read(read) == ([], [])
+    assert len(database.read(lambda c: events.events_of(c, ["s"]))) == 1

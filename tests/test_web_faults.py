@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from pairseek.store import migrate
 from pairseek.store.database import Database
+from pairseek.web.live import Said
 from pairseek.web.making import create
-from pairseek.web.sessions import Said
 from pairseek.web.study import configured
 from serving import answer, begin, configuration, served, some_items
 

@@ -14,7 +14,7 @@ from pairseek.web import media
 from pairseek.web.cards import card, safe_html
 from pairseek.web.quality import signs
 from pairseek.web.results import flat, plane
-from pairseek.web.session import Answered
+from pairseek.web.standing import Answered
 from pairseek.web.study import pack_items, read_items, slug_of, unpack_items
 from serving import configuration, some_items
 

@@ -12,11 +12,13 @@ from pairseek.errors import AnswerConflict, UnknownQuery
 from pairseek.store import cache, events, migrate, sessions
 from pairseek.store.database import Database
 from pairseek.web.ahead import Ahead, Gate
+from pairseek.web.beliefs import pack_belief, unpack_belief
 from pairseek.web.catalogue import Catalogue
 from pairseek.web.keeping import Keeper
+from pairseek.web.live import Said
 from pairseek.web.making import create
 from pairseek.web.problems import Problem
-from pairseek.web.sessions import Said, Sessions, pack_belief, unpack_belief
+from pairseek.web.sessions import Sessions
 from serving import configuration, some_items
 
 

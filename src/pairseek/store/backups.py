@@ -43,8 +43,6 @@ def write(database: Database, path: Path) -> int:
 
 
 def _dump(connection: sa.Connection, lines: Any) -> int:
-    if connection.dialect.name == "postgresql":
-        connection.execute(sa.text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
     head = {"format": FORMAT, "version": migrate.newest(), "made_at": now()}
     lines.write(json.dumps(head) + "\n")
     count = 0

@@ -51,6 +51,10 @@ class Database:
         self.url = _url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgres(self.url)
+        # What is read in several statements is of one moment: so SQLite does it anyway, and so PostgreSQL does it.
+        self._reading = (
+            self.engine if self.is_sqlite else self.engine.execution_options(isolation_level="REPEATABLE READ")
+        )
 
     @property
     def path(self) -> Path | None:
@@ -76,7 +80,8 @@ class Database:
     def _attempt(self, function: Callable[[sa.Connection], T], *, writes: bool) -> T:
         for attempt in range(_TRIES):
             try:
-                with self.engine.connect().execution_options(writes=writes) as connection, connection.begin():
+                engine = self.engine if writes else self._reading
+                with engine.connect().execution_options(writes=writes) as connection, connection.begin():
                     return function(connection)
             except (DataError, UnicodeEncodeError):
                 raise InvalidParameter(

@@ -17,7 +17,8 @@ from dataclasses import replace
 
 from pairseek._types import JSON
 from pairseek.store.sessions import SessionRow
-from pairseek.web.sessions import Live, Prepared, Sessions, foreseen, pair_of
+from pairseek.web.live import Live, Prepared, foreseen, pair_of
+from pairseek.web.sessions import Sessions
 
 _WAITING = 200
 # Added to the niceness of the thread.

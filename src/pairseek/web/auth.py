@@ -16,7 +16,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.store import people, studies
 from pairseek.store.database import Database, stamp
 from pairseek.web.problems import Problem
-from pairseek.web.sessions import hashed, new_token
+from pairseek.web.tokens import hashed, new_token
 
 COOKIE = "pairseek_login"
 FIRST_USER = "admin"

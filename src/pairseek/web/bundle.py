@@ -25,7 +25,7 @@ from pairseek.store.database import Database, now
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.web import export
 from pairseek.web.catalogue import Study
-from pairseek.web.session import Answered, Standing, effective, voided
+from pairseek.web.standing import Answered, Standing, effective, voided
 from pairseek.web.study import StudyConfiguration, configured
 
 FORMAT = "pairseek bundle"

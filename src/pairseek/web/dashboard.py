@@ -24,7 +24,7 @@ from pairseek.web.problems import Problem
 from pairseek.web.quality import signs
 from pairseek.web.results import NEAREST, dots, flat
 from pairseek.web.service import Service
-from pairseek.web.session import Standing
+from pairseek.web.standing import Standing
 
 # Answers a minute are counted over so many minutes.
 _RATE_MINUTES = 5

@@ -18,7 +18,7 @@ from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.sessions import SessionRow
 from pairseek.web.catalogue import Study
 from pairseek.web.quality import signs
-from pairseek.web.session import Answered, Standing, effective, voided
+from pairseek.web.standing import Answered, Standing, effective, voided
 
 Row = TypeVar("Row")
 

@@ -9,7 +9,8 @@ import time
 from pairseek.errors import StoreUnavailable
 from pairseek.store import cache
 from pairseek.web.ahead import Gate
-from pairseek.web.sessions import Live, Sessions
+from pairseek.web.live import Live
+from pairseek.web.sessions import Sessions
 
 # Seconds between two rounds, and that a round waits for a quiet moment.
 _ROUND = 1.0

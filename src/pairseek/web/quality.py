@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pairseek._types import JSON
-from pairseek.web.session import Answered
+from pairseek.web.standing import Answered
 from pairseek.web.study import StudyConfiguration
 
 FAST_MS = 300

@@ -10,7 +10,7 @@ import numpy as np
 from pairseek._types import JSON, FloatArray
 from pairseek.items import Items
 from pairseek.web.catalogue import Study
-from pairseek.web.session import Standing
+from pairseek.web.standing import Standing
 
 NEAREST = 6
 # Corners of the outline of the credible region.

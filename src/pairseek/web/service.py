@@ -21,10 +21,11 @@ from pairseek.store.sessions import SessionRow
 from pairseek.web.ahead import Ahead, Gate
 from pairseek.web.catalogue import Catalogue
 from pairseek.web.keeping import Keeper
+from pairseek.web.live import Said
 from pairseek.web.metrics import Latency
 from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.security import CSRF_COOKIE, Rate, csrf_token, form_nonce, set_cookie
-from pairseek.web.sessions import Said, Sessions
+from pairseek.web.sessions import Sessions
 from pairseek.web.settings import Settings
 
 logger = logging.getLogger("pairseek.web")

@@ -6,70 +6,32 @@ reads the events again whenever the version has moved on without it, so any work
 
 from __future__ import annotations
 
-import hashlib
-import io
 import secrets
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
 
 import numpy as np
 import sqlalchemy as sa
 
-from pairseek._types import JSON, Belief, BeliefInfo
+from pairseek._types import JSON
 from pairseek.errors import AnswerConflict, UnknownQuery
 from pairseek.store import cache, events, sessions
-from pairseek.store.database import Database, now, stamp
+from pairseek.store.database import Database, now
 from pairseek.store.events import EventRow, Overtaken, QueryRow
 from pairseek.store.sessions import SessionRow
+from pairseek.web.admission import closed, expired, taken, too_old
+from pairseek.web.beliefs import pack_belief, unpack_belief
 from pairseek.web.catalogue import Catalogue, Study
+from pairseek.web.live import Live, Said, foreseen, state_of
 from pairseek.web.metrics import ANSWERS, PREPARED
 from pairseek.web.problems import Problem, invalid
-from pairseek.web.session import OUTCOMES, Answered, Standing, digest_of, effective, learned, voided
+from pairseek.web.standing import OUTCOMES, Answered, Standing, digest_of, effective, learned, voided
+from pairseek.web.tokens import hashed, new_token
 
 _TRIES = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """An answer as it comes in."""
-
-    query: str
-    outcome: str
-    rt_ms: int | None = None
-    shown_at: str | None = None
-    sent_at: str | None = None
-    attempt: int | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """What follows an answer that was not given yet."""
-
-    standing: Standing
-    query: QueryRow | None
-
-
-@dataclass(eq=False)
-class Live:
-    """A session in memory."""
-
-    row: SessionRow
-    study: Study
-    standing: Standing
-    queries: dict[str, QueryRow]
-    events: list[EventRow]
-    current: QueryRow | None = None
-    prepared: dict[str, Prepared] = field(default_factory=dict)
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    kept: int = 0
-
-    def answered_names(self) -> set[str]:
-        """Queries that were answered, even if the answer was taken back."""
-        return {event.query for event in self.events if event.kind == "answer"}
 
 
 class Sessions:
@@ -115,7 +77,12 @@ class Sessions:
             further = {"study_id": study.row.id, "kind": kind, "token_hash": hashed(token), "truth": truth}
             sessions.add(connection, {"id": session_id, "seed": chosen, **values, **further})
 
-        self.database.write(add)
+        try:
+            self.database.write(add)
+        except sa.exc.IntegrityError:
+            # The connection was lost after the commit, and the second try found the first one's row.
+            if self.by_token(token) is None:
+                raise
         return session_id, token
 
     def arrive(self, study: Study, identity: Mapping[str, str | None]) -> tuple[str, str]:
@@ -146,7 +113,7 @@ class Sessions:
         with live.lock:
             self._refresh(live, row)
             self._ask(live)
-            return self._state(live)
+            return state_of(live)
 
     def answer(self, row: SessionRow, said: Said) -> JSON:
         """Store an answer and give what comes next. The same answer again is harmless."""
@@ -166,7 +133,7 @@ class Sessions:
             else:
                 raise Problem(503, "busy", "the session is being answered elsewhere", hint="Try again in a moment.")
             self._ask(live)
-            return self._state(live)
+            return state_of(live)
 
     def undo(self, row: SessionRow, query: str) -> JSON:
         """Take back the last answer, which must be the one to this query. To do so again is harmless."""
@@ -196,7 +163,7 @@ class Sessions:
             else:
                 raise Problem(503, "busy", "the session is being answered elsewhere", hint="Try again in a moment.")
             self._ask(live)
-            return self._state(live)
+            return state_of(live)
 
     def standing(self, row: SessionRow) -> Standing:
         """Where the session stands, for those who only look."""
@@ -214,17 +181,18 @@ class Sessions:
 
     def live(self, row: SessionRow) -> Live:
         """The session in memory, read from the store if it is not there yet."""
+        live = self.peek(row.id)
+        if live is None:
+            study = self.catalogue.numbered(row.study_id)
+            standing = Standing.begun(study.configuration, study.items, row.seed)
+            # A version that no row has: the first use reads the events.
+            live = Live(replace(row, version=-1), study, standing, {}, [])
         with self._lock:
-            live = self._live.get(row.id)
-            if live is None:
-                study = self.catalogue.numbered(row.study_id)
-                standing = Standing.begun(study.configuration, study.items, row.seed)
-                # A version that no row has: the first use reads the events.
-                live = Live(replace(row, version=-1), study, standing, {}, [])
-                self._live[row.id] = live
-                while len(self._live) > self._kept:
-                    self._live.popitem(last=False)
+            # Of two who came at once, the first one's is kept.
+            live = self._live.setdefault(row.id, live)
             self._live.move_to_end(row.id)
+            while len(self._live) > self._kept:
+                self._live.popitem(last=False)
             return live
 
     def peek(self, session_id: str) -> Live | None:
@@ -309,9 +277,7 @@ class Sessions:
         if not live.row.is_open and live.row.kind == "person":
             raise closed(live.study.row.slug)
         if expired(live.row, live.study):
-            raise Problem(
-                410, "session_expired", "this session began too long ago", hint="Open the link of the study again."
-            )
+            raise too_old()
         self._ask(live)
         if live.current is None or live.current.name != said.query:
             open_now = "none" if live.current is None else repr(live.current.name)
@@ -370,102 +336,3 @@ class Sessions:
         if stored is None:
             stored = self.database.write(lambda connection: events.add_query(connection, query))
         live.queries[stored.name] = live.current = stored
-
-    def _state(self, live: Live) -> JSON:
-        standing, study = live.standing, live.study
-        offer = study.configuration.offer
-        is_open = live.row.is_open or live.row.kind != "person"
-        finished = live.current is None
-        status = "finished" if finished else "asking" if is_open else "closed"
-        last = standing.done[-1].query.name if standing.done and offer.undo and is_open else None
-        answered, left = standing.answered, standing.left
-        return {
-            "status": status,
-            "query": pair_of(study, live.current) if status == "asking" and live.current is not None else None,
-            "progress": {
-                "answered": answered,
-                "total": study.configuration.answers if not study.configuration.stop else None,
-                "left": 0 if finished else left,
-                "share": 1.0 if finished else 0.0 if left is None else answered / max(1, answered + left),
-            },
-            "can": {"undo": last, "tie": offer.tie, "skip": offer.skip},
-            "result": f"/s/{study.row.slug}/result" if finished else None,
-        }
-
-
-def foreseen(live: Live, outcome: str) -> Prepared:
-    """What would follow this answer to the open query."""
-    asked = live.current
-    assert asked is not None
-    event = EventRow(live.row.id, len(live.events), asked.name, "answer", outcome, None, None, None, None, now(), None)
-    standing = live.standing.answering(asked, event)
-    names = live.answered_names() | {asked.name}
-    return Prepared(standing, standing.query(live.row.id, list(live.queries.values()), names))
-
-
-def pair_of(study: Study, query: QueryRow) -> JSON:
-    """A query as a page gets it: what kind of pair it is stays hidden."""
-    return {
-        "query": query.name,
-        "number": query.position + 1,
-        "left": study.card(query.left),
-        "right": study.card(query.right),
-    }
-
-
-def closed(slug: str) -> Problem:
-    """The study takes no answers."""
-    return Problem(
-        409,
-        "study_closed",
-        "this study is closed and takes no more answers",
-        received=slug,
-        hint="Thank you all the same.",
-    )
-
-
-def taken() -> Problem:
-    """The study can be taken once."""
-    return Problem(
-        403,
-        "already_taken_part",
-        "you have begun this study before, and it can be taken once only",
-        hint="If you think that this is a mistake, write to those who sent you the link.",
-    )
-
-
-def expired(row: SessionRow, study: Study) -> bool:
-    """Whether a session began longer ago than the study allows."""
-    if row.finished_at is not None and study.configuration.resume.policy == "resume":
-        return False
-    earliest = datetime.now(UTC) - timedelta(hours=study.configuration.resume.hours)
-    return row.created_at < stamp(earliest)
-
-
-def new_token() -> str:
-    """256 bits that nobody can guess."""
-    return secrets.token_urlsafe(32)
-
-
-def hashed(token: str) -> str:
-    """What is stored of a token."""
-    return hashlib.sha256(token.encode()).hexdigest()
-
-
-def pack_belief(belief: Belief) -> bytes:
-    """A belief for the store, to the bit."""
-    file = io.BytesIO()
-    info = belief.info
-    facts = np.array([info.effective_samples, info.moves, info.stages])
-    np.savez(file, samples=belief.samples, weights=belief.weights, mean=belief.mean, cov=belief.covariance, info=facts)
-    return file.getvalue()
-
-
-def unpack_belief(content: bytes) -> Belief:
-    """What `pack_belief` packed."""
-    with np.load(io.BytesIO(content), allow_pickle=False) as kept:
-        samples, weights, mean, covariance = (np.array(kept[name]) for name in ("samples", "weights", "mean", "cov"))
-        effective_samples, moves, stages = kept["info"].tolist()
-    for array in (samples, weights, mean, covariance):
-        array.flags.writeable = False
-    return Belief(samples, weights, mean, covariance, BeliefInfo(effective_samples, int(moves), int(stages)))

@@ -8,8 +8,9 @@ from pairseek._types import Query
 from pairseek.simulate import SimulatedUser
 from pairseek.web.ahead import Gate
 from pairseek.web.catalogue import Study
-from pairseek.web.session import Standing
-from pairseek.web.sessions import Said, Sessions
+from pairseek.web.live import Said
+from pairseek.web.sessions import Sessions
+from pairseek.web.standing import Standing
 
 MOST = 200
 # Median and spread of reaction times, of the order of what people need for two pictures.

@@ -11,7 +11,7 @@ from pairseek.web.cards import safe_html
 from pairseek.web.catalogue import Study
 from pairseek.web.results import found
 from pairseek.web.service import Service
-from pairseek.web.session import Standing
+from pairseek.web.standing import Standing
 from pairseek.web.study import PracticePair
 
 

@@ -15,13 +15,15 @@ from pairseek.items import Items
 from pairseek.store import sessions, studies
 from pairseek.store.sessions import SessionRow
 from pairseek.web import bundle, export, making
+from pairseek.web.admission import closed
 from pairseek.web.auth import Caller, caller
 from pairseek.web.catalogue import Study
+from pairseek.web.live import Said
 from pairseek.web.problems import Problem, not_found
 from pairseek.web.routes import shapes
 from pairseek.web.service import Service, service_of
-from pairseek.web.sessions import Said, closed, hashed
 from pairseek.web.study import configured, study_items
+from pairseek.web.tokens import hashed
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": shapes.ErrorReply} for status in (400, 401, 403, 404, 409, 410, 413, 422, 429, 503)

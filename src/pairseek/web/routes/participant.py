@@ -15,11 +15,12 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from pairseek.store.sessions import IDENTITIES, SessionRow
 from pairseek.web import views
+from pairseek.web.admission import closed, expired, taken, too_old
 from pairseek.web.catalogue import Study
+from pairseek.web.live import Said
 from pairseek.web.problems import Problem
 from pairseek.web.security import check_form, check_guard, csrf_token, set_cookie
 from pairseek.web.service import Service, service_of
-from pairseek.web.sessions import Said, closed, expired, taken
 
 router = APIRouter(include_in_schema=False)
 
@@ -83,9 +84,7 @@ def session_of(slug: str, request: Request, service: TheService) -> SessionRow:
             401, "no_session", "this browser has no session in this study", hint="Open the link of the study again."
         )
     if expired(row, service.catalogue.numbered(row.study_id)):
-        raise Problem(
-            410, "session_expired", "this session began too long ago", hint="Open the link of the study again."
-        )
+        raise too_old()
     return row
 
 
