@@ -52,7 +52,7 @@ def visit(browser):
     def open_page(address: str, *, context=None, **options):
         if context is None:
             context = browser.new_context(**options)
-            context.set_default_timeout(8000)
+            context.set_default_timeout(20_000)
             contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: said.append(str(error)))

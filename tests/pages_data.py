@@ -302,6 +302,7 @@ PAGES: dict[str, tuple[str, dict]] = {
         code=None,
         debrief_html="<p>Thank you for your patience.</p>",
     ),
+    "result-none": result(map=None, nearest=[], learned=[]),
     "declined": ("declined", {"study": HEAD, "redirect": "https://example.org/?cc=NO", "code": "NOCONSENT"}),
     "closed": ("closed", {"study": HEAD, "mine": "/s/colours/mine"}),
     "error": ("error", {"status": 413, "error": WRONG, "back": "/studies/new"}),
@@ -361,4 +362,29 @@ PAGES: dict[str, tuple[str, dict]] = {
         },
     ),
     "tokens": ("tokens", TOKENS),
+    "docs": (
+        "docs",
+        {
+            "operations": [
+                {
+                    "id": "post_answer",
+                    "method": "POST",
+                    "path": "/api/v1/sessions/{session}/answers",
+                    "description": "Answer the open query. The same answer again is harmless.",
+                    "parameters": [{"name": "session", "place": "path", "description": "Which session."}],
+                    "takes": {"name": "Answer", "schema": '{"query": "p1", "outcome": "left"}'},
+                    "gives": {"name": "State", "schema": '{"status": "asking"}'},
+                },
+                {
+                    "id": "list_studies",
+                    "method": "GET",
+                    "path": "/api/v1/studies",
+                    "description": "All studies.",
+                    "parameters": [],
+                    "takes": None,
+                    "gives": None,
+                },
+            ]
+        },
+    ),
 }

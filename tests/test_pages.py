@@ -35,6 +35,7 @@ SHAPES = {
     "study": data.StudyPage,
     "person": data.PersonPage,
     "tokens": data.TokensPage,
+    "docs": data.DocsPage,
 }
 MOST_BYTES = 60_000
 

@@ -11,7 +11,7 @@ import pytest
 from browsers import DESKTOP, PHONE
 from pages_service import SLUG, Study, served, service
 
-HOW_LONG = 8.0
+HOW_LONG = 20.0
 
 
 @pytest.fixture
@@ -39,13 +39,15 @@ def labels(page) -> tuple[str, str]:
 
 def shows(page, pair: dict) -> None:
     """The page shows this pair, and takes an answer to it."""
-    page.wait_for_function(
-        "([l, r]) => document.getElementById('left-label').textContent === l &&"
-        " document.getElementById('right-label').textContent === r &&"
-        " !document.getElementById('stage').ariaBusy",
-        arg=[pair["left"]["label"], pair["right"]["label"]],
-    )
-    page.wait_for_timeout(350)  # longer than the guard against double presses
+    page.locator(f"#stage[data-shown='{pair['query']}']").wait_for()
+    assert labels(page) == (pair["left"]["label"] or "", pair["right"]["label"] or "")
+    page.wait_for_timeout(300)  # longer than the guard against double presses
+
+
+def looked_ahead(page, pair: dict) -> None:
+    """The page holds what may follow this pair, pictures and all."""
+    page.locator(f"#stage[data-ahead='{pair['query']}']").wait_for()
+    page.wait_for_load_state("networkidle")
 
 
 def press(page, study: Study, key: str, outcome: str) -> None:
@@ -72,7 +74,7 @@ def test_a_whole_study_from_consent_to_result(visit, address, study, device) -> 
     assert len(study.received) == 5
     for body in study.received:
         assert body["attempt"] == 1
-        assert 250 <= body["rt_ms"] < 8000
+        assert body["rt_ms"] >= 250
         assert body["shown_at"] < body["sent_at"]
 
 
@@ -117,32 +119,21 @@ def test_the_next_pair_is_there_before_the_service_has_replied(visit, address, s
     study.kind = "image"
     page = visit(f"{address}/run", **DESKTOP)
     shows(page, study.pair(()))
-    until(lambda: study.aheads == 1, "looked ahead")
-    page.wait_for_timeout(300)
+    looked_ahead(page, study.pair(()))
     page.route("**/answer", lambda route: None)  # the answer is on its way for ever
-    expected = study.pair(("left",))
-    took = page.evaluate(
-        """expected => new Promise(done => {
-          const start = performance.now();
-          const look = () => {
-            if (document.getElementById('left-label').textContent !== expected) return requestAnimationFrame(look);
-            done([performance.now() - start, document.querySelector('#left img').complete]);
-          };
-          document.querySelector('#left button').click();
-          requestAnimationFrame(look);
-        })""",
-        expected["left"]["label"],
-    )
-    assert took[1], "its picture was loaded before"
-    assert took[0] < 300, "a frame or two, on a busy machine"
+    page.route("**/picture/**", lambda route: route.abort())  # and no picture can be fetched any more
+    page.keyboard.press("ArrowLeft")
+    shows(page, study.pair(("left",)))
+    assert page.evaluate("[...document.querySelectorAll('.card img')].map(image => image.naturalWidth)") == [600, 600]
+    assert study.events == []
     page.unroute("**/answer")
+    page.unroute("**/picture/**")
 
 
 def test_offline_at_an_answer_and_back(visit, address, study) -> None:
     page = visit(f"{address}/run", **PHONE)
     shows(page, study.pair(()))
-    until(lambda: study.aheads == 1, "looked ahead")
-    page.wait_for_timeout(200)
+    looked_ahead(page, study.pair(()))
     page.context.set_offline(True)
     page.locator("#left button").tap()
     shows(page, study.pair(("left",)))  # held since before
@@ -153,10 +144,10 @@ def test_offline_at_an_answer_and_back(visit, address, study) -> None:
     assert page.locator("#count").inner_text() == "2 of 5"
     assert study.events == []
     page.context.set_offline(False)
+    page.locator("#notice", has_text="Everything is saved").wait_for()
     shows(page, study.pair(("left", "right")))
     assert study.outcomes() == ("left", "right")
     assert [body["query"] for body in study.received] == [query for query, _ in study.events]
-    assert "Everything is saved" in page.locator("#notice").inner_text()
 
 
 def test_a_lost_reply_counts_once(visit, address, study) -> None:
@@ -166,8 +157,8 @@ def test_a_lost_reply_counts_once(visit, address, study) -> None:
     page.keyboard.press("f")
     until(lambda: len(study.received) >= 2, "sent again")
     study.deaf = False
+    page.locator("#notice", has_text="The connection is back").wait_for()
     shows(page, study.pair(("left",)))
-    until(lambda: page.locator("#notice").inner_text().startswith("The connection is back"), "says so")
     assert study.outcomes() == ("left",)
     assert [body["attempt"] for body in study.received] == list(range(1, len(study.received) + 1))
     assert len({(body["query"], body["rt_ms"], body["sent_at"]) for body in study.received}) == 1
@@ -288,8 +279,8 @@ def test_answered_elsewhere_is_said_and_leads_to_the_right_pair(visit, address, 
     shows(page, study.pair(()))
     study.answer(study.pair(())["query"], "right")
     page.keyboard.press("f")
+    page.locator("#notice", has_text="another window").wait_for()
     shows(page, study.pair(("right",)))
-    assert "another window" in page.locator("#notice").inner_text()
     assert study.outcomes() == ("right",)
 
 
@@ -329,15 +320,17 @@ def test_keys_can_be_switched_off(visit, address, study) -> None:
 
 
 def test_reaction_time_counts_from_the_frame_in_which_both_are_visible(visit, address, study) -> None:
-    study.kind, study.picture_seconds = "image", 0.8
+    study.kind, study.picture_seconds = "image", 2.0
     page = visit("about:blank", **DESKTOP)
+    began = time.monotonic()
     page.goto(f"{address}/run", wait_until="commit")
     shows(page, study.pair(()))
     page.wait_for_timeout(400)
     page.keyboard.press("f")
     until(lambda: len(study.received) == 1, "arrives")
-    # The pictures' 0.8 s came before; 0.75 s were waited after.
-    assert 700 < study.received[0]["rt_ms"] < 1500
+    passed = 1000 * (time.monotonic() - began)
+    # At least what was waited after both were there, and nothing of the two seconds before.
+    assert 650 < study.received[0]["rt_ms"] < passed - 2000
 
 
 def test_loss_of_focus_is_reported(visit, address, study) -> None:
@@ -350,14 +343,15 @@ def test_loss_of_focus_is_reported(visit, address, study) -> None:
     until(lambda: len(study.focus) == 1, "reported")
     loss = study.focus[0]
     assert loss["query"] == study.pair(())["query"]
-    assert 450 <= loss["ms"] < 3000
+    assert loss["ms"] >= 450
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", loss["lost_at"])
 
 
 def test_practice_does_not_count(visit, address, study) -> None:
     study.practice = True
     page = visit(f"{address}/run", **DESKTOP)
-    page.locator("#left-label", has_text="The sea").wait_for()
+    page.locator("#stage[data-shown='practice']").wait_for()
+    assert labels(page) == ("The sea", "The mountains")
     assert page.locator("#practice").is_visible()
     page.wait_for_timeout(350)
     page.keyboard.press("f")
@@ -410,8 +404,8 @@ def test_a_label_with_a_script_is_shown_as_text(visit, address, study, monkeypat
 def test_a_card_with_a_player_plays_on_the_player_and_answers_beside_it(visit, address, study) -> None:
     study.kind = "audio"
     page = visit(f"{address}/run", **PHONE)
-    page.wait_for_selector("#left audio")
-    page.wait_for_timeout(350)
+    page.locator(f"#stage[data-shown='{study.pair(())['query']}']").wait_for()
+    page.wait_for_timeout(300)
     page.locator("#left audio").tap()
     page.wait_for_timeout(200)
     assert study.received == []

@@ -65,11 +65,12 @@ def settled(page, query: str | None = None) -> dict:
             assert time.monotonic() < end, "the service asks nothing new"
             time.sleep(0.05)
             continue
-        names = [page.locator(f"#{side}-label").inner_text() for side in ("left", "right")]
-        if names == [asked["left"]["label"], asked["right"]["label"]] and not page.locator("#stage[aria-busy]").count():
+        if page.locator("#stage").get_attribute("data-shown") == asked["query"]:
+            names = [page.locator(f"#{side}-label").inner_text() for side in ("left", "right")]
+            assert names == [asked["left"]["label"], asked["right"]["label"]]
             page.wait_for_timeout(300)  # longer than the guard against double presses
             return now
-        assert time.monotonic() < end, f"the page shows {names}, the service asks {asked}"
+        assert time.monotonic() < end, f"the page does not show what the service asks: {asked}"
         time.sleep(0.05)
 
 
@@ -152,17 +153,11 @@ def test_by_keyboard_alone_with_undo_tie_and_skip(visit, visitors) -> None:
 def test_offline_reload_and_two_tabs_lose_nothing_and_count_nothing_twice(visit, visitors) -> None:
     page = begun(visit, visitors, **PHONE)
     now = settled(page)
-    page.wait_for_function(
-        "() => performance.getEntriesByType('resource')"
-        ".some(entry => entry.name.includes('/ahead') && entry.responseStatus === 200)"
-    )
-    page.wait_for_timeout(300)
+    page.locator(f"#stage[data-ahead='{now['query']['query']}']").wait_for()
     page.context.set_offline(True)
     page.locator("#left button").tap()
-    page.wait_for_function(
-        "name => document.getElementById('left-label').textContent !== name", arg=now["query"]["left"]["label"]
-    )
-    page.wait_for_timeout(400)
+    page.locator(f"#stage[data-shown]:not([data-shown='{now['query']['query']}'])").wait_for()
+    page.wait_for_timeout(300)
     page.locator("#right button").tap()
     page.locator("#notice", has_text="No connection").wait_for()
     assert stored(visitors, page) == []

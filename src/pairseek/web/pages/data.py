@@ -385,3 +385,36 @@ class TokensPage(TypedDict):
     scopes: list[str]
     fresh: str | None
     error: Problem | None
+
+
+class Shape(TypedDict):
+    """What an operation takes or gives: a name, and its schema as text."""
+
+    name: str
+    schema: str
+
+
+class Parameter(TypedDict):
+    """A part of an address."""
+
+    name: str
+    place: str
+    description: str | None
+
+
+class Operation(TypedDict):
+    """One call of the HTTP API."""
+
+    id: str
+    method: str
+    path: str
+    description: str
+    parameters: list[Parameter]
+    takes: Shape | None
+    gives: Shape | None
+
+
+class DocsPage(TypedDict):
+    """``docs``: the HTTP API."""
+
+    operations: list[Operation]

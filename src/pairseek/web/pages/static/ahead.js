@@ -9,10 +9,18 @@ const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 export function openAhead(base) {
   let held = new Map(); // query -> outcome -> {pair, built}
   let wanted = null;
+  let coming = null;
 
-  async function look(query) {
-    if (wanted === query) return;
-    wanted = query;
+  // Done when what may follow this query is here, or will not come.
+  function look(query) {
+    if (wanted !== query) {
+      wanted = query;
+      coming = fetchNext(query);
+    }
+    return coming;
+  }
+
+  async function fetchNext(query) {
     for (let tried = 0; tried < TRIES && wanted === query; tried += 1) {
       let reply = null;
       try {

@@ -93,8 +93,11 @@ function draw() {
 }
 
 // What is on the screen comes first; only then what may come next, and only once the service knows where we are.
-function look() {
-  if (asked() && !record.read().ops.length) ahead.look(asked());
+async function look() {
+  const query = asked();
+  if (!query || record.read().ops.length) return;
+  await ahead.look(query);
+  if (query === asked()) part("stage").dataset.ahead = query;
 }
 
 function drawProgress({ progress: { answered, total, left: remaining, share }, practising }) {
@@ -114,6 +117,7 @@ function offer(name, offered, open) {
 async function show(pair) {
   const mine = (turn += 1);
   shown = { pair, at: null, since: "" };
+  delete part("stage").dataset.shown;
   const built = ahead.take(pair);
   const slow = setTimeout(() => part("stage").setAttribute("aria-busy", "true"), 80);
   await built.ready;
@@ -133,6 +137,7 @@ async function show(pair) {
     requestAnimationFrame((time) => {
       if (mine !== turn) return;
       Object.assign(shown, { at: time, since: new Date().toISOString() });
+      part("stage").dataset.shown = pair.query; // this and `ahead` are for those who watch, such as tests
       look();
     }),
   );
@@ -151,6 +156,7 @@ function place(card, data, parts) {
 function wait() {
   turn += 1;
   shown = null;
+  delete part("stage").dataset.shown;
   part("stage").setAttribute("aria-busy", "true");
   clearTimeout(waitTimer);
   waitTimer = setTimeout(() => outbox.busy() || refresh(), 1500);
