@@ -13,12 +13,15 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench clean
+.PHONY: help demo terminal test check bench clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.installed-cli ## Search for a colour in the terminal: make demo ARGS="--answers 20"
+demo: $(VENV)/.installed-web ## Answer a study of colours in the browser: make demo ARGS="--host 0.0.0.0"
+	@$(BIN)/pairseek serve --demo $(ARGS)
+
+terminal: $(VENV)/.installed-cli ## Search for a colour in the terminal: make terminal ARGS="--answers 20"
 	@if [ -t 0 ]; then $(BIN)/pairseek demo $(ARGS); else $(BIN)/pairseek demo --simulate $(ARGS); fi
 
 test: $(VENV)/.installed-dev ## Run the tests: make test ARGS="-k demo"
@@ -52,7 +55,12 @@ $(VENV)/.installed-cli: pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[cli]'
 	@touch $@
 
+$(VENV)/.installed-web: pyproject.toml | $(BIN)/python
+	@echo 'Installing pairseek with its service into $(VENV) ...'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[cli,web]'
+	@touch $@ $(VENV)/.installed-cli
+
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@echo 'Installing pairseek and its tools into $(VENV) ...'
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
-	@touch $@ $(VENV)/.installed-cli
+	@touch $@ $(VENV)/.installed-cli $(VENV)/.installed-web

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import pairseek
+from browsers import browser, visit  # noqa: F401
 
 # The same examples in every run, on any machine, however loaded.
 settings.register_profile(
@@ -62,3 +63,20 @@ def on_threads():
             pairseek.set_thread_count(None)
 
     return call
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """A PostgreSQL of our own."""
+    import postgres
+
+    with postgres.cluster() as made:
+        yield made
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request, tmp_path):
+    """The address of an empty database, once of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'store.db'}"
+    return request.getfixturevalue("cluster").database()

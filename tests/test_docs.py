@@ -114,3 +114,38 @@ def test_links_between_pages_lead_somewhere(page):
 def test_the_pages_say_nothing_of_machines_or_registries():
     for page, text in PAGES.items():
         assert not re.search(r"/(?:work|root|home)/|index-url|issue \d", text), page
+
+
+def test_every_setting_of_a_study_and_of_a_server_is_documented():
+    from pairseek.web.settings import PREFIX, Settings
+    from pairseek.web.study import SHOWN, StudyConfiguration
+
+    for name in (*StudyConfiguration.model_fields, *SHOWN):
+        assert f"`{name}`" in PAGES["studies.md"], name
+    for field in dataclasses.fields(Settings):
+        assert f"`{PREFIX}{field.name.upper()}`" in PAGES["service.md"], field.name
+
+
+def test_every_route_of_the_http_api_and_every_command_is_documented():
+    from pairseek.cli import _app
+    from pairseek.web.app import create_app
+    from pairseek.web.settings import Settings
+
+    for path, methods in create_app(Settings()).openapi()["paths"].items():
+        for method in methods:
+            assert f"`{method.upper()} {path}`" in PAGES["http.md"], path
+    for command in _app.app.registered_commands:
+        assert f"pairseek {command.name or 'demo'}" in EVERYTHING, command.name
+    for group in _app.app.registered_groups:
+        assert f"pairseek {group.name} " in EVERYTHING, group.name
+
+
+def test_the_studies_of_the_docs_can_be_made():
+    from pairseek.web.making import from_record
+    from pairseek.web.study import read_yaml
+
+    for page in ("README.md", "studies.md"):
+        for block in re.findall(r"```yaml\n(.*?)```", PAGES[page], re.DOTALL):
+            configuration, is_open = from_record(read_yaml(block))
+            assert is_open
+            assert configuration.title.startswith("Which wine")

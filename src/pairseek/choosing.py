@@ -47,11 +47,25 @@ def next_query(situation: Situation, draws: Draws, name: str) -> Query | None:
     if chosen is None:
         return None
     pair, choice = chosen
+    swap = bool(draws.sides.integers(2))
+    info = _info(situation, pair, choice, situation.strategy.name, swap=swap)
+    first, second = _shown(situation.items, pair)
+    return Query(name, second, first, info) if swap else Query(name, first, second, info)
+
+
+def pair_info(situation: Situation, first: int, second: int) -> QueryInfo:
+    """What an answer to a pair of rows would tell, whoever chose it."""
+    assert isinstance(situation.items, Items)
+    scene = Scene.of(situation.items, situation.belief, situation.response)
+    pair = scene.candidates(np.array([first]), np.array([second]))
+    return _info(situation, pair, Choice(first, second, float("nan"), 1, "given"), "given", swap=False)
+
+
+def _info(situation: Situation, pair: Candidates, choice: Choice, strategy: str, *, swap: bool) -> QueryInfo:
     chance, conditional = (float(x[0]) for x in pair.sampled(situation.belief))
     entropy = -sum(p * np.log2(p) for p in (chance, 1 - chance) if p > 0)
-    swap = bool(draws.sides.integers(2))
-    info = QueryInfo(
-        strategy=situation.strategy.name,
+    return QueryInfo(
+        strategy=strategy,
         candidates=choice.words,
         considered=choice.considered,
         utility=None if np.isnan(choice.utility) else choice.utility,
@@ -59,8 +73,6 @@ def next_query(situation: Situation, draws: Draws, name: str) -> Query | None:
         probability_left=1 - chance if swap else chance,
         gap=choice.gap if choice.gap is not None and np.isfinite(choice.gap) else None,
     )
-    first, second = _shown(situation.items, pair)
-    return Query(name, second, first, info) if swap else Query(name, first, second, info)
 
 
 def _chosen(situation: Situation, draws: Draws) -> tuple[Candidates, Choice] | None:

@@ -14,6 +14,8 @@
     ├── Unsupported         (TypeError)     a combination that has no meaning
     ├── SearchFinished      (RuntimeError)  a stop rule was met: `.reason`
     ├── NoPairLeft          (RuntimeError)  the rules leave nothing to ask: `.rule`
+    ├── StoreUnavailable    (OSError)       the database cannot be read or written now
+    ├── StoreOutdated       (RuntimeError)  the database has tables of another version
     └── MissingExtra        (ImportError)   an optional dependency is not installed
 
 A message says what was wrong, what was received, and what to do.
@@ -76,6 +78,14 @@ class NoPairLeft(PairseekError, RuntimeError):
     def __init__(self, message: str, *, rule: str) -> None:
         super().__init__(message)
         self.rule = rule
+
+
+class StoreUnavailable(PairseekError, OSError):
+    """The database cannot be read or written now."""
+
+
+class StoreOutdated(PairseekError, RuntimeError):
+    """The database has tables of another version."""
 
 
 class MissingExtra(PairseekError, ImportError):

@@ -7,6 +7,7 @@ replay agree by construction. One lock makes each call whole: threads that share
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -21,16 +22,17 @@ from pairseek import files, records, registry
 from pairseek._arguments import check_parts, check_together, rules_of
 from pairseek._checks import seed_of, whole
 from pairseek._notice import first_use
-from pairseek._types import JSON, Belief, Event, Evidence, FloatArray, Outcome, Query, Side
+from pairseek._types import JSON, Belief, Event, Evidence, FloatArray, Outcome, Query, QueryInfo, Side
 from pairseek._version import __version__
 from pairseek._words import plural
 from pairseek.candidates import Rest
 from pairseek.candidates.scene import Source
-from pairseek.choosing import Draws, Situation, next_query
+from pairseek.choosing import Draws, Situation, next_query, pair_info
 from pairseek.defaults import resolve
 from pairseek.errors import (
     AnswerConflict,
     InvalidAnswer,
+    InvalidParameter,
     InvalidFile,
     NoPairLeft,
     SearchFinished,
@@ -211,6 +213,16 @@ class Search:
         counts = [rule.remaining(progress) for rule in self.stop]
         return min((count for count in counts if count is not None), default=None)
 
+    @_alone
+    def expect(self, left: object, right: object) -> QueryInfo:
+        """What an answer to this pair, which the search need not have chosen, is expected to be and to tell."""
+        if isinstance(self.items, Space):
+            raise Unsupported("expect needs items: a continuous Space has none")
+        rows = self.items.index(left), self.items.index(right)
+        if rows[0] == rows[1]:
+            raise InvalidAnswer(f"a pair of {left!r} and itself: give two different ones")
+        return pair_info(self._situation(self.pending), *rows)
+
     # Telling
 
     @_alone
@@ -249,6 +261,34 @@ class Search:
         if event.query is not None:
             self._pending = sorted([*self._pending, event.query], key=records.order)
         return event
+
+    @_alone
+    def continued(self, events: Sequence[Event], *, belief: tuple[int, Belief] | None = None) -> Self:
+        """A search like this one, after these events instead of its own; this one stays as it is.
+
+        Parameters
+        ----------
+        events
+            What happened, in order. Beliefs after a beginning that both have in common are shared, so one event
+            more costs one update.
+        belief
+            What an equal search believed after so many of these events, if it was kept.
+        """
+        other = copy.copy(self)
+        common = 0
+        for mine, theirs in zip(self._events, events, strict=False):
+            if mine != theirs:
+                break
+            common += 1
+        other._events, other._pending, other._next = list(events), [], None
+        other._beliefs = {count: known for count, known in self._beliefs.items() if count <= common}
+        if belief is not None:
+            if not 0 <= belief[0] <= len(events):
+                raise InvalidParameter(
+                    f"a belief after {belief[0]} of {len(events)} events: give one after some of them"
+                )
+            other._beliefs[belief[0]] = belief[1]
+        return other
 
     # What is known
 
@@ -413,10 +453,8 @@ class Search:
             self._next = (count, self._query(0, ()))
         return self._next[1]
 
-    def _query(self, index: int, pending: Sequence[Query]) -> Query | None:
-        began = time.perf_counter()
-        events = len(self._events)
-        situation = Situation(
+    def _situation(self, pending: Sequence[Query]) -> Situation:
+        return Situation(
             self.items,
             self.response,
             self.strategy,
@@ -426,6 +464,11 @@ class Search:
             self.history,
             pending,
         )
+
+    def _query(self, index: int, pending: Sequence[Query]) -> Query | None:
+        began = time.perf_counter()
+        events = len(self._events)
+        situation = self._situation(pending)
         draws = Draws(
             self._rng(_CHOICE, events=events, index=index),
             self._rng(_SIDES, events=events, index=index),

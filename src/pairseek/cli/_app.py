@@ -10,7 +10,21 @@ from typing import Annotated
 import typer
 
 from pairseek._version import __version__
-from pairseek.cli import check, embed, fit_noise, plan, reproduce, simulate
+from pairseek.cli import (
+    backup,
+    check,
+    db,
+    embed,
+    export,
+    fit_noise,
+    plan,
+    replay,
+    reproduce,
+    serve,
+    simulate,
+    study,
+    user,
+)
 from pairseek.cli.demo import demo
 from pairseek.errors import InvalidParameter
 
@@ -26,6 +40,14 @@ app.command("plan")(plan.command)
 app.command("embed")(embed.command)
 app.command("fit-noise")(fit_noise.command)
 app.command("check")(check.command)
+app.command("serve")(serve.command)
+app.command("export")(export.command)
+app.command("replay")(replay.command)
+app.command("backup")(backup.backup)
+app.command("restore")(backup.restore)
+app.add_typer(study.app, name="study")
+app.add_typer(user.app, name="user")
+app.add_typer(db.app, name="db")
 
 
 @app.callback(invoke_without_command=True)

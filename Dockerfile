@@ -1,0 +1,18 @@
+FROM python:3.12-slim
+
+RUN useradd --create-home pairseek
+WORKDIR /srv
+COPY pyproject.toml README.md LICENSE ./
+COPY src ./src
+# Kernels are compiled once, into the image, by the user who will run them.
+RUN pip install --no-cache-dir '.[cli,web,postgres,data]' && rm -rf src pyproject.toml README.md LICENSE
+ENV NUMBA_CACHE_DIR=/home/pairseek/kernels \
+    PAIRSEEK_DATABASE=/data/pairseek.db
+RUN mkdir /data && chown pairseek /data
+USER pairseek
+RUN python -c "from pairseek.web.warming import warm_up; warm_up()"
+VOLUME /data
+EXPOSE 8421
+HEALTHCHECK CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8421/readyz', timeout=5)"]
+ENTRYPOINT ["pairseek"]
+CMD ["serve", "--host", "0.0.0.0", "--workers", "2"]

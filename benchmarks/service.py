@@ -1,0 +1,472 @@
+"""The service under load: many people at once over a large catalogue, on SQLite and PostgreSQL, with faults if asked.
+
+    python benchmarks/service.py                          # 100 people, an answer every 2 s, a minute, SQLite
+    python benchmarks/service.py --database postgresql    # the same on a PostgreSQL of its own
+    python benchmarks/service.py --faults worker          # or server, or database: killed ten times meanwhile
+    python benchmarks/service.py --people 100,200,400     # where it breaks
+    python benchmarks/service.py --restart 30             # everyone comes back to a server that has just started
+
+People are small asyncio clients on the same machine, so they take their share of its cores. Each opens the study as a
+browser does, asks for the prepared pairs and answers at its own pace. "reply" is the time from sending an answer to
+the next pair's arrival; "wait" is what a person sees of it: nothing where the page held the next pair already. The
+reference, measured before on the idle machine in this run, is the bare search: one answer and the next question.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+import pairseek as ps
+from pairseek.items import Items
+from pairseek.store import events, migrate, sessions
+from pairseek.store.database import Database
+from pairseek.web.making import create
+from pairseek.web.study import configured
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+ITEMS, DIMENSIONS, SAMPLES, CANDIDATES = 12_624, 4, 2000, 20_000
+FAULTS = 10
+
+
+def catalogue(n: int = ITEMS, d: int = DIMENSIONS) -> Items:
+    points = np.random.default_rng(2019).normal(size=(n, d))
+    return Items(points, [str(k) for k in range(n)]).scaled()
+
+
+def settings(answers: int, samples: int = SAMPLES, candidates: int = CANDIDATES) -> dict:
+    return {
+        "title": "Load",
+        "slug": "load",
+        "answers": answers,
+        "response": {"name": "logistic", "k": 1.56, "noise": "normalized"},
+        "prior": {"name": "uniform_box", "low": -1.0, "high": 1.0},
+        "posterior": {"name": "particles", "n": samples},
+        "candidates": {"name": "sampled_pairs", "count": candidates},
+    }
+
+
+class Browser:
+    """HTTP over one connection at a time, with cookies: as little as a page needs."""
+
+    def __init__(self, port: int) -> None:
+        self.port, self.cookies = port, {}
+        self._streams = None
+
+    async def send(self, method: str, path: str, body: bytes = b"", kind: str = "application/json"):
+        """Status and body; the connection is opened again after an error."""
+        try:
+            async with asyncio.timeout(30):
+                if self._streams is None:
+                    self._streams = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 22)
+                return await self._exchange(method, path, body, kind)
+        except BaseException:
+            self.close()
+            raise
+
+    async def _exchange(self, method, path, body, kind):
+        reader, writer = self._streams
+        cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        lines = [f"{method} {path} HTTP/1.1", "Host: localhost", "X-Pairseek: 1", f"Cookie: {cookies}"]
+        lines += [f"Content-Type: {kind}", f"Content-Length: {len(body)}", "", ""]
+        writer.write("\r\n".join(lines).encode() + body)
+        await writer.drain()
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        status, length = int(head[0].split()[1]), 0
+        for line in head[1:]:
+            name, _, value = line.partition(":")
+            if name.lower() == "content-length":
+                length = int(value)
+            elif name.lower() == "set-cookie":
+                cookie, _, content = value.strip().partition(";")[0].partition("=")
+                self.cookies[cookie] = content
+            elif name.lower() == "connection" and value.strip() == "close":
+                self._streams = None
+        content = await reader.readexactly(length) if length else b""
+        if self._streams is None:
+            writer.close()
+        return status, content
+
+    def close(self) -> None:
+        if self._streams is not None:
+            self._streams[1].close()
+            self._streams = None
+
+
+@dataclass
+class Measured:
+    replies: list[float] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+    held: int = 0
+    errors: list[str] = field(default_factory=list)
+    retries: int = 0
+    wrong: list[str] = field(default_factory=list)
+    acknowledged: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+class Person:
+    """One participant: begins, thinks, answers, until it is over."""
+
+    def __init__(self, port: int, number: int, measured: Measured, pace: float) -> None:
+        self.browser = Browser(port)
+        self.number, self.measured, self.pace = number, measured, pace
+        self.rng = random.Random(number)
+        self.said: dict[str, str] = {}
+
+    async def live(self, until: float) -> None:
+        try:
+            await self._live(until)
+        finally:
+            self.browser.close()
+
+    async def _live(self, until: float) -> None:
+        await asyncio.sleep(self.rng.random() * self.pace)
+        state = await self._begin()
+        session = await self._session()
+        self.measured.acknowledged[session] = self.said
+        while state["query"] is not None and time.perf_counter() < until:
+            query = state["query"]["query"]
+            looking = asyncio.create_task(self._look_ahead(query))
+            await asyncio.sleep(self.pace * (0.75 + 0.5 * self.rng.random()))
+            held = looking.result() if looking.done() and not looking.exception() else None
+            if not looking.done():
+                # As a page that gives up waiting: the connection is of no use any more.
+                looking.cancel()
+                await asyncio.gather(looking, return_exceptions=True)
+            outcome = self.rng.choice(["left", "right"])
+            began = time.perf_counter()
+            state = await self._answer(query, outcome)
+            spent = time.perf_counter() - began
+            self.said[query] = outcome
+            self.measured.replies.append(spent)
+            pair = held and held[outcome]
+            if pair and state["query"] is not None:
+                self.measured.held += 1
+                if pair != state["query"]:
+                    self.measured.wrong.append(f"{session} {query}")
+            self.measured.waits.append(0.0 if pair else spent)
+
+    async def _begin(self):
+        while True:
+            with contextlib.suppress(OSError, EOFError, TimeoutError, asyncio.IncompleteReadError):
+                status, page = await self.browser.send("GET", f"/s/load?participant=person-{self.number}")
+                if status == 200:
+                    csrf = re.search(rb'name="csrf" value="([0-9a-f]+)"', page)[1]
+                    form = "application/x-www-form-urlencoded"
+                    status, _ = await self.browser.send("POST", "/s/load/start", b"csrf=" + csrf, form)
+                    if status == 303:
+                        status, body = await self.browser.send("GET", "/s/load/state")
+                        if status == 200:
+                            return json.loads(body)
+            self.measured.retries += 1
+            await asyncio.sleep(0.3)
+
+    async def _session(self) -> str:
+        while True:
+            with contextlib.suppress(OSError, EOFError, TimeoutError, asyncio.IncompleteReadError):
+                status, page = await self.browser.send("GET", "/s/load/mine")
+                if status == 200:
+                    return json.loads(page)["session"]
+            await asyncio.sleep(0.3)
+
+    async def _answer(self, query: str, outcome: str):
+        body = json.dumps({"query": query, "outcome": outcome, "rt_ms": 900, "attempt": 1}).encode()
+        while True:
+            with contextlib.suppress(OSError, EOFError, TimeoutError, asyncio.IncompleteReadError):
+                status, reply = await self.browser.send("POST", "/s/load/answer", body)
+                if status == 200:
+                    return json.loads(reply)
+                self.measured.errors.append(f"{status} {reply[:200]!r}")
+                if status < 500:
+                    raise AssertionError(f"an answer was refused: {status} {reply[:300]!r}")
+            self.measured.retries += 1
+            await asyncio.sleep(0.2)
+
+    async def _look_ahead(self, query: str):
+        status, body = await self.browser.send("GET", f"/s/load/ahead?query={query}")
+        return json.loads(body) if status == 200 else None
+
+
+class Server:
+    """`pairseek serve` in processes of its own."""
+
+    def __init__(self, database: str, workers: int) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.database, self.workers = database, workers
+        self.log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
+        self.process = None
+
+    def start(self) -> None:
+        arguments = ["serve", "--database", self.database, "--port", str(self.port), "--workers", str(self.workers)]
+        script = f"from pairseek.cli import main; main({arguments!r})"
+        environment = {**os.environ, "PAIRSEEK_PASSWORD": "a long password", "PAIRSEEK_STARTS_PER_MINUTE": "100000"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", script], stdout=self.log, stderr=self.log, env=environment
+        )
+        self.ready()
+
+    def ready(self) -> None:
+        until = time.monotonic() + 120
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as probe:
+                probe.sendall(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                if b" 200 " in probe.recv(100):
+                    return
+            assert self.process.poll() is None, self.said()
+            assert time.monotonic() < until, self.said()
+            time.sleep(0.1)
+
+    def children(self) -> list[int]:
+        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(pid) for pid in path.read_text().split()]
+
+    def spent(self) -> float:
+        """Seconds of processor that the workers have used."""
+        ticks = 0
+        for pid in self.children() or [self.process.pid]:
+            ticks += sum(int(x) for x in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(timeout=40)
+        self.log.close()
+
+    def said(self) -> str:
+        self.log.seek(0)
+        return self.log.read()[-5000:].decode(errors="replace")
+
+
+async def drive(port: int, people: int, seconds: float, pace: float, disturb=None) -> Measured:
+    """Let people answer for so long; ``disturb`` runs beside them."""
+    measured = Measured()
+    until = time.perf_counter() + seconds
+    tasks = [asyncio.create_task(Person(port, k, measured, pace).live(until)) for k in range(people)]
+    beside = asyncio.create_task(asyncio.to_thread(disturb, until)) if disturb else None
+    done = await asyncio.gather(*tasks, return_exceptions=True)
+    measured.errors += [repr(one) for one in done if isinstance(one, BaseException)]
+    if beside is not None:
+        await beside
+    return measured
+
+
+def check(database: str, measured: Measured) -> str:
+    """Whether every acknowledged answer is there, once, and every session goes on with the right pair."""
+    from pairseek.web.catalogue import Catalogue
+    from pairseek.web.standing import Standing, effective
+
+    opened = Database(database)
+    try:
+        study = Catalogue(opened).named("load")
+        acknowledged = stored = rebuilt = 0
+        for session, said in measured.acknowledged.items():
+            asked, happened = opened.read(lambda c, s=session: (events.queries_of(c, [s]), events.events_of(c, [s])))
+            found = {event.query: event.outcome for event in happened}
+            assert len(found) == len(happened), f"an answer of {session} is there twice"
+            for query, outcome in said.items():
+                assert found.get(query) == outcome, f"the answer to {query} of {session} is lost"
+            acknowledged, stored = acknowledged + len(said), stored + len(happened)
+            if rebuilt < 20:
+                # From the stored answers alone: the open pair must be the one that is stored as asked.
+                row = opened.read(lambda c, s=session: sessions.by_id(c, s))
+                done = effective(asked, happened)
+                standing = Standing.begun(study.configuration, study.items, row.seed).after(done)
+                open_now = [query for query in asked if query.name not in found]
+                pair, _ = standing.following
+                assert not open_now or (open_now[0].left, open_now[0].right) == (pair.left, pair.right), session
+                rebuilt += 1
+    finally:
+        opened.close()
+    return f"{acknowledged} acknowledged answers, all stored once ({stored} stored); {rebuilt} sessions rebuilt alike"
+
+
+def disturber(kind: str, server: Server, cluster, faults: int, log: list[str]):
+    """Kills what it is told to, evenly over the time."""
+
+    def disturb(until: float) -> None:
+        began = time.perf_counter()
+        for number in range(faults):
+            time.sleep(max(0.0, began + (number + 0.5) * (until - began) / faults - time.perf_counter()))
+            if kind == "worker":
+                victims = server.children()
+                os.kill(random.Random(number).choice(victims), signal.SIGKILL)
+            elif kind == "server":
+                server.kill()
+                server.start()
+            else:
+                cluster.kill()
+                cluster.start()
+            log.append(f"{time.perf_counter() - began:.1f}")
+
+    return disturb
+
+
+def restarted(options, url: str, server: Server) -> None:
+    """Sessions under way, a server that knows none of them, and everyone back at once: the time to each first reply."""
+    from pairseek.store import cache
+    from pairseek.web.catalogue import Catalogue
+    from pairseek.web.live import Said
+    from pairseek.web.sessions import Sessions
+
+    opened = Database(url)
+    people = Sessions(opened, Catalogue(opened))
+    study, tokens = people.catalogue.named("load"), []
+    for number in range(options.people[0]):
+        session, token = people.open(study, {}, seed=number)
+        state = people.state(people.by_id(session))
+        for step in range(options.restart):
+            said = Said(state["query"]["query"], "left" if (number + step) % 3 else "right")
+            state = people.answer(people.by_id(session), said)
+            if (step + 1) % 5 == 0:
+                kept = people.snapshot(people.live(people.by_id(session)))
+                opened.write(lambda connection, kept=kept: cache.keep_snapshot(connection, kept))
+        tokens.append((token, state["query"]["query"]))
+    opened.close()
+    server.start()
+
+    async def person(token: str, query: str) -> tuple[float, float]:
+        browser = Browser(server.port)
+        browser.cookies["pairseek_load"] = token
+        began = time.perf_counter()
+        status, body = await browser.send("GET", "/s/load/state")
+        first = time.perf_counter() - began
+        assert status == 200
+        assert json.loads(body)["query"]["query"] == query
+        await asyncio.sleep(random.Random(token).random() * options.pace)
+        began = time.perf_counter()
+        body = json.dumps({"query": query, "outcome": "left"}).encode()
+        status, _ = await browser.send("POST", "/s/load/answer", body)
+        assert status == 200
+        browser.close()
+        return first, time.perf_counter() - began
+
+    async def everyone() -> list[tuple[float, float]]:
+        return await asyncio.gather(*(person(*one) for one in tokens))
+
+    times = np.array(asyncio.run(everyone()))
+    print(
+        f"{len(tokens)} sessions of {options.restart} answers after a restart, everyone at once: first reply at most "
+        f"{times[:, 0].max():.2f} s (median {np.median(times[:, 0]):.2f} s); the first answer, within "
+        f"{options.pace:g} s of it, at most {times[:, 1].max():.2f} s (median {np.median(times[:, 1]):.2f} s)"
+    )
+
+
+def reference(items: Items) -> float:
+    """Seconds for one answer and the next question, without any service."""
+    made = configured(settings(60))
+    search = made.search(items, 1)
+    spent = []
+    for number in range(40):
+        query = search.ask()
+        began = time.perf_counter()
+        search.tell(query, winner=query.left)
+        search.ask()
+        if number >= 5:
+            spent.append(time.perf_counter() - began)
+    return float(np.median(spent))
+
+
+def run(options) -> int:
+    items = catalogue(options.items)
+    ps.set_thread_count(1)
+    base = reference(items)
+    print(f"reference: {1000 * base:.1f} ms for an answer and the next question (one thread, no service)")
+    worst = 0
+    for people in options.people:
+        with contextlib.ExitStack() as stack:
+            cluster = None
+            if options.database == "postgresql":
+                import postgres
+
+                cluster = stack.enter_context(postgres.cluster(durable=True))
+                url = cluster.database()
+            else:
+                url = f"sqlite:///{stack.enter_context(tempfile.TemporaryDirectory())}/load.db"
+            opened = Database(url)
+            migrate.ready(opened)
+            create(opened, configured(settings(1000, options.samples)), items, is_open=True, who="benchmark")
+            opened.close()
+            server = Server(url, options.workers)
+            stack.callback(server.stop)
+            if options.restart:
+                restarted(options, url, server)
+                continue
+            server.start()
+            log: list[str] = []
+            disturb = disturber(options.faults, server, cluster, FAULTS, log) if options.faults else None
+            before = 0.0 if options.faults else server.spent()
+            measured = asyncio.run(drive(server.port, people, options.seconds, options.pace, disturb))
+            if not options.faults:
+                spent = 1000 * (server.spent() - before) / max(1, len(measured.replies))
+                print(f"processor: {spent:.1f} ms an answer in the workers, all they did included")
+            worst = max(worst, report(options, people, measured, base, log))
+            print("  " + check(url, measured))
+    return worst
+
+
+def report(options, people: int, measured: Measured, base: float, log: list[str]) -> int:
+    replies, waits = 1000 * np.array(measured.replies), 1000 * np.array(measured.waits)
+    print(
+        f"{people} people, an answer every {options.pace:g} s for {options.seconds:g} s, {options.items:,} items, "
+        f"{options.database}, {options.workers} workers: {len(replies)} answers"
+    )
+    for name, times in (("reply", replies), ("wait", waits)):
+        quantiles = np.quantile(times, [0.5, 0.95, 0.99])
+        print(
+            f"  {name}: median {quantiles[0]:.0f} ms, 95 % {quantiles[1]:.0f} ms, 99 % {quantiles[2]:.0f} ms "
+            f"(95 % is {quantiles[1] / 1000 / base:.1f} times the reference)"
+        )
+    print(
+        f"  held before the answer: {measured.held / max(1, len(replies)):.0%}; wrong ones among them: "
+        f"{len(measured.wrong)}; errors: {len(measured.errors)}; sent again: {measured.retries}"
+    )
+    for error in sorted(set(measured.errors))[:5]:
+        print(f"    {error[:300]}")
+    if log:
+        print(f"  killed the {options.faults} at {', '.join(log)} s")
+    slow = not options.faults and np.quantile(replies, 0.95) > 200
+    return int(bool(measured.wrong) or slow or (bool(measured.errors) and not options.faults))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--people", type=lambda text: [int(part) for part in text.split(",")], default=[100])
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--pace", type=float, default=2.0)
+    parser.add_argument("--items", type=int, default=ITEMS)
+    parser.add_argument("--samples", type=int, default=SAMPLES)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
+    parser.add_argument("--faults", choices=["worker", "server", "database"])
+    parser.add_argument("--restart", type=int, metavar="ANSWERS", help="sessions of so many answers, and a restart")
+    options = parser.parse_args()
+    if options.faults == "database" and options.database != "postgresql":
+        parser.error("--faults database needs --database postgresql")
+    sys.exit(run(options))
+
+
+if __name__ == "__main__":
+    main()

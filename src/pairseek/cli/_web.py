@@ -1,0 +1,62 @@
+"""What the commands of the service share."""
+
+from __future__ import annotations
+
+import getpass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pairseek.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from pairseek.store.database import Database
+
+_EXTRA = (
+    "fastapi",
+    "sqlalchemy",
+    "alembic",
+    "yaml",
+    "uvicorn",
+    "argon2",
+    "nh3",
+    "markdown_it",
+    "PIL",
+    "prometheus_client",
+)
+
+DatabaseOption = Annotated[
+    str | None,
+    typer.Option(
+        "--database", metavar="URL", help="A SQLite file or postgresql://USER@HOST/NAME.  [dim]\\[pairseek.db][/]"
+    ),
+]
+
+
+def need_web() -> None:
+    """Say which extra is missing, where one is."""
+    import importlib.util
+
+    for name in _EXTRA:
+        if importlib.util.find_spec(name) is None:
+            raise MissingExtra("the service", "web")
+
+
+def opened(database: str | None) -> Database:
+    """The database that the option or the environment names, with tables of the right version."""
+    need_web()
+    from pairseek.store import migrate
+    from pairseek.store.database import Database
+    from pairseek.web.settings import Settings
+
+    found = Database(Settings.of(database=database).database)
+    migrate.ready(found)
+    return found
+
+
+def me() -> str:
+    """Who runs the command, for the records."""
+    try:
+        return f"{getpass.getuser()} (command line)"
+    except (KeyError, OSError):
+        return "command line"

@@ -1,0 +1,224 @@
+"""A small client of the HTTP API: studies, sessions, answers, data.
+
+Needs nothing beyond Python's own library.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from pairseek.errors import PairseekError
+
+Outcome: TypeAlias = Literal["left", "right", "tie", "skip"]
+_TRIES = 4
+_PAUSE = 0.2
+# Worth another try: the answer was not taken, or nobody knows.
+_AGAIN = (429, 502, 503, 504)
+
+
+class ServiceError(PairseekError):
+    """The service refused, and says why."""
+
+    def __init__(self, status: int, code: str, message: str, hint: str | None = None, received: Any = None) -> None:
+        super().__init__(f"{message}: {hint}" if hint else message)
+        self.status, self.code, self.message, self.hint, self.received = status, code, message, hint, received
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two items to choose between; ``left`` and ``right`` are their ids, ``cards`` how they look."""
+
+    query: str
+    number: int
+    left: str
+    right: str
+    cards: Mapping[str, Any] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a session stands: ``asking``, ``finished`` or ``closed``."""
+
+    status: str
+    pair: Pair | None
+    answered: int
+    left: int | None
+    undoable: str | None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Where the person is found to be."""
+
+    point: tuple[float, ...]
+    covariance: tuple[tuple[float, ...], ...]
+    radius: float
+    answers: int
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """An item for this person."""
+
+    id: str
+    label: str
+    probability: float
+    expected_utility: float
+    distance: float
+
+
+@dataclass(frozen=True)
+class _Connection:
+    address: str
+    token: str = field(repr=False)
+    seconds: float = 30.0
+
+    def send(self, method: str, path: str, body: Any = None, *, again: bool = True) -> bytes:
+        """The reply's body; after a lost connection it is sent again, unless that would do it twice."""
+        content = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        url = f"{self.address.rstrip('/')}/api/v1{path}"
+        tries = _TRIES if again else 1
+        for attempt in range(tries):
+            request = urllib.request.Request(url, content, headers, method=method)
+            try:
+                with urllib.request.urlopen(request, timeout=self.seconds) as reply:
+                    return bytes(reply.read())
+            except urllib.error.HTTPError as error:
+                with error:
+                    refused = _refused(error.code, error.read())
+                if error.code not in _AGAIN or attempt == tries - 1:
+                    raise refused from None
+            except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
+                if attempt == tries - 1:
+                    raise ServiceError(
+                        0,
+                        "unreachable",
+                        f"the service at {self.address} cannot be reached ({error})",
+                        "Check the address, and whether it runs.",
+                    ) from None
+            time.sleep(_PAUSE * 2**attempt)
+        raise AssertionError("unreachable")
+
+    def json(self, method: str, path: str, body: Any = None, *, again: bool = True) -> Any:
+        """The reply as data."""
+        return json.loads(self.send(method, path, body, again=again))
+
+
+@dataclass(frozen=True)
+class Session:
+    """One person's session. ``token`` opens it and nothing else: it can be handed to the person's device."""
+
+    id: str
+    token: str = field(repr=False)
+    connection: _Connection = field(repr=False)
+
+    def state(self) -> State:
+        """Where it stands; the pair is the same one until it is answered."""
+        return _state(self.connection.json("GET", f"/sessions/{self.id}/query"))
+
+    def answer(self, query: Pair | str, outcome: Outcome, *, rt_ms: int | None = None) -> State:
+        """Answer a pair; the same answer again is harmless."""
+        name = query if isinstance(query, str) else query.query
+        body = {"query": name, "outcome": outcome, "rt_ms": rt_ms}
+        return _state(self.connection.json("POST", f"/sessions/{self.id}/answers", body))
+
+    def undo(self, query: str) -> State:
+        """Take back the last answer."""
+        return _state(self.connection.json("POST", f"/sessions/{self.id}/undo", {"query": query}))
+
+    def estimate(self) -> Estimate:
+        """Where the person is found to be."""
+        found = self.connection.json("GET", f"/sessions/{self.id}/estimate")
+        rows = tuple(tuple(row) for row in found["covariance"])
+        return Estimate(tuple(found["point"]), rows, found["radius"], found["answers"])
+
+    def recommend(self, count: int = 5) -> list[Recommendation]:
+        """The items that are most likely the best for this person."""
+        found = self.connection.json("GET", f"/sessions/{self.id}/recommendations?count={count}")
+        return [Recommendation(**one) for one in found]
+
+
+@dataclass(frozen=True)
+class Client:
+    """The service at an address.
+
+    Parameters
+    ----------
+    address
+        Such as ``https://studies.example.org``.
+    token
+        Made on the service's page of tokens.
+    seconds
+        To wait for a reply.
+    """
+
+    address: str
+    token: str = field(repr=False)
+    seconds: float = 30.0
+
+    @property
+    def _connection(self) -> _Connection:
+        return _Connection(self.address, self.token, self.seconds)
+
+    def studies(self) -> list[Mapping[str, Any]]:
+        """The studies that the token may read."""
+        return list(self._connection.json("GET", "/studies"))
+
+    def create_study(
+        self, configuration: Mapping[str, Any], items: Sequence[Mapping[str, Any]], *, is_open: bool = True
+    ) -> str:
+        """Make a study; its slug. An item is ``{"id": ..., "coordinates": [...]}`` and how it looks."""
+        body = {"configuration": dict(configuration), "items": [dict(item) for item in items], "open": is_open}
+        return str(self._connection.json("POST", "/studies", body, again=False)["slug"])
+
+    def set_open(self, slug: str, *, is_open: bool) -> None:
+        """Open or close a study."""
+        self._connection.send("POST", f"/studies/{_quoted(slug)}/{'open' if is_open else 'close'}")
+
+    def open_session(self, slug: str, *, participant: str | None = None, seed: int | None = None) -> Session:
+        """Begin a session."""
+        body = {"participant": participant, "seed": seed}
+        found = self._connection.json("POST", f"/studies/{_quoted(slug)}/sessions", body, again=False)
+        return self.session(found["session"], found["token"])
+
+    def session(self, session_id: str, token: str) -> Session:
+        """A session that was begun before."""
+        return Session(session_id, token, _Connection(self.address, token, self.seconds))
+
+    def export(self, slug: str, table: str, ending: str = "csv") -> bytes:
+        """A table: answers, participants, estimates or items, as ``csv`` or ``parquet``."""
+        return self._connection.send("GET", f"/studies/{_quoted(slug)}/export/{table}.{ending}")
+
+    def bundle(self, slug: str) -> bytes:
+        """Everything in one zip."""
+        return self._connection.send("GET", f"/studies/{_quoted(slug)}/bundle.zip")
+
+
+def _quoted(slug: str) -> str:
+    return urllib.parse.quote(slug, safe="")
+
+
+def _state(record: Mapping[str, Any]) -> State:
+    found = record["query"]
+    pair = None
+    if found is not None:
+        cards = {side: found[side] for side in ("left", "right")}
+        pair = Pair(found["query"], found["number"], found["left"]["id"], found["right"]["id"], cards)
+    progress = record["progress"]
+    return State(record["status"], pair, progress["answered"], progress["left"], record["can"]["undo"])
+
+
+def _refused(status: int, body: bytes) -> ServiceError:
+    try:
+        facts = json.loads(body)["error"]
+        return ServiceError(status, facts["code"], facts["message"], facts["hint"], facts["received"])
+    except (ValueError, KeyError, TypeError):
+        return ServiceError(status, "not_understood", f"the service answered with status {status} and no reason")

@@ -1,0 +1,126 @@
+"""The whole database as one file: JSON lines, compressed, in one step, the same for every kind of database."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from pairseek.errors import InvalidFile
+from pairseek.store import migrate
+from pairseek.store.database import Database, now
+from pairseek.store.schema import logins, metadata, snapshots
+
+FORMAT = "pairseek backup"
+# What only costs time to lose, and what should not live on.
+_LEFT_OUT = {snapshots.name, logins.name}
+_BATCH = 500
+
+
+def write(database: Database, path: Path) -> int:
+    """Write all rows, as they are at one moment; how many."""
+    if path.exists():
+        raise InvalidFile(f"{path} exists already: give another name; it was left as it is")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            with gzip.open(file, "wt", encoding="utf-8", compresslevel=5) as lines:
+                count = database.read(lambda connection: _dump(connection, lines))
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return count
+
+
+def _dump(connection: sa.Connection, lines: Any) -> int:
+    head = {"format": FORMAT, "version": migrate.newest(), "made_at": now()}
+    lines.write(json.dumps(head) + "\n")
+    count = 0
+    for table in _tables():
+        streamed = connection.execution_options(yield_per=_BATCH).execute(sa.select(table))
+        for row in streamed.mappings():
+            lines.write(json.dumps({"table": table.name, "row": {k: _plain(v) for k, v in row.items()}}) + "\n")
+            count += 1
+    lines.write(json.dumps({"rows": count}) + "\n")
+    return count
+
+
+def read(database: Database, path: Path) -> int:
+    """Fill an empty database, all or nothing; how many rows."""
+    if database.read(lambda connection: sa.inspect(connection).get_table_names()):
+        raise InvalidFile("the database is not empty: restore into a new one, nothing was changed")
+    count = _verified(path)
+    migrate.upgrade(database)
+    database.write(lambda connection: _fill(connection, path))
+    return count
+
+
+def _verified(path: Path) -> int:
+    count, last = 0, None
+    for record in _records(path):
+        last = record
+        count += "table" in record
+    if last is None or last.get("rows") != count:
+        raise InvalidFile(f"{path} is cut off: it holds {count:,} rows and not its end; nothing was restored")
+    return count
+
+
+def _fill(connection: sa.Connection, path: Path) -> None:
+    known = {table.name: table for table in _tables()}
+    batch: list[dict[str, Any]] = []
+    current = ""
+    for record in _records(path):
+        name = record.get("table", "")
+        if batch and (name != current or len(batch) >= _BATCH):
+            connection.execute(known[current].insert(), batch)
+            batch = []
+        current = name
+        if name:
+            binary = {column.name for column in known[name].c if isinstance(column.type, sa.LargeBinary)}
+            batch.append({k: base64.b64decode(v) if k in binary else v for k, v in record["row"].items()})
+    if connection.dialect.name == "postgresql":
+        # Rows came with their numbers; the counters must go on after them.
+        for table in known.values():
+            if "id" in table.c and isinstance(table.c["id"].type, sa.Integer):
+                top = f"(SELECT COALESCE(MAX(id), 0) + 1 FROM {table.name})"
+                number = f"pg_get_serial_sequence('{table.name}', 'id')"
+                connection.execute(sa.text(f"SELECT setval({number}, {top}, false)"))
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            head = json.loads(next(lines, "{}"))
+            if head.get("format") != FORMAT:
+                raise InvalidFile(f"{path} is not a backup of pairseek")
+            if head["version"] != migrate.newest():
+                raise InvalidFile(
+                    f"{path} has tables of version {head['version']}, this pairseek needs {migrate.newest()}: "
+                    f"restore it with the pairseek that wrote it, then run pairseek db upgrade"
+                )
+            for line in lines:
+                yield json.loads(line)
+    except FileNotFoundError:
+        raise InvalidFile(f"there is no file {path}") from None
+    except (OSError, EOFError, ValueError) as error:
+        if isinstance(error, InvalidFile):
+            raise
+        raise InvalidFile(f"{path} is damaged or cut off ({error}); nothing was restored") from None
+
+
+def _tables() -> list[sa.Table]:
+    return [table for table in metadata.sorted_tables if table.name not in _LEFT_OUT]
+
+
+def _plain(value: Any) -> Any:
+    return base64.b64encode(value).decode() if isinstance(value, bytes | memoryview) else value

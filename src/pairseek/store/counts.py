@@ -1,0 +1,50 @@
+"""Numbers of a study while it runs, counted by the database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from pairseek.store.schema import events, marks, sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Of people, without simulated ones and previews; answers that were taken back are not counted."""
+
+    started: int
+    finished: int
+    answers: int
+    recent: int
+    last_answer: str | None
+    times: list[int]
+
+
+def counts(connection: sa.Connection, study_id: int, since: str) -> Counts:
+    """Counts; ``recent`` are answers since a moment, ``times`` the newest reaction times in milliseconds."""
+    people = (sessions.c.study_id == study_id) & (sessions.c.kind == "person")
+    joined = events.join(sessions, sessions.c.id == events.c.session_id)
+    answered = people & (events.c.kind == "answer")
+    started, finished = connection.execute(
+        sa.select(sa.func.count(sessions.c.id), sa.func.count(sessions.c.finished_at)).where(people)
+    ).one()
+    given, last = connection.execute(
+        sa.select(sa.func.count(events.c.number), sa.func.max(events.c.at)).select_from(joined).where(answered)
+    ).one()
+    undone = connection.execute(
+        sa.select(sa.func.count(events.c.number)).select_from(joined).where(people & (events.c.kind == "undo"))
+    ).scalar_one()
+    recent = connection.execute(
+        sa.select(sa.func.count(events.c.number)).select_from(joined).where(answered & (events.c.at >= since))
+    ).scalar_one()
+    newest = sa.select(events.c.rt_ms).select_from(joined).where(answered & events.c.rt_ms.is_not(None))
+    times = connection.execute(newest.order_by(events.c.at.desc()).limit(500)).scalars()
+    return Counts(int(started), int(finished), int(given) - int(undone), int(recent), last, [int(ms) for ms in times])
+
+
+def marked(connection: sa.Connection, study_id: int) -> list[dict[str, object]]:
+    """What was voided and restored in a study, newest first."""
+    joined = marks.join(sessions, sessions.c.id == marks.c.session_id)
+    chosen = sa.select(marks).select_from(joined).where(sessions.c.study_id == study_id)
+    return [dict(row) for row in connection.execute(chosen.order_by(marks.c.id.desc()).limit(200)).mappings()]

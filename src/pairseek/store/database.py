@@ -1,0 +1,202 @@
+"""The database: how it is opened, how a transaction begins and ends, and what is said when it cannot."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
+
+from pairseek.errors import InvalidParameter, MissingExtra, StoreUnavailable
+
+T = TypeVar("T")
+
+_TRIES = 6
+_PAUSE = 0.05
+_BUSY_SECONDS = 20.0
+_CONNECTIONS = 10
+# SQLSTATE classes after which a transaction may be tried again: lost connection, server starting or stopping,
+# deadlock and serialization.
+_AGAIN = ("08", "57P", "40")
+# What was written cannot be, whatever the state of the database: for the caller to know.
+_CALLERS = (IntegrityError, ProgrammingError)
+
+
+def now() -> str:
+    """The present moment as text: ISO 8601, UTC, microseconds."""
+    return stamp(datetime.now(UTC))
+
+
+def stamp(moment: datetime) -> str:
+    """A moment as the tables hold it."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class Database:
+    """An open database.
+
+    Parameters
+    ----------
+    url
+        ``sqlite:///study.db``, a path of a SQLite file, or ``postgresql://user@host/name``.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = _url(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self.engine = _sqlite(self.url) if self.is_sqlite else _postgres(self.url)
+        # What is read in several statements is of one moment: so SQLite does it anyway, and so PostgreSQL does it.
+        self._reading = (
+            self.engine if self.is_sqlite else self.engine.execution_options(isolation_level="REPEATABLE READ")
+        )
+
+    @property
+    def path(self) -> Path | None:
+        """The file of a SQLite database."""
+        return Path(str(self.url.database)) if self.is_sqlite else None
+
+    def read(self, function: Callable[[sa.Connection], T]) -> T:
+        """What the function reads, all of it from one moment."""
+        return self._attempt(function, writes=False)
+
+    def write(self, function: Callable[[sa.Connection], T]) -> T:
+        """What the function gives, once what it wrote is on disk.
+
+        After a lost connection or a lock it is called again in a new transaction, so it must be one that may run
+        twice: unique keys make it so.
+        """
+        return self._attempt(function, writes=True)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+    def _attempt(self, function: Callable[[sa.Connection], T], *, writes: bool) -> T:
+        for attempt in range(_TRIES):
+            try:
+                engine = self.engine if writes else self._reading
+                with engine.connect().execution_options(writes=writes) as connection, connection.begin():
+                    return function(connection)
+            except (DataError, UnicodeEncodeError):
+                raise InvalidParameter(
+                    "a text holds characters that cannot be stored, such as NUL or half a surrogate: remove them"
+                ) from None
+            except (DBAPIError, sa.exc.TimeoutError) as error:
+                if isinstance(error, _CALLERS):
+                    raise
+                if attempt == _TRIES - 1 or not _passing(error):
+                    raise unavailable(error) from error
+                # Spread out, so that those who met once do not meet again.
+                time.sleep(_PAUSE * 2**attempt * (0.5 + random.random()))
+        raise AssertionError("unreachable")
+
+
+def unavailable(error: Exception) -> StoreUnavailable:
+    """The error in words for whoever runs the server."""
+    cause = str(getattr(error, "orig", None) or error).strip().splitlines()
+    text = cause[0] if cause else type(error).__name__
+    known = {
+        "readonly": "the database is read-only",
+        "read-only": "the database is read-only",
+        "disk is full": "the disk of the database is full",
+        "No space left": "the disk of the database is full",
+        "disk I/O error": "the disk of the database does not answer as it should",
+        "unable to open": "the database file cannot be opened",
+        "malformed": "the database file is damaged",
+        "not a database": "the file is not a database",
+        "is locked": "the database is locked by another process",
+    }
+    what = next((words for key, words in known.items() if key in text), "the database cannot be reached")
+    return StoreUnavailable(f"{what} ({text}): nothing was acknowledged that is not stored; mend it and try again")
+
+
+def _passing(error: Exception) -> bool:
+    if isinstance(error, sa.exc.TimeoutError):
+        return False
+    original = getattr(error, "orig", None)
+    if isinstance(original, sqlite3.Error):
+        return "locked" in str(original) or "busy" in str(original)
+    state = getattr(original, "sqlstate", None)
+    lost = isinstance(error, DBAPIError) and error.connection_invalidated
+    return lost or state is None or str(state).startswith(_AGAIN)
+
+
+def _url(text: str) -> sa.URL:
+    if "://" not in text:
+        text = f"sqlite:///{text}"
+    try:
+        url = sa.make_url(text)
+    except sa.exc.ArgumentError:
+        raise InvalidParameter(
+            "the address of the database is not one: give a path, sqlite:///FILE or postgresql://USER@HOST/NAME"
+        ) from None
+    backend = url.get_backend_name()
+    if backend == "postgres":
+        url = url.set(drivername="postgresql")
+        backend = "postgresql"
+    if backend == "postgresql":
+        return url.set(drivername="postgresql+psycopg")
+    if backend != "sqlite":
+        raise InvalidParameter(f"the database is a {backend!r}: use sqlite:///FILE or postgresql://USER@HOST/NAME")
+    if not url.database or url.database == ":memory:":
+        raise InvalidParameter("a SQLite database needs a file, so that several workers can share it: sqlite:///FILE")
+    return url
+
+
+def _sqlite(url: sa.URL) -> sa.Engine:
+    engine = sa.create_engine(
+        url,
+        pool_size=_CONNECTIONS,
+        max_overflow=4 * _CONNECTIONS,
+        connect_args={"check_same_thread": False, "timeout": _BUSY_SECONDS},
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: sqlite3.Connection, _: Any) -> None:
+        try:
+            _prepare(connection)
+        except sqlite3.Error:
+            connection.close()
+            raise
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        # A writer takes the lock at once: a reader that turns writer could be refused halfway.
+        writes = connection.get_execution_options().get("writes", True)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    # The driver must not begin transactions on its own: the event `begin` does.
+    connection.isolation_level = None
+    connection.execute("PRAGMA foreign_keys=ON")
+    # FULL: a commit is on the disk itself, not in the operating system's memory, when it returns.
+    connection.execute("PRAGMA synchronous=FULL")
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+    except sqlite3.OperationalError as error:
+        # A database that cannot be written cannot change its journal either; it can still be read.
+        if "readonly" not in str(error):
+            raise
+
+
+def _postgres(url: sa.URL) -> sa.Engine:
+    try:
+        import psycopg  # noqa: F401
+    except ModuleNotFoundError:
+        raise MissingExtra("a PostgreSQL database", "postgres") from None
+    return sa.create_engine(
+        url,
+        pool_size=_CONNECTIONS,
+        max_overflow=4 * _CONNECTIONS,
+        pool_pre_ping=False,
+        connect_args={"connect_timeout": 5},
+    )

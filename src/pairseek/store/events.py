@@ -1,0 +1,94 @@
+"""What was asked and what was answered: added, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from pairseek._types import JSON
+from pairseek.store.schema import events, queries, sessions
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRow:
+    """A pair that was put to a person."""
+
+    session_id: str
+    name: str
+    position: int
+    kind: str
+    left: str
+    right: str
+    asked_at: str
+    details: JSON
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """An answer, or the undoing of one."""
+
+    session_id: str
+    number: int
+    query: str
+    kind: str
+    outcome: str | None
+    rt_ms: int | None
+    shown_at: str | None
+    sent_at: str | None
+    attempt: int | None
+    at: str
+    server_ms: float | None
+
+
+class Overtaken(Exception):
+    """Someone else has added to the session since it was read: read it again."""
+
+
+# The statements of an answer are made once: to build them takes as long as to run them.
+_NEXT_VERSION = (
+    sessions.update()
+    .where((sessions.c.id == sa.bindparam("session")) & (sessions.c.version == sa.bindparam("seen")))
+    .values(version=sessions.c.version + 1)
+)
+_ADD_EVENT, _ADD_QUERY = events.insert(), queries.insert()
+_SAME_QUERY = sa.select(queries).where(
+    (queries.c.session_id == sa.bindparam("session")) & (queries.c.name == sa.bindparam("query"))
+)
+
+
+def add_event(connection: sa.Connection, event: EventRow, *, version: int) -> None:
+    """Add it to a session that is at this version, which then is one higher; `Overtaken` if it is not."""
+    changed = connection.execute(_NEXT_VERSION, {"session": event.session_id, "seen": version})
+    if changed.rowcount != 1:
+        raise Overtaken
+    connection.execute(_ADD_EVENT, _values(event))
+
+
+def add_query(connection: sa.Connection, query: QueryRow) -> QueryRow:
+    """Store what is asked, once: the one that was there already is given back."""
+    stored = connection.execute(_SAME_QUERY, {"session": query.session_id, "query": query.name}).first()
+    if stored is not None:
+        return QueryRow(*stored)
+    connection.execute(_ADD_QUERY, _values(query))
+    return query
+
+
+def events_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[EventRow]:
+    """All events, session by session, in order."""
+    chosen = sa.select(events).where(events.c.session_id.in_(session_ids))
+    rows = connection.execute(chosen.order_by(events.c.session_id, events.c.number))
+    return [EventRow(*row) for row in rows]
+
+
+def queries_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[QueryRow]:
+    """All queries, session by session, in order."""
+    chosen = sa.select(queries).where(queries.c.session_id.in_(session_ids))
+    rows = connection.execute(chosen.order_by(queries.c.session_id, queries.c.position, queries.c.asked_at))
+    return [QueryRow(*row) for row in rows]
+
+
+def _values(row: EventRow | QueryRow) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in row.__slots__}

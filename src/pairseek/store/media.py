@@ -1,0 +1,42 @@
+"""Pictures of items, in the sizes that pages ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from pairseek.store.schema import media
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One size of a picture."""
+
+    study_id: int
+    name: str
+    width: int
+    height: int
+    kind: str
+    content: bytes
+
+
+def add(connection: sa.Connection, picture: Picture) -> None:
+    """Store it."""
+    connection.execute(media.insert().values({name: getattr(picture, name) for name in picture.__slots__}))
+
+
+def sizes(connection: sa.Connection, study_id: int) -> dict[str, list[tuple[int, int]]]:
+    """(width, height) of what there is of each picture, smallest first."""
+    chosen = sa.select(media.c.name, media.c.width, media.c.height).where(media.c.study_id == study_id)
+    out: dict[str, list[tuple[int, int]]] = {}
+    for name, width, height in connection.execute(chosen.order_by(media.c.name, media.c.width)):
+        out.setdefault(name, []).append((width, height))
+    return out
+
+
+def picture(connection: sa.Connection, study_id: int, name: str, width: int) -> Picture | None:
+    """One picture."""
+    same = (media.c.study_id == study_id) & (media.c.name == name) & (media.c.width == width)
+    row = connection.execute(sa.select(media).where(same)).first()
+    return None if row is None else Picture(*row)

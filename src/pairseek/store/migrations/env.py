@@ -1,0 +1,11 @@
+"""What Alembic runs: on the connection that it is handed, and no other."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from pairseek.store.schema import metadata
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=metadata, render_as_batch=True)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,107 @@
+"""Researchers: users, sign-ins, tokens, and attempts to get in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from pairseek._types import JSON
+from pairseek.store.database import now
+from pairseek.store.schema import attempts, logins, meta, tokens, users
+
+
+def user(connection: sa.Connection, name: str) -> JSON | None:
+    """The user of this name."""
+    return _first(connection, sa.select(users).where(users.c.name == name))
+
+
+def user_names(connection: sa.Connection) -> list[str]:
+    """All users."""
+    return list(connection.execute(sa.select(users.c.name).order_by(users.c.id)).scalars())
+
+
+def set_password(connection: sa.Connection, name: str, password: str) -> None:
+    """A user with this hashed password, new or not; whoever was signed in is no more."""
+    known = user(connection, name)
+    if known is None:
+        connection.execute(users.insert().values(name=name, password=password, created_at=now()))
+        return
+    connection.execute(users.update().where(users.c.id == known["id"]).values(password=password))
+    connection.execute(logins.delete().where(logins.c.user_id == known["id"]))
+
+
+def add_login(connection: sa.Connection, token_hash: str, user_id: int, expires_at: str) -> None:
+    """Someone signed in."""
+    connection.execute(logins.delete().where(logins.c.expires_at < now()))
+    values = {"token_hash": token_hash, "user_id": user_id, "expires_at": expires_at}
+    connection.execute(logins.insert().values(created_at=now(), **values))
+
+
+def signed_in(connection: sa.Connection, token_hash: str) -> str | None:
+    """The name of whoever holds this sign-in, if it has not expired."""
+    joined = sa.select(users.c.name).join(logins, logins.c.user_id == users.c.id)
+    valid = (logins.c.token_hash == token_hash) & (logins.c.expires_at > now())
+    name = connection.execute(joined.where(valid)).scalar()
+    return None if name is None else str(name)
+
+
+def drop_login(connection: sa.Connection, token_hash: str) -> None:
+    """Signed out."""
+    connection.execute(logins.delete().where(logins.c.token_hash == token_hash))
+
+
+def add_token(
+    connection: sa.Connection, name: str, token_hash: str, scopes: Sequence[str], study_id: int | None, who: str
+) -> None:
+    """A token for programs; with a study, for that one alone."""
+    values = {"name": name, "token_hash": token_hash, "scopes": list(scopes), "study_id": study_id}
+    connection.execute(tokens.insert().values(user_name=who, created_at=now(), **values))
+
+
+def token(connection: sa.Connection, token_hash: str) -> JSON | None:
+    """The token with this hash, revoked or not."""
+    return _first(connection, sa.select(tokens).where(tokens.c.token_hash == token_hash))
+
+
+def use_token(connection: sa.Connection, token_id: int) -> None:
+    """It was used just now."""
+    connection.execute(tokens.update().where(tokens.c.id == token_id).values(used_at=now()))
+
+
+def every_token(connection: sa.Connection) -> list[JSON]:
+    """All tokens, newest first, without their hashes."""
+    columns = [column for column in tokens.c if column.name != "token_hash"]
+    return [dict(row) for row in connection.execute(sa.select(*columns).order_by(tokens.c.id.desc())).mappings()]
+
+
+def revoke(connection: sa.Connection, token_id: int) -> bool:
+    """The token opens nothing any more; False where there is no such token."""
+    live = (tokens.c.id == token_id) & tokens.c.revoked_at.is_(None)
+    return connection.execute(tokens.update().where(live).values(revoked_at=now())).rowcount == 1
+
+
+def count_attempts(connection: sa.Connection, key: str, since: str) -> int:
+    """Failed attempts under this key since a moment."""
+    chosen = sa.select(sa.func.count(attempts.c.id)).where((attempts.c.key == key) & (attempts.c.at >= since))
+    return int(connection.execute(chosen).scalar_one())
+
+
+def add_attempt(connection: sa.Connection, key: str, *, forget_before: str) -> None:
+    """One more failed attempt."""
+    connection.execute(attempts.delete().where(attempts.c.at < forget_before))
+    connection.execute(attempts.insert().values(key=key, at=now()))
+
+
+def secret(connection: sa.Connection, fresh: str) -> str:
+    """The secret that all workers share; the fresh one becomes it where there was none."""
+    known = connection.execute(sa.select(meta.c.value).where(meta.c.key == "secret")).scalar()
+    if known is not None:
+        return str(known)
+    connection.execute(meta.insert().values(key="secret", value=fresh))
+    return fresh
+
+
+def _first(connection: sa.Connection, statement: sa.Select[tuple[object, ...]]) -> JSON | None:
+    row = connection.execute(statement).mappings().first()
+    return None if row is None else dict(row)

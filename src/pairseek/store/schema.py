@@ -1,0 +1,186 @@
+"""The tables."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# Times are ISO 8601 in UTC with microseconds, so that they sort as text and read the same in both databases.
+TIME = sa.String(32)
+NAME = sa.String(200)
+KEY = sa.String(64)
+
+meta = sa.Table(
+    "meta",
+    metadata,
+    sa.Column("key", KEY, primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+
+users = sa.Table(
+    "users",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", NAME, nullable=False, unique=True),
+    sa.Column("password", sa.Text, nullable=False),
+    sa.Column("created_at", TIME, nullable=False),
+)
+
+logins = sa.Table(
+    "logins",
+    metadata,
+    sa.Column("token_hash", KEY, primary_key=True),
+    sa.Column("user_id", sa.ForeignKey("users.id"), nullable=False),
+    sa.Column("created_at", TIME, nullable=False),
+    sa.Column("expires_at", TIME, nullable=False),
+)
+
+attempts = sa.Table(
+    "attempts",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("key", KEY, nullable=False),
+    sa.Column("at", TIME, nullable=False),
+    sa.Index("ix_attempts_key_at", "key", "at"),
+)
+
+tokens = sa.Table(
+    "tokens",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", NAME, nullable=False),
+    sa.Column("token_hash", KEY, nullable=False, unique=True),
+    sa.Column("scopes", sa.JSON, nullable=False),
+    sa.Column("study_id", sa.ForeignKey("studies.id"), nullable=True),
+    sa.Column("user_name", NAME, nullable=False),
+    sa.Column("created_at", TIME, nullable=False),
+    sa.Column("used_at", TIME, nullable=True),
+    sa.Column("revoked_at", TIME, nullable=True),
+)
+
+studies = sa.Table(
+    "studies",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("slug", NAME, nullable=False, unique=True),
+    sa.Column("configuration", sa.JSON, nullable=False),
+    sa.Column("items", sa.LargeBinary, nullable=False),
+    sa.Column("is_open", sa.Boolean, nullable=False),
+    sa.Column("created_at", TIME, nullable=False),
+    sa.Column("created_by", NAME, nullable=False),
+)
+
+media = sa.Table(
+    "media",
+    metadata,
+    sa.Column("study_id", sa.ForeignKey("studies.id"), primary_key=True),
+    sa.Column("name", KEY, primary_key=True),
+    sa.Column("width", sa.Integer, primary_key=True),
+    sa.Column("height", sa.Integer, nullable=False),
+    sa.Column("kind", sa.String(32), nullable=False),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+)
+
+sessions = sa.Table(
+    "sessions",
+    metadata,
+    sa.Column("id", KEY, primary_key=True),
+    sa.Column("study_id", sa.ForeignKey("studies.id"), nullable=False),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("token_hash", KEY, nullable=False, unique=True),
+    sa.Column("seed", sa.BigInteger, nullable=False),
+    sa.Column("participant", NAME, nullable=True),
+    sa.Column("prolific_pid", NAME, nullable=True),
+    sa.Column("prolific_study", NAME, nullable=True),
+    sa.Column("prolific_session", NAME, nullable=True),
+    sa.Column("created_at", TIME, nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("finished_at", TIME, nullable=True),
+    sa.Column("reason", sa.Text, nullable=True),
+    sa.Column("final", sa.JSON(none_as_null=True), nullable=True),
+    sa.Column("truth", sa.JSON(none_as_null=True), nullable=True),
+    sa.Index("ix_sessions_study_id_kind", "study_id", "kind"),
+    sa.Index("ix_sessions_study_id_participant", "study_id", "participant"),
+    sa.Index("ix_sessions_study_id_prolific_pid", "study_id", "prolific_pid"),
+)
+
+queries = sa.Table(
+    "queries",
+    metadata,
+    sa.Column("session_id", sa.ForeignKey("sessions.id"), primary_key=True),
+    sa.Column("name", KEY, primary_key=True),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("left", NAME, nullable=False),
+    sa.Column("right", NAME, nullable=False),
+    sa.Column("asked_at", TIME, nullable=False),
+    sa.Column("details", sa.JSON, nullable=False),
+)
+
+events = sa.Table(
+    "events",
+    metadata,
+    sa.Column("session_id", sa.ForeignKey("sessions.id"), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("query", KEY, nullable=False),
+    sa.Column("kind", sa.String(8), nullable=False),
+    sa.Column("outcome", sa.String(8), nullable=True),
+    sa.Column("rt_ms", sa.Integer, nullable=True),
+    sa.Column("shown_at", TIME, nullable=True),
+    sa.Column("sent_at", TIME, nullable=True),
+    sa.Column("attempt", sa.Integer, nullable=True),
+    sa.Column("at", TIME, nullable=False),
+    sa.Column("server_ms", sa.Float, nullable=True),
+    sa.UniqueConstraint("session_id", "query", "kind"),
+    sa.Index("ix_events_at", "at"),
+)
+
+marks = sa.Table(
+    "marks",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("session_id", sa.ForeignKey("sessions.id"), nullable=False, index=True),
+    sa.Column("query", KEY, nullable=True),
+    sa.Column("action", sa.String(8), nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("who", NAME, nullable=False),
+    sa.Column("at", TIME, nullable=False),
+)
+
+blurs = sa.Table(
+    "blurs",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("session_id", sa.ForeignKey("sessions.id"), nullable=False, index=True),
+    sa.Column("query", KEY, nullable=False),
+    sa.Column("lost_at", TIME, nullable=False),
+    sa.Column("ms", sa.Integer, nullable=False),
+)
+
+audit = sa.Table(
+    "audit",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("at", TIME, nullable=False),
+    sa.Column("who", NAME, nullable=False),
+    sa.Column("action", KEY, nullable=False),
+    sa.Column("study", NAME, nullable=True),
+    sa.Column("details", sa.JSON, nullable=False),
+)
+
+snapshots = sa.Table(
+    "snapshots",
+    metadata,
+    sa.Column("session_id", sa.ForeignKey("sessions.id"), primary_key=True),
+    sa.Column("count", sa.Integer, nullable=False),
+    sa.Column("digest", KEY, nullable=False),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+)

@@ -1,0 +1,140 @@
+"""Sessions: one person's search in a study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from pairseek._types import JSON
+from pairseek.store.database import now
+from pairseek.store.schema import blurs, events, marks, queries, sessions, snapshots, studies
+
+IDENTITIES = ("participant", "prolific_pid", "prolific_study", "prolific_session")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """A session. ``version`` counts what was added to it: whoever has seen the same number has seen all."""
+
+    id: str
+    study_id: int
+    kind: str
+    seed: int
+    participant: str | None
+    prolific_pid: str | None
+    prolific_study: str | None
+    prolific_session: str | None
+    created_at: str
+    version: int
+    finished_at: str | None
+    reason: str | None
+    final: Any
+    truth: Any
+    is_open: bool
+
+
+# Whether its study is open comes along: every answer has to know.
+_COLUMNS = [*(sessions.c[name] for name in SessionRow.__slots__ if name != "is_open"), studies.c.is_open]
+_JOINED = sessions.join(studies, studies.c.id == sessions.c.study_id)
+# Made once: to build a statement takes as long as to run it.
+_BY_TOKEN = sa.select(*_COLUMNS).select_from(_JOINED).where(sessions.c.token_hash == sa.bindparam("token"))
+_BY_ID = sa.select(*_COLUMNS).select_from(_JOINED).where(sessions.c.id == sa.bindparam("session"))
+
+
+def add(connection: sa.Connection, values: Mapping[str, Any]) -> None:
+    """A new session."""
+    connection.execute(sessions.insert().values(created_at=now(), version=0, **values))
+
+
+def by_token(connection: sa.Connection, token_hash: str) -> SessionRow | None:
+    """The session that this token opens."""
+    row = connection.execute(_BY_TOKEN, {"token": token_hash}).first()
+    return None if row is None else SessionRow(*row)
+
+
+def by_id(connection: sa.Connection, session_id: str) -> SessionRow | None:
+    """The session of this id."""
+    row = connection.execute(_BY_ID, {"session": session_id}).first()
+    return None if row is None else SessionRow(*row)
+
+
+def of_person(connection: sa.Connection, study_id: int, identity: Mapping[str, str | None]) -> SessionRow | None:
+    """The newest session of a person who says the same of themselves; None for one who says nothing."""
+    for name in ("prolific_pid", "participant"):
+        if identity.get(name):
+            condition = (sessions.c.study_id == study_id) & (sessions.c[name] == identity[name])
+            return _one(connection, condition & (sessions.c.kind == "person"))
+    return None
+
+
+def of_study(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> list[SessionRow]:
+    """All sessions of a study, oldest first."""
+    condition = (sessions.c.study_id == study_id) & sessions.c.kind.in_(kinds)
+    chosen = sa.select(*_COLUMNS).select_from(_JOINED).where(condition).order_by(sessions.c.created_at, sessions.c.id)
+    return [SessionRow(*row) for row in connection.execute(chosen)]
+
+
+def set_token(connection: sa.Connection, session_id: str, token_hash: str) -> None:
+    """A new token for a session that goes on elsewhere; the old one opens nothing any more."""
+    connection.execute(sessions.update().where(sessions.c.id == session_id).values(token_hash=token_hash))
+
+
+def finish(connection: sa.Connection, session_id: str, reason: str, final: JSON) -> None:
+    """It has ended, with this estimate; the first reason stays."""
+    fresh = (sessions.c.id == session_id) & sessions.c.finished_at.is_(None)
+    connection.execute(sessions.update().where(fresh).values(finished_at=now(), reason=reason, final=final))
+
+
+def reopen(connection: sa.Connection, session_id: str) -> None:
+    """The last answer was taken back: it has not ended."""
+    connection.execute(
+        sessions.update().where(sessions.c.id == session_id).values(finished_at=None, reason=None, final=sa.null())
+    )
+
+
+def mark(connection: sa.Connection, session_id: str, query: str | None, action: str, reason: str, who: str) -> None:
+    """Void or restore a session (query None) or an answer. The record of it stays."""
+    values = {"session_id": session_id, "query": query, "action": action, "reason": reason, "who": who}
+    connection.execute(marks.insert().values(at=now(), **values))
+    bumped = sessions.update().where(sessions.c.id == session_id).values(version=sessions.c.version + 1)
+    connection.execute(bumped)
+
+
+def marks_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[JSON]:
+    """What was voided and restored, in order."""
+    chosen = sa.select(marks).where(marks.c.session_id.in_(session_ids)).order_by(marks.c.id)
+    return [dict(row) for row in connection.execute(chosen).mappings()]
+
+
+def blur(connection: sa.Connection, session_id: str, query: str, lost_at: str, ms: int) -> None:
+    """The page was out of sight for so long."""
+    connection.execute(blurs.insert().values(session_id=session_id, query=query, lost_at=lost_at, ms=ms))
+
+
+def blurs_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[JSON]:
+    """When pages were out of sight."""
+    chosen = sa.select(blurs).where(blurs.c.session_id.in_(session_ids)).order_by(blurs.c.id)
+    return [dict(row) for row in connection.execute(chosen).mappings()]
+
+
+def forget_preview(connection: sa.Connection, before: str) -> None:
+    """Remove previews that began before this moment. Nothing else is ever removed."""
+    old = sa.select(sessions.c.id).where((sessions.c.kind == "preview") & (sessions.c.created_at < before))
+    for table in (events, queries, marks, blurs, snapshots):
+        connection.execute(table.delete().where(table.c.session_id.in_(old)))
+    connection.execute(sessions.delete().where((sessions.c.kind == "preview") & (sessions.c.created_at < before)))
+
+
+def _one(connection: sa.Connection, condition: sa.ColumnElement[bool]) -> SessionRow | None:
+    newest = (
+        sa.select(*_COLUMNS)
+        .select_from(_JOINED)
+        .where(condition)
+        .order_by(sessions.c.created_at.desc(), sessions.c.id)
+        .limit(1)
+    )
+    row = connection.execute(newest).first()
+    return None if row is None else SessionRow(*row)

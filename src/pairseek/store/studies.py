@@ -1,0 +1,81 @@
+"""Studies: items and configuration, which never change, and whether they are open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from pairseek._types import JSON
+from pairseek.store.database import now
+from pairseek.store.schema import audit, media, studies
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRow:
+    """A study without its items, which may be many."""
+
+    id: int
+    slug: str
+    configuration: JSON
+    is_open: bool
+    created_at: str
+    created_by: str
+
+
+_COLUMNS: list[sa.Column[Any]] = [studies.c[name] for name in StudyRow.__slots__]
+
+
+def add(connection: sa.Connection, slug: str, configuration: JSON, items: bytes, *, is_open: bool, who: str) -> int:
+    """A new study; an `IntegrityError` where the slug is taken."""
+    values = {"configuration": configuration, "items": items, "is_open": is_open, "created_by": who}
+    result = connection.execute(studies.insert().values(slug=slug, created_at=now(), **values))
+    key = result.inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+def by_slug(connection: sa.Connection, slug: str) -> StudyRow | None:
+    """The study of this name."""
+    row = connection.execute(sa.select(*_COLUMNS).where(studies.c.slug == slug)).first()
+    return None if row is None else StudyRow(*row)
+
+
+def by_id(connection: sa.Connection, study_id: int) -> StudyRow | None:
+    """The study with this number."""
+    row = connection.execute(sa.select(*_COLUMNS).where(studies.c.id == study_id)).first()
+    return None if row is None else StudyRow(*row)
+
+
+def every(connection: sa.Connection) -> Sequence[StudyRow]:
+    """All studies, newest first."""
+    return [StudyRow(*row) for row in connection.execute(sa.select(*_COLUMNS).order_by(studies.c.id.desc()))]
+
+
+def items(connection: sa.Connection, study_id: int) -> bytes:
+    """The items as they were stored."""
+    return bytes(connection.execute(sa.select(studies.c["items"]).where(studies.c.id == study_id)).scalar_one())
+
+
+def set_open(connection: sa.Connection, study_id: int, *, is_open: bool) -> None:
+    """Open or close."""
+    connection.execute(studies.update().where(studies.c.id == study_id).values(is_open=is_open))
+
+
+def discard(connection: sa.Connection, study_id: int) -> None:
+    """Take back a study that could not be made to the end: it was never open and has no sessions."""
+    connection.execute(media.delete().where(media.c.study_id == study_id))
+    connection.execute(studies.delete().where(studies.c.id == study_id))
+
+
+def note(connection: sa.Connection, who: str, action: str, study: str | None = None, **details: Any) -> None:
+    """Who did what, for good."""
+    connection.execute(audit.insert().values(at=now(), who=who, action=action, study=study, details=details))
+
+
+def notes(connection: sa.Connection, study: str, limit: int = 200) -> list[JSON]:
+    """What was done to a study, newest first."""
+    chosen = sa.select(audit).where(audit.c.study == study).order_by(audit.c.id.desc()).limit(limit)
+    return [dict(row) for row in connection.execute(chosen).mappings()]

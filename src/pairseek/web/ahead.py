@@ -1,0 +1,159 @@
+"""The next pair for either answer, prepared while a person thinks. It gives way to people who wait.
+
+One thread a worker, of low priority. It begins a step only while no request of a worker needs the processor, and
+leaves out a session whose person has answered meanwhile. What it finds is what `ask` gives, because that is a function
+of the events.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import replace
+
+from pairseek._types import JSON
+from pairseek.store.sessions import SessionRow
+from pairseek.web.live import Live, Prepared, foreseen, pair_of
+from pairseek.web.sessions import Sessions
+
+_WAITING = 200
+# Added to the niceness of the thread.
+_NICE = 10
+
+
+class Gate:
+    """Counts the requests that need the processor, so that others can wait until there are none."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._busy = 0
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[None]:
+        """While a person waits for what is inside."""
+        with self._condition:
+            self._busy += 1
+        try:
+            yield
+        finally:
+            with self._condition:
+                self._busy -= 1
+                if not self._busy:
+                    self._condition.notify_all()
+
+    def wait_idle(self, seconds: float) -> bool:
+        """Whether nobody is being served, after at most so long."""
+        with self._condition:
+            return self._condition.wait_for(lambda: not self._busy, seconds)
+
+
+class Ahead:
+    """Prepares, in one thread.
+
+    Parameters
+    ----------
+    sessions
+        Whose next pairs are prepared.
+    gate
+        Who comes first.
+    """
+
+    def __init__(self, sessions: Sessions, gate: Gate) -> None:
+        self._sessions, self._gate = sessions, gate
+        self._condition = threading.Condition()
+        self._jobs: OrderedDict[tuple[str, str], tuple[SessionRow, Future[JSON | None]]] = OrderedDict()
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, name="pairseek-ahead", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the step under way."""
+        with self._condition:
+            self._stopped = True
+            for _, future in self._jobs.values():
+                future.cancel()
+            self._jobs.clear()
+            self._condition.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(timeout=10)
+
+    def prepare(self, row: SessionRow, query: str) -> Future[JSON | None]:
+        """The pairs that would follow each answer to this query; None where that is not worth while any more."""
+        key = (row.id, query)
+        with self._condition:
+            known = self._jobs.get(key)
+            if known is not None:
+                return known[1]
+            future: Future[JSON | None] = Future()
+            if self._stopped:
+                future.set_result(None)
+                return future
+            self._jobs[key] = (row, future)
+            while len(self._jobs) > _WAITING:
+                # The oldest person is the likeliest to have answered already.
+                _, (_, oldest) = self._jobs.popitem(last=False)
+                oldest.set_result(None)
+            self._condition.notify_all()
+            return future
+
+    def _run(self) -> None:
+        with contextlib.suppress(OSError, AttributeError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+        while True:
+            with self._condition:
+                self._condition.wait_for(lambda: self._jobs or self._stopped)
+                if self._stopped:
+                    return
+                key, (row, future) = next(iter(self._jobs.items()))
+            try:
+                result = self._prepared(row, key[1])
+            except Exception:  # noqa: BLE001 - what goes wrong here goes wrong again, and is reported, in the request
+                result = None
+            with self._condition:
+                self._jobs.pop(key, None)
+            if not future.done():
+                future.set_result(result)
+
+    def _prepared(self, row: SessionRow, query: str) -> JSON | None:
+        live = self._sessions.peek(row.id)
+        if live is None or live.current is None or live.current.name != query:
+            # Another worker has served this person so far.
+            self._sessions.state(row)
+            live = self._sessions.live(row)
+        offer = live.study.configuration.offer
+        outcomes = ["left", "right", *(["tie"] if offer.tie else []), *(["skip"] if offer.skip else [])]
+        out: JSON = {"query": query, "left": None, "right": None, "tie": None, "skip": None}
+        for outcome in outcomes:
+            while not self._gate.wait_idle(1.0):
+                if self._stopped or live.current is None or live.current.name != query:
+                    return None
+            prepared = self._step(live, query, outcome)
+            if prepared is None:
+                return None
+            if prepared.query is not None:
+                out[outcome] = pair_of(live.study, prepared.query)
+        return out
+
+    def _step(self, live: Live, query: str, outcome: str) -> Prepared | None:
+        with live.lock:
+            asked = live.current
+            if asked is None or asked.name != query:
+                return None
+            known = live.prepared.get(outcome)
+            if known is not None:
+                return known
+            live.standing.search.belief  # noqa: B018 - worked out once, for all that follows from it
+            frozen = replace(live, events=list(live.events), queries=dict(live.queries), lock=threading.RLock())
+        found = foreseen(frozen, outcome)
+        with live.lock:
+            if live.row.version != frozen.row.version or live.current is not asked:
+                return None
+            live.prepared[outcome] = found
+        return found

@@ -1,0 +1,61 @@
+"""The application: routes, errors in one shape, and what happens when it starts and stops."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from pairseek._version import __version__
+from pairseek.errors import PairseekError
+from pairseek.web.logs import Watch
+from pairseek.web.pages.files import PageFiles
+from pairseek.web.replies import http_error, invalid_request, refused
+from pairseek.web.routes import api, media, operation, participant, researcher
+from pairseek.web.security import Guard
+from pairseek.web.service import Service
+from pairseek.web.settings import Settings
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The application; it opens its database when it starts."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        service = app.state.service = Service.opened(settings)
+        try:
+            yield
+        finally:
+            service.close()
+
+    app = FastAPI(
+        title="pairseek",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        # The framework's own would hand bodies, ids and messages to whatever exporter the environment names.
+        telemetry={
+            "tracing": False,
+            "metrics": False,
+            "logs": False,
+            "operation_spans": False,
+            "auto_configure": False,
+        },
+    )
+    app.add_middleware(Guard, settings=settings)
+    app.add_middleware(Watch)
+    app.include_router(participant.router)
+    app.include_router(researcher.router)
+    app.include_router(media.router)
+    app.include_router(operation.router)
+    app.include_router(api.router)
+    app.mount("/static", PageFiles(), name="static")
+    app.add_exception_handler(PairseekError, refused)
+    app.add_exception_handler(researcher.SignInFirst, researcher.sign_in_first)
+    app.add_exception_handler(RequestValidationError, invalid_request)
+    app.add_exception_handler(HTTPException, http_error)
+    return app

@@ -1,0 +1,169 @@
+"""Who may do what: researchers by password, programs by token, a session by its own token."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+
+import sqlalchemy as sa
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError, VerifyMismatchError
+
+from pairseek.errors import InvalidParameter
+from pairseek.store import people, studies
+from pairseek.store.database import Database, stamp
+from pairseek.web.problems import Problem
+from pairseek.web.tokens import hashed, new_token
+
+COOKIE = "pairseek_login"
+FIRST_USER = "admin"
+SCOPES = ("read", "write", "answer")
+"""read: studies and their data. write: make, open and close studies. answer: open sessions and answer in them."""
+HOURS = 12
+LEAST_PASSWORD = 10
+_TRIES, _MINUTES = 10, 15
+_PREFIX = "psk_"
+
+
+@cache
+def _hasher() -> PasswordHasher:
+    return PasswordHasher()
+
+
+@cache
+def _nobody() -> str:
+    # Checked against where there is no such user, so that the time says nothing.
+    return _hasher().hash(secrets.token_urlsafe(16))
+
+
+def set_password(database: Database, name: str, password: str) -> None:
+    """Make a user, or give one a new password."""
+    if not 1 <= len(name) <= 200 or not name.isprintable():
+        raise InvalidParameter(f"the name {name[:50]!r} cannot be used: give 1 to 200 printable characters")
+    if len(password) < LEAST_PASSWORD:
+        raise InvalidParameter(f"the password has {len(password)} characters: give at least {LEAST_PASSWORD}")
+    secret = _hasher().hash(password)
+
+    def change(connection: sa.Connection) -> None:
+        people.set_password(connection, name, secret)
+        studies.note(connection, name, "password")
+
+    database.write(change)
+
+
+def first_user(database: Database, password: str) -> str | None:
+    """Make the first user where there is none; the password if it was drawn and has to be told."""
+    if database.read(people.user_names):
+        return None
+    drawn = None if password else secrets.token_urlsafe(12)
+    set_password(database, FIRST_USER, password or str(drawn))
+    return drawn
+
+
+def sign_in(database: Database, name: str, password: str, address: str) -> str:
+    """The token of a new sign-in; a `Problem` for a wrong password, and for too many of them."""
+    keys = [_key("name", name), _key("address", address)]
+    since = stamp(datetime.now(UTC) - timedelta(minutes=_MINUTES))
+    failed = database.read(lambda connection: [people.count_attempts(connection, key, since) for key in keys])
+    if failed[0] >= _TRIES or failed[1] >= 5 * _TRIES:
+        raise Problem(429, "too_many_attempts", "too many failed attempts to sign in", hint=f"Wait {_MINUTES} minutes.")
+    user = database.read(lambda connection: people.user(connection, name))
+    if not _verified(str(user["password"]) if user else _nobody(), password) or user is None:
+
+        def fail(connection: sa.Connection) -> None:
+            for key in keys:
+                people.add_attempt(connection, key, forget_before=since)
+
+        database.write(fail)
+        raise Problem(401, "wrong_password", "name or password is wrong", received=name[:100], hint="Try again.")
+    token, expires = new_token(), stamp(datetime.now(UTC) + timedelta(hours=HOURS))
+    number = int(user["id"])
+    database.write(lambda connection: people.add_login(connection, hashed(token), number, expires))
+    return token
+
+
+def signed_in(database: Database, token: str | None) -> str | None:
+    """The name of who holds this sign-in."""
+    if not token:
+        return None
+    return database.read(lambda connection: people.signed_in(connection, hashed(token)))
+
+
+def sign_out(database: Database, token: str | None) -> None:
+    """End a sign-in."""
+    if token:
+        database.write(lambda connection: people.drop_login(connection, hashed(token)))
+
+
+def make_token(database: Database, name: str, scopes: list[str], who: str, study_id: int | None = None) -> str:
+    """A new token for programs: it is told once, and only its hash is stored."""
+    if not 1 <= len(name.strip()) <= 100:
+        raise InvalidParameter(f"the name of the token is {name[:50]!r}: give 1 to 100 characters")
+    unknown = [scope for scope in scopes if scope not in SCOPES]
+    if unknown or not scopes:
+        raise InvalidParameter(f"the scopes are {scopes!r}: give one or more of {', '.join(SCOPES)}")
+    token = _PREFIX + new_token()
+
+    def add(connection: sa.Connection) -> None:
+        people.add_token(connection, name.strip(), hashed(token), scopes, study_id, who)
+        studies.note(connection, who, "token", None, name=name.strip(), scopes=scopes)
+
+    database.write(add)
+    return token
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls the HTTP API: the holder of a token for programs, for one study or for all."""
+
+    name: str
+    scopes: frozenset[str]
+    study_id: int | None = None
+
+    def need(self, scope: str, study_id: int | None = None) -> None:
+        """Refuse where the token does not reach so far."""
+        if scope not in self.scopes:
+            raise Problem(
+                403,
+                "scope_missing",
+                f"this token may not do that: it lacks the scope {scope!r}",
+                received=sorted(self.scopes),
+                hint="Make a token with that scope on the page of tokens.",
+            )
+        if self.study_id is not None and self.study_id != study_id:
+            raise Problem(
+                403, "other_study", "this token is for another study", hint="Use a token for this study, or for all."
+            )
+
+
+def caller(database: Database, header: str | None) -> Caller:
+    """Who sent this ``Authorization`` header."""
+    kind, _, token = (header or "").partition(" ")
+    if kind.lower() != "bearer" or not token:
+        raise Problem(
+            401, "token_missing", "the request has no token", hint="Send the header Authorization: Bearer TOKEN."
+        )
+    found = database.read(lambda connection: people.token(connection, hashed(token.strip())))
+    if found is None:
+        raise Problem(401, "token_unknown", "no token is like the one received", hint="Check it, or make a new one.")
+    if found["revoked_at"] is not None:
+        raise Problem(401, "token_revoked", "this token was revoked", hint="Make a new one.")
+    minute_ago = stamp(datetime.now(UTC) - timedelta(minutes=1))
+    if (found["used_at"] or "") < minute_ago:
+        # To the minute is enough, and spares a write for every request.
+        database.write(lambda connection: people.use_token(connection, found["id"]))
+    return Caller(found["name"], frozenset(found["scopes"]), found["study_id"])
+
+
+def _verified(secret: str, password: str) -> bool:
+    try:
+        return _hasher().verify(secret, password)
+    except (VerifyMismatchError, VerificationError, InvalidHashError):
+        return False
+
+
+def _key(kind: str, value: str) -> str:
+    return hashlib.sha256(f"{kind}:{value}".encode()).hexdigest()

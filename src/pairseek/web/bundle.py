@@ -1,0 +1,229 @@
+"""One zip with everything: tables, configuration, versions, seeds, raw records and a codebook. And the way back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import platform
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from pairseek import records
+from pairseek._types import JSON
+from pairseek._version import __version__
+from pairseek.errors import InvalidFile, MissingExtra
+from pairseek.items import Items
+from pairseek.store.database import Database, now
+from pairseek.store.events import EventRow, QueryRow
+from pairseek.web import export
+from pairseek.web.catalogue import Study
+from pairseek.web.standing import Answered, Standing, effective, voided
+from pairseek.web.study import StudyConfiguration, configured
+
+FORMAT = "pairseek bundle"
+FORMAT_VERSION = 1
+TOLERANCE = 0.1
+"""Share of the radius by which an estimate may differ with other versions or another processor: rounding can turn a
+resampling step, and what is left is sampling noise, a few hundredths of the radius with the default 4000 samples."""
+_MOST = 2_000_000_000
+
+
+def write(database: Database, study: Study, out: BinaryIO) -> None:
+    """Write the bundle of a study."""
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for table in export.TABLES:
+            columns = export.columns_of(study, table)
+            with archive.open(f"{table}.csv", "w") as file:
+                for piece in export.as_csv(export.rows_of(database, study, table), columns):
+                    file.write(piece)
+            try:
+                archive.writestr(f"{table}.parquet", export.as_parquet(export.rows_of(database, study, table), columns))
+            except MissingExtra:
+                continue
+        archive.writestr("study.json", _json(_study_record(study)))
+        with archive.open("sessions.jsonl", "w") as file:
+            for one in export.all_told(database, study):
+                file.write(json.dumps(_session_record(study, one)).encode() + b"\n")
+        archive.writestr("items.json", _json(records.items_record(study.items)))
+        archive.writestr("codebook.csv", _codebook(study))
+        archive.writestr("README.txt", _README.format(slug=study.row.slug))
+
+
+_README = """The study {slug}, as it was when this bundle was made.
+
+answers, participants, estimates, items   tables as CSV, and as Parquet where that could be written
+codebook.csv        what every column of every table means
+study.json          configuration and versions
+items.json          the items with every digit of their coordinates
+sessions.jsonl      one session a line: seed, what was asked, what was answered, what was voided by whom
+
+pairseek replay FILE.zip works everything out again and says how it compares.
+"""
+
+
+def _study_record(study: Study) -> JSON:
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "made_at": now(),
+        "slug": study.row.slug,
+        "created_at": study.row.created_at,
+        "items_hash": study.items.hash,
+        "configuration": study.configuration.model_dump(mode="json"),
+        "versions": versions(),
+    }
+
+
+def versions() -> JSON:
+    """What decides whether numbers agree to the bit."""
+    return {
+        "pairseek": __version__,
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in ("numpy", "scipy", "numba")},
+        "machine": platform.machine(),
+        "processor": _processor(),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), sys.platform)
+
+
+def _session_record(study: Study, one: export.Told) -> JSON:
+    along = export.believed_along(study, one)
+    return {
+        **{key: value for key, value in asdict(one.row).items() if key not in ("study_id", "version", "is_open")},
+        "queries": [_without_session(asdict(query)) for query in one.queries],
+        "events": [_without_session(asdict(event)) for event in one.events],
+        "marks": [_without_session(mark) for mark in one.marks],
+        "blurs": [_without_session(blur) for blur in one.blurs],
+        "estimate": along[-1] if along else None,
+    }
+
+
+def _without_session(record: JSON) -> JSON:
+    return {key: value for key, value in record.items() if key != "session_id"}
+
+
+def _codebook(study: Study) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["table", "column", "meaning"])
+    for table, columns in export.codebook(study).items():
+        writer.writerows([table, name, words] for name, words in columns.items())
+    return text.getvalue()
+
+
+def _json(record: Any) -> str:
+    return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """A bundle that was read."""
+
+    slug: str
+    configuration: StudyConfiguration
+    items: Items
+    versions: JSON
+    sessions: tuple[JSON, ...]
+
+    @property
+    def same_program(self) -> bool:
+        """Whether the bits can be expected to agree."""
+        return self.versions == versions()
+
+
+def read(path: Path) -> Bundle:
+    """Read a bundle; every way in which it can be wrong is said."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = ("study.json", "items.json", "sessions.jsonl")
+            if sum(archive.getinfo(name).file_size for name in names) > _MOST:
+                raise InvalidFile(f"{path} unpacks to more than {_MOST:,} bytes: it is not a bundle of pairseek")
+            study, items, sessions = (archive.read(name).decode() for name in names)
+        record = json.loads(study)
+        if record.get("format") != FORMAT or record.get("format_version") != FORMAT_VERSION:
+            raise InvalidFile(f"{path} is not a bundle of a format that this pairseek reads: use a matching pairseek")
+        found = records.items_from(json.loads(items))
+        assert isinstance(found, Items)
+        people = tuple(json.loads(line) for line in sessions.splitlines() if line)
+        return Bundle(record["slug"], configured(record["configuration"]), found, record["versions"], people)
+    except FileNotFoundError:
+        raise InvalidFile(f"there is no file {path}") from None
+    except (OSError, zipfile.BadZipFile, KeyError, ValueError, UnicodeDecodeError) as error:
+        if isinstance(error, InvalidFile):
+            raise
+        raise InvalidFile(f"{path} cannot be read as a bundle: {error}; export it again") from None
+
+
+def done_of(session: JSON) -> tuple[Answered, ...]:
+    """The answers that count, from a session's record."""
+    queries = [QueryRow(session_id=session["id"], **query) for query in session["queries"]]
+    events = [EventRow(session_id=session["id"], **event) for event in session["events"]]
+    return effective(queries, events, voided(session["marks"])[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A session worked out again; ``difference`` is the largest of a coordinate, relative to the radius."""
+
+    session: str
+    answers: int
+    mean: list[float]
+    radius: float
+    same: bool
+    difference: float
+
+
+def replayed(bundle: Bundle) -> Iterator[Compared]:
+    """Work out every estimate again, beside the one that was exported."""
+    for session in bundle.sessions:
+        done = done_of(session)
+        if not done or session["estimate"] is None:
+            continue
+        standing = Standing.begun(bundle.configuration, bundle.items, session["seed"]).after(done)
+        found, before = standing.believed(), session["estimate"]
+        gap = float(np.max(np.abs(np.array(found["mean"]) - np.array(before["mean"]))))
+        gap = max(gap, abs(found["radius"] - before["radius"])) / max(before["radius"], 1e-300)
+        yield Compared(session["id"], standing.answered, found["mean"], found["radius"], found == before, gap)
+
+
+def rethought(bundle: Bundle, other: StudyConfiguration) -> Iterator[JSON]:
+    """What another strategy, or model, would have thought and asked, given the same answers."""
+    for session in bundle.sessions:
+        done = done_of(session)
+        standing = Standing.begun(other, bundle.items, session["seed"])
+        for count, answered in enumerate(done, 1):
+            wished, _ = standing.following
+            asked = standing.search.expect(answered.query.left, answered.query.right)
+            wish = None if wished is None else standing.search.expect(wished.left, wished.right)
+            standing = standing.after(done[:count])
+            found = standing.believed()
+            yield {
+                "session": session["id"],
+                "answer_index": count,
+                "kind": answered.query.kind,
+                "left": answered.query.left,
+                "right": answered.query.right,
+                "outcome": answered.outcome,
+                "probability_left": asked.probability_left,
+                "information": asked.information,
+                "would_ask_left": None if wished is None else wished.left,
+                "would_ask_right": None if wished is None else wished.right,
+                "would_tell": None if wish is None else wish.information,
+                **{f"mean_{i}": value for i, value in enumerate(found["mean"])},
+                "radius": found["radius"],
+            }

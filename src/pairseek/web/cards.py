@@ -1,0 +1,73 @@
+"""How an item looks to a person: plain data for the pages, with all text made safe."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import nh3
+from markdown_it import MarkdownIt
+
+from pairseek._types import JSON
+from pairseek.items import Items
+
+_TAGS = {
+    "p", "br", "em", "strong", "del", "ul", "ol", "li", "blockquote", "code", "pre", "h1", "h2", "h3", "h4", "hr", "a",
+    "table", "thead", "tbody", "tr", "th", "td", "sub", "sup",
+}  # fmt: skip
+# HTML in the text is shown as text; images would ask another host.
+_markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
+
+
+@lru_cache(maxsize=4096)
+def safe_html(text: str) -> str:
+    """Markdown as HTML that cannot do anything: no script, no style, no picture, links with http(s) or mailto only."""
+    return nh3.clean(
+        _markdown.render(text),
+        tags=_TAGS,
+        attributes={"a": {"href"}},
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )
+
+
+def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], base: str) -> JSON:
+    """One item.
+
+    Parameters
+    ----------
+    items, row
+        Which.
+    pictures
+        Name of a picture -> the (width, height) that there are, smallest first.
+    base
+        Address under which the pictures are.
+    """
+
+    def value(name: str) -> str | None:
+        column = items.data.get(name)
+        return str(column[row]) or None if column is not None else None
+
+    identity, label = str(items.ids[row]), items.labels[row]
+    looks = {name: value(name) for name in ("text", "colour", "audio", "video")}
+    markdown, name = value("markdown"), value("image")
+    sizes = pictures.get(name or "", [])
+    image = None
+    if sizes:
+        width, height = sizes[-1]
+        image = {
+            "src": f"{base}/{name}/{width}",
+            "srcset": ", ".join(f"{base}/{name}/{wide} {wide}w" for wide, _ in sizes),
+            "width": width,
+            "height": height,
+            "alt": value("alt") or label,
+        }
+    seen = image is not None or markdown is not None or any(looks.values())
+    return {
+        "id": identity,
+        # An id that nobody wrote for people is not shown where there is something else to see.
+        "label": None if label == identity and seen else label,
+        "name": label,
+        **looks,
+        "html": None if markdown is None else safe_html(markdown),
+        "image": image,
+    }

@@ -1,0 +1,78 @@
+"""Studies as they are served: configuration and items of a study never change, so a worker reads them once."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from pairseek._types import JSON
+from pairseek.items import Items
+from pairseek.store import media, studies
+from pairseek.store.database import Database
+from pairseek.store.studies import StudyRow
+from pairseek.web.cards import card
+from pairseek.web.problems import not_found
+from pairseek.web.study import StudyConfiguration, configured, unpack_items
+
+_KEPT = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A study with its items."""
+
+    row: StudyRow
+    configuration: StudyConfiguration
+    items: Items
+    pictures: dict[str, list[tuple[int, int]]] = field(repr=False)
+
+    def card(self, item: str) -> JSON:
+        """How an item looks."""
+        return card(self.items, self.items.index(item), self.pictures, f"/media/{self.row.slug}")
+
+
+class Catalogue:
+    """The studies of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._known: OrderedDict[int, Study] = OrderedDict()
+
+    def row(self, slug: str) -> StudyRow:
+        """What is stored of a study now, such as whether it is open."""
+        row = self._database.read(lambda connection: studies.by_slug(connection, slug))
+        if row is None:
+            raise not_found("study", slug)
+        return row
+
+    def named(self, slug: str) -> Study:
+        """The study of this name."""
+        return self._study(self.row(slug))
+
+    def numbered(self, study_id: int) -> Study:
+        """The study with this number."""
+        with self._lock:
+            if study_id in self._known:
+                self._known.move_to_end(study_id)
+                return self._known[study_id]
+        row = self._database.read(lambda connection: studies.by_id(connection, study_id))
+        if row is None:
+            raise not_found("study", study_id)
+        return self._study(row)
+
+    def _study(self, row: StudyRow) -> Study:
+        with self._lock:
+            known = self._known.get(row.id)
+        if known is not None:
+            return Study(row, known.configuration, known.items, known.pictures)
+        content, pictures = self._database.read(
+            lambda connection: (studies.items(connection, row.id), media.sizes(connection, row.id))
+        )
+        study = Study(row, configured(row.configuration), unpack_items(content), pictures)
+        with self._lock:
+            self._known[row.id] = study
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        return study

@@ -1,0 +1,245 @@
+"""What the researcher's pages are made from: plain data, as `pairseek.web.pages.data` says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import yaml
+
+from pairseek._types import JSON
+from pairseek.store import people, studies
+from pairseek.store.counts import counts, marked
+from pairseek.store.database import now, stamp
+from pairseek.store.sessions import SessionRow
+from pairseek.store.studies import StudyRow
+from pairseek.strategies import STRATEGIES
+from pairseek.web import export
+from pairseek.web.auth import SCOPES
+from pairseek.web.catalogue import Study
+from pairseek.web.pages import languages
+from pairseek.web.problems import Problem
+from pairseek.web.quality import signs
+from pairseek.web.results import NEAREST, dots, flat
+from pairseek.web.service import Service
+from pairseek.web.standing import Standing
+
+# Answers a minute are counted over so many minutes.
+_RATE_MINUTES = 5
+_SAMPLES = 400
+_SHOWN = ("void", "restore", "open", "close", "create", "simulate")
+# Items that a map sends; the rest would not be seen.
+_DOTS = 4000
+
+
+def study_facts(service: Service, row: StudyRow, items: int) -> JSON:
+    """A study in the list."""
+    found = service.database.read(lambda connection: counts(connection, row.id, "9999"))
+    return {
+        "slug": row.slug,
+        "title": row.configuration["title"],
+        "status": "open" if row.is_open else "closed",
+        "items": items,
+        "started": found.started,
+        "finished": found.finished,
+        "answers": found.answers,
+        "created": row.created_at,
+        "last_answer": found.last_answer,
+    }
+
+
+def studies_page(service: Service, user: str) -> JSON:
+    """All studies."""
+    rows = service.database.read(studies.every)
+    facts = [study_facts(service, row, service.catalogue.named(row.slug).items.n) for row in rows]
+    return {"user": {"name": user}, "studies": facts}
+
+
+def live(service: Service, study: Study) -> JSON:
+    """What changes while one looks."""
+    since = stamp(datetime.now(UTC) - timedelta(minutes=_RATE_MINUTES))
+    found = service.database.read(lambda connection: counts(connection, study.row.id, since))
+    return {
+        "status": "open" if study.row.is_open else "closed",
+        "started": found.started,
+        "finished": found.finished,
+        "answers": found.answers,
+        "answers_per_minute": found.recent / _RATE_MINUTES,
+        "median_seconds": float(np.median(found.times)) / 1000 if found.times else None,
+        "latency_ms": service.latency.median_ms(),
+        "updated": now(),
+    }
+
+
+def study_page(service: Service, user: str, study: Study, link: str, notice: str | None) -> JSON:
+    """The dashboard of a study."""
+    told = list(export.all_told(service.database, study))
+    along = {one.row.id: export.believed_along(study, one) for one in told}
+    return {
+        "user": {"name": user},
+        "study": study_facts(service, study.row, study.items.n),
+        "link": link,
+        "live": live(service, study),
+        "map": {"items": _thin(dots(study.items)), "people": [_point(study, one, along[one.row.id]) for one in told]},
+        "people": [_person(study, one) for one in reversed(told)],
+        "audit": _audit(service, study),
+        "configuration": yaml.safe_dump(study.row.configuration, sort_keys=False, allow_unicode=True),
+        "notice": notice,
+    }
+
+
+def person_page(service: Service, user: str, study: Study, row: SessionRow) -> JSON:
+    """One participant."""
+    one = export.told(service.database, [row])[0]
+    done, along = one.done, export.believed_along(study, one)
+    standing = Standing.begun(study.configuration, study.items, row.seed).after(done)
+    belief = standing.search.belief
+    # Drawn by weight at even steps: no randomness, and the same every time.
+    steps = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
+    drawn = np.minimum(np.searchsorted(np.cumsum(belief.weights), steps), len(belief.weights) - 1)
+    points = np.array([found["mean"] for found in along]) if along else np.empty((0, study.items.d))
+    return {
+        "user": {"name": user},
+        "study": study_facts(service, study.row, study.items.n),
+        "person": _person(study, one),
+        "ids": {name: str(value) for name, value in export.identity(row).items() if value and name != "simulated"},
+        "map": {
+            "items": _thin(dots(study.items)),
+            "samples": flat(study.items, belief.samples[drawn]),
+            "track": {
+                "points": flat(study.items, points) if len(points) else [],
+                "radii": [found["radius"] for found in along],
+            },
+        },
+        "answers": [
+            {
+                "index": index,
+                "query": answered.query.name,
+                "left": _label(study, answered.query.left),
+                "right": _label(study, answered.query.right),
+                "outcome": answered.outcome,
+                "rt_ms": answered.event.rt_ms,
+                "answered": answered.event.at,
+                "kind": "search" if answered.query.kind == "strategy" else answered.query.kind,
+                "voided": answered.void,
+            }
+            for index, answered in enumerate(done, 1)
+        ],
+        "nearest": [
+            {"card": study.card(str(found.id)), "probability": found.probability}
+            for found in standing.search.recommend(NEAREST)
+        ],
+        "audit": [mark for mark in _audit(service, study) if mark["session"] == row.id],
+    }
+
+
+def new_page(user: str, values: Mapping[str, str], errors: Mapping[str, str]) -> JSON:
+    """The form for a new study."""
+    first = {
+        "answers": "20",
+        "strategy": "infogain",
+        "language": "en",
+        "offer.undo": "true",
+        "repeated": "0",
+        "random": "0",
+        "resume.policy": "resume",
+        "resume.hours": "72",
+    }
+    return {
+        "user": {"name": user},
+        "strategies": list(STRATEGIES),
+        "languages": list(languages()),
+        "values": dict(values) or first,
+        "errors": dict(errors),
+    }
+
+
+def tokens_page(service: Service, user: str, fresh: str | None = None, error: Problem | None = None) -> JSON:
+    """The tokens for programs."""
+    rows = service.database.read(people.every_token)
+    return {
+        "user": {"name": user},
+        "tokens": [
+            {
+                "id": str(row["id"]),
+                "name": row["name"],
+                "scopes": row["scopes"],
+                "created": row["created_at"],
+                "used": row["used_at"],
+                "revoked": row["revoked_at"],
+            }
+            for row in rows
+        ],
+        "scopes": list(SCOPES),
+        "fresh": fresh,
+        "error": None if error is None else error.record()["error"],
+    }
+
+
+def _person(study: Study, one: export.Told) -> JSON:
+    row, done = one.row, one.done
+    quality = signs(study.configuration, done)
+    median = quality.pop("median_ms")
+    return {
+        "session": row.id,
+        "name": row.participant or row.prolific_pid,
+        "status": "asking" if row.finished_at is None else "finished",
+        "answers": sum(answered.outcome != "skip" for answered in done),
+        "started": row.created_at,
+        "median_seconds": None if median is None else median / 1000,
+        "simulated": row.kind == "simulated",
+        "voided": one.is_void,
+        "quality": quality,
+    }
+
+
+def _point(study: Study, one: export.Told, along: list[JSON]) -> JSON:
+    found = along[-1] if along else Standing.begun(study.configuration, study.items, one.row.seed).believed()
+    return {
+        "session": one.row.id,
+        "name": one.row.participant or one.row.prolific_pid,
+        "point": flat(study.items, np.array(found["mean"]))[0],
+        "radius": found["radius"],
+        "simulated": one.row.kind == "simulated",
+        "voided": one.is_void,
+    }
+
+
+def _audit(service: Service, study: Study) -> list[JSON]:
+    marks, notes = service.database.read(
+        lambda connection: (marked(connection, study.row.id), studies.notes(connection, study.row.slug))
+    )
+    rows: list[dict[str, Any]] = [
+        {
+            "when": mark["at"],
+            "who": mark["who"],
+            "action": mark["action"],
+            "what": f"{str(mark['session_id'])[:8]} {mark['query'] or ''}".strip(),
+            "reason": mark["reason"],
+            "session": mark["session_id"],
+        }
+        for mark in marks
+    ]
+    rows += [
+        {
+            "when": note["at"],
+            "who": note["who"],
+            "action": note["action"],
+            "what": str(note["details"].get("count", "")),
+            "reason": None,
+            "session": None,
+        }
+        for note in notes
+        if note["action"] in _SHOWN
+    ]
+    return sorted(rows, key=lambda row: str(row["when"]), reverse=True)
+
+
+def _label(study: Study, item: str) -> str:
+    return study.items.labels[study.items.index(item)]
+
+
+def _thin(all_dots: list[Any]) -> list[Any]:
+    return all_dots if len(all_dots) <= _DOTS else all_dots[:: -(-len(all_dots) // _DOTS)]

@@ -1,0 +1,28 @@
+"""The study that comes along: 949 named colours."""
+
+from __future__ import annotations
+
+from pairseek.datasets import colours
+from pairseek.items import Items
+from pairseek.web.study import StudyConfiguration, configured
+
+
+def colour_items() -> Items:
+    """The colours as a study shows them."""
+    found = colours()
+    return Items(found.coordinates, found.ids, found.labels, found.appeal, {"colour": found.data["hex"]})
+
+
+def colour_study() -> StudyConfiguration:
+    """Fifteen answers find the region of a colour."""
+    return configured(
+        {
+            "title": "A colour for you",
+            "slug": "colours",
+            "question": "Which colour do you prefer?",
+            "instructions": "You see two colours at a time. **Choose the one that you like better.** There is no right "
+            "or wrong, and you can take an answer back. At the end you see where among 949 colours your taste lies.",
+            "answers": 15,
+            "offer": {"tie": True, "skip": True, "undo": True},
+        }
+    )

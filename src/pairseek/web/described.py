@@ -1,0 +1,44 @@
+"""The description of the HTTP API as a page that asks nobody else for anything."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pairseek._types import JSON
+
+
+def docs_page(openapi: JSON) -> JSON:
+    """What the page is made from."""
+    shapes = openapi.get("components", {}).get("schemas", {})
+    operations = []
+    for path, methods in openapi["paths"].items():
+        for method, facts in methods.items():
+            replies: JSON = facts["responses"]
+            good: JSON = next((reply for status, reply in replies.items() if status.startswith("2")), {})
+            operations.append(
+                {
+                    "id": facts["operationId"],
+                    "method": method.upper(),
+                    "path": path,
+                    "description": facts.get("description") or facts.get("summary", ""),
+                    "parameters": [
+                        {"name": one["name"], "place": one["in"], "description": one.get("description")}
+                        for one in facts.get("parameters", [])
+                    ],
+                    "takes": _shape(facts.get("requestBody", {}), shapes),
+                    "gives": _shape(good, shapes),
+                }
+            )
+    return {"operations": operations}
+
+
+def _shape(message: JSON, shapes: JSON) -> JSON | None:
+    schema: Any = message.get("content", {}).get("application/json", {}).get("schema")
+    if not schema:
+        return None
+    many = schema.get("type") == "array"
+    name = str((schema["items"] if many else schema).get("$ref", "")).rpartition("/")[2]
+    if name not in shapes:
+        return None
+    return {"name": f"a list of {name}" if many else name, "schema": json.dumps(shapes[name], indent=1)}

@@ -1,0 +1,331 @@
+"""Tables of a study, as they are while it runs: answers, participants, estimates, items."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from pairseek._types import JSON
+from pairseek.errors import MissingExtra
+from pairseek.store import events, sessions
+from pairseek.store.database import Database
+from pairseek.store.events import EventRow, QueryRow
+from pairseek.store.sessions import SessionRow
+from pairseek.web.catalogue import Study
+from pairseek.web.quality import signs
+from pairseek.web.standing import Answered, Standing, effective, voided
+
+Row = TypeVar("Row")
+
+TABLES = ("answers", "participants", "estimates", "items")
+FORMATS = ("csv", "parquet")
+# Sessions read at once.
+_BATCH = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """A session with all that is stored of it."""
+
+    row: SessionRow
+    queries: tuple[QueryRow, ...]
+    events: tuple[EventRow, ...]
+    marks: tuple[JSON, ...]
+    blurs: tuple[JSON, ...]
+
+    @property
+    def is_void(self) -> bool:
+        """Whether the session as a whole is void."""
+        return voided(self.marks)[0]
+
+    @property
+    def done(self) -> tuple[Answered, ...]:
+        """The answers that count."""
+        return effective(self.queries, self.events, voided(self.marks)[1])
+
+
+def all_told(database: Database, study: Study) -> Iterator[Told]:
+    """Every session of a study but previews, oldest first."""
+    rows = database.read(lambda connection: sessions.of_study(connection, study.row.id, ["person", "simulated"]))
+    for start in range(0, len(rows), _BATCH):
+        batch = rows[start : start + _BATCH]
+        yield from told(database, batch)
+
+
+def told(database: Database, rows: Sequence[SessionRow]) -> list[Told]:
+    """These sessions with all that is stored of them."""
+    names = [row.id for row in rows]
+
+    def read(connection: sa.Connection) -> tuple[Any, ...]:
+        return (
+            events.queries_of(connection, names),
+            events.events_of(connection, names),
+            sessions.marks_of(connection, names),
+            sessions.blurs_of(connection, names),
+        )
+
+    asked, happened, marks, blurs = database.read(read)
+    queries_by = _grouped(asked, lambda query: query.session_id)
+    events_by = _grouped(happened, lambda event: event.session_id)
+    marks_by, blurs_by = (_grouped(found, lambda one: one["session_id"]) for found in (marks, blurs))
+    return [
+        Told(row, *(tuple(found.get(row.id, ())) for found in (queries_by, events_by, marks_by, blurs_by)))
+        for row in rows
+    ]
+
+
+def _grouped(rows: Sequence[Row], of: Callable[[Row], str]) -> dict[str, list[Row]]:
+    out: dict[str, list[Row]] = {}
+    for row in rows:
+        out.setdefault(of(row), []).append(row)
+    return out
+
+
+def believed_along(study: Study, one: Told) -> list[JSON]:
+    """Estimate and radius after each answer that counts: as stored when it was given, or worked out again."""
+    done = one.done
+    if not any(answered.void for answered in done):
+        stored = _as_stored(study, one, done)
+        if stored is not None:
+            return stored
+    standing = Standing.begun(study.configuration, study.items, one.row.seed)
+    out = []
+    for count in range(1, len(done) + 1):
+        standing = standing.after(done[:count])
+        out.append(standing.believed())
+    return out
+
+
+def _as_stored(study: Study, one: Told, done: Sequence[Answered]) -> list[JSON] | None:
+    """A query keeps what was believed when it was chosen: the belief after the answer before it."""
+    known = {(query.position, query.details.get("after")): query.details for query in one.queries}
+    standing = Standing.begun(study.configuration, study.items, one.row.seed)
+    out = []
+    for count in range(1, len(done) + 1):
+        path = replace(standing, done=tuple(done[:count])).path
+        found = known.get((count, path))
+        if found is None and count == len(done):
+            found = one.row.final
+        if found is None:
+            return None
+        out.append({"mean": found["mean"], "radius": found["radius"]})
+    return out
+
+
+def identity(row: SessionRow) -> JSON:
+    """Who it was, as far as they said."""
+    return {
+        "session": row.id,
+        "participant": row.participant,
+        "PROLIFIC_PID": row.prolific_pid,
+        "STUDY_ID": row.prolific_study,
+        "SESSION_ID": row.prolific_session,
+        "simulated": row.kind == "simulated",
+    }
+
+
+def answer_rows(study: Study, one: Told) -> Iterator[JSON]:
+    """One row for each answer, those that were taken back among them, in the order they were given."""
+    counted = {answered.event.number: index for index, answered in enumerate(one.done)}
+    along, asked = believed_along(study, one), {query.name: query for query in one.queries}
+    void, blurred = voided(one.marks), _blurred(one.blurs)
+    dimensions = range(study.items.d)
+    for event in one.events:
+        if event.kind != "answer":
+            continue
+        query, index = asked[event.query], counted.get(event.number)
+        answered = Answered(query, event)
+        after = None if index is None else along[index]
+        details = query.details
+        losses = blurred.get(query.name, (0, 0))
+        yield {
+            "study": study.row.slug,
+            **identity(one.row),
+            "answer_index": None if index is None else index + 1,
+            "query": query.name,
+            "left": query.left,
+            "right": query.right,
+            "winner": answered.winner,
+            "loser": {query.left: query.right, query.right: query.left}.get(answered.winner or ""),
+            "outcome": event.outcome,
+            "rt_ms": event.rt_ms,
+            "asked_at": query.asked_at,
+            "shown_at": event.shown_at,
+            "sent_at": event.sent_at,
+            "answered_at": event.at,
+            "kind": query.kind,
+            "strategy": details.get("strategy"),
+            "expected_information": details.get("information"),
+            "probability_left": details.get("probability_left"),
+            **{f"mean_{i}": None if after is None else after["mean"][i] for i in dimensions},
+            "radius": None if after is None else after["radius"],
+            "repeats": details.get("repeats"),
+            "expected": details.get("expected"),
+            "passed": answered.passed,
+            "undone": index is None,
+            "void": void[0] or query.name in void[1],
+            "focus_losses": losses[0],
+            "focus_lost_ms": losses[1],
+            "attempt": event.attempt,
+            "server_ms": event.server_ms,
+        }
+
+
+def _blurred(blurs: Sequence[JSON]) -> dict[str, tuple[int, int]]:
+    out: dict[str, tuple[int, int]] = {}
+    for blur in blurs:
+        count, ms = out.get(blur["query"], (0, 0))
+        out[blur["query"]] = (count + 1, ms + blur["ms"])
+    return out
+
+
+def participant_row(study: Study, one: Told) -> JSON:
+    """One row for a session."""
+    done = one.done
+    quality = signs(study.configuration, done)
+    row = one.row
+    return {
+        "study": study.row.slug,
+        **identity(row),
+        "started_at": row.created_at,
+        "finished_at": row.finished_at,
+        "reason": row.reason,
+        "seed": row.seed,
+        "answers": sum(answered.outcome != "skip" for answered in done),
+        "ties": sum(answered.outcome == "tie" for answered in done),
+        "skips": sum(answered.outcome == "skip" for answered in done),
+        "undone": sum(event.kind == "undo" for event in one.events),
+        "void": one.is_void,
+        "consistency": quality["consistency"],
+        "attention": quality["attention"],
+        "left_share": quality["left_share"],
+        "fast_share": quality["fast_share"],
+        "median_rt_ms": quality["median_ms"],
+        "focus_losses": len(one.blurs),
+        "focus_lost_ms": sum(blur["ms"] for blur in one.blurs),
+        "flags": " ".join(quality["flags"]),
+    }
+
+
+def estimate_row(study: Study, one: Told) -> JSON:
+    """Where a person was found to be; void answers do not count."""
+    done, true = one.done, (one.row.truth or {}).get("point")
+    along = believed_along(study, one)
+    found = along[-1] if along else Standing.begun(study.configuration, study.items, one.row.seed).believed()
+    return {
+        "study": study.row.slug,
+        **identity(one.row),
+        "answers": sum(answered.outcome != "skip" for answered in done),
+        "finished": one.row.finished_at is not None,
+        "void": one.is_void,
+        **{f"mean_{i}": value for i, value in enumerate(found["mean"])},
+        "radius": found["radius"],
+        **{f"truth_{i}": None if true is None else true[i] for i in range(study.items.d)},
+    }
+
+
+def item_rows(study: Study) -> Iterator[JSON]:
+    """One row for each item."""
+    items = study.items
+    for row in range(items.n):
+        yield {
+            "id": items.ids[row],
+            "label": items.labels[row],
+            "appeal": float(items.appeal[row]),
+            **{name: values[row] for name, values in items.data.items()},
+            **{f"x{i}": float(value) for i, value in enumerate(items.coordinates[row])},
+        }
+
+
+def rows_of(database: Database, study: Study, table: str) -> Iterator[JSON]:
+    """The rows of a table."""
+    if table == "items":
+        yield from item_rows(study)
+        return
+    for one in all_told(database, study):
+        if table == "answers":
+            yield from answer_rows(study, one)
+        else:
+            yield (participant_row if table == "participants" else estimate_row)(study, one)
+
+
+def columns_of(study: Study, table: str) -> list[str]:
+    """The columns of a table, there where it has no rows too."""
+    nobody = SessionRow(
+        "", study.row.id, "person", 0, None, None, None, None, "", 0, None, None, None, None, is_open=True
+    )
+    if table == "items":
+        return list(next(item_rows(study)))
+    if table == "answers":
+        event = EventRow("", 0, "p1", "answer", "left", None, None, None, None, "", None)
+        query = QueryRow("", "p1", 0, "strategy", "a", "b", "", {})
+        final = {"mean": [0.0] * study.items.d, "radius": 0.0}
+        one = Told(replace(nobody, final=final), (query,), (event,), (), ())
+        return list(next(answer_rows(study, one)))
+    one = Told(nobody, (), (), (), ())
+    return list(participant_row(study, one) if table == "participants" else estimate_row(study, one))
+
+
+def as_csv(rows: Iterator[JSON], columns: Sequence[str]) -> Iterator[bytes]:
+    """A CSV file, piece by piece."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, extrasaction="ignore")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: _cell(name, row.get(name)) for name in columns})
+        if text.tell() > 64_000:
+            yield text.getvalue().encode()
+            text.seek(0)
+            text.truncate()
+    yield text.getvalue().encode()
+
+
+def as_parquet(rows: Iterator[JSON], columns: Sequence[str]) -> bytes:
+    """A Parquet file."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError:
+        raise MissingExtra("an export as Parquet", "data") from None
+    collected = list(rows)
+    table = pa.table({name: _column(pa, name, [row.get(name) for row in collected]) for name in columns})
+    out = io.BytesIO()
+    pq.write_table(table, out)
+    return out.getvalue()
+
+
+_WHOLE = {"answer_index", "rt_ms", "answers", "ties", "skips", "focus_losses", "focus_lost_ms", "attempt", "seed"}
+_TRUTHS = {"simulated", "undone", "void", "passed", "finished"}
+_TEXTS = {"participant", "PROLIFIC_PID", "STUDY_ID", "SESSION_ID"}
+
+
+def _column(pa: Any, name: str, values: list[Any]) -> Any:
+    if name in _TRUTHS and name != "undone":
+        return pa.array(values, pa.bool_())
+    if name in _WHOLE:
+        return pa.array(values, pa.int64())
+    if all(value is None for value in values):
+        numbers = name.startswith(("mean_", "truth_")) or name in ("radius", "server_ms")
+        return pa.array(values, pa.float64() if numbers else pa.string())
+    return pa.array(values)
+
+
+def _cell(name: str, value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    # What came in by a link must not become a formula in somebody's spreadsheet.
+    if name in _TEXTS and isinstance(value, str) and value[:1] in "=+-@\t\r":
+        return f"'{value}"
+    return value
+
+
+def codebook(study: Study) -> Mapping[str, Mapping[str, str]]:
+    """What every column of every table means."""
+    from pairseek.web.codebook import meaning
+
+    return {table: {name: meaning(table, name) for name in columns_of(study, table)} for table in TABLES}

@@ -1,0 +1,95 @@
+"""A session in memory: what its rows lead to, and what a page sees of it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from pairseek._types import JSON
+from pairseek.store.database import now
+from pairseek.store.events import EventRow, QueryRow
+from pairseek.store.sessions import SessionRow
+from pairseek.web.catalogue import Study
+from pairseek.web.standing import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An answer as it comes in."""
+
+    query: str
+    outcome: str
+    rt_ms: int | None = None
+    shown_at: str | None = None
+    sent_at: str | None = None
+    attempt: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What follows an answer that was not given yet."""
+
+    standing: Standing
+    query: QueryRow | None
+
+
+@dataclass(eq=False)
+class Live:
+    """A session in memory."""
+
+    row: SessionRow
+    study: Study
+    standing: Standing
+    queries: dict[str, QueryRow]
+    events: list[EventRow]
+    current: QueryRow | None = None
+    prepared: dict[str, Prepared] = field(default_factory=dict)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    kept: int = 0
+
+    def answered_names(self) -> set[str]:
+        """Queries that were answered, even if the answer was taken back."""
+        return {event.query for event in self.events if event.kind == "answer"}
+
+
+def foreseen(live: Live, outcome: str) -> Prepared:
+    """What would follow this answer to the open query."""
+    asked = live.current
+    assert asked is not None
+    event = EventRow(live.row.id, len(live.events), asked.name, "answer", outcome, None, None, None, None, now(), None)
+    standing = live.standing.answering(asked, event)
+    names = live.answered_names() | {asked.name}
+    return Prepared(standing, standing.query(live.row.id, list(live.queries.values()), names))
+
+
+def state_of(live: Live) -> JSON:
+    """What a page has to know now."""
+    standing, study = live.standing, live.study
+    offer = study.configuration.offer
+    is_open = live.row.is_open or live.row.kind != "person"
+    finished = live.current is None
+    status = "finished" if finished else "asking" if is_open else "closed"
+    last = standing.done[-1].query.name if standing.done and offer.undo and is_open else None
+    answered, left = standing.answered, standing.left
+    return {
+        "status": status,
+        "query": pair_of(study, live.current) if status == "asking" and live.current is not None else None,
+        "progress": {
+            "answered": answered,
+            "total": study.configuration.answers if not study.configuration.stop else None,
+            "left": 0 if finished else left,
+            "share": 1.0 if finished else 0.0 if left is None else answered / max(1, answered + left),
+        },
+        "can": {"undo": last, "tie": offer.tie, "skip": offer.skip},
+        "result": f"/s/{study.row.slug}/result" if finished else None,
+    }
+
+
+def pair_of(study: Study, query: QueryRow) -> JSON:
+    """A query as a page gets it: what kind of pair it is stays hidden."""
+    return {
+        "query": query.name,
+        "number": query.position + 1,
+        "left": study.card(query.left),
+        "right": study.card(query.right),
+    }

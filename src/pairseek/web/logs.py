@@ -1,0 +1,91 @@
+"""Logs as JSON, one line an event, without anything about a person.
+
+A request is logged by the pattern of its route (``/s/{slug}/answer``), never by its address, its query string or the
+visitor's own: those may hold ids and tokens.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+import traceback
+from datetime import UTC, datetime
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pairseek.web.metrics import REQUESTS, SECONDS
+
+logger = logging.getLogger("pairseek.web")
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        facts = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            "process": record.process,
+            **getattr(record, "facts", {}),
+        }
+        if record.exc_info and record.exc_info[0] is not None:
+            # Where it happened, not what was in it: messages may quote what a person sent.
+            frames = traceback.extract_tb(record.exc_info[2])
+            facts["error"] = record.exc_info[0].__name__
+            facts["where"] = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames[-6:]]
+        return json.dumps(facts, ensure_ascii=False)
+
+
+def set_up(level: str = "info") -> None:
+    """Send the logs of the service and of its server to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    for name in ("pairseek", "uvicorn", "uvicorn.error"):
+        known = logging.getLogger(name)
+        known.handlers, known.propagate = [handler] if name != "uvicorn.error" else [], name == "uvicorn.error"
+        known.setLevel(level.upper())
+    # Its own lines name addresses.
+    logging.getLogger("uvicorn.access").handlers = []
+    logging.getLogger("uvicorn.access").propagate = False
+
+
+class Watch:
+    """Measures and logs every request."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 500
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noted)
+        finally:
+            seconds = time.perf_counter() - began
+            route = (
+                "/static" if scope["path"].startswith("/static/") else getattr(scope.get("route"), "path", "unknown")
+            )
+            REQUESTS.labels(scope["method"][:8], route, status).inc()
+            SECONDS.labels(route).observe(seconds)
+            if route not in ("/healthz", "/readyz", "/metrics", "/static"):
+                facts = {
+                    "method": scope["method"][:8],
+                    "route": route,
+                    "status": status,
+                    "ms": round(1000 * seconds, 1),
+                }
+                logger.log(logging.WARNING if status >= 500 else logging.INFO, "request", extra={"facts": facts})

@@ -1,0 +1,106 @@
+"""Making a study: from a YAML file and the items beside it, or from what a form or a program sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from pairseek.errors import InvalidParameter
+from pairseek.items import Items
+from pairseek.store import media, studies
+from pairseek.store.database import Database
+from pairseek.store.media import Picture
+from pairseek.store.studies import StudyRow
+from pairseek.web.media import Files, copies, from_folder, with_pictures
+from pairseek.web.problems import Problem
+from pairseek.web.study import StudyConfiguration, check, configured, pack_items, read_items, read_yaml
+
+__all__ = ["create", "from_file", "from_record", "read_items", "set_open"]
+
+
+def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
+    """Configuration, items, whether the study is to be open, and the items' pictures, as a YAML file says."""
+    try:
+        record = read_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidParameter(f"the study's file {path} cannot be read: {error}") from None
+    if not isinstance(record, dict) or "items" not in record:
+        raise InvalidParameter(f"{path} names no items: add items: FILE.csv, a path beside the study's file")
+    place = path.parent / str(record["items"])
+    configuration, is_open = from_record(record)
+    items = read_items(place, scaled=configuration.scaled)
+    return configuration, items, is_open, from_folder(items, place.parent)
+
+
+def from_record(record: Mapping[str, Any]) -> tuple[StudyConfiguration, bool]:
+    """Configuration, and whether the study is to be open, from the settings of a study's file."""
+    settings = {name: value for name, value in record.items() if name != "items"}
+    is_open = settings.pop("open", True)
+    if not isinstance(is_open, bool):
+        raise InvalidParameter(f"the setting 'open' is {is_open!r}: give true or false")
+    return configured(settings), is_open
+
+
+def create(
+    database: Database,
+    configuration: StudyConfiguration,
+    items: Items,
+    *,
+    is_open: bool,
+    who: str,
+    files: Files | None = None,
+) -> str:
+    """Store a study with its pictures; its slug."""
+    check(configuration, items)
+    items, readers = with_pictures(items, files or {})
+    slug = configuration.named()
+    record: dict[str, Any] = configuration.model_dump(mode="json") | {"slug": slug}
+    packed = pack_items(items)
+
+    def add(connection: sa.Connection) -> int:
+        # Closed until its pictures are there, which take too long for one transaction.
+        ready = is_open and not readers
+        number = studies.add(connection, slug, record, packed, is_open=ready, who=who)
+        studies.note(connection, who, "create", slug, items=items.n)
+        return number
+
+    try:
+        number = database.write(add)
+    except sa.exc.IntegrityError:
+        raise Problem(
+            409, "slug_taken", f"there is a study {slug!r} already", received=slug, hint="Give another slug."
+        ) from None
+    if readers:
+        try:
+            _add_pictures(database, number, readers)
+        except BaseException:
+            database.write(lambda connection: studies.discard(connection, number))
+            raise
+        if is_open:
+            database.write(lambda connection: studies.set_open(connection, number, is_open=True))
+    return slug
+
+
+def _add_pictures(database: Database, number: int, readers: dict[str, Callable[[], bytes]]) -> None:
+    for name, read in readers.items():
+        made = list(copies(number, name, read()))
+
+        def add(connection: sa.Connection, made: list[Picture] = made) -> None:
+            for picture in made:
+                media.add(connection, picture)
+
+        database.write(add)
+
+
+def set_open(database: Database, row: StudyRow, *, is_open: bool, who: str) -> None:
+    """Open or close a study, on record."""
+
+    def change(connection: sa.Connection) -> None:
+        studies.set_open(connection, row.id, is_open=is_open)
+        studies.note(connection, who, "open" if is_open else "close", row.slug)
+
+    if row.is_open != is_open:
+        database.write(change)

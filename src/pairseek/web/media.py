@@ -1,0 +1,135 @@
+"""Pictures that come with a study: checked, turned upright, stripped of what cameras write, and copied smaller."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, TypeAlias
+
+from pairseek.errors import InvalidItems, MissingExtra
+from pairseek.items import Items
+from pairseek.store.media import Picture
+
+Files: TypeAlias = Mapping[str, Callable[[], bytes]]
+"""Name -> what reads the file."""
+
+WIDTHS = (320, 640, 1280)
+MOST_PICTURES = 10_000
+MOST_BYTES = 20_000_000
+MOST_PIXELS = 50_000_000
+MOST_UNPACKED = 2_000_000_000
+KINDS = ("JPEG", "PNG", "WEBP", "GIF")
+_QUALITY = 82
+
+
+def from_folder(items: Items, folder: Path) -> Files:
+    """The pictures that items name by paths inside a folder."""
+    files: dict[str, Callable[[], bytes]] = {}
+    root = folder.resolve()
+    for name in dict.fromkeys(map(str, items.data.get("image", ()))):
+        if not name:
+            continue
+        path = (root / name).resolve()
+        if root not in path.parents:
+            raise InvalidItems(f"the image {name!r} is outside the folder of the items: put it beside them")
+        if path.is_file():
+            files[name] = path.read_bytes
+    return files
+
+
+def from_zip(file: BinaryIO) -> Files:
+    """The pictures in a zip, by their names and by their paths in it."""
+    try:
+        archive = zipfile.ZipFile(file)
+        members = [one for one in archive.infolist() if not one.is_dir() and "__MACOSX" not in one.filename]
+    except (zipfile.BadZipFile, OSError, ValueError) as error:
+        raise InvalidItems(f"the file of images is not a zip that can be read ({error}): pack it again") from None
+    if len(members) > MOST_PICTURES:
+        raise InvalidItems(f"the zip holds {len(members):,} files: at most {MOST_PICTURES:,} images")
+    if sum(one.file_size for one in members) > MOST_UNPACKED:
+        raise InvalidItems(f"the zip unpacks to more than {MOST_UNPACKED:,} bytes: send smaller images")
+    files: dict[str, Callable[[], bytes]] = {}
+    for one in members:
+        path = PurePosixPath(one.filename)
+        if path.is_absolute() or ".." in path.parts or "\\" in one.filename:
+            raise InvalidItems(f"the zip holds the path {one.filename[:100]!r}: use plain names")
+        if one.file_size > MOST_BYTES:
+            raise InvalidItems(f"the image {path.name!r} has {one.file_size:,} bytes: at most {MOST_BYTES:,}")
+
+        def read(one: zipfile.ZipInfo = one) -> bytes:
+            # What the zip says of a size need not be so: no more than allowed is ever unpacked.
+            with archive.open(one) as member:
+                return member.read(MOST_BYTES + 1)
+
+        files[one.filename] = read
+        files.setdefault(path.name, read)
+    return files
+
+
+def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable[[], bytes]]]:
+    """The items with the names under which their pictures are kept, and what reads each."""
+    wanted = [str(name) for name in items.data.get("image", ())]
+    distinct = {name for name in wanted if name}
+    if len(distinct) > MOST_PICTURES:
+        raise InvalidItems(f"the items name {len(distinct):,} images: a study takes at most {MOST_PICTURES:,}")
+    missing = sorted(distinct - set(files))
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise InvalidItems(f"the image {missing[0]!r}{more} is named by the items and was not sent: send it along")
+    if not distinct:
+        return items, {}
+    kept, readers = {}, {}
+    for name in sorted(distinct):
+        content = files[name]()
+        _opened(name, content).close()
+        kept[name] = hashlib.sha256(content).hexdigest()[:32]
+        readers[kept[name]] = files[name]
+    data = dict(items.data) | {"image": [kept.get(name, "") for name in wanted]}
+    return Items(items.coordinates, items.ids, items.labels, items.appeal, data), readers
+
+
+def copies(study_id: int, name: str, content: bytes) -> Iterator[Picture]:
+    """The picture in every width up to its own."""
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    try:
+        with _opened(name, content) as opened:
+            upright = ImageOps.exif_transpose(opened)
+            image = upright.convert("RGBA" if _is_clear(upright) else "RGB")
+        widths = [width for width in WIDTHS if width < image.width] + [min(image.width, WIDTHS[-1])]
+        for width in sorted(set(widths)):
+            height = max(1, round(image.height * width / image.width))
+            out = io.BytesIO()
+            smaller = image.resize((width, height), Image.Resampling.LANCZOS) if width < image.width else image
+            smaller.save(out, "WEBP", quality=_QUALITY, method=4)
+            yield Picture(study_id, name, width, height, "image/webp", out.getvalue())
+    except (OSError, UnidentifiedImageError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise InvalidItems(f"the image {name!r} is damaged ({error}): save it again") from None
+
+
+def _opened(name: str, content: bytes) -> Any:
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ModuleNotFoundError:
+        raise MissingExtra("a study with images", "web") from None
+    if len(content) > MOST_BYTES:
+        raise InvalidItems(f"the image {name!r} has more than {MOST_BYTES:,} bytes: send a smaller one")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            image = Image.open(io.BytesIO(content), formats=KINDS)
+    except (OSError, UnidentifiedImageError, SyntaxError, ValueError, Image.DecompressionBombError):
+        raise InvalidItems(f"{name!r} is no image that can be read: send {', '.join(KINDS)}") from None
+    if image.width * image.height > MOST_PIXELS:
+        size = f"{image.width} x {image.height}"
+        image.close()
+        raise InvalidItems(f"the image {name!r} has {size} pixels: at most {MOST_PIXELS:,} in all")
+    return image
+
+
+def _is_clear(image: Any) -> bool:
+    return "A" in image.getbands() or "transparency" in image.info

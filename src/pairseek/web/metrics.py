@@ -1,0 +1,48 @@
+"""What is measured: for the dashboard in memory, and for Prometheus, over all workers."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import threading
+from collections import deque
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest, multiprocess
+
+_KEPT = 500
+_SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""Where workers share their numbers, set by who starts them."""
+
+REQUESTS = Counter("pairseek_requests", "Requests.", ["method", "route", "status"])
+SECONDS = Histogram("pairseek_request_seconds", "Time to the reply.", ["route"], buckets=_SECONDS)
+ANSWERS = Counter("pairseek_answers", "Answers that were stored.", ["outcome"])
+PREPARED = Counter("pairseek_next_pairs", "Next pairs, by whether they were prepared before the answer.", ["prepared"])
+UNAVAILABLE = Counter("pairseek_store_unavailable", "Requests that found no database.")
+
+
+def exposition() -> tuple[bytes, str]:
+    """The numbers of all workers in Prometheus's format, and its content type."""
+    if os.environ.get(FOLDER):
+        registry = CollectorRegistry()
+        multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry), CONTENT_TYPE_LATEST
+    return generate_latest(), CONTENT_TYPE_LATEST
+
+
+class Latency:
+    """The newest times from an answer's arrival to the next pair's departure, in this worker."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seconds: deque[float] = deque(maxlen=_KEPT)
+
+    def add(self, seconds: float) -> None:
+        """One more."""
+        with self._lock:
+            self._seconds.append(seconds)
+
+    def median_ms(self) -> float | None:
+        """The median in milliseconds; None before the first."""
+        with self._lock:
+            return 1000 * statistics.median(self._seconds) if self._seconds else None

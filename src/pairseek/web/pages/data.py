@@ -1,0 +1,420 @@
+"""What each page is made from: the shapes that the service hands to `render`.
+
+Plain data only. A key named ``*_html`` is already sanitized; everything else is shown as text. ``csrf`` is the token
+that every form sends back. Times are ISO 8601.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+#: x, y, colour as ``#rrggbb`` or None, label.
+Dot = tuple[float, float, str | None, str | None]
+
+
+class Image(TypedDict):
+    """An item's picture."""
+
+    src: str
+    srcset: str | None
+    width: int
+    height: int
+    alt: str
+
+
+class Card(TypedDict):
+    """An item as people see it; what it does not have is None."""
+
+    id: str
+    label: str | None
+    text: str | None
+    html: str | None
+    colour: str | None
+    image: Image | None
+    audio: str | None
+    video: str | None
+
+
+class Pair(TypedDict):
+    """A query: two items side by side."""
+
+    query: str
+    number: int
+    left: Card
+    right: Card
+
+
+class Progress(TypedDict):
+    """How far a person is; ``total`` where it is known, else ``left`` is the forecast."""
+
+    answered: int
+    total: int | None
+    left: int | None
+    share: float
+
+
+class Can(TypedDict):
+    """What is offered now; ``undo`` is the query that would be taken back."""
+
+    undo: str | None
+    tie: bool
+    skip: bool
+
+
+class State(TypedDict):
+    """Where a session stands: ``asking``, ``finished`` or ``closed``."""
+
+    status: str
+    query: Pair | None
+    progress: Progress
+    can: Can
+    result: str | None
+
+
+class Problem(TypedDict):
+    """The one shape of an error."""
+
+    code: str
+    message: str
+    received: object
+    hint: str | None
+
+
+class StudyHead(TypedDict):
+    """What every page of a participant says of the study."""
+
+    slug: str
+    title: str
+
+
+class StartPage(TypedDict):
+    """``start``: consent and instructions; ``begun`` for a session that goes on."""
+
+    study: StudyHead
+    consent_html: str | None
+    instructions_html: str | None
+    answers: int | None
+    csrf: str
+    preview: bool
+    begun: bool
+
+
+class PracticePair(TypedDict):
+    """Two cards to try on."""
+
+    left: Card
+    right: Card
+
+
+class Offers(TypedDict):
+    """What the study offers at all."""
+
+    undo: bool
+    tie: bool
+    skip: bool
+
+
+class RunPage(TypedDict):
+    """``run``: the pairs. ``session`` is a public name of the session, under which the browser keeps what is unsent.
+
+    ``practice`` is None, a pair, or True for a pair that the page brings along.
+    """
+
+    study: StudyHead
+    session: str
+    question: str | None
+    state: State
+    offers: Offers
+    practice: PracticePair | bool | None
+    preview: bool
+
+
+class MapData(TypedDict):
+    """Items in two dimensions, the estimate, and the outline of its credible region as points around it."""
+
+    items: list[Dot]
+    point: tuple[float, float]
+    ellipse: list[tuple[float, float]]
+
+
+class Near(TypedDict):
+    """An item near the estimate, and how probably it is the best of all."""
+
+    card: Card
+    probability: float
+
+
+class Learned(TypedDict):
+    """A sentence: a key of the catalogue under ``learned.``, and its numbers."""
+
+    key: str
+    values: dict[str, object]
+
+
+class ResultPage(TypedDict):
+    """``result``: what was found. ``redirect`` is where the person came from, ``code`` what they bring back."""
+
+    study: StudyHead
+    map: MapData | None
+    nearest: list[Near]
+    learned: list[Learned]
+    answers: int
+    debrief_html: str | None
+    mine: str
+    redirect: str | None
+    code: str | None
+    preview: bool
+
+
+class DeclinedPage(TypedDict):
+    """``declined``: no consent."""
+
+    study: StudyHead
+    redirect: str | None
+    code: str | None
+
+
+class ClosedPage(TypedDict):
+    """``closed``: the study takes no answers; ``mine`` where the person has data."""
+
+    study: StudyHead
+    mine: str | None
+
+
+class ErrorPage(TypedDict):
+    """``error``: any status from 400 up; ``back`` is a way on."""
+
+    status: int
+    error: Problem
+    back: str | None
+
+
+class User(TypedDict):
+    """Who is signed in."""
+
+    name: str
+
+
+class LoginPage(TypedDict):
+    """``login``."""
+
+    csrf: str
+    next: str | None
+    name: str
+    error: Problem | None
+
+
+class StudyRow(TypedDict):
+    """A study in the list; ``status`` is ``draft``, ``open`` or ``closed``."""
+
+    slug: str
+    title: str
+    status: str
+    items: int
+    started: int
+    finished: int
+    answers: int
+    created: str
+    last_answer: str | None
+
+
+class StudiesPage(TypedDict):
+    """``studies``."""
+
+    user: User
+    csrf: str
+    studies: list[StudyRow]
+
+
+class NewStudyPage(TypedDict):
+    """``study_new``: ``values`` are what was sent, ``errors`` a sentence for a field's name ("" for the whole).
+
+    A field is named by its place in the study's file: ``title``, ``offer.tie`` (sent as "true" if ticked),
+    ``completion.codes.finished``. ``items``, ``images`` and ``yaml`` are files. ``attention`` is lines of
+    ``left, right, answer``, and ``more`` is YAML with any further settings.
+    """
+
+    user: User
+    csrf: str
+    strategies: list[str]
+    languages: list[str]
+    values: dict[str, str]
+    errors: dict[str, str]
+
+
+class Live(TypedDict):
+    """What changes while one looks; also ``/studies/{slug}/live.json``."""
+
+    status: str
+    started: int
+    finished: int
+    answers: int
+    answers_per_minute: float
+    median_seconds: float | None
+    latency_ms: float | None
+    updated: str
+
+
+class Quality(TypedDict):
+    """Signs of care; ``flags`` are keys of the catalogue under ``flag.``."""
+
+    consistency: float | None
+    attention: float | None
+    left_share: float | None
+    fast_share: float | None
+    flags: list[str]
+
+
+class PersonRow(TypedDict):
+    """A session in a study's list; ``status`` is ``asking``, ``finished`` or ``declined``."""
+
+    session: str
+    name: str | None
+    status: str
+    answers: int
+    started: str
+    median_seconds: float | None
+    simulated: bool
+    voided: bool
+    quality: Quality
+
+
+class MapPoint(TypedDict):
+    """A person's estimate on the study's map."""
+
+    session: str
+    name: str | None
+    point: tuple[float, float]
+    radius: float
+    simulated: bool
+    voided: bool
+
+
+class StudyMap(TypedDict):
+    """All estimates over the items."""
+
+    items: list[Dot]
+    people: list[MapPoint]
+
+
+class AuditRow(TypedDict):
+    """Who did what, when and why; ``action`` is a key of the catalogue under ``audit.``."""
+
+    when: str
+    who: str
+    action: str
+    what: str
+    reason: str | None
+
+
+class StudyPage(TypedDict):
+    """``study``: the dashboard; ``notice`` says what was just done."""
+
+    user: User
+    csrf: str
+    study: StudyRow
+    link: str
+    live: Live
+    map: StudyMap
+    people: list[PersonRow]
+    audit: list[AuditRow]
+    configuration: str
+    notice: str | None
+
+
+class AnswerRow(TypedDict):
+    """One answer of a person; ``kind`` is a key of the catalogue under ``kind.``."""
+
+    index: int
+    query: str
+    left: str
+    right: str
+    outcome: str
+    rt_ms: int | None
+    answered: str
+    kind: str
+    voided: bool
+
+
+class Track(TypedDict):
+    """The estimate after each answer, the first first, in the map's plane, and its radius."""
+
+    points: list[tuple[float, float]]
+    radii: list[float]
+
+
+class PersonMap(TypedDict):
+    """Items, posterior samples and the way of the estimate."""
+
+    items: list[Dot]
+    samples: list[tuple[float, float]]
+    track: Track
+
+
+class PersonPage(TypedDict):
+    """``person``: one participant."""
+
+    user: User
+    csrf: str
+    study: StudyRow
+    person: PersonRow
+    ids: dict[str, str]
+    map: PersonMap
+    answers: list[AnswerRow]
+    nearest: list[Near]
+    audit: list[AuditRow]
+
+
+class TokenRow(TypedDict):
+    """An API token: never its secret."""
+
+    id: str
+    name: str
+    scopes: list[str]
+    created: str
+    used: str | None
+    revoked: str | None
+
+
+class TokensPage(TypedDict):
+    """``tokens``: ``fresh`` is the secret of a token just made, shown once."""
+
+    user: User
+    csrf: str
+    tokens: list[TokenRow]
+    scopes: list[str]
+    fresh: str | None
+    error: Problem | None
+
+
+class Shape(TypedDict):
+    """What an operation takes or gives: a name, and its schema as text."""
+
+    name: str
+    schema: str
+
+
+class Parameter(TypedDict):
+    """A part of an address."""
+
+    name: str
+    place: str
+    description: str | None
+
+
+class Operation(TypedDict):
+    """One call of the HTTP API."""
+
+    id: str
+    method: str
+    path: str
+    description: str
+    parameters: list[Parameter]
+    takes: Shape | None
+    gives: Shape | None
+
+
+class DocsPage(TypedDict):
+    """``docs``: the HTTP API."""
+
+    operations: list[Operation]

@@ -1,0 +1,40 @@
+"""The style sheets, scripts and pictures of the pages, served small and so that a browser fetches each once."""
+
+from __future__ import annotations
+
+import gzip
+from functools import cache
+from pathlib import Path
+
+from starlette.datastructures import Headers
+from starlette.responses import FileResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from pairseek.web.pages.rendering import STATIC
+
+# An address with a mark of the content stays true for ever; one without is asked about again, and seldom sent again.
+_FOR_EVER = "public, max-age=31536000, immutable"
+_ASK_AGAIN = "no-cache"
+
+
+class PageFiles(StaticFiles):
+    """The files of `STATIC`. They hold no secret, so they can be compressed; the pages do, and are not."""
+
+    def __init__(self) -> None:
+        super().__init__(directory=STATIC)
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """One file, and how long a browser may keep it."""
+        response = await super().get_response(path, scope)
+        if isinstance(response, FileResponse) and "gzip" in Headers(scope=scope).get("accept-encoding", ""):
+            kept = {name: response.headers[name] for name in ("etag", "last-modified", "content-type")}
+            packed = _packed(Path(response.path)) if scope["method"] == "GET" else b""
+            response = Response(packed, headers={**kept, "content-encoding": "gzip", "vary": "accept-encoding"})
+        response.headers["cache-control"] = _FOR_EVER if scope["query_string"].startswith(b"v=") else _ASK_AGAIN
+        return response
+
+
+@cache
+def _packed(path: Path) -> bytes:
+    return gzip.compress(path.read_bytes(), mtime=0)

@@ -1,0 +1,79 @@
+"""From a template, data and a language to a page."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from pairseek.errors import MissingExtra
+from pairseek.web.pages.maps import drawn_map
+from pairseek.web.pages.words import DEFAULT, Words, words
+
+FOLDER = Path(__file__).parent
+STATIC = FOLDER / "static"
+
+
+def render(page: str, data: Mapping[str, object], *, language: str = DEFAULT) -> str:
+    """A page as HTML; ``page`` names a template, ``data`` is what `pairseek.web.pages.data` says of it."""
+    said = words(language)
+    template = _environment().get_template(f"{page}.html")
+    return template.render(data, t=said.say, words=said, page=page)
+
+
+def plotly_script() -> Path:
+    """Plotly's script as its Python package brings it, for the researcher's plots."""
+    found = importlib.util.find_spec("plotly")
+    if found is None or not found.submodule_search_locations:
+        raise MissingExtra("the plots of the dashboard", "web")
+    return Path(found.submodule_search_locations[0]) / "package_data" / "plotly.min.js"
+
+
+def in_script(value: object) -> Markup:
+    """JSON for a data block: nothing in it can end the block or start a comment."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+@cache
+def static_address(name: str) -> str:
+    """Where a file of `STATIC` is served, with a mark that changes when the file does."""
+    mark = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:10]
+    return f"/static/{name}?v={mark}"
+
+
+def short_time(moment: str | datetime | None, said: Words) -> str:
+    """A moment to the minute, as the language writes it."""
+    if moment is None:
+        return "–"
+    when = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    return when.strftime(said.say("date.minute"))
+
+
+def paired(value: str, said: Words | None = None) -> tuple[str, str]:
+    """A choice of a form: its value, and what it is called (a language by its own name)."""
+    return value, value if said is None else said.say(f"language.{value}")
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["in_script"] = in_script
+    made.filters["short_time"] = short_time
+    made.filters["paired"] = paired
+    made.globals["static"] = static_address
+    made.globals["drawn_map"] = drawn_map
+    return made

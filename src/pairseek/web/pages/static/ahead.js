@@ -1,0 +1,62 @@
+// While a person thinks: the pairs that may come next, fetched, built, and their pictures decoded.
+
+import { get } from "./api.js";
+import { prepare } from "./cards.js";
+
+const TRIES = 4;
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+export function openAhead(base) {
+  let held = new Map(); // query -> outcome -> {pair, built}
+  let wanted = null;
+  let coming = null;
+
+  // Done when what may follow this query is here, or will not come.
+  function look(query) {
+    if (wanted !== query) {
+      wanted = query;
+      coming = fetchNext(query);
+    }
+    return coming;
+  }
+
+  async function fetchNext(query) {
+    for (let tried = 0; tried < TRIES && wanted === query; tried += 1) {
+      let reply = null;
+      try {
+        reply = await get(`${base}/ahead?query=${encodeURIComponent(query)}`);
+      } catch {
+        break; // it was only a kindness
+      }
+      if (reply) {
+        if (wanted !== query) return;
+        const next = {};
+        for (const outcome of ["left", "right", "tie", "skip"]) {
+          if (reply[outcome]) next[outcome] = { pair: reply[outcome], built: prepare(reply[outcome]) };
+        }
+        held = new Map([[query, next]]);
+        return;
+      }
+      await pause(500 * 2 ** tried); // the service is busy with people
+    }
+    if (wanted === query) wanted = null;
+  }
+
+  const after = (query, outcome) => held.get(query)?.[outcome]?.pair ?? null;
+
+  // What was built for this pair, once: nodes can stand in one place only.
+  function take(pair) {
+    for (const next of held.values()) {
+      for (const one of Object.values(next)) {
+        if (one.pair.query === pair.query && one.built && JSON.stringify(one.pair) === JSON.stringify(pair)) {
+          const { built } = one;
+          one.built = null;
+          return built;
+        }
+      }
+    }
+    return prepare(pair);
+  }
+
+  return { look, after, take };
+}

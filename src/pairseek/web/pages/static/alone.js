@@ -1,0 +1,35 @@
+// One tab at a time: `alone(name, work)` waits for its turn, then runs `work` to its end.
+// Web Locks exist on secure origins only; on a plain address of the local network a lease in localStorage stands in.
+
+const LEASE_MS = 20000;
+const me = `${Math.random()}`;
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+async function leased(key, work) {
+  const held = () => JSON.parse(localStorage.getItem(key) ?? "null");
+  for (;;) {
+    const lease = held();
+    if (!lease || lease.until < Date.now() || lease.tab === me) {
+      localStorage.setItem(key, JSON.stringify({ tab: me, until: Date.now() + LEASE_MS }));
+      await pause(30); // another tab may have written at the same moment; the last one has it
+      if (held()?.tab === me) break;
+    }
+    await pause(150);
+  }
+  try {
+    return await work();
+  } finally {
+    if (held()?.tab === me) localStorage.removeItem(key);
+  }
+}
+
+export function alone(name, work) {
+  if (navigator.locks) return navigator.locks.request(name, work);
+  try {
+    localStorage.setItem("pairseek:probe", "1");
+    localStorage.removeItem("pairseek:probe");
+  } catch {
+    return work(); // without storage no tab knows of another
+  }
+  return leased(`${name}:lease`, work);
+}

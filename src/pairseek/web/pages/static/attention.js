@@ -1,0 +1,20 @@
+// Losses of focus: another tab, another window, a closed laptop.
+
+// `current()` names what was looked at; `lost(name, at, ms)` is told when the person is back.
+export function watchFocus(current, lost) {
+  let since = null;
+
+  function look() {
+    const away = document.hidden || !document.hasFocus();
+    if (away) {
+      since ??= { name: current(), at: new Date().toISOString(), now: Date.now() };
+    } else if (since) {
+      const { name, at, now } = since;
+      since = null;
+      lost(name, at, Math.max(0, Date.now() - now));
+    }
+  }
+
+  for (const event of ["blur", "focus", "pageshow"]) addEventListener(event, look);
+  document.addEventListener("visibilitychange", look);
+}

@@ -1,0 +1,65 @@
+// What this browser knows of a session: the last state the service sent, and what is not yet sent.
+// One record in localStorage for all tabs: each draws what the record says, so all show the same pair.
+//
+// state      the service's last word
+// ops        answers and undos not yet acknowledged, oldest first; `next` is the pair to show after them, if known
+// focus      losses of focus not yet sent
+// practised  whether the practice pair is behind us
+
+const EMPTY = { state: null, ops: [], focus: [], practised: false };
+
+export function openRecord(session, changed) {
+  const key = `pairseek:${session}`;
+  let memory = null; // where the browser lets us store nothing
+  try {
+    localStorage.getItem(key);
+  } catch {
+    memory = EMPTY;
+  }
+
+  function read() {
+    return { ...EMPTY, ...(memory ?? JSON.parse(localStorage.getItem(key) ?? "null")) };
+  }
+
+  function update(change) {
+    const record = structuredClone(read());
+    change(record);
+    try {
+      localStorage.setItem(key, JSON.stringify(record));
+    } catch {
+      memory = record; // full or forbidden: this tab goes on alone
+    }
+    changed();
+  }
+
+  function remove() {
+    if (!memory) localStorage.removeItem(key);
+  }
+
+  addEventListener("storage", (event) => {
+    if (event.key === key) changed();
+  });
+  return { read, update, remove };
+}
+
+// Where a person stands if all that is unsent has arrived.
+export function outlook({ state, ops }, offers) {
+  if (!ops.length) return state;
+  const { answered, total, left, share } = state.progress;
+  const delta = ops.reduce((sum, op) => sum + op.delta, 0);
+  const to = total ?? (left === null ? null : answered + left);
+  const newest = ops.at(-1);
+  const undo = newest.kind === "answer" && offers.undo ? newest.body.query : null;
+  return {
+    status: "asking",
+    query: newest.next,
+    progress: {
+      answered: answered + delta,
+      total,
+      left: left === null ? null : Math.max(0, left - delta),
+      share: to ? Math.min(1, (answered + delta) / to) : share,
+    },
+    can: { ...state.can, undo },
+    result: null,
+  };
+}

@@ -1,0 +1,273 @@
+// The pairs: shows what the record says, and writes answers into it. All else happens in the modules named here.
+
+import { get, Refused } from "./api.js";
+import { openAhead } from "./ahead.js";
+import { watchFocus } from "./attention.js";
+import { bare, spoken, wide } from "./cards.js";
+import { listenKeys } from "./keys.js";
+import { openOutbox } from "./outbox.js";
+import { openRecord, outlook } from "./record.js";
+import { block, speaker } from "./words.js";
+
+const GUARD_MS = 250; // a press this soon after a pair appeared was meant for the one before
+const STALE_MS = 30000;
+
+const { slug, session, offers, practice } = block("run-data");
+const say = speaker(block("words"), document.documentElement.lang);
+const base = `/s/${encodeURIComponent(slug)}`;
+const part = (id) => document.getElementById(id);
+const token = () => `${Date.now()}-${Math.random()}`;
+const sides = { left: part("left"), right: part("right") };
+
+let shown = null; // the pair on the screen, and since when both its items are visible
+let turn = 0;
+let offline = false;
+let gone = false; // this page has nothing more to do
+let pressed = -GUARD_MS;
+let noticeTimer = 0;
+let waitTimer = 0;
+
+const record = openRecord(session, draw);
+const ahead = openAhead(base);
+const outbox = openOutbox(base, session, record, { lost, back, refused });
+
+// Where we are ---------------------------------------------------------------------------------------------------------
+
+// The query on the screen, if it is one that counts.
+const asked = () => (shown && shown.pair.query !== "practice" ? shown.pair.query : null);
+
+function practicePair() {
+  if (practice !== true) return { query: "practice", number: 0, ...practice };
+  const card = (side) => ({ id: side, label: say(`run.practice.${side}`) });
+  return { query: "practice", number: 0, left: card("left"), right: card("right") };
+}
+
+function here(kept = record.read()) {
+  const fresh = !kept.ops.length && kept.state.progress.answered === 0 && kept.state.status === "asking";
+  if (practice && fresh && !kept.practised) {
+    return { ...kept.state, query: practicePair(), can: { undo: null, tie: false, skip: false }, practising: true };
+  }
+  return outlook(kept, offers);
+}
+
+async function refresh() {
+  clearTimeout(waitTimer);
+  if (record.read().ops.length) return outbox.flush();
+  try {
+    const state = await get(`${base}/state`);
+    record.update((now) => {
+      if (!now.ops.length) now.state = state;
+    });
+  } catch (failure) {
+    if (failure instanceof Refused) refused(failure, null);
+    else waitTimer = setTimeout(refresh, 3000);
+  }
+}
+
+async function leave(address) {
+  if (gone) return;
+  gone = true;
+  await Promise.race([outbox.flush(), new Promise((done) => setTimeout(done, 2000))]);
+  record.remove();
+  location.replace(address);
+}
+
+// What is seen ---------------------------------------------------------------------------------------------------------
+
+function draw() {
+  if (gone) return;
+  const kept = record.read();
+  if (!kept.state) return location.reload(); // another tab has finished
+  const now = here(kept);
+  if (now.status === "finished") return leave(now.result);
+  if (now.status === "closed") return panel(say("run.closed.title"), say("run.closed.text"), "");
+  drawProgress(now);
+  offer("undo", offers.undo && !now.practising, now.can.undo !== null);
+  offer("tie", offers.tie && !now.practising, now.can.tie);
+  offer("skip", offers.skip && !now.practising, now.can.skip);
+  part("practice").hidden = !now.practising;
+  if (!now.query) return wait();
+  clearTimeout(waitTimer);
+  if (shown?.pair.query !== now.query.query) show(now.query);
+  else if (shown.at !== null) look();
+}
+
+// What is on the screen comes first; only then what may come next, and only once the service knows where we are.
+async function look() {
+  const query = asked();
+  if (!query || record.read().ops.length) return;
+  await ahead.look(query);
+  if (query === asked()) part("stage").dataset.ahead = query;
+}
+
+function drawProgress({ progress: { answered, total, left: remaining, share }, practising }) {
+  const bar = part("bar");
+  bar.value = practising ? 0 : share;
+  const words = [total === null ? say("run.answered", { count: answered }) : say("run.of", { count: answered, total })];
+  if (total === null && remaining !== null) words.push(say("run.left", { count: remaining }));
+  part("count").textContent = practising ? say("run.practice") : words.join(" · ");
+  bar.setAttribute("aria-valuetext", part("count").textContent);
+}
+
+function offer(name, offered, open) {
+  part(name).hidden = !offered;
+  part(name).setAttribute("aria-disabled", String(!open));
+}
+
+async function show(pair) {
+  const mine = (turn += 1);
+  shown = { pair, at: null, since: "" };
+  delete part("stage").dataset.shown;
+  const built = ahead.take(pair);
+  const slow = setTimeout(() => part("stage").setAttribute("aria-busy", "true"), 80);
+  await built.ready;
+  clearTimeout(slow);
+  if (mine !== turn) return;
+  part("stage").removeAttribute("aria-busy");
+  part("stage").classList.toggle("wide", wide(pair));
+  for (const side of ["left", "right"]) place(sides[side], pair[side], built[side]);
+  part("announce").textContent = say("run.announce", {
+    number: pair.number || say("run.practice"),
+    left: spoken(pair.left),
+    right: spoken(pair.right),
+  });
+  if (part("notice").textContent === say("run.moment")) notice("");
+  // The second frame begins when the first, with both items in it, has been handed to the screen.
+  requestAnimationFrame(() =>
+    requestAnimationFrame((time) => {
+      if (mine !== turn) return;
+      Object.assign(shown, { at: time, since: new Date().toISOString() });
+      part("stage").dataset.shown = pair.query; // this and `ahead` are for those who watch, such as tests
+      look();
+    }),
+  );
+}
+
+function place(card, data, parts) {
+  card.querySelector(".card-show").replaceChildren(...parts);
+  // A player takes the presses on it, so the button needs a place and a word of its own.
+  const name = data.label ?? (bare(data) ? data.id : data.audio || data.video ? say("run.this") : "");
+  card.querySelector(".card-label").textContent = name;
+  card.classList.toggle("bare", bare(data));
+  card.classList.toggle("nameless", !name);
+}
+
+// Nothing to show until the service has replied; should nobody be waiting for that reply, it is asked again.
+function wait() {
+  turn += 1;
+  shown = null;
+  delete part("stage").dataset.shown;
+  part("stage").setAttribute("aria-busy", "true");
+  clearTimeout(waitTimer);
+  waitTimer = setTimeout(() => outbox.busy() || refresh(), 1500);
+  if (offline) return notice(say("run.lost"));
+  const mine = turn;
+  setTimeout(() => mine === turn && !gone && !offline && notice(say("run.moment")), 400);
+}
+
+function notice(text, forMs = 0) {
+  clearTimeout(noticeTimer);
+  part("notice").textContent = text;
+  if (forMs) noticeTimer = setTimeout(() => (part("notice").textContent = ""), forMs);
+}
+
+function panel(title, text, hint) {
+  gone = true;
+  part("run").hidden = true;
+  part("panel").hidden = false;
+  part("panel-title").textContent = title;
+  part("panel-text").textContent = text;
+  part("panel-hint").textContent = hint;
+  part("panel-title").focus();
+}
+
+// What happens ---------------------------------------------------------------------------------------------------------
+
+function lost() {
+  offline = true;
+  notice(say(record.read().ops.length ? "run.lost" : "run.offline"));
+}
+
+function back() {
+  if (offline) notice(say("run.back"), 4000);
+  offline = false;
+}
+
+function refused(failure, op) {
+  if (!op) return panel(say("run.trouble"), failure.problem.message, failure.problem.hint ?? "");
+  notice(failure.status === 409 ? say("run.elsewhere") : failure.problem.message, 6000);
+}
+
+// The moment of an event is on the same clock as that of a frame.
+function act(what, moment) {
+  if (gone || moment - pressed < GUARD_MS) return;
+  if (what === "undo") {
+    pressed = moment;
+    return undo();
+  }
+  if (!shown || shown.at === null || moment - shown.at < GUARD_MS) return;
+  pressed = moment;
+  if (what in sides) pulse(sides[what]);
+  const { pair, at, since } = shown;
+  if (pair.query === "practice") {
+    if (what in sides) record.update((now) => (now.practised = true));
+    return;
+  }
+  record.update((now) => {
+    const view = here(now);
+    if (view.query?.query !== pair.query || (what in view.can && !view.can[what])) return;
+    now.ops.push({
+      id: token(),
+      kind: "answer",
+      delta: what === "skip" ? 0 : 1,
+      next: ahead.after(pair.query, what),
+      body: {
+        query: pair.query,
+        outcome: what,
+        rt_ms: Math.round(moment - at),
+        shown_at: since,
+        sent_at: new Date().toISOString(),
+        attempt: 0,
+      },
+    });
+  });
+  outbox.flush();
+}
+
+// What was taken back is asked again under a new name, which only the service knows: so its reply is waited for.
+function undo() {
+  record.update((now) => {
+    const query = here(now).can.undo;
+    if (query !== null) now.ops.push({ id: token(), kind: "undo", query, delta: 0, next: null });
+  });
+  outbox.flush();
+}
+
+function pulse(card) {
+  card.classList.remove("picked");
+  void card.offsetWidth; // starts the animation anew
+  card.classList.add("picked");
+}
+
+for (const side of ["left", "right"]) {
+  sides[side].querySelector("button").addEventListener("click", (event) => act(side, event.timeStamp));
+}
+for (const name of ["undo", "tie", "skip"]) {
+  part(name).addEventListener("click", (event) => {
+    if (part(name).getAttribute("aria-disabled") !== "true") act(name, event.timeStamp);
+  });
+}
+listenKeys(part("keys"), act);
+watchFocus(asked, (query, at, ms) => {
+  if (query) {
+    record.update((now) => now.focus.push({ query, lost_at: at, ms }));
+    outbox.flush();
+  }
+  if (ms > STALE_MS) refresh();
+});
+addEventListener("offline", lost);
+addEventListener("pageshow", (event) => event.persisted && refresh());
+
+record.update((now) => (now.state = block("state")));
+if (performance.getEntriesByType("navigation")[0]?.type === "back_forward") refresh();
+outbox.flush();

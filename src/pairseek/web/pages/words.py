@@ -1,0 +1,78 @@
+"""The message catalogue: every word that a page says, by key, one JSON file a language.
+
+A message is a string with ``{names}``, or ``{"one": ..., "other": ...}`` chosen by the value ``count``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pairseek.errors import InvalidParameter
+
+FOLDER = Path(__file__).parent / "messages"
+DEFAULT = "en"
+
+Message = str | Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Words:
+    """One language's messages."""
+
+    language: str
+    messages: Mapping[str, Message]
+
+    def say(self, key: str, **values: object) -> str:
+        """The message of this key with its values filled in; numbers as the language writes them."""
+        message = self.messages[key]
+        if not isinstance(message, str):
+            message = message["one" if values.get("count") == 1 else "other"]
+        return message.format(**{name: self.number(value) for name, value in values.items()})
+
+    def number(self, value: object, digits: int = 2) -> str:
+        """A number with the language's own separators, at most so many decimals; anything else as it is."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return str(value)
+        text = f"{value:,.{digits}f}" if isinstance(value, float) else f"{value:,}"
+        if "." in text:
+            text = text.rstrip("0").rstrip(".")
+        point, group = str(self.messages["number.point"]), str(self.messages["number.group"])
+        return text.translate({ord(","): group, ord("."): point})
+
+    def starting(self, prefix: str) -> dict[str, Message]:
+        """The messages whose key starts so: what a script on a page needs."""
+        return {key: message for key, message in self.messages.items() if key.startswith(prefix)}
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """Every language that has a catalogue, the default first."""
+    return tuple(sorted((path.stem for path in FOLDER.glob("*.json")), key=lambda name: (name != DEFAULT, name)))
+
+
+@cache
+def words(language: str = DEFAULT) -> Words:
+    """The catalogue of a language."""
+    if language not in languages():
+        raise InvalidParameter(f"there is no language {language!r}; there are {', '.join(languages())}")
+    return Words(language, json.loads((FOLDER / f"{language}.json").read_text(encoding="utf-8")))
+
+
+def preferred_language(accepted: str | None) -> str:
+    """The language that an ``Accept-Language`` header likes best among those there are."""
+    wishes: list[tuple[float, str]] = []
+    for wish in (accepted or "")[:500].split(","):
+        name, _, quality = wish.partition(";q=")
+        try:
+            wishes.append((-float(quality or 1), name.strip().lower().split("-")[0]))
+        except ValueError:
+            continue
+    # The sort is stable: among equals, the first named.
+    for weight, name in sorted(wishes, key=lambda each: each[0]):
+        if weight < 0 and name in languages():
+            return name
+    return DEFAULT

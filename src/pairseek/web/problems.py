@@ -1,0 +1,84 @@
+"""What can go wrong over HTTP, in one shape: code, what was wrong, what was received, what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pairseek._types import JSON
+from pairseek.errors import (
+    AnswerConflict,
+    InvalidAnswer,
+    InvalidFile,
+    InvalidItems,
+    InvalidParameter,
+    PairseekError,
+    StoreOutdated,
+    StoreUnavailable,
+    UnknownItem,
+    UnknownQuery,
+    Unsupported,
+)
+
+
+class Problem(PairseekError):
+    """An error that is answered with a status.
+
+    Parameters
+    ----------
+    status
+        Of HTTP.
+    code
+        For programs, in snake_case.
+    message
+        What was wrong.
+    hint
+        What to do.
+    received
+        What came instead; never a secret.
+    """
+
+    def __init__(self, status: int, code: str, message: str, *, hint: str, received: Any = None) -> None:
+        super().__init__(f"{message}: {hint}")
+        self.status, self.code, self.message, self.hint, self.received = status, code, message, hint, received
+
+    def record(self) -> JSON:
+        """The body of the reply."""
+        return {"error": {"code": self.code, "message": self.message, "received": self.received, "hint": self.hint}}
+
+
+_KNOWN: dict[type[PairseekError], tuple[int, str, str]] = {
+    AnswerConflict: (409, "answer_conflict", "Keep the first answer, or undo it first."),
+    UnknownQuery: (404, "unknown_query", "Ask for the current query and answer that one."),
+    UnknownItem: (404, "unknown_item", "Use an id from the study's items."),
+    InvalidAnswer: (422, "invalid_answer", "Answer left, right, or tie and skip where they are offered."),
+    InvalidItems: (422, "invalid_items", "Mend the file of items and send it again."),
+    InvalidParameter: (422, "invalid_parameter", "Mend the setting and send it again."),
+    InvalidFile: (422, "invalid_file", "Send the file as it was exported."),
+    Unsupported: (422, "unsupported", "Choose parts that fit together."),
+    StoreUnavailable: (503, "store_unavailable", "Wait a moment and try again; what was acknowledged is safe."),
+    StoreOutdated: (503, "store_outdated", "Run pairseek db upgrade."),
+}
+
+
+def problem_of(error: PairseekError) -> Problem:
+    """A library error as a problem."""
+    if isinstance(error, Problem):
+        return error
+    for kind, (status, code, hint) in _KNOWN.items():
+        if isinstance(error, kind):
+            message = str(error)
+            if isinstance(error, StoreUnavailable):
+                # The driver's words may hold addresses; they are for the log.
+                message = message.partition(" (")[0]
+            return Problem(status, code, message, hint=hint)
+    return Problem(400, "not_possible", str(error), hint="Read the message, mend what it names and try again.")
+
+
+def not_found(what: str, received: Any) -> Problem:
+    """There is no such thing, or none that the caller may know of."""
+    return Problem(404, "not_found", f"there is no {what} of that name", received=received, hint="Check the address.")
+
+
+def invalid(message: str, received: Any, hint: str, code: str = "invalid_parameter") -> Problem:
+    """A value that cannot be used."""
+    return Problem(422, code, message, received=received, hint=hint)

@@ -1,0 +1,52 @@
+"""Signs of how a person answered: consistency, attention, sides, speed. Signs, not verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pairseek._types import JSON
+from pairseek.web.standing import Answered
+from pairseek.web.study import StudyConfiguration
+
+FAST_MS = 300
+"""Faster than this, two items were hardly seen: choice reaction to pictures takes longer."""
+# Below so many answers, a share says nothing.
+_LEAST = 8
+
+
+def signs(configuration: StudyConfiguration, done: Sequence[Answered]) -> JSON:
+    """Shares from 0 to 1, None where nothing can be said; ``flags`` name what is worth a look."""
+    first = {one.query.name: one for one in done}
+    told = [one for one in done if one.winner is not None]
+    twice = [(one, first.get(str(one.query.details.get("repeats")))) for one in told if one.query.kind == "repeated"]
+    alike = [one.winner == before.winner for one, before in twice if before is not None and before.winner is not None]
+    passed = [one.passed for one in done if one.passed is not None]
+    times = [one.event.rt_ms for one in done if one.event.rt_ms is not None and one.outcome != "skip"]
+    consistency, attention = _share(alike), _share(passed)
+    left = _share([one.outcome == "left" for one in told])
+    fast = _share([ms < FAST_MS for ms in times])
+    allowed = 0 if configuration.attention is None else configuration.attention.allowed
+    flags = []
+    if passed and passed.count(False) > allowed:
+        flags.append("attention")
+    if len(alike) >= 3 and consistency is not None and consistency <= 0.5:
+        flags.append("inconsistent")
+    # A fair coin gives so uneven a share once in a thousand people.
+    if left is not None and len(told) >= _LEAST and abs(left - 0.5) > 3.29 * 0.5 / np.sqrt(len(told)):
+        flags.append("one_sided")
+    if fast is not None and len(times) >= _LEAST and fast > 0.2:
+        flags.append("fast")
+    return {
+        "consistency": consistency,
+        "attention": attention,
+        "left_share": left,
+        "fast_share": fast,
+        "median_ms": float(np.median(times)) if times else None,
+        "flags": flags,
+    }
+
+
+def _share(values: Sequence[bool | None]) -> float | None:
+    return sum(map(bool, values)) / len(values) if values else None

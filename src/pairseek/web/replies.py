@@ -1,0 +1,80 @@
+"""What goes wrong, as a reply: a page for people, data for programs, the same words for both."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from pairseek.errors import PairseekError, StoreUnavailable
+from pairseek.web.metrics import UNAVAILABLE
+from pairseek.web.problems import Problem, problem_of
+
+logger = logging.getLogger("pairseek.web")
+
+
+def reply_to(request: Request, problem: Problem) -> Response:
+    """A problem as a page for people and as data for programs: the same words."""
+    if _wants_page(request):
+        service = request.app.state.service
+        data = {"status": problem.status, "error": problem.record()["error"], "back": None}
+        response: Response = service.page(request, "error", data, status=problem.status)
+        return response
+    return JSONResponse(problem.record(), problem.status)
+
+
+def _wants_page(request: Request) -> bool:
+    return "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/")
+
+
+async def refused(request: Request, error: Exception) -> Response:
+    """What pairseek itself refused."""
+    assert isinstance(error, PairseekError)
+    if isinstance(error, StoreUnavailable):
+        UNAVAILABLE.inc()
+        logger.error("the database cannot be used", extra={"facts": {"why": str(error)[:300]}})
+    return reply_to(request, problem_of(error))
+
+
+async def invalid_request(request: Request, error: Exception) -> Response:
+    """A request of another shape than the route takes."""
+    assert isinstance(error, RequestValidationError)
+    first: Any = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"] if part != "body")
+    message = f"{place or 'the body'}: {first['msg'][0].lower()}{first['msg'][1:]}"
+    hint = "Send it as the description at /docs says."
+    return reply_to(request, Problem(422, "invalid_request", message, received=_short(first.get("input")), hint=hint))
+
+
+async def http_error(request: Request, error: Exception) -> Response:
+    """No such address, or no such method there."""
+    assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, PairseekError):
+        # The framework wraps what goes wrong while a body is read.
+        return reply_to(request, problem_of(error.__cause__))
+    known = {
+        404: ("not_found", "there is nothing at this address", "Check the address."),
+        405: ("method_not_allowed", "this address does not take that method", "See /docs for what it takes."),
+    }
+    code, message, hint = known.get(error.status_code, ("http_error", str(error.detail), "Check the request."))
+    problem = Problem(
+        error.status_code, code, message, received=f"{request.method} {request.url.path}"[:200], hint=hint
+    )
+    response = reply_to(request, problem)
+    response.headers.update(error.headers or {})
+    return response
+
+
+def _short(value: Any) -> Any:
+    text = repr(value)
+    return value if len(text) <= 200 and isinstance(value, str | int | float | bool | None) else f"{text[:197]}..."
+
+
+def broken() -> Problem:
+    """Something that nobody foresaw; what it was is in the log, without its words."""
+    hint = "Try again; if it stays so, tell those who run this server. What was acknowledged is safe."
+    return Problem(500, "internal_error", "something went wrong inside the service", hint=hint)

@@ -1,0 +1,116 @@
+"""What was found of one person, as plain data: estimate, nearest items, a flat map, and what can be said in words."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from pairseek._types import JSON, FloatArray
+from pairseek.items import Items
+from pairseek.web.catalogue import Study
+from pairseek.web.standing import Standing
+
+NEAREST = 6
+# Corners of the outline of the credible region.
+_CORNERS = 48
+# sqrt of the 95 % quantile of chi² with two degrees of freedom.
+_ELLIPSE = 2.4477468306808164
+
+
+@lru_cache(maxsize=16)
+def plane(items: Items) -> tuple[FloatArray, FloatArray]:
+    """(d,) centre and (d, 2) axes of the map: the items' own two dimensions, or their first principal components."""
+    centre = items.coordinates.mean(axis=0)
+    if items.d == 1:
+        return np.zeros(1), np.array([[1.0, 0.0]])
+    if items.d == 2:
+        return np.zeros(2), np.eye(2)
+    _, _, axes = np.linalg.svd(items.coordinates - centre, full_matrices=False)
+    # The sign of a component is arbitrary: its largest entry is made positive.
+    signs = np.sign(axes[np.arange(len(axes)), np.argmax(np.abs(axes), axis=1)])
+    return centre, np.asarray((axes * signs[:, None])[:2].T)
+
+
+def flat(items: Items, points: FloatArray) -> list[tuple[float, float]]:
+    """(m, d) points on the map."""
+    centre, axes = plane(items)
+    return [(float(x), float(y)) for x, y in (np.atleast_2d(points) - centre) @ axes]
+
+
+@lru_cache(maxsize=16)
+def _dots(items: Items) -> tuple[tuple[float, float, str | None, str], ...]:
+    colours = items.data.get("colour")
+    places = flat(items, items.coordinates)
+    return tuple(
+        (x, y, str(colours[row]) or None if colours is not None else None, items.labels[row])
+        for row, (x, y) in enumerate(places)
+    )
+
+
+def dots(items: Items) -> list[Any]:
+    """All items on the map: x, y, colour, label."""
+    return list(_dots(items))
+
+
+def found(study: Study, standing: Standing) -> JSON:
+    """What was found after these answers."""
+    estimate = standing.search.estimate()
+    radius = estimate.credible_radius()
+    nearest = [
+        {"card": study.card(str(one.id)), "probability": one.probability} for one in standing.search.recommend(NEAREST)
+    ]
+    centre, axes = plane(study.items)
+    spread = axes.T @ estimate.covariance @ axes
+    values, vectors = np.linalg.eigh(spread)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    turn = np.linspace(0.0, 2 * np.pi, _CORNERS, endpoint=False)
+    around = _ELLIPSE * np.column_stack([np.cos(turn), np.sin(turn)]) @ root.T
+    point = (estimate.point - centre) @ axes
+    return {
+        "estimate": estimate.point.tolist(),
+        "radius": radius,
+        "nearest": nearest,
+        "map": {
+            "items": dots(study.items),
+            "point": (float(point[0]), float(point[1])),
+            "ellipse": [(float(x), float(y)) for x, y in point + around],
+        },
+        "learned": _learned(study, standing, nearest),
+        "answers": standing.answered,
+    }
+
+
+def _learned(study: Study, standing: Standing, nearest: list[JSON]) -> list[JSON]:
+    """Sentences as keys of the message catalogue with their numbers."""
+    _, axes = plane(study.items)
+    before, after = (
+        np.linalg.det(axes.T @ belief.covariance @ axes + 1e-300 * np.eye(2))
+        for belief in (standing.search.continued([]).belief, standing.search.belief)
+    )
+    told = [one for one in standing.done if one.winner is not None and not one.void]
+    out: list[JSON] = []
+    if standing.answered and before > 0:
+        percent = max(1, round(100 * min(1.0, float(np.sqrt(after / before)))))
+        out.append({"key": "answers", "values": {"count": standing.answered, "percent": percent}})
+    if nearest:
+        out.append({"key": "best", "values": {"label": nearest[0]["card"]["name"]}})
+    twice = [one for one in told if one.query.kind == "repeated"]
+    if twice:
+        first = {one.query.name: one.winner for one in standing.done}
+        same = sum(one.winner == first.get(str(one.query.details.get("repeats"))) for one in twice)
+        out.append({"key": "consistent", "values": {"count": len(twice), "same": same}})
+    times = [one.event.rt_ms for one in standing.done if one.event.rt_ms is not None]
+    if times:
+        out.append({"key": "speed", "values": {"seconds": round(float(np.median(times)) / 1000, 1)}})
+    if told:
+        point = standing.search.estimate().point
+        rows = [[study.items.index(side) for side in (one.query.left, one.query.right)] for one in told]
+        away = np.sum((study.items.coordinates[np.array(rows)] - point) ** 2, axis=2)
+        nearer = [
+            one.query.left if left <= right else one.query.right for one, (left, right) in zip(told, away, strict=True)
+        ]
+        expected = sum(one.winner == side for one, side in zip(told, nearer, strict=True))
+        out.append({"key": "predicted", "values": {"percent": round(100 * expected / len(told))}})
+    return out

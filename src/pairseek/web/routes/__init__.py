@@ -1,0 +1,1 @@
+"""The addresses that the service answers, one small file a group."""

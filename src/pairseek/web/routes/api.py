@@ -1,0 +1,279 @@
+"""The HTTP API for programs, version 1."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Security
+from fastapi.security import HTTPBearer
+from starlette.responses import Response, StreamingResponse
+
+from pairseek._types import JSON
+from pairseek.items import Items
+from pairseek.store import sessions, studies
+from pairseek.store.sessions import SessionRow
+from pairseek.web import bundle, export, making
+from pairseek.web.admission import closed
+from pairseek.web.auth import Caller, caller
+from pairseek.web.catalogue import Study
+from pairseek.web.live import Said
+from pairseek.web.problems import Problem, not_found
+from pairseek.web.routes import shapes
+from pairseek.web.service import Service, service_of
+from pairseek.web.study import configured, study_items
+from pairseek.web.tokens import hashed
+from pairseek.web.warming import warm_study
+
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": shapes.ErrorReply} for status in (400, 401, 403, 404, 409, 410, 413, 422, 429, 503)
+}
+_bearer = HTTPBearer(auto_error=False, description="A token for programs, or the token of one session.")
+router = APIRouter(prefix="/api/v1", responses=_ERRORS, dependencies=[Security(_bearer)])
+
+TheService = Annotated[Service, Depends(service_of)]
+Slug = Annotated[str, Path(max_length=200, description="name of the study in its link")]
+SessionId = Annotated[str, Path(max_length=64, description="id of the session")]
+
+
+def who_calls(request: Request, service: TheService) -> Caller:
+    """The token's holder."""
+    return caller(service.database, request.headers.get("authorization"))
+
+
+TheCaller = Annotated[Caller, Depends(who_calls)]
+
+
+def the_session(session_id: SessionId, request: Request, service: TheService) -> SessionRow:
+    """A session that the caller may use: by its own token, or by one with the scope ``answer``."""
+    header = request.headers.get("authorization", "")
+    own = service.database.read(
+        lambda connection: sessions.by_token(connection, hashed(header.partition(" ")[2].strip()))
+    )
+    if own is not None and header.lower().startswith("bearer "):
+        if own.id != session_id:
+            raise Problem(
+                403, "other_session", "this token is for another session", hint="Use the session's own token."
+            )
+        return own
+    who = caller(service.database, header)
+    row = service.sessions.by_id(session_id)
+    who.need("answer", None if row is None else row.study_id)
+    if row is None:
+        raise not_found("session", session_id)
+    return row
+
+
+TheSession = Annotated[SessionRow, Depends(the_session)]
+
+
+def _facts(study: Study, request: Request) -> JSON:
+    return {
+        "slug": study.row.slug,
+        "title": study.configuration.title,
+        "open": study.row.is_open,
+        "items": study.items.n,
+        "dimensions": study.items.d,
+        "created_at": study.row.created_at,
+        "link": f"{str(request.base_url).rstrip('/')}/s/{study.row.slug}",
+        "configuration": study.row.configuration,
+    }
+
+
+def _study(service: Service, slug: str, who: Caller, scope: str) -> Study:
+    study = service.catalogue.named(slug)
+    who.need(scope, study.row.id)
+    return study
+
+
+@router.get("/studies", tags=["studies"], response_model=list[shapes.StudyFacts])
+def list_studies(request: Request, service: TheService, who: TheCaller) -> list[JSON]:
+    """The studies that this token may read."""
+    who.need("read", who.study_id)
+    rows = service.database.read(studies.every)
+    mine = [row for row in rows if who.study_id in (None, row.id)]
+    return [_facts(service.catalogue.named(row.slug), request) for row in mine]
+
+
+@router.post("/studies", tags=["studies"], status_code=201, response_model=shapes.StudyFacts)
+def create_study(body: shapes.NewStudy, request: Request, service: TheService, who: TheCaller) -> JSON:
+    """Make a study."""
+    who.need("write")
+    configuration = configured(body.configuration)
+    shown = ("text", "colour", "markdown", "audio", "video")
+    data = {
+        name: [getattr(item, name) for item in body.items]
+        for name in shown
+        if any(getattr(item, name) for item in body.items)
+    }
+    items = Items(
+        [item.coordinates for item in body.items],
+        [item.id for item in body.items],
+        [item.id if item.label is None else item.label for item in body.items],
+        [item.appeal for item in body.items],
+        data,
+    )
+    ready = study_items(items, scaled=configuration.scaled)
+    slug = making.create(service.database, configuration, ready, is_open=body.open, who=f"token {who.name}")
+    service.later(lambda: warm_study(service.catalogue.named(slug)))
+    return _facts(service.catalogue.named(slug), request)
+
+
+@router.get("/studies/{slug}", tags=["studies"], response_model=shapes.StudyFacts)
+def read_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
+    """A study."""
+    return _facts(_study(service, slug, who, "read"), request)
+
+
+@router.post("/studies/{slug}/open", tags=["studies"], response_model=shapes.StudyFacts)
+def open_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
+    """Take answers."""
+    making.set_open(service.database, _study(service, slug, who, "write").row, is_open=True, who=f"token {who.name}")
+    return _facts(service.catalogue.named(slug), request)
+
+
+@router.post("/studies/{slug}/close", tags=["studies"], response_model=shapes.StudyFacts)
+def close_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
+    """Take no more answers."""
+    making.set_open(service.database, _study(service, slug, who, "write").row, is_open=False, who=f"token {who.name}")
+    return _facts(service.catalogue.named(slug), request)
+
+
+@router.get("/studies/{slug}/sessions", tags=["sessions"], response_model=list[shapes.SessionFacts])
+def list_sessions(slug: Slug, service: TheService, who: TheCaller) -> list[JSON]:
+    """The sessions of a study."""
+    study = _study(service, slug, who, "read")
+    rows = service.database.read(lambda c: sessions.of_study(c, study.row.id, ["person", "simulated"]))
+    return [
+        {
+            "session": row.id,
+            "participant": row.participant,
+            "prolific_pid": row.prolific_pid,
+            "simulated": row.kind == "simulated",
+            "started_at": row.created_at,
+            "finished_at": row.finished_at,
+            "reason": row.reason,
+        }
+        for row in rows
+    ]
+
+
+@router.post("/studies/{slug}/sessions", tags=["sessions"], status_code=201, response_model=shapes.Opened)
+def open_session(body: shapes.NewSession, slug: Slug, service: TheService, who: TheCaller) -> JSON:
+    """Begin a session; the reply has its own token."""
+    study = _study(service, slug, who, "answer")
+    if not study.row.is_open:
+        raise closed(slug)
+    identity = {name: getattr(body, name) for name in sessions.IDENTITIES}
+    session_id, token = service.sessions.open(study, identity, seed=body.seed)
+    row = service.sessions.by_id(session_id)
+    assert row is not None
+    with service.gate.working():
+        return {"session": session_id, "token": token, "state": service.sessions.state(row)}
+
+
+@router.get("/sessions/{session_id}/query", tags=["sessions"], response_model=shapes.State)
+def current_query(row: TheSession, service: TheService) -> JSON:
+    """The current query: the same one until it is answered."""
+    with service.gate.working():
+        return service.sessions.state(row)
+
+
+@router.post("/sessions/{session_id}/answers", tags=["sessions"], response_model=shapes.State)
+def post_answer(body: shapes.Answer, row: TheSession, service: TheService) -> JSON:
+    """Answer the current query. The same answer again is harmless, another one is a conflict."""
+    return service.answered(row, Said(**body.model_dump()))
+
+
+@router.post("/sessions/{session_id}/undo", tags=["sessions"], response_model=shapes.State)
+def undo_answer(body: shapes.Undo, row: TheSession, service: TheService) -> JSON:
+    """Take back the last answer."""
+    with service.gate.working():
+        return service.sessions.undo(row, body.query)
+
+
+@router.get("/sessions/{session_id}/estimate", tags=["sessions"], response_model=shapes.EstimateFacts)
+def estimate(row: TheSession, service: TheService) -> JSON:
+    """Where the person is found to be."""
+    with service.gate.working():
+        standing = service.sessions.standing(row)
+        found = standing.search.estimate()
+        return {
+            "point": found.point.tolist(),
+            "covariance": found.covariance.tolist(),
+            "radius": found.credible_radius(),
+            "answers": standing.answered,
+        }
+
+
+@router.get("/sessions/{session_id}/recommendations", tags=["sessions"], response_model=list[shapes.Recommended])
+def recommendations(row: TheSession, service: TheService, count: Annotated[int, Query(ge=1, le=100)] = 5) -> list[JSON]:
+    """The items that are most likely the best for this person."""
+    with service.gate.working():
+        found = service.sessions.standing(row).search.recommend(count)
+    return [
+        {
+            "id": str(one.id),
+            "label": one.label,
+            "probability": one.probability,
+            "expected_utility": one.expected_utility,
+            "distance": one.distance,
+        }
+        for one in found
+    ]
+
+
+@router.get(
+    "/studies/{slug}/export/{table}.{ending}",
+    tags=["data"],
+    response_class=Response,
+    responses={200: {"content": {"text/csv": {}, "application/vnd.apache.parquet": {}}}},
+)
+def export_table(
+    slug: Slug,
+    table: Literal["answers", "participants", "estimates", "items"],
+    ending: Literal["csv", "parquet"],
+    service: TheService,
+    who: TheCaller,
+) -> Response:
+    """A table of a study as it is now."""
+    return table_reply(service, _study(service, slug, who, "read"), table, ending)
+
+
+@router.get(
+    "/studies/{slug}/bundle.zip",
+    tags=["data"],
+    response_class=Response,
+    responses={200: {"content": {"application/zip": {}}}},
+)
+def export_bundle(slug: Slug, service: TheService, who: TheCaller) -> Response:
+    """Everything in one file."""
+    return bundle_reply(service, _study(service, slug, who, "read"))
+
+
+def table_reply(service: Service, study: Study, table: str, ending: str) -> Response:
+    """A table as a download."""
+    columns = export.columns_of(study, table)
+    rows = export.rows_of(service.database, study, table)
+    headers = {"content-disposition": f'attachment; filename="{study.row.slug}-{table}.{ending}"'}
+    if ending == "parquet":
+        content = export.as_parquet(rows, columns)
+        return Response(content, media_type="application/vnd.apache.parquet", headers=headers)
+    return StreamingResponse(export.as_csv(rows, columns), media_type="text/csv", headers=headers)
+
+
+def bundle_reply(service: Service, study: Study) -> Response:
+    """The bundle as a download, from a file that is gone afterwards."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it was sent
+    bundle.write(service.database, study, file)
+    size = file.tell()
+    file.seek(0)
+
+    def pieces() -> Iterator[bytes]:
+        with file:
+            while piece := file.read(256_000):
+                yield piece
+
+    headers = {"content-disposition": f'attachment; filename="{study.row.slug}.zip"', "content-length": str(size)}
+    return StreamingResponse(pieces(), media_type="application/zip", headers=headers)

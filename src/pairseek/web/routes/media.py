@@ -1,0 +1,29 @@
+"""Pictures of items."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from starlette.responses import Response
+
+from pairseek.store import media
+from pairseek.web.problems import not_found
+from pairseek.web.service import Service, service_of
+
+router = APIRouter(include_in_schema=False)
+
+# The name is a digest of the content, so what is there under it never changes.
+_FOREVER = "public, max-age=31536000, immutable"
+
+
+@router.get("/media/{slug}/{name}/{width}")
+def picture(slug: str, name: str, width: int, service: Annotated[Service, Depends(service_of)]) -> Response:
+    """One size of a picture."""
+    row = service.catalogue.row(slug)
+    found = None
+    if 0 < width < 2**31:
+        found = service.database.read(lambda connection: media.picture(connection, row.id, name, width))
+    if found is None:
+        raise not_found("picture", f"{name[:64]}/{width}")
+    return Response(found.content, media_type=found.kind, headers={"cache-control": _FOREVER})

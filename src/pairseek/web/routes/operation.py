@@ -1,0 +1,65 @@
+"""What those who run the service ask for: health, metrics, the description of the API."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import FileResponse, Response
+
+from pairseek._types import JSON
+from pairseek.errors import StoreOutdated
+from pairseek.store import migrate
+from pairseek.web.auth import caller
+from pairseek.web.described import docs_page
+from pairseek.web.metrics import exposition
+from pairseek.web.pages import plotly_script
+from pairseek.web.service import Service, service_of
+
+router = APIRouter(include_in_schema=False)
+
+TheService = Annotated[Service, Depends(service_of)]
+
+
+@router.get("/healthz")
+async def healthz() -> JSON:
+    """Whether the process lives."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz")
+def readyz(service: TheService) -> JSON:
+    """Whether it can serve: the database answers and has the right tables."""
+    version = migrate.current(service.database)
+    if version != migrate.newest():
+        raise StoreOutdated(f"the database has tables of version {version}")
+    return {"status": "ready"}
+
+
+@router.get("/metrics")
+def metrics(request: Request, service: TheService) -> Response:
+    """Numbers for Prometheus: to this machine, or to a token with the scope ``read``."""
+    if not _is_here(request.client.host if request.client else ""):
+        caller(service.database, request.headers.get("authorization")).need("read")
+    content, kind = exposition()
+    return Response(content, media_type=kind)
+
+
+@router.get("/docs")
+def docs(request: Request, service: TheService) -> Response:
+    """What the HTTP API takes and gives."""
+    return service.page(request, "docs", docs_page(request.app.openapi()))
+
+
+@router.get("/static/plotly.min.js")
+def plotly() -> Response:
+    """Plotly's script, from its Python package."""
+    return FileResponse(plotly_script(), media_type="text/javascript", headers={"cache-control": "max-age=86400"})
+
+
+def _is_here(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,265 @@
+"""What a participant's browser asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hmac
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Form, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from pairseek.store.sessions import IDENTITIES, SessionRow
+from pairseek.web import views
+from pairseek.web.admission import closed, expired, taken, too_old
+from pairseek.web.catalogue import Study
+from pairseek.web.live import Said
+from pairseek.web.problems import Problem
+from pairseek.web.security import check_form, check_guard, csrf_token, set_cookie
+from pairseek.web.service import Service, service_of
+
+router = APIRouter(include_in_schema=False)
+
+TheService = Annotated[Service, Depends(service_of)]
+# Names in a link -> columns.
+_NAMES = {
+    "PROLIFIC_PID": "prolific_pid",
+    "STUDY_ID": "prolific_study",
+    "SESSION_ID": "prolific_session",
+    "participant": "participant",
+    "puid": "participant",
+}
+_WHO = "pairseek_who"
+_LONGEST = 200
+# Seconds that a page waits for what is prepared.
+_PATIENCE = 4.0
+_MOMENT = r"^[0-9TZ:.+-]*$"
+
+
+class AnswerBody(BaseModel):
+    """An answer as the page sends it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: str = Field(max_length=64)
+    outcome: str = Field(max_length=16)
+    rt_ms: int | None = Field(default=None, ge=0, le=2**31 - 1)
+    shown_at: str | None = Field(default=None, max_length=32, pattern=_MOMENT)
+    sent_at: str | None = Field(default=None, max_length=32, pattern=_MOMENT)
+    attempt: int | None = Field(default=None, ge=0, le=2**31 - 1)
+
+    def said(self) -> Said:
+        """For the sessions."""
+        return Said(self.query, self.outcome, self.rt_ms, self.shown_at, self.sent_at, self.attempt)
+
+
+class UndoBody(BaseModel):
+    """The answered query to take back."""
+
+    query: str = Field(max_length=64)
+
+
+class FocusBody(BaseModel):
+    """How long the page was out of sight."""
+
+    query: str = Field(max_length=64)
+    lost_at: str = Field(max_length=32, pattern=_MOMENT)
+    ms: int = Field(ge=0, le=2**31 - 1)
+
+
+def cookie_of(slug: str) -> str:
+    """The name of a study's cookie."""
+    return f"pairseek_{slug}"
+
+
+def session_of(slug: str, request: Request, service: TheService) -> SessionRow:
+    """The session of this browser in this study."""
+    row = _known(slug, request, service)
+    if row is None:
+        raise Problem(
+            401, "no_session", "this browser has no session in this study", hint="Open the link of the study again."
+        )
+    if expired(row, service.catalogue.numbered(row.study_id)):
+        raise too_old()
+    return row
+
+
+TheSession = Annotated[SessionRow, Depends(session_of)]
+
+
+def _known(slug: str, request: Request, service: Service) -> SessionRow | None:
+    token = request.cookies.get(cookie_of(slug))
+    row = None if token is None else service.sessions.by_token(token)
+    if row is None or service.catalogue.numbered(row.study_id).row.slug != slug:
+        return None
+    return row
+
+
+@router.get("/s/{slug}")
+def start(slug: str, request: Request, service: TheService) -> Response:
+    """Consent and instructions."""
+    study = service.catalogue.named(slug)
+    identity = _identity(request.query_params)
+    row = _same(_known(slug, request, service), identity)
+    begun = row is not None and row.kind != "preview" and _goes_on(row, study)
+    if not study.row.is_open and not (row is not None and row.kind == "preview"):
+        return _closed(service, request, study, row)
+    data = views.start_page(study, begun=begun, preview=row is not None and row.kind == "preview")
+    response = service.page(request, "start", data, language=study.configuration.language)
+    if identity:
+        set_cookie(response, _WHO, _signed(service.secret, identity), service.settings, path=f"/s/{slug}", days=1)
+    elif _WHO in request.cookies:
+        # Whoever comes now does not say who they are; they are not the one before.
+        response.delete_cookie(_WHO, path=f"/s/{slug}")
+    return response
+
+
+@router.post("/s/{slug}/start")
+def begin(slug: str, request: Request, service: TheService, csrf: Annotated[str, Form()] = "") -> Response:
+    """Make the session, or go on with the one there was."""
+    check_form(request, service.secret, csrf)
+    study = service.catalogue.named(slug)
+    identity = _unsigned(service.secret, request.cookies.get(_WHO, ""))
+    row = _same(_known(slug, request, service), identity)
+    to_run = RedirectResponse(f"/s/{slug}/run", 303)
+    if row is not None and _goes_on(row, study):
+        return to_run
+    if not study.row.is_open:
+        raise closed(slug)
+    service.starts.check(request.client.host if request.client else "")
+    if row is not None and row.kind == "person" and not identity:
+        identity = {name: getattr(row, name) for name in IDENTITIES}
+        if study.configuration.resume.policy == "block" and not expired(row, study):
+            raise taken()
+    _, token = service.sessions.arrive(study, identity)
+    set_cookie(to_run, cookie_of(slug), token, service.settings, path=f"/s/{slug}")
+    return to_run
+
+
+@router.post("/s/{slug}/decline")
+def decline(slug: str, request: Request, service: TheService, csrf: Annotated[str, Form()] = "") -> Response:
+    """No consent: nothing is stored of this person."""
+    check_form(request, service.secret, csrf)
+    study = service.catalogue.named(slug)
+    identity = _unsigned(service.secret, request.cookies.get(_WHO, ""))
+    return service.page(
+        request, "declined", views.declined_page(study, identity), language=study.configuration.language
+    )
+
+
+@router.get("/s/{slug}/run")
+def run(slug: str, request: Request, service: TheService) -> Response:
+    """The pairs."""
+    study = service.catalogue.named(slug)
+    row = _known(slug, request, service)
+    if row is None or expired(row, study):
+        return RedirectResponse(f"/s/{slug}", 303)
+    state = service.sessions.state(row)
+    if state["status"] == "finished":
+        return RedirectResponse(f"/s/{slug}/result", 303)
+    if state["status"] == "closed":
+        return _closed(service, request, study, row)
+    return service.page(request, "run", views.run_page(study, row, state), language=study.configuration.language)
+
+
+@router.get("/s/{slug}/result")
+def result(slug: str, request: Request, service: TheService, row: TheSession) -> Response:
+    """What was found."""
+    study = service.catalogue.named(slug)
+    if service.sessions.state(row)["status"] != "finished":
+        return RedirectResponse(f"/s/{slug}/run", 303)
+    return service.page(
+        request, "result", views.result_page(service, study, row), language=study.configuration.language
+    )
+
+
+@router.get("/s/{slug}/state")
+def state(row: TheSession, service: TheService) -> Response:
+    """Where the session stands."""
+    with service.gate.working():
+        return JSONResponse(service.sessions.state(row))
+
+
+@router.post("/s/{slug}/answer")
+def answer(body: AnswerBody, request: Request, row: TheSession, service: TheService) -> Response:
+    """Store an answer; what comes next."""
+    check_guard(request)
+    return JSONResponse(service.answered(row, body.said()))
+
+
+@router.post("/s/{slug}/undo")
+def undo(body: UndoBody, request: Request, row: TheSession, service: TheService) -> Response:
+    """Take back the last answer."""
+    check_guard(request)
+    with service.gate.working():
+        return JSONResponse(service.sessions.undo(row, body.query))
+
+
+@router.post("/s/{slug}/focus")
+def focus(body: FocusBody, request: Request, row: TheSession, service: TheService) -> Response:
+    """The page was out of sight."""
+    check_guard(request)
+    service.sessions.blur(row, body.query, body.lost_at, body.ms)
+    return Response(status_code=204)
+
+
+@router.get("/s/{slug}/ahead")
+async def ahead(query: str, row: TheSession, service: TheService) -> Response:
+    """The pairs that would follow each answer to the open query, if there is time to find them."""
+    if service.ahead is None:
+        return Response(status_code=204)
+    future = asyncio.wrap_future(service.ahead.prepare(row, query))
+    try:
+        pairs = await asyncio.wait_for(asyncio.shield(future), _PATIENCE)
+    except (TimeoutError, asyncio.CancelledError):
+        return Response(status_code=204)
+    return Response(status_code=204) if pairs is None else JSONResponse(pairs)
+
+
+@router.get("/s/{slug}/mine")
+def mine(slug: str, row: TheSession, service: TheService) -> Response:
+    """A person's own data."""
+    headers = {"content-disposition": f'attachment; filename="{slug}-my-answers.json"'}
+    return JSONResponse(views.own_data(service, row), headers=headers)
+
+
+def _same(row: SessionRow | None, identity: Mapping[str, str | None]) -> SessionRow | None:
+    """The browser's session, unless the link says that somebody else sits there now."""
+    if row is None or row.kind == "preview":
+        return row
+    named = [name for name in ("prolific_pid", "participant") if identity.get(name)]
+    return row if all(getattr(row, name) == identity[name] for name in named) else None
+
+
+def _goes_on(row: SessionRow, study: Study) -> bool:
+    """Whether the browser's session is the one to go on with."""
+    if row.kind == "preview":
+        return True
+    return study.configuration.resume.policy == "resume" and not expired(row, study)
+
+
+def _closed(service: Service, request: Request, study: Study, row: SessionRow | None) -> Response:
+    data = views.closed_page(study, row)
+    return service.page(request, "closed", data, status=200, language=study.configuration.language)
+
+
+def _identity(parameters: Any) -> dict[str, str]:
+    """What a link says of who comes; too long a text is cut."""
+    found = {column: parameters[name][:_LONGEST] for name, column in _NAMES.items() if parameters.get(name)}
+    return {column: "".join(ch for ch in text if ch.isprintable()) for column, text in found.items()}
+
+
+def _signed(secret: str, identity: dict[str, str]) -> str:
+    body = base64.urlsafe_b64encode(json.dumps(identity).encode()).decode()
+    return f"{body}.{csrf_token(secret, body)}"
+
+
+def _unsigned(secret: str, text: str) -> dict[str, str | None]:
+    body, _, mark = text.partition(".")
+    if not body or not hmac.compare_digest(csrf_token(secret, body), mark):
+        return {}
+    return dict(json.loads(base64.urlsafe_b64decode(body)))

@@ -1,0 +1,334 @@
+"""What a researcher's browser asks for."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import sqlalchemy as sa
+from fastapi import APIRouter, Depends, Form, Request
+from fastapi.concurrency import run_in_threadpool
+from starlette.datastructures import FormData, UploadFile
+from starlette.responses import RedirectResponse, Response
+
+from pairseek._types import JSON
+from pairseek.errors import InvalidItems, InvalidParameter, PairseekError
+from pairseek.store import people, sessions, studies
+from pairseek.store.database import stamp
+from pairseek.store.sessions import SessionRow
+from pairseek.web import auth, dashboard, forms, making, simulating
+from pairseek.web.catalogue import Study
+from pairseek.web.problems import Problem, invalid, not_found, problem_of
+from pairseek.web.routes.api import bundle_reply, table_reply
+from pairseek.web.routes.participant import cookie_of
+from pairseek.web.security import check_form, set_cookie
+from pairseek.web.service import Service, service_of
+from pairseek.web.warming import warm_study
+
+router = APIRouter(include_in_schema=False)
+
+TheService = Annotated[Service, Depends(service_of)]
+Sent = Annotated[str, Form(max_length=200)]
+# Parts of a form: items, pictures one by one, and the fields.
+_MOST_FILES, _MOST_FIELDS = 10_050, 200
+
+
+class SignInFirst(Exception):
+    """Nobody is signed in; ``path`` is where they wanted to go."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+
+def who_is_in(request: Request, service: TheService) -> str:
+    """The researcher who is signed in."""
+    name = auth.signed_in(service.database, request.cookies.get(auth.COOKIE))
+    if name is None:
+        if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+            raise SignInFirst(request.url.path)
+        raise Problem(401, "not_signed_in", "nobody is signed in", hint="Sign in at /login.")
+    return name
+
+
+Researcher = Annotated[str, Depends(who_is_in)]
+
+
+def checked_form(request: Request, service: TheService, csrf: Sent = "") -> None:
+    """Only forms of our own pages."""
+    check_form(request, service.secret, csrf)
+
+
+OurForm = Depends(checked_form)
+
+
+@router.get("/")
+def home() -> Response:
+    """The studies."""
+    return RedirectResponse("/studies", 303)
+
+
+@router.get("/login")
+def login_page(request: Request, service: TheService, next: str = "") -> Response:
+    """Where one signs in."""
+    return service.page(request, "login", {"next": _local(next), "name": "", "error": None})
+
+
+@router.post("/login")
+def login(
+    request: Request,
+    service: TheService,
+    name: Sent = "",
+    password: Annotated[str, Form(max_length=1000)] = "",
+    csrf: Sent = "",
+    next: Sent = "",
+) -> Response:
+    """Sign in."""
+    check_form(request, service.secret, csrf)
+    address = request.client.host if request.client else ""
+    try:
+        token = auth.sign_in(service.database, name, password, address)
+    except Problem as problem:
+        data = {"next": _local(next), "name": name, "error": problem.record()["error"]}
+        return service.page(request, "login", data, status=problem.status)
+    response = RedirectResponse(_local(next) or "/studies", 303)
+    set_cookie(response, auth.COOKIE, token, service.settings, days=auth.HOURS / 24)
+    return response
+
+
+@router.post("/logout", dependencies=[OurForm])
+def logout(request: Request, service: TheService) -> Response:
+    """Sign out."""
+    auth.sign_out(service.database, request.cookies.get(auth.COOKIE))
+    response = RedirectResponse("/login", 303)
+    response.delete_cookie(auth.COOKIE)
+    return response
+
+
+@router.get("/studies")
+def list_studies(request: Request, service: TheService, who: Researcher) -> Response:
+    """All studies."""
+    return service.page(request, "studies", dashboard.studies_page(service, who))
+
+
+@router.get("/studies/new")
+def new_study(request: Request, service: TheService, who: Researcher) -> Response:
+    """The form for a new study."""
+    return service.page(request, "study_new", dashboard.new_page(who, {}, {}))
+
+
+@router.post("/studies/new")
+async def make_study(request: Request, service: TheService, who: Researcher) -> Response:
+    """Make a study from the form, or from a YAML file."""
+    async with request.form(max_files=_MOST_FILES, max_fields=_MOST_FIELDS) as form:
+        check_form(request, service.secret, form.get("csrf"))
+        return await run_in_threadpool(_make, request, service, who, form)
+
+
+def _make(request: Request, service: Service, who: str, form: FormData) -> Response:
+    values = {name: str(value)[:20_000] for name, value in form.multi_items() if isinstance(value, str)}
+    try:
+        slug = _made(service, who, form, values)
+    except (InvalidParameter, InvalidItems, Problem) as error:
+        problem = problem_of(error)
+        place = forms.place_of(error)
+        message = problem.message if problem.code != "slug_taken" else str(problem)
+        data = dashboard.new_page(who, values, {place: message})
+        return service.page(request, "study_new", data, status=problem.status)
+    service.later(lambda: warm_study(service.catalogue.named(slug)))
+    return RedirectResponse(f"/studies/{slug}", 303)
+
+
+def _made(service: Service, who: str, form: FormData, values: dict[str, str]) -> str:
+    record = forms.record_of(form.get("yaml"), values)
+    configuration, is_open = making.from_record(record)
+    sent = form.get("items")
+    if not isinstance(sent, UploadFile) or not sent.filename:
+        raise InvalidItems("no items were sent: choose a CSV file with an id, a label and coordinates")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "items.csv"
+        path.write_bytes(sent.file.read())
+        try:
+            items = making.read_items(path, scaled=configuration.scaled)
+        except InvalidItems as error:
+            raise InvalidItems(str(error).replace(str(path), sent.filename[:100])) from None
+    pictures = [file for file in form.getlist("images") if isinstance(file, UploadFile) and file.filename]
+    files = forms.pictures_of(pictures)
+    return making.create(service.database, configuration, items, is_open=is_open, who=who, files=files)
+
+
+@router.get("/studies/{slug}")
+def show_study(slug: str, request: Request, service: TheService, who: Researcher, filling: int = 0) -> Response:
+    """The dashboard."""
+    study = service.catalogue.named(slug)
+    link = f"{str(request.base_url).rstrip('/')}/s/{slug}"
+    notice = f"{filling} simulated people are answering; the page shows them as they come." if filling > 0 else None
+    return service.page(request, "study", dashboard.study_page(service, who, study, link, notice))
+
+
+@router.get("/studies/{slug}/live.json")
+def live(slug: str, service: TheService, who: Researcher) -> JSON:  # noqa: ARG001 - whoever is signed in
+    """What changes while one looks."""
+    return dashboard.live(service, service.catalogue.named(slug))
+
+
+@router.post("/studies/{slug}/open", dependencies=[OurForm])
+def open_study(slug: str, service: TheService, who: Researcher) -> Response:
+    """Take answers."""
+    making.set_open(service.database, service.catalogue.row(slug), is_open=True, who=who)
+    return RedirectResponse(f"/studies/{slug}", 303)
+
+
+@router.post("/studies/{slug}/close", dependencies=[OurForm])
+def close_study(slug: str, service: TheService, who: Researcher) -> Response:
+    """Take no more answers."""
+    making.set_open(service.database, service.catalogue.row(slug), is_open=False, who=who)
+    return RedirectResponse(f"/studies/{slug}", 303)
+
+
+@router.post("/studies/{slug}/preview", dependencies=[OurForm])
+def preview(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - whoever is signed in
+    """Go through the study as a participant does; nothing of it stays."""
+    study = service.catalogue.named(slug)
+    old = stamp(datetime.now(UTC) - timedelta(hours=2))
+    service.database.write(lambda connection: sessions.forget_preview(connection, old))
+    _, token = service.sessions.open(study, {}, kind="preview")
+    response = RedirectResponse(f"/s/{slug}", 303)
+    set_cookie(response, cookie_of(slug), token, service.settings, path=f"/s/{slug}", days=2 / 24)
+    return response
+
+
+@router.post("/studies/{slug}/simulate", dependencies=[OurForm])
+def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[int, Form()] = 10) -> Response:
+    """Fill with simulated people, in the background."""
+    if not 1 <= count <= simulating.MOST:
+        raise invalid(f"{count} simulated people are asked for", count, f"Give 1 to {simulating.MOST}.")
+    study = service.catalogue.named(slug)
+    rng = np.random.default_rng(secrets.randbits(64))
+    service.database.write(lambda connection: studies.note(connection, who, "simulate", slug, count=count))
+    service.later(lambda: simulating.fill(service.sessions, service.gate, study, count, rng))
+    return RedirectResponse(f"/studies/{slug}?filling={count}", 303)
+
+
+@router.get("/studies/{slug}/people/{session}")
+def show_person(slug: str, session: str, request: Request, service: TheService, who: Researcher) -> Response:
+    """One participant."""
+    study, row = _person(service, slug, session)
+    return service.page(request, "person", dashboard.person_page(service, who, study, row))
+
+
+@router.post("/studies/{slug}/people/{session}/{action}", dependencies=[OurForm])
+def mark_person(
+    slug: str,
+    session: str,
+    action: Literal["void", "restore"],
+    service: TheService,
+    who: Researcher,
+    reason: Annotated[str, Form(max_length=500)] = "",
+) -> Response:
+    """Void or restore a participant."""
+    _, row = _person(service, slug, session)
+    return _mark(service, slug, row, None, action, reason, who)
+
+
+@router.post("/studies/{slug}/people/{session}/answers/{query}/{action}", dependencies=[OurForm])
+def mark_answer(
+    slug: str,
+    session: str,
+    query: str,
+    action: Literal["void", "restore"],
+    service: TheService,
+    who: Researcher,
+    reason: Annotated[str, Form(max_length=500)] = "",
+) -> Response:
+    """Void or restore an answer."""
+    _, row = _person(service, slug, session)
+    if not any(done.query.name == query for done in service.sessions.standing(row).done):
+        raise not_found("answer", query)
+    return _mark(service, slug, row, query, action, reason, who)
+
+
+@router.get("/studies/{slug}/export/{table}.{ending}")
+def export_table(
+    slug: str,
+    table: Literal["answers", "participants", "estimates", "items"],
+    ending: Literal["csv", "parquet"],
+    service: TheService,
+    who: Researcher,  # noqa: ARG001 - whoever is signed in
+) -> Response:
+    """A table of a study as it is now."""
+    return table_reply(service, service.catalogue.named(slug), table, ending)
+
+
+@router.get("/studies/{slug}/bundle.zip")
+def export_bundle(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - as above
+    """Everything in one file."""
+    return bundle_reply(service, service.catalogue.named(slug))
+
+
+@router.get("/tokens")
+def show_tokens(request: Request, service: TheService, who: Researcher) -> Response:
+    """The tokens for programs."""
+    return service.page(request, "tokens", dashboard.tokens_page(service, who))
+
+
+@router.post("/tokens", dependencies=[OurForm])
+def make_token(
+    request: Request,
+    service: TheService,
+    who: Researcher,
+    name: Sent = "",
+    scopes: Annotated[list[str] | None, Form()] = None,
+) -> Response:
+    """Make a token; the page tells it once."""
+    try:
+        fresh = auth.make_token(service.database, name, scopes or [], who)
+    except PairseekError as error:
+        problem = problem_of(error)
+        data = dashboard.tokens_page(service, who, error=problem)
+        return service.page(request, "tokens", data, status=problem.status)
+    return service.page(request, "tokens", dashboard.tokens_page(service, who, fresh=fresh))
+
+
+@router.post("/tokens/{number}/revoke", dependencies=[OurForm])
+def revoke_token(number: int, service: TheService, who: Researcher) -> Response:
+    """The token opens nothing any more."""
+
+    def revoke(connection: sa.Connection) -> bool:
+        studies.note(connection, who, "revoke", None, token=number)
+        return people.revoke(connection, number)
+
+    if not service.database.write(revoke):
+        raise not_found("token that could be revoked", number)
+    return RedirectResponse("/tokens", 303)
+
+
+def _mark(
+    service: Service, slug: str, row: SessionRow, query: str | None, action: str, reason: str, who: str
+) -> Response:
+    if not reason.strip():
+        raise invalid("no reason was given", reason, "Say in a few words why; it is kept with the record.")
+    service.database.write(lambda c: sessions.mark(c, row.id, query, action, reason.strip(), who))
+    return RedirectResponse(f"/studies/{slug}/people/{row.id}", 303)
+
+
+def _person(service: Service, slug: str, session: str) -> tuple[Study, SessionRow]:
+    study, row = service.catalogue.named(slug), service.sessions.by_id(session)
+    if row is None or row.study_id != study.row.id or row.kind == "preview":
+        raise not_found("participant", session[:64])
+    return study, row
+
+
+def _local(address: str) -> str | None:
+    """An address on this server, and no other."""
+    plain = address.startswith("/") and not address.startswith("//") and "\\" not in address and address.isprintable()
+    return address if plain else None
+
+
+async def sign_in_first(request: Request, error: Any) -> Response:
+    """To the page where one signs in."""
+    assert isinstance(error, SignInFirst)
+    return RedirectResponse(str(request.url_for("login_page").include_query_params(next=error.path)), 303)

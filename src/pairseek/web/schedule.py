@@ -1,0 +1,97 @@
+"""What kind of pair comes when: the strategy's choice, a repeated, a random or an attention pair.
+
+Pure functions of the session's seed and what was answered so far, with every draw keyed by the position, so that
+undo, another worker and a replay agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from pairseek.items import Items
+from pairseek.web.study import StudyConfiguration
+
+Kind: TypeAlias = Literal["strategy", "repeated", "random", "attention"]
+KINDS: tuple[Kind, ...] = ("strategy", "repeated", "random", "attention")
+# A pair is repeated when at least so many others stood in between: sooner, one remembers the answer.
+APART = 4
+# Sets the draws here apart from those of the search, which has the same seed.
+_DOMAIN = 0x5E55
+_WHICH, _PAIR, _SIDES, _PLACE, _ORDER = range(5)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A pair that was answered, as the schedule sees it."""
+
+    name: str
+    kind: Kind
+    left: str
+    right: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A pair that is not the strategy's choice."""
+
+    kind: Kind
+    left: str
+    right: str
+    repeats: str | None = None
+    expected: str | None = None
+
+
+def planned(configuration: StudyConfiguration, items: Items, seed: int, done: Sequence[Shown]) -> Planned | None:
+    """What comes after these, where it is not the strategy's choice; None where it is."""
+    position = len(done)
+    attention = _attention(configuration, seed, position)
+    if attention is not None:
+        return attention
+    draw = float(_rng(seed, position, _WHICH).random())
+    if draw < configuration.repeated:
+        return _repeated(seed, position, done)
+    if draw < configuration.repeated + configuration.random:
+        i, j = _rng(seed, position, _PAIR).choice(items.n, size=2, replace=False).tolist()
+        return Planned("random", str(items.ids[i]), str(items.ids[j]))
+    return None
+
+
+def _attention(configuration: StudyConfiguration, seed: int, position: int) -> Planned | None:
+    """One somewhere in each block, never the very first pair of all; the pairs in an order of this person's own."""
+    rule = configuration.attention
+    if rule is None:
+        return None
+    block, place = divmod(position, rule.every)
+    first = 1 if block == 0 else 0
+    if place != int(_rng(seed, block, _PLACE).integers(first, rule.every)):
+        return None
+    around, index = divmod(block, len(rule.pairs))
+    pair = rule.pairs[int(_rng(seed, around, _ORDER).permutation(len(rule.pairs))[index])]
+    left, right = (pair.left, pair.right) if _rng(seed, position, _SIDES).integers(2) else (pair.right, pair.left)
+    return Planned("attention", left, right, expected=pair.answer)
+
+
+def _repeated(seed: int, position: int, done: Sequence[Shown]) -> Planned | None:
+    before = done[: max(0, position - APART)]
+    again = {frozenset((pair.left, pair.right)) for pair in done if pair.kind == "repeated"}
+    usable = [
+        pair
+        for pair in before
+        if pair.kind in ("strategy", "random")
+        and pair.outcome in ("left", "right")
+        and frozenset((pair.left, pair.right)) not in again
+    ]
+    if not usable:
+        return None
+    pair = usable[int(_rng(seed, position, _PAIR).integers(len(usable)))]
+    left, right = (pair.left, pair.right) if _rng(seed, position, _SIDES).integers(2) else (pair.right, pair.left)
+    return Planned("repeated", left, right, repeats=pair.name)
+
+
+def _rng(seed: int, number: int, purpose: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence([seed, number, purpose, 0, _DOMAIN]))

@@ -1,0 +1,116 @@
+"""All that the routes of one worker share."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastapi import Request
+from starlette.responses import HTMLResponse
+
+from pairseek._types import JSON
+from pairseek.errors import PairseekError
+from pairseek.store import migrate, people
+from pairseek.store.database import Database
+from pairseek.store.sessions import SessionRow
+from pairseek.web.ahead import Ahead, Gate
+from pairseek.web.catalogue import Catalogue
+from pairseek.web.keeping import Keeper
+from pairseek.web.live import Said
+from pairseek.web.metrics import Latency
+from pairseek.web.pages import languages, preferred_language, render
+from pairseek.web.security import CSRF_COOKIE, Rate, csrf_token, form_nonce, set_cookie
+from pairseek.web.sessions import Sessions
+from pairseek.web.settings import Settings
+
+logger = logging.getLogger("pairseek.web")
+
+
+@dataclass(eq=False)
+class Service:
+    """Database, sessions and templates."""
+
+    settings: Settings
+    database: Database
+    catalogue: Catalogue
+    sessions: Sessions
+    secret: str
+    gate: Gate
+    ahead: Ahead | None
+    keeper: Keeper
+    starts: Rate
+    latency: Latency = field(default_factory=Latency)
+    _workers: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="pairseek-later")
+    )
+
+    @classmethod
+    def opened(cls, settings: Settings) -> Service:
+        """Open the database and check its tables."""
+        database = Database(settings.database)
+        migrate.ready(database)
+        catalogue = Catalogue(database)
+        fresh = secrets.token_urlsafe(32)
+        secret = settings.secret or database.write(lambda connection: people.secret(connection, fresh))
+        sessions, gate = Sessions(database, catalogue, settings.kept_sessions), Gate()
+        ahead = Ahead(sessions, gate) if settings.ahead else None
+        if ahead is not None:
+            ahead.start()
+        keeper = Keeper(sessions, gate)
+        keeper.start()
+        return cls(
+            settings, database, catalogue, sessions, secret, gate, ahead, keeper, Rate(settings.starts_per_minute, 60)
+        )
+
+    def close(self) -> None:
+        """Stop preparing and let go of the database."""
+        if self.ahead is not None:
+            self.ahead.stop()
+        self._workers.shutdown(cancel_futures=True)
+        self.keeper.stop()
+        self.database.close()
+
+    def later(self, task: Callable[[], None]) -> None:
+        """Do something that nobody waits for; one after the other."""
+
+        def run() -> None:
+            try:
+                task()
+            except PairseekError:
+                logger.exception("a task in the background failed")
+
+        self._workers.submit(run)
+
+    def answered(self, row: SessionRow, said: Said) -> JSON:
+        """Store an answer and give what comes next, and have the pairs prepared that may follow that."""
+        began = time.perf_counter()
+        with self.gate.working():
+            state = self.sessions.answer(row, said)
+        self.latency.add(time.perf_counter() - began)
+        if self.ahead is not None and state["query"] is not None:
+            self.ahead.prepare(row, state["query"]["query"])
+        return state
+
+    def page(
+        self, request: Request, name: str, data: Mapping[str, Any], *, status: int = 200, language: str | None = None
+    ) -> HTMLResponse:
+        """A page, with the token that its forms send back."""
+        nonce = form_nonce(request)
+        chosen = language if language in languages() else preferred_language(request.headers.get("accept-language"))
+        text = render(name, {**data, "csrf": csrf_token(self.secret, nonce)}, language=chosen)
+        response = HTMLResponse(text, status)
+        if request.cookies.get(CSRF_COOKIE) != nonce:
+            set_cookie(response, CSRF_COOKIE, nonce, self.settings)
+        return response
+
+
+async def service_of(request: Request) -> Service:
+    """The service that this request came to. Asynchronous, for a thread would cost more than it does."""
+    service = request.app.state.service
+    assert isinstance(service, Service)
+    return service

@@ -1,0 +1,243 @@
+"""Running the service: one process or several, warmed before the port opens, stopped in order."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import uvicorn
+
+from pairseek._parallel import set_thread_count
+from pairseek.errors import InvalidParameter
+from pairseek.store import migrate
+from pairseek.store.database import Database
+from pairseek.web import auth, logs
+from pairseek.web.app import create_app
+from pairseek.web.settings import Settings
+from pairseek.web.warming import warm_studies, warm_up
+
+# Seconds for requests under way when it is told to stop, and for a worker to be gone after that.
+GRACE = 10
+_LAST = 10.0
+# A worker that ends so soon after its start so often in a row will not be started again.
+_SOON, _OFTEN = 1.0, 10
+
+logger = logging.getLogger("pairseek.web")
+
+
+def serve(
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    workers: int,
+    announced: Callable[[str], None] | None = None,
+    new_password: bool = False,
+) -> None:
+    """Serve until a signal says stop.
+
+    Parameters
+    ----------
+    settings
+        Of the server.
+    host, port
+        Where it listens.
+    workers
+        Number of processes.
+    announced
+        Called with the address once it is said.
+    new_password
+        Give the first user a new password, which is said, even where there is one.
+    """
+    if not 1 <= workers <= 64:
+        raise InvalidParameter(f"--workers is {workers}: give 1 to 64")
+    if workers > 1 and not hasattr(os, "fork"):
+        raise InvalidParameter(f"--workers is {workers}: this system has no way to copy a process, give 1")
+    with bound(host, port) as listening:
+        if workers > 1:
+            # Copies can be made of a process without threads only; together they use as many cores as they are.
+            set_thread_count(1)
+        prepare(settings, new_password=new_password)
+        address = announce(host, listening.getsockname()[1])
+        if announced is not None:
+            announced(address)
+        if workers == 1:
+            run(settings, listening)
+        else:
+            Workers(settings, listening, workers).run()
+
+
+def prepare(settings: Settings, *, new_password: bool = False) -> None:
+    """Make the tables and the first user, say the password once, and compile the kernels."""
+    database = Database(settings.database)
+    try:
+        migrate.ready(database)
+        password = auth.first_user(database, settings.password)
+        if new_password and password is None:
+            password = secrets.token_urlsafe(12)
+            auth.set_password(database, auth.FIRST_USER, password)
+        if password is not None:
+            _say(f"Sign in as {auth.FIRST_USER} with the password {password}  (said once, stored as a hash only)")
+        warm_up()
+        warm_studies(database)
+    finally:
+        database.close()
+
+
+@contextlib.contextmanager
+def bound(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that has the address; it listens once a worker is ready."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((host, port))
+        except OSError as error:
+            raise InvalidParameter(
+                f"cannot listen at {host}, port {port}: {error.strerror}; give another --host or --port"
+            ) from None
+        yield listening
+
+
+def announce(host: str, port: int) -> str:
+    """Say where it is; the address for others, where it listens to others."""
+    everywhere = host in ("0.0.0.0", "::")
+    shown = own_address() if everywhere else f"[{host}]" if ":" in host else host
+    _say(f"pairseek at http://{shown}:{port}" + (f" and http://127.0.0.1:{port}" if everywhere else ""))
+    return f"http://{shown}:{port}"
+
+
+def own_address() -> str:
+    """The machine's address as its network sees it. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+            return str(probe.getsockname()[0])
+        except OSError:
+            return socket.gethostname()
+
+
+def run(settings: Settings, listening: socket.socket) -> None:
+    """Serve in this process."""
+    logs.set_up()
+    _served(uvicorn.Server(_configuration(settings)), listening)
+
+
+def _served(server: uvicorn.Server, listening: socket.socket) -> None:
+    # The server stops in order and then raises the signal again; an orderly stop is no failure.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    server.run(sockets=[listening])
+
+
+def _configuration(settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        create_app(settings),
+        access_log=False,
+        server_header=False,
+        log_config=None,
+        proxy_headers=True,
+        forwarded_allow_ips=settings.trusted_proxies,
+        timeout_graceful_shutdown=GRACE,
+        h11_max_incomplete_event_size=64_000,
+    )
+
+
+class Workers:
+    """Several processes that share a socket, copies of this one; one that dies is replaced.
+
+    Parameters
+    ----------
+    settings, listening
+        What they serve, and where.
+    count
+        How many.
+    """
+
+    def __init__(self, settings: Settings, listening: socket.socket, count: int) -> None:
+        self._settings, self._listening, self._count = settings, listening, count
+        self._stop = threading.Event()
+        self._began: dict[int, float] = {}
+        self._deaths = 0
+        # While the writing end is open somewhere, this process lives: workers end when it does not.
+        self._reading, self._writing = os.pipe()
+
+    def run(self) -> None:
+        """Keep them running until a signal says stop."""
+        logs.set_up()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._stop.set())
+        try:
+            for _ in range(self._count):
+                self._start()
+            while not self._stop.wait(0.1):
+                self._replace()
+        finally:
+            self._end()
+            os.close(self._writing)
+            os.close(self._reading)
+
+    def _start(self) -> None:
+        pid = os.fork()
+        if pid:
+            self._began[pid] = time.monotonic()
+            return
+        code = 1
+        try:
+            os.close(self._writing)
+            self._work()
+            code = 0
+        finally:
+            # Nothing of the first process's own may run in the copy.
+            os._exit(code)
+
+    def _work(self) -> None:
+        server = uvicorn.Server(_configuration(self._settings))
+
+        def watch() -> None:
+            os.read(self._reading, 1)
+            server.should_exit = True
+
+        threading.Thread(target=watch, name="pairseek-parent", daemon=True).start()
+        _served(server, self._listening)
+
+    def _replace(self) -> None:
+        for pid, began in list(self._began.items()):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if not ended:
+                continue
+            del self._began[pid]
+            logger.warning("a worker ended", extra={"facts": {"code": os.waitstatus_to_exitcode(status)}})
+            self._deaths = self._deaths + 1 if time.monotonic() - began < _SOON else 0
+            if self._deaths >= _OFTEN:
+                logger.error("workers end as soon as they start")
+                self._stop.set()
+                return
+            self._start()
+
+    def _end(self) -> None:
+        for pid in self._began:
+            os.kill(pid, signal.SIGTERM)
+        until = time.monotonic() + GRACE + _LAST
+        while self._began:
+            late = time.monotonic() > until
+            for pid in list(self._began):
+                if late:
+                    os.kill(pid, signal.SIGKILL)
+                ended, _ = os.waitpid(pid, 0 if late else os.WNOHANG)
+                if ended:
+                    del self._began[pid]
+            time.sleep(0.02)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

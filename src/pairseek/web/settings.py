@@ -1,0 +1,85 @@
+"""What a server is told when it starts: by options, or by the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+from pairseek.errors import InvalidParameter
+
+PREFIX = "PAIRSEEK_"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a server, each with its variable of the environment (``PAIRSEEK_`` and the name in capitals).
+
+    Attributes
+    ----------
+    database
+        A path, ``sqlite:///FILE`` or ``postgresql://USER@HOST/NAME``.
+    secret
+        Signs what pages send back; empty: one that is drawn once and kept in the database.
+    password
+        Of the first user, ``admin``; empty: one is drawn and printed once.
+    https
+        Cookies are sent over TLS only, and browsers are told to keep to it.
+    trusted_proxies
+        Addresses, separated by commas, whose word about the visitor's address is believed.
+    kept_sessions
+        Sessions that a worker keeps in memory.
+    ahead
+        Whether the next pair is prepared while a person thinks.
+    most_body
+        Bytes that a request may have; an upload of items or pictures may have more.
+    most_upload
+        Bytes of an upload.
+    starts_per_minute
+        Sessions that may be begun from one address in a minute, in one worker.
+    """
+
+    database: str = "pairseek.db"
+    secret: str = ""
+    password: str = ""
+    https: bool = False
+    trusted_proxies: str = "127.0.0.1"
+    kept_sessions: int = 400
+    ahead: bool = True
+    most_body: int = 256_000
+    most_upload: int = 200_000_000
+    starts_per_minute: int = 120
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str] | None = None, **given: Any) -> Self:
+        """From the environment, with what is given (and not None) in place of it."""
+        source = os.environ if environment is None else environment
+        values: dict[str, Any] = {}
+        for one in fields(cls):
+            name = PREFIX + one.name.upper()
+            if name in source:
+                values[one.name] = _read(name, source[name], type(one.default))
+        return cls(**values | {key: value for key, value in given.items() if value is not None})
+
+
+def _read(name: str, text: str, kind: type) -> Any:
+    if kind is bool:
+        words = {
+            "1": True,
+            "true": True,
+            "yes": True,
+            "on": True,
+            "0": False,
+            "false": False,
+            "no": False,
+            "off": False,
+        }
+        if text.strip().lower() not in words:
+            raise InvalidParameter(f"{name} is {text!r}: give true or false")
+        return words[text.strip().lower()]
+    if kind is int:
+        if not text.strip().isdigit():
+            raise InvalidParameter(f"{name} is {text!r}: give a whole number")
+        return int(text)
+    return text

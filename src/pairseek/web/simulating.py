@@ -1,0 +1,46 @@
+"""Simulated participants, to see what the data will look like. They go the way that people go, and are marked."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pairseek._types import Query
+from pairseek.simulate import SimulatedUser
+from pairseek.web.ahead import Gate
+from pairseek.web.catalogue import Study
+from pairseek.web.live import Said
+from pairseek.web.sessions import Sessions
+from pairseek.web.standing import Standing
+
+MOST = 200
+# Median and spread of reaction times, of the order of what people need for two pictures.
+_MEDIAN_MS, _SPREAD = 1500.0, 0.5
+
+
+def fill(sessions: Sessions, gate: Gate, study: Study, count: int, rng: np.random.Generator) -> None:
+    """Let so many simulated people take part, one after the other, whenever nobody real is waiting."""
+    for _ in range(count):
+        one(sessions, gate, study, np.random.default_rng(rng.integers(2**63)))
+
+
+def one(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) -> str:
+    """One simulated person, whose point is drawn from the prior; the session's id."""
+    search = Standing.begun(study.configuration, study.items, 0).search
+    point = search.prior.sample(1, study.items.d, rng)[0]
+    person = SimulatedUser(point, search.response, rng)
+    seed = int(rng.integers(2**63))
+    session_id, _ = sessions.open(study, {}, kind="simulated", seed=seed, truth={"point": point.tolist()})
+    row = sessions.by_id(session_id)
+    assert row is not None
+    state = sessions.state(row)
+    while state["query"] is not None:
+        gate.wait_idle(5.0)
+        pair = state["query"]
+        left, right = pair["left"]["id"], pair["right"]["id"]
+        expected = sessions.live(row).queries[pair["query"]].details.get("expected")
+        winner = expected or person.answer(study.items, Query(pair["query"], left, right))
+        ms = round(_MEDIAN_MS * float(np.exp(_SPREAD * rng.standard_normal())))
+        state = sessions.answer(row, Said(pair["query"], "left" if winner == left else "right", ms))
+        row = sessions.by_id(session_id)
+        assert row is not None
+    return session_id

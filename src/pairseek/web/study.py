@@ -1,0 +1,306 @@
+"""A study as a file says it: a validated configuration, and the items beside it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import unicodedata
+import zlib
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from pairseek import records, registry
+from pairseek._types import JSON
+from pairseek.errors import InvalidItems, InvalidParameter
+from pairseek.items import Items
+from pairseek.search import Search
+from pairseek.web.pages import languages
+
+SHOWN = ("text", "image", "alt", "colour", "markdown", "audio", "video")
+"""Columns of an items file that say how an item looks."""
+_SAME = {"color": "colour", "hex": "colour"}
+SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
+MOST_ITEMS = 200_000
+MOST_TEXT = 20_000
+# What a person should not have to wait for, and a server should not have to hold.
+_MOST = (("posterior", "n", 50_000), ("candidates", "count", 1_000_000), ("candidates", "budget", 10_000_000))
+
+
+def _named(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+Part = Annotated[dict[str, Any], BeforeValidator(_named)]
+Share = Annotated[float, Field(ge=0, le=0.5)]
+Text = Annotated[str, Field(max_length=MOST_TEXT)]
+Code = Annotated[str, Field(max_length=100, pattern=r"^[\w.-]*$")]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Offer(_Strict):
+    """What a person may do besides choosing."""
+
+    tie: bool = False
+    skip: bool = False
+    undo: bool = True
+
+
+class KnownPair(_Strict):
+    """A pair whose answer is known."""
+
+    left: str
+    right: str
+    answer: str
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.left == self.right or self.answer not in (self.left, self.right):
+            raise ValueError(f"the answer {self.answer!r} is not one of two different items: name left or right")
+        return self
+
+
+class Attention(_Strict):
+    """Pairs with a known answer, one somewhere in every ``every`` pairs."""
+
+    pairs: list[KnownPair] = Field(min_length=1, max_length=100)
+    every: int = Field(default=10, ge=2, le=1000)
+    allowed: int = Field(default=0, ge=0, description="wrong answers that are still no failure")
+
+
+class PracticePair(_Strict):
+    """Two items to practise on; nothing of it is stored."""
+
+    left: str
+    right: str
+
+
+class Resume(_Strict):
+    """What happens when someone comes again: go on, begin anew, or be turned away."""
+
+    policy: Literal["resume", "restart", "block"] = "resume"
+    hours: float = Field(default=72.0, gt=0, le=24 * 366)
+
+
+class Codes(_Strict):
+    """What a person takes back to where they came from."""
+
+    finished: Code | None = None
+    failed_attention: Code | None = None
+    no_consent: Code | None = None
+
+
+class Completion(_Strict):
+    """Where a person goes at the end; ``{code}`` in the address stands for the code, ``{participant}`` for the id."""
+
+    address: str | None = Field(default=None, max_length=1000)
+    codes: Codes = Codes()
+
+    @model_validator(mode="after")
+    def _is_web(self) -> Self:
+        if self.address is not None and (
+            urlsplit(self.address).scheme not in ("http", "https") or not urlsplit(self.address).hostname
+        ):
+            raise ValueError(f"the address {self.address!r} is not one: begin with https://")
+        return self
+
+
+class StudyConfiguration(_Strict):
+    """All settings of a study but its items."""
+
+    title: str = Field(min_length=1, max_length=200)
+    slug: str | None = Field(default=None, description="in the link; from the title if it is not given")
+    language: str = Field(default="en", pattern=r"^[a-z]{2}(-[A-Z]{2})?$")
+    question: str | None = Field(default=None, max_length=300, description="above each pair")
+    instructions: Text = ""
+    consent: Text | None = None
+    debrief: Text = ""
+    strategy: Part = {"name": "infogain"}
+    response: Part | None = None
+    prior: Part | None = None
+    posterior: Part | None = None
+    candidates: Part | None = None
+    rest: dict[str, Any] = {}
+    scaled: bool = Field(default=False, description="centre and scale the items by the paper's rule")
+    answers: int | None = Field(default=20, ge=1, le=1000, description="number of answers, or the most where stop says")
+    stop: list[Part] = Field(default=[], max_length=4)
+    offer: Offer = Offer()
+    practice: PracticePair | bool = Field(
+        default=False, description="a pair of items, or true for one that the page brings"
+    )
+    repeated: Share = 0.0
+    random: Share = 0.0
+    attention: Attention | None = None
+    resume: Resume = Resume()
+    completion: Completion = Completion()
+    result: bool = Field(default=True, description="whether the person sees what was found")
+    seed: int | None = Field(default=None, ge=0, lt=2**63)
+
+    @model_validator(mode="after")
+    def _together(self) -> Self:
+        if self.answers is None and not self.stop:
+            raise ValueError("neither answers nor stop is given, so it would never end: give one of the two")
+        if self.slug is not None and not SLUG.fullmatch(self.slug):
+            raise ValueError(f"the slug {self.slug!r} cannot be part of a link: use a-z, 0-9 and hyphens, at most 64")
+        return self
+
+    def named(self) -> str:
+        """The slug, from the title if none was given."""
+        return self.slug or slug_of(self.title)
+
+    def search(self, items: Items, seed: int) -> Search:
+        """The search of one person. The number of answers is counted by the session, as other pairs count too."""
+        parts = {
+            kind: registry.decode(kind, value)
+            for kind in ("strategy", "response", "prior", "posterior", "candidates")
+            if (value := getattr(self, kind)) is not None
+        }
+        stop = [registry.decode("stop", rule) for rule in self.stop]
+        rest = registry.decode("rest", {"name": "rest", **self.rest})
+        return Search(items, rest=rest, stop=stop, rng=seed, **parts)
+
+
+def configured(record: Any) -> StudyConfiguration:
+    """A configuration from plain data; an `InvalidParameter` that names the setting where it is wrong."""
+    if not isinstance(record, dict):
+        raise InvalidParameter(f"a study is a list of settings, received {_short(record)}: write title: ... and so on")
+    try:
+        return StudyConfiguration(**{str(key): value for key, value in record.items()})
+    except ValidationError as error:
+        raise InvalidParameter("; ".join(map(_in_words, error.errors()[:5]))) from None
+
+
+def check(configuration: StudyConfiguration, items: Items) -> None:
+    """Whether configuration and items fit together: every part is made once, and every item named is there."""
+    for part, setting, most in _MOST:
+        value = (getattr(configuration, part) or {}).get(setting)
+        if isinstance(value, int) and value > most:
+            raise InvalidParameter(f"the setting '{part}.{setting}' is {value}: a server takes at most {most:,}")
+    try:
+        configuration.search(items, 0)
+    except (TypeError, ArithmeticError, MemoryError) as error:
+        # A part was given a setting of another kind than it takes.
+        raise InvalidParameter(f"the parts of the study do not fit together ({error}): check their settings") from None
+    if configuration.language not in languages():
+        raise InvalidParameter(
+            f"the setting 'language' is {configuration.language!r}: there are pages in {', '.join(languages())}"
+        )
+    named = []
+    if configuration.attention is not None:
+        named = [(side, "attention") for pair in configuration.attention.pairs for side in (pair.left, pair.right)]
+    if isinstance(configuration.practice, PracticePair):
+        named += [(configuration.practice.left, "practice"), (configuration.practice.right, "practice")]
+    known = set(items.ids)
+    for name, where in named:
+        if name not in known:
+            raise InvalidParameter(
+                f"{where} names the item {name!r}, which is not among the items: use an id of theirs"
+            )
+
+
+def read_yaml(text: str) -> Any:
+    """Plain data from YAML; an `InvalidParameter` with the line where it is not."""
+    try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
+            # A few lines of references to references can stand for more than any memory holds.
+            raise InvalidParameter("the study's file holds references (*name): write the settings out")
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or "not YAML"
+        raise InvalidParameter(f"the study's file cannot be read{where}: {problem}; mend it there") from None
+    except (RecursionError, ValueError) as error:
+        raise InvalidParameter(f"the study's file cannot be read: {error}; write plain settings") from None
+
+
+def read_items(path: Path, *, scaled: bool = False) -> Items:
+    """Items from a CSV file, with the columns that say how they look kept as data, and every id as text."""
+    header = _header(path)
+    keep = [name for name in header if _SAME.get(name.lower(), name.lower()) in SHOWN]
+    items = Items.from_csv(path, keep=keep) if path.suffix.lower() == ".csv" else Items.from_file(path)
+    data = {_SAME.get(name.lower(), name.lower()): values for name, values in items.data.items()}
+    return study_items(
+        Items(items.coordinates, [str(x) for x in items.ids], items.labels, items.appeal, data), scaled=scaled
+    )
+
+
+def study_items(items: Items, *, scaled: bool) -> Items:
+    """Items as a study holds them, checked."""
+    if items.n > MOST_ITEMS:
+        raise InvalidItems(f"{items.n:,} items: a study takes at most {MOST_ITEMS:,}")
+    for name in ("label", *items.data):
+        values = items.labels if name == "label" else items.data[name]
+        for row, value in enumerate(values):
+            _check_shown(name, str(value), items.ids[row])
+    return items.scaled() if scaled else items
+
+
+def _check_shown(name: str, value: str, item: Any) -> None:
+    if len(value) > MOST_TEXT:
+        raise InvalidItems(f"column {name!r} of item {item!r} has {len(value):,} characters: at most {MOST_TEXT:,}")
+    if name == "colour" and value and not re.fullmatch(r"#[0-9a-fA-F]{6}", value):
+        raise InvalidItems(f"the colour of item {item!r} is {value!r}: write it as #rrggbb")
+    if name in ("audio", "video") and value:
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https", "") or (not parts.scheme and not value.startswith("/")):
+            raise InvalidItems(f"the {name} of item {item!r} is {value!r}: give an address with https://")
+
+
+def pack_items(items: Items) -> bytes:
+    """Items for the store."""
+    return zlib.compress(json.dumps(records.items_record(items), allow_nan=False).encode(), 6)
+
+
+def unpack_items(content: bytes) -> Items:
+    """What `pack_items` packed."""
+    items = records.items_from(json.loads(zlib.decompress(content)))
+    assert isinstance(items, Items)
+    return items
+
+
+def slug_of(title: str) -> str:
+    """A title as part of a link."""
+    plain = unicodedata.normalize("NFKD", title.lower().replace("ß", "ss")).encode("ascii", "ignore").decode()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].strip("-")
+    return slug or "study"
+
+
+def schema() -> JSON:
+    """The JSON schema of a study's file."""
+    return StudyConfiguration.model_json_schema()
+
+
+def _header(path: Path) -> list[str]:
+    if path.suffix.lower() != ".csv" or not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+        try:
+            return [name.strip() for name in next(csv.reader(file), [])]
+        except csv.Error:
+            return []
+
+
+def _in_words(error: Any) -> str:
+    place = ".".join(str(part) for part in error["loc"])
+    kind, received = error["type"], _short(error.get("input"))
+    if kind == "extra_forbidden":
+        return f"there is no setting {place!r}: remove it, or see docs/studies.md for the settings"
+    if kind == "missing":
+        return f"the setting {place!r} is missing: add it"
+    message = str(error["msg"]).removeprefix("Value error, ")
+    if not place:
+        return message
+    return f"the setting {place!r} is {received}: {message[0].lower()}{message[1:]}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,139 @@
+"""What each page is made from: plain data, as `pairseek.web.pages.data` says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from pairseek._types import JSON
+from pairseek.store.sessions import SessionRow
+from pairseek.web.cards import safe_html
+from pairseek.web.catalogue import Study
+from pairseek.web.results import found
+from pairseek.web.service import Service
+from pairseek.web.standing import Standing
+from pairseek.web.study import PracticePair
+
+
+def head(study: Study) -> JSON:
+    """What every page of a participant says of the study."""
+    return {"slug": study.row.slug, "title": study.configuration.title}
+
+
+def start_page(study: Study, *, begun: bool, preview: bool) -> JSON:
+    """Consent and instructions."""
+    configuration = study.configuration
+    return {
+        "study": head(study),
+        "consent_html": safe_html(configuration.consent) if configuration.consent else None,
+        "instructions_html": safe_html(configuration.instructions) if configuration.instructions else None,
+        "answers": configuration.answers if not configuration.stop else None,
+        "preview": preview,
+        "begun": begun,
+    }
+
+
+def run_page(study: Study, row: SessionRow, state: JSON) -> JSON:
+    """The pairs."""
+    practice = study.configuration.practice
+    pair: JSON | bool | None = None
+    if practice and not state["progress"]["answered"]:
+        pair = True
+        if isinstance(practice, PracticePair):
+            pair = {"left": study.card(practice.left), "right": study.card(practice.right)}
+    return {
+        "study": head(study),
+        "session": row.id,
+        "question": study.configuration.question,
+        "state": state,
+        "offers": study.configuration.offer.model_dump(),
+        "practice": pair,
+        "preview": row.kind == "preview",
+    }
+
+
+def result_page(service: Service, study: Study, row: SessionRow) -> JSON:
+    """What was found, and the way back."""
+    live = service.sessions.live(row)
+    with live.lock:
+        standing = live.standing
+        data = found(study, standing) if study.configuration.result else {"answers": standing.answered}
+    code = completion_code(study, standing)
+    return {
+        "study": head(study),
+        "map": data.get("map"),
+        "nearest": data.get("nearest", []),
+        "learned": data.get("learned", []),
+        "answers": data["answers"],
+        "debrief_html": safe_html(study.configuration.debrief) if study.configuration.debrief else None,
+        "mine": f"/s/{study.row.slug}/mine",
+        "redirect": way_back(study, code, row.prolific_pid or row.participant),
+        "code": code,
+        "preview": row.kind == "preview",
+    }
+
+
+def declined_page(study: Study, identity: Mapping[str, str | None]) -> JSON:
+    """No consent."""
+    code = study.configuration.completion.codes.no_consent
+    who = identity.get("prolific_pid") or identity.get("participant")
+    return {"study": head(study), "redirect": way_back(study, code, who) if code else None, "code": code}
+
+
+def closed_page(study: Study, row: SessionRow | None) -> JSON:
+    """The study takes no answers."""
+    return {"study": head(study), "mine": f"/s/{study.row.slug}/mine" if row is not None else None}
+
+
+def completion_code(study: Study, standing: Standing) -> str | None:
+    """The code that this person takes back."""
+    codes = study.configuration.completion.codes
+    return codes.failed_attention if failed_attention(study, standing) and codes.failed_attention else codes.finished
+
+
+def failed_attention(study: Study, standing: Standing) -> bool:
+    """Whether more attention pairs were missed than the study allows."""
+    rule = study.configuration.attention
+    return rule is not None and sum(one.passed is False for one in standing.done) > rule.allowed
+
+
+def way_back(study: Study, code: str | None, who: str | None) -> str | None:
+    """Where the person came from."""
+    address = study.configuration.completion.address
+    if address is None:
+        return None
+    return address.replace("{code}", quote(code or "", safe="")).replace("{participant}", quote(who or "", safe=""))
+
+
+def own_data(service: Service, row: SessionRow) -> JSON:
+    """All that is stored of a person, for themselves."""
+    service.sessions.state(row)
+    live = service.sessions.live(row)
+    with live.lock:
+        standing, study = live.standing, live.study
+        estimate = standing.search.estimate()
+    return {
+        "study": head(study),
+        "session": row.id,
+        "ids": {
+            "participant": row.participant,
+            "PROLIFIC_PID": row.prolific_pid,
+            "STUDY_ID": row.prolific_study,
+            "SESSION_ID": row.prolific_session,
+        },
+        "started": row.created_at,
+        "answers": [
+            {
+                "number": one.query.position + 1,
+                "left": one.query.left,
+                "right": one.query.right,
+                "outcome": one.outcome,
+                "winner": one.winner,
+                "rt_ms": one.event.rt_ms,
+                "answered_at": one.event.at,
+            }
+            for one in standing.done
+        ],
+        "estimate": estimate.point.tolist(),
+        "radius": estimate.credible_radius(),
+    }

@@ -1,0 +1,390 @@
+"""Canned data for every page, in the shapes of `pairseek.web.pages.data`."""
+
+from __future__ import annotations
+
+import colorsys
+import io
+import math
+import wave
+
+NAMES = [
+    "Moss",
+    "Clay",
+    "Ash",
+    "Plum",
+    "Teal",
+    "Sand",
+    "Rust",
+    "Fog",
+    "Ink",
+    "Rose",
+    "Fern",
+    "Slate",
+    "Coral",
+    "Straw",
+    "Wine",
+    "Mint",
+]
+TEXTS = [
+    "A quiet flat near the park, third floor, no lift, with a balcony that has the sun until noon.",
+    "A house at the edge of town with a small garden. Forty minutes by train.",
+]
+
+
+def colour(number: int) -> str:
+    r, g, b = colorsys.hls_to_rgb((number * 0.381966) % 1, 0.35 + 0.4 * ((number * 7) % 11) / 11, 0.45)
+    return f"#{round(r * 255):02x}{round(g * 255):02x}{round(b * 255):02x}"
+
+
+def label(number: int) -> str:
+    return f"{NAMES[number % len(NAMES)]} {number}"
+
+
+def card(number: int, kind: str = "colour") -> dict:
+    empty = dict.fromkeys(("label", "text", "html", "colour", "image", "audio", "video"))
+    made = {"id": f"i{number}", **empty}
+    if kind == "colour":
+        return made | {"label": label(number), "colour": colour(number)}
+    if kind == "image":
+        image = {"src": f"/picture/{number}.svg", "srcset": None, "width": 600, "height": 450}
+        return made | {"label": label(number), "image": image | {"alt": f"Drawing {number}"}}
+    if kind == "text":
+        return made | {"text": TEXTS[number % 2]}
+    if kind == "audio":
+        return made | {"audio": f"/sound/{number}.wav"}
+    if kind == "html":
+        return made | {"label": label(number), "html": f"<p>Oats, <em>{label(number)}</em> and milk.</p>"}
+    return made | {"label": label(number)}
+
+
+def picture(number: int) -> str:
+    back, front, radius = colour(number), colour(number + 5), 60 + number % 100
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="600" height="450">'
+        f'<rect width="600" height="450" fill="{back}"/><circle cx="300" cy="225" r="{radius}" fill="{front}"/></svg>'
+    )
+
+
+def sound(number: int) -> bytes:
+    """A tenth of a second of a tone."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as written:
+        written.setnchannels(1)
+        written.setsampwidth(1)
+        written.setframerate(8000)
+        written.writeframes(bytes(128 + round(60 * math.sin(n * (0.2 + number / 100))) for n in range(800)))
+    return file.getvalue()
+
+
+def near_colours() -> list[dict]:
+    return [{"card": card(n), "probability": p} for n, p in [(4, 0.41), (9, 0.22), (20, 0.11), (33, 0.05)]]
+
+
+def dots(count: int = 300) -> list[list]:
+    """A sunflower of items."""
+    turn = math.pi * (3 - math.sqrt(5))
+    return [
+        [math.sqrt(n / count) * math.cos(n * turn), math.sqrt(n / count) * math.sin(n * turn), colour(n), label(n)]
+        for n in range(count)
+    ]
+
+
+def ellipse(x: float, y: float, wide: float, high: float) -> list[list[float]]:
+    return [[x + wide * math.cos(a * math.pi / 16), y + high * math.sin(a * math.pi / 16)] for a in range(32)]
+
+
+HEAD = {"slug": "colours", "title": "A colour for the hallway"}
+PROGRESS = {"answered": 4, "total": 12, "left": 8, "share": 1 / 3}
+CAN = {"undo": "q4", "tie": True, "skip": True}
+OFFERS = {"undo": True, "tie": True, "skip": True}
+USER = {"user": {"name": "ada"}, "csrf": "c"}
+WRONG = {
+    "code": "invalid_items",
+    "message": "The items' file has no column 'id'.",
+    "received": "name, x, y",
+    "hint": "Add a column 'id' with a name for each item, and send the file again.",
+}
+
+
+def running(kind: str, **changes) -> tuple[str, dict]:
+    pair = {"query": "q5", "number": 5, "left": card(4, kind), "right": card(9, kind)}
+    state = {"status": "asking", "query": pair, "progress": PROGRESS, "can": CAN, "result": None}
+    data = {"study": HEAD, "session": f"s-{kind}", "question": None, "state": state, "offers": OFFERS}
+    return "run", {**data, "practice": None, "preview": False, **changes}
+
+
+def study_row(slug: str = "colours", title: str = "A colour for the hallway", status: str = "open") -> dict:
+    counts = {"items": 949, "started": 214, "finished": 187, "answers": 2544}
+    times = {"created": "2026-11-02T09:12:00+00:00", "last_answer": "2026-11-15T12:58:31+00:00"}
+    return {"slug": slug, "title": title, "status": status, **counts, **times}
+
+
+def person_row(number: int, **changes) -> dict:
+    quality = {"consistency": 0.9, "attention": 1.0, "left_share": 0.52, "fast_share": 0.0, "flags": []}
+    return {
+        "session": f"{number:02x}7f3a9b5c2d4e61",
+        "name": f"5f3c{number:02d}a8e2d",
+        "status": "finished",
+        "answers": 12,
+        "started": f"2026-11-15T12:{number:02d}:00+00:00",
+        "median_seconds": 1.4 + number / 10,
+        "simulated": False,
+        "voided": False,
+        "quality": quality,
+        **changes,
+    }
+
+
+def people() -> list[dict]:
+    careless = {"consistency": 0.4, "attention": 0.5, "left_share": 0.96, "fast_share": 0.31}
+    flags = ["inconsistent", "one_sided", "fast"]
+    return [
+        person_row(1),
+        person_row(2, status="asking", answers=5),
+        person_row(3, quality={**careless, "flags": flags}, voided=True),
+        person_row(4, name=None, simulated=True),
+        person_row(5, name=None, median_seconds=None, answers=0, status="asking"),
+    ]
+
+
+def audit() -> list[dict]:
+    return [
+        {
+            "when": "2026-11-15T12:44:00+00:00",
+            "who": "ada",
+            "action": "void",
+            "what": "5f3c03a8e2d",
+            "reason": "Left only",
+        },
+        {"when": "2026-11-02T09:30:00+00:00", "who": "ada", "action": "open", "what": "", "reason": None},
+    ]
+
+
+def study_map() -> dict:
+    made = []
+    for number in range(24):
+        x, y, *_ = dots(24)[number]
+        made.append(
+            {
+                "session": f"{number:02x}7f3a9b5c2d4e61",
+                "name": f"5f3c{number:02d}",
+                "point": [0.7 * x, 0.7 * y],
+                "radius": 0.08 + 0.01 * (number % 5),
+                "simulated": number % 6 == 0,
+                "voided": number == 3,
+            }
+        )
+    return {"items": dots(), "people": made}
+
+
+def person_map() -> dict:
+    points = [[0.5 - 0.5 * 0.75**n * math.cos(n), 0.3 - 0.3 * 0.75**n * math.sin(n)] for n in range(12)]
+    samples = [[0.5 + 0.12 * x, 0.3 + 0.09 * y] for x, y, *_ in dots(400)]
+    return {
+        "items": dots(),
+        "samples": samples,
+        "track": {"points": points, "radii": [0.9 * 0.82**n for n in range(12)]},
+    }
+
+
+def answers() -> list[dict]:
+    kinds = ["search"] * 4 + ["repeated", "random", "attention"]
+    outcomes = ["left", "right", "right", "tie", "left", "skip", "right"]
+    return [
+        {
+            "index": n + 1,
+            "query": f"q{n + 1}",
+            "left": label(3 * n),
+            "right": label(5 * n + 1),
+            "outcome": outcomes[n],
+            "rt_ms": 900 + 137 * n,
+            "answered": f"2026-11-15T12:40:{10 + n}+00:00",
+            "kind": kinds[n],
+            "voided": n == 3,
+        }
+        for n in range(7)
+    ]
+
+
+def result(**changes) -> tuple[str, dict]:
+    learned = [
+        {"key": "best", "values": {"label": label(4)}},
+        {"key": "answers", "values": {"count": 12, "percent": 4}},
+        {"key": "consistent", "values": {"count": 3, "same": 3}},
+        {"key": "predicted", "values": {"percent": 92}},
+        {"key": "speed", "values": {"seconds": 1.8}},
+    ]
+    drawn = {"items": dots(949), "point": [0.32, 0.21], "ellipse": ellipse(0.32, 0.21, 0.22, 0.16)}
+    data = {"study": HEAD, "map": drawn, "nearest": near_colours(), "learned": learned, "answers": 12}
+    ends = {"mine": "/s/colours/mine", "redirect": "https://example.org/complete?cc=C1A2B3", "code": "C1A2B3"}
+    return "result", {**data, **ends, "debrief_html": None, "preview": False, **changes}
+
+
+START = {
+    "study": HEAD,
+    "consent_html": "<p>We keep which of two colours you chose and how long it took, under a random number and without "
+    "your name. You can stop at any time.</p><ul><li>It takes about two minutes.</li><li>There is no risk.</li></ul>",
+    "instructions_html": "<p>You will see two colours side by side. Choose the one you would rather have on the wall "
+    "of your hallway. Your first impression is what counts.</p>",
+    "answers": 12,
+    "csrf": "c",
+    "preview": False,
+    "begun": False,
+}
+NEW = {
+    **USER,
+    "strategies": ["infogain", "epmv", "mcmv", "random"],
+    "languages": ["en", "de"],
+    "values": {"answers": "20", "offer.undo": "true", "strategy": "infogain", "resume.hours": "72"},
+    "errors": {},
+}
+LIVE = {
+    "status": "open",
+    "started": 214,
+    "finished": 187,
+    "answers": 2544,
+    "answers_per_minute": 38.4,
+    "median_seconds": 1.9,
+    "latency_ms": 14.2,
+    "updated": "2026-11-15T12:58:31+00:00",
+}
+STUDY = {
+    **USER,
+    "study": study_row(),
+    "link": "https://studies.example.org/s/colours?PROLIFIC_PID={{%PROLIFIC_PID%}}",
+    "live": LIVE,
+    "map": study_map(),
+    "people": people(),
+    "audit": audit(),
+    "notice": None,
+    "configuration": "title: A colour for the hallway\nstrategy: infogain\nanswers: 12\n",
+}
+TOKENS = {
+    **USER,
+    "tokens": [
+        {"id": "1", "name": "notebook", "scopes": ["read", "answer"], "created": "2026-11-02T09:12:00+00:00"}
+        | {"used": "2026-11-15T12:58:31+00:00", "revoked": None},
+        {"id": "2", "name": "old laptop", "scopes": ["read"], "created": "2026-10-02T09:12:00+00:00"}
+        | {"used": None, "revoked": "2026-11-01T10:00:00+00:00"},
+    ],
+    "scopes": ["read", "answer", "manage"],
+    "fresh": "ps_8Jr2kQ0xVb7mY4tN1cZs9aLw5eHd3fGu",
+    "error": None,
+}
+LONG = "Donaudampfschifffahrtsgesellschaft: which of these landscapes would you rather walk through on a Sunday?"
+
+#: Every page, by a name for its picture: template and data.
+PAGES: dict[str, tuple[str, dict]] = {
+    "start": ("start", START),
+    "start-plain": (
+        "start",
+        {**START, "consent_html": None, "instructions_html": None, "preview": True, "begun": True},
+    ),
+    "run-colour": running("colour"),
+    "run-image": running("image"),
+    "run-text": running("text"),
+    "run-html": running("html"),
+    "run-audio": running("audio"),
+    "run-label": running("label", question=LONG, preview=True),
+    "run-practice": running(
+        "colour",
+        practice=True,
+        session="p",
+        state=running("colour")[1]["state"]
+        | {"progress": {"answered": 0, "total": None, "left": 14, "share": 0.0}, "can": CAN | {"undo": None}},
+    ),
+    "result": result(),
+    "result-plain": result(
+        map={"items": [[x, y, None, None] for x, y, *_ in dots(12624)], "point": [0.3, 0.2]}
+        | {"ellipse": ellipse(0.3, 0.2, 0.1, 0.3)},
+        nearest=[{"card": card(n, "text"), "probability": 0.2} for n in range(3)],
+        redirect=None,
+        code=None,
+        debrief_html="<p>Thank you for your patience.</p>",
+    ),
+    "result-none": result(map=None, nearest=[], learned=[]),
+    "declined": ("declined", {"study": HEAD, "redirect": "https://example.org/?cc=NO", "code": "NOCONSENT"}),
+    "closed": ("closed", {"study": HEAD, "mine": "/s/colours/mine"}),
+    "error": ("error", {"status": 413, "error": WRONG, "back": "/studies/new"}),
+    "error-404": (
+        "error",
+        {"status": 404, "error": WRONG | {"message": "No study has this name.", "received": "/s/nothing", "hint": None}}
+        | {"back": None},
+    ),
+    "login": ("login", {"csrf": "c", "next": None, "name": "", "error": None}),
+    "login-wrong": (
+        "login",
+        {"csrf": "c", "next": "/studies", "name": "ada"}
+        | {"error": WRONG | {"message": "Name or password is wrong.", "received": None, "hint": "Try again."}},
+    ),
+    "studies": (
+        "studies",
+        {
+            **USER,
+            "studies": [
+                study_row(),
+                study_row("walks", LONG, "draft") | {"last_answer": None},
+                study_row("wine", "Wine", "closed"),
+            ],
+        },
+    ),
+    "studies-empty": ("studies", {**USER, "studies": []}),
+    "study-new": ("study_new", NEW),
+    "study-new-wrong": (
+        "study_new",
+        {
+            **NEW,
+            "values": {**NEW["values"], "title": "Walks", "answers": "0"},
+            "errors": {
+                "items": "The file has no column 'id'; it has name, x, y. Add a column 'id'.",
+                "answers": "Received 0. Ask for 1 to 1000 answers.",
+            },
+        },
+    ),
+    "study": ("study", STUDY | {"notice": "The study is open."}),
+    "study-empty": (
+        "study",
+        STUDY
+        | {"study": study_row(status="draft"), "people": [], "audit": [], "map": {"items": dots(), "people": []}}
+        | {"live": LIVE | {"started": 0, "finished": 0, "answers": 0, "median_seconds": None, "latency_ms": None}},
+    ),
+    "person": (
+        "person",
+        {
+            **USER,
+            "study": study_row(),
+            "person": people()[2],
+            "ids": {"PROLIFIC_PID": "5f3c03a8e2d", "STUDY_ID": "64c1d2", "SESSION_ID": "9a8b7c"},
+            "map": person_map(),
+            "answers": answers(),
+            "nearest": near_colours(),
+            "audit": audit()[:1],
+        },
+    ),
+    "tokens": ("tokens", TOKENS),
+    "docs": (
+        "docs",
+        {
+            "operations": [
+                {
+                    "id": "post_answer",
+                    "method": "POST",
+                    "path": "/api/v1/sessions/{session}/answers",
+                    "description": "Answer the open query. The same answer again is harmless.",
+                    "parameters": [{"name": "session", "place": "path", "description": "Which session."}],
+                    "takes": {"name": "Answer", "schema": '{"query": "p1", "outcome": "left"}'},
+                    "gives": {"name": "State", "schema": '{"status": "asking"}'},
+                },
+                {
+                    "id": "list_studies",
+                    "method": "GET",
+                    "path": "/api/v1/studies",
+                    "description": "All studies.",
+                    "parameters": [],
+                    "takes": None,
+                    "gives": None,
+                },
+            ]
+        },
+    ),
+}

@@ -1,0 +1,103 @@
+"""A service for the tests: a small study in a database of its own, and browsers that visit it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import threading
+import time
+
+import httpx
+import numpy as np
+import uvicorn
+
+from pairseek.items import Items
+from pairseek.web.app import create_app
+from pairseek.web.making import create
+from pairseek.web.settings import Settings
+from pairseek.web.study import configured
+
+GUARD = {"X-Pairseek": "1"}
+
+
+def some_items(n=40, d=2, seed=1):
+    points = np.random.default_rng(seed).normal(size=(n, d))
+    return Items(points, [f"i{k}" for k in range(n)], [f"Item {k}" for k in range(n)])
+
+
+def configuration(**changes):
+    settings = {
+        "title": "Which one?",
+        "slug": "which",
+        "posterior": {"name": "particles", "n": 200},
+        "answers": 6,
+        "seed": 7,
+    }
+    return configured(settings | changes)
+
+
+@contextlib.contextmanager
+def running(app):
+    """The application on a free port of this machine, in a thread, until the block ends; its address."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=2)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            until = time.monotonic() + 30
+            while not server.started:
+                assert thread.is_alive(), "the service did not start"
+                assert time.monotonic() < until, "the service takes too long to start"
+                time.sleep(0.01)
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(timeout=20)
+            assert not thread.is_alive(), "the service did not stop"
+
+
+class Visitors:
+    """Browsers at a service; ``service`` is its inside."""
+
+    def __init__(self, address: str, app) -> None:
+        self.address, self.service = address, app.state.service
+        self._stack = contextlib.ExitStack()
+
+    def browser(self, **options) -> httpx.Client:
+        """One with no cookies yet."""
+        return self._stack.enter_context(httpx.Client(base_url=self.address, timeout=30, **options))
+
+
+@contextlib.contextmanager
+def served(database, *, studies=(), **settings):
+    """Visitors of a service that has started; studies are (configuration, items)."""
+    app = create_app(Settings(database=str(database), **{"ahead": False} | settings))
+    with running(app) as address:
+        visitors = Visitors(address, app)
+        with visitors._stack:
+            for made, items in studies:
+                create(visitors.service.database, made, items, is_open=True, who="test")
+            yield visitors
+
+
+def csrf_of(reply: httpx.Response) -> str:
+    found = re.search(r"csrf(?:&#34;|&quot;|\")?(?:: (?:&quot;|&#34;|\")|\" value=\")([0-9a-f]{64})", reply.text)
+    assert found, reply.text[:2000]
+    return found[1]
+
+
+def begin(client, slug="which", **ids):
+    """Go through the start page; the state of the new session."""
+    page = client.get(f"/s/{slug}", params=ids)
+    assert page.status_code == 200, page.text
+    reply = client.post(f"/s/{slug}/start", data={"csrf": csrf_of(page)})
+    assert reply.status_code == 303, reply.text
+    return client.get(f"/s/{slug}/state").json()
+
+
+def answer(client, state, outcome="left", slug="which", **more):
+    body = {"query": state["query"]["query"], "outcome": outcome, "rt_ms": 800, **more}
+    return client.post(f"/s/{slug}/answer", json=body, headers=GUARD)

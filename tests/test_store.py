@@ -1,0 +1,247 @@
+"""What the store promises, on SQLite and on PostgreSQL alike."""
+
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from pairseek.errors import InvalidParameter, StoreOutdated, StoreUnavailable
+from pairseek.store import cache, events, media, migrate, people, sessions, studies
+from pairseek.store.database import Database, now
+from pairseek.store.events import EventRow, Overtaken, QueryRow
+from pairseek.store.schema import metadata
+
+
+@pytest.fixture
+def database(database_url):
+    made = Database(database_url)
+    migrate.ready(made)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def session(database):
+    """A study with one session, ``s``."""
+
+    def add(connection):
+        number = studies.add(connection, "which", {"title": "t"}, b"items", is_open=True, who="me")
+        values = {"id": "s", "study_id": number, "kind": "person", "token_hash": "h", "seed": 2**62 + 1}
+        sessions.add(connection, values | {"participant": "ann"})
+
+    database.write(add)
+    return "s"
+
+
+def an_answer(number, query, outcome="left"):
+    return EventRow("s", number, query, "answer", outcome, 700, None, None, 1, now(), 1.5)
+
+
+def test_the_migrations_make_the_tables_that_the_program_knows(database):
+    difference = database.read(lambda c: compare_metadata(MigrationContext.configure(c), metadata))
+    assert difference == []
+    assert migrate.current(database) == migrate.newest()
+    migrate.ready(database)
+
+
+def test_tables_of_another_version_are_refused(database):
+    database.write(lambda c: c.execute(sa.text("UPDATE alembic_version SET version_num = '0000'")))
+    with pytest.raises(StoreOutdated, match=r"version 0000, this pairseek needs .*: make a backup"):
+        migrate.ready(database)
+
+
+def test_a_study_is_read_as_it_was_written(database, session):
+    row = database.read(lambda c: studies.by_slug(c, "which"))
+    assert (row.slug, row.configuration, row.is_open, row.created_by) == ("which", {"title": "t"}, True, "me")
+    assert database.read(lambda c: studies.items(c, row.id)) == b"items"
+    database.write(lambda c: studies.set_open(c, row.id, is_open=False))
+    assert not database.read(lambda c: studies.by_id(c, row.id)).is_open
+    assert not database.read(lambda c: sessions.by_id(c, session)).is_open
+    with pytest.raises(sa.exc.IntegrityError):
+        database.write(lambda c: studies.add(c, "which", {}, b"", is_open=True, who="me"))
+
+
+def test_a_session_is_found_by_token_by_person_and_by_id(database, session):
+    found = [
+        database.read(lambda c: sessions.by_token(c, "h")),
+        database.read(lambda c: sessions.by_id(c, "s")),
+        database.read(lambda c: sessions.of_person(c, 1, {"participant": "ann"})),
+    ]
+    assert {row.id for row in found} == {"s"}
+    assert found[0].seed == 2**62 + 1
+    assert database.read(lambda c: sessions.of_person(c, 1, {"participant": None})) is None
+    assert database.read(lambda c: sessions.of_person(c, 1, {"participant": "bob"})) is None
+
+
+def test_events_come_back_in_order_and_each_moves_the_version(database, session):
+    for number in range(3):
+        database.write(lambda c, n=number: events.add_event(c, an_answer(n, f"p{n + 1}"), version=n))
+    assert [e.query for e in database.read(lambda c: events.events_of(c, ["s"]))] == ["p1", "p2", "p3"]
+    assert database.read(lambda c: sessions.by_id(c, "s")).version == 3
+
+
+def test_a_session_has_one_answer_to_a_query(database, session):
+    database.write(lambda c: events.add_event(c, an_answer(0, "p1"), version=0))
+    with pytest.raises(sa.exc.IntegrityError):
+        database.write(lambda c: events.add_event(c, an_answer(1, "p1", "right"), version=1))
+    # The transaction as a whole is undone: the version has not moved.
+    assert database.read(lambda c: sessions.by_id(c, "s")).version == 1
+    database.write(lambda c: events.add_event(c, replace(an_answer(1, "p1"), kind="undo", outcome=None), version=1))
+
+
+def test_who_has_not_seen_the_newest_event_is_told_so(database, session):
+    database.write(lambda c: events.add_event(c, an_answer(0, "p1"), version=0))
+    with pytest.raises(Overtaken):
+        database.write(lambda c: events.add_event(c, an_answer(0, "p2"), version=0))
+
+
+def test_of_many_at_once_one_adds_and_all_others_are_told(database, session):
+    results, barrier = [], threading.Barrier(8)
+
+    def add(k):
+        barrier.wait()
+        try:
+            database.write(lambda c: events.add_event(c, an_answer(0, f"p{k}"), version=0))
+            results.append("added")
+        except Overtaken:
+            results.append("overtaken")
+
+    threads = [threading.Thread(target=add, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == ["added"] + ["overtaken"] * 7
+    assert len(database.read(lambda c: events.events_of(c, ["s"]))) == 1
+
+
+def test_a_query_is_stored_once(database, session):
+    query = QueryRow("s", "p1", 0, "strategy", "a", "b", now(), {"search": "q0"})
+    assert database.write(lambda c: events.add_query(c, query)) == query
+    assert database.write(lambda c: events.add_query(c, replace(query, left="c"))) == query
+    assert database.read(lambda c: events.queries_of(c, ["s"])) == [query]
+
+
+def test_marks_are_added_and_move_the_version(database, session):
+    database.write(lambda c: sessions.mark(c, "s", "p1", "void", "asleep", "ann"))
+    database.write(lambda c: sessions.mark(c, "s", "p1", "restore", "awake", "bob"))
+    marks = database.read(lambda c: sessions.marks_of(c, ["s"]))
+    assert [(m["action"], m["reason"], m["who"]) for m in marks] == [
+        ("void", "asleep", "ann"),
+        ("restore", "awake", "bob"),
+    ]
+    assert database.read(lambda c: sessions.by_id(c, "s")).version == 2
+
+
+def test_the_first_end_of_a_session_stays_until_it_is_reopened(database, session):
+    database.write(lambda c: sessions.finish(c, "s", "enough", {"radius": 0.5}))
+    database.write(lambda c: sessions.finish(c, "s", "later", {"radius": 0.1}))
+    row = database.read(lambda c: sessions.by_id(c, "s"))
+    assert (row.reason, row.final) == ("enough", {"radius": 0.5})
+    database.write(lambda c: sessions.reopen(c, "s"))
+    row = database.read(lambda c: sessions.by_id(c, "s"))
+    assert (row.finished_at, row.reason, row.final) == (None, None, None)
+
+
+def test_only_old_previews_are_forgotten(database, session):
+    number = database.read(lambda c: sessions.by_id(c, "s")).study_id
+    values = {"id": "preview", "study_id": number, "kind": "preview", "token_hash": "g", "seed": 1}
+    database.write(lambda c: sessions.add(c, values))
+    query = QueryRow("preview", "p1", 0, "strategy", "a", "b", now(), {})
+    database.write(lambda c: events.add_query(c, query))
+    database.write(lambda c: sessions.forget_preview(c, "2000"))
+    assert database.read(lambda c: sessions.by_id(c, "preview")) is not None
+    database.write(lambda c: sessions.forget_preview(c, "9999"))
+    assert database.read(lambda c: sessions.by_id(c, "preview")) is None
+    assert database.read(lambda c: sessions.by_id(c, "s")) is not None
+
+
+def test_a_belief_is_kept_to_the_byte_and_replaced(database, session):
+    for count, content in ((5, b"\x00\xff"), (10, b"\x01")):
+        database.write(lambda c, n=count, b=content: cache.keep_snapshot(c, cache.Snapshot("s", n, "d", b)))
+    assert database.read(lambda c: cache.snapshot_of(c, "s")) == cache.Snapshot("s", 10, "d", b"\x01")
+
+
+def test_pictures_are_listed_by_size(database, session):
+    number = database.read(lambda c: sessions.by_id(c, "s")).study_id
+    for width in (800, 400):
+        picture = media.Picture(number, "cat", width, width // 2, "image/webp", b"x" * width)
+        database.write(lambda c, p=picture: media.add(c, p))
+    assert database.read(lambda c: media.sizes(c, number)) == {"cat": [(400, 200), (800, 400)]}
+    assert database.read(lambda c: media.picture(c, number, "cat", 400)).content == b"x" * 400
+    assert database.read(lambda c: media.picture(c, number, "cat", 401)) is None
+
+
+def test_users_sign_in_and_out_and_a_new_password_ends_all_sign_ins(database):
+    database.write(lambda c: people.set_password(c, "ann", "hash"))
+    known = database.read(lambda c: people.user(c, "ann"))
+    database.write(lambda c: people.add_login(c, "t", known["id"], "9999"))
+    assert database.read(lambda c: people.signed_in(c, "t")) == "ann"
+    database.write(lambda c: people.set_password(c, "ann", "other"))
+    assert database.read(lambda c: people.signed_in(c, "t")) is None
+    database.write(lambda c: people.add_login(c, "old", known["id"], "2000"))
+    assert database.read(lambda c: people.signed_in(c, "old")) is None
+
+
+def test_a_token_is_revoked_once_and_stays_on_record(database):
+    database.write(lambda c: people.add_token(c, "robot", "hash", ["read"], None, "ann"))
+    found = database.read(lambda c: people.token(c, "hash"))
+    assert database.write(lambda c: people.revoke(c, found["id"]))
+    assert not database.write(lambda c: people.revoke(c, found["id"]))
+    listed = database.read(people.every_token)
+    assert listed[0]["revoked_at"] is not None
+    assert "token_hash" not in listed[0]
+
+
+def test_all_workers_share_one_secret(database):
+    assert database.write(lambda c: people.secret(c, "first")) == "first"
+    assert database.write(lambda c: people.secret(c, "second")) == "first"
+
+
+def test_what_another_process_commits_is_seen(database, session):
+    script = (
+        "import sys; from pairseek.store.database import Database, now; from pairseek.store import events;"
+        "d = Database(sys.argv[1]);"
+        "e = events.EventRow('s', 0, 'p1', 'answer', 'left', None, None, None, None, now(), None);"
+        "d.write(lambda c: events.add_event(c, e, version=0)); d.close()"
+    )
+    url = database.url.render_as_string(hide_password=False)
+    subprocess.run([sys.executable, "-c", script, url], check=True, env=os.environ)
+    assert len(database.read(lambda c: events.events_of(c, ["s"]))) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [("mysql://a/b", "is a 'mysql': use"), ("sqlite://", "needs a file"), (":::://", "is not one: give a path")],
+)
+def test_an_address_that_is_no_database_is_refused(url, words):
+    with pytest.raises(InvalidParameter, match=words):
+        Database(url)
+
+
+def test_a_file_that_is_no_database_is_named_as_such(tmp_path):
+    (tmp_path / "x.db").write_bytes(b"not a database at all" * 100)
+    database = Database(str(tmp_path / "x.db"))
+    with pytest.raises(StoreUnavailable, match="not a database"):
+        migrate.ready(database)
+    database.close()
+
+
+def test_what_is_read_in_several_steps_is_of_one_moment(database, session):
+    def read(connection):
+        before = events.events_of(connection, ["s"])
+        thread = threading.Thread(
+            target=lambda: database.write(lambda c: events.add_event(c, an_answer(0, "p1"), version=0))
+        )
+        thread.start()
+        thread.join()
+        return before, events.events_of(connection, ["s"])
+
+    assert database.read(read) == ([], [])
+    assert len(database.read(lambda c: events.events_of(c, ["s"]))) == 1

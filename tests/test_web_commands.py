@@ -1,0 +1,183 @@
+"""The commands of the service: study, export, replay, backup, db, user."""
+
+import csv
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from pairseek import cli
+from pairseek.store import events, migrate, sessions
+from pairseek.store.database import Database
+from pairseek.web import bundle, export, simulating
+from pairseek.web.ahead import Gate
+from pairseek.web.catalogue import Catalogue
+from pairseek.web.sessions import Sessions
+from serving import some_items
+
+YAML = """
+title: Wine
+items: wines.csv
+answers: 5
+seed: 3
+posterior: {name: particles, n: 300}
+repeated: 0.3
+offer: {tie: true}
+"""
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as left:
+        cli.main([str(argument) for argument in arguments])
+    said = capsys.readouterr()
+    return left.value.code, said.out, said.err
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    some_items(30).to_csv("wines.csv")
+    (tmp_path / "wine.yaml").write_text(YAML)
+    return tmp_path
+
+
+def filled(url, people=3):
+    """Simulated people in the study wine."""
+    database = Database(url)
+    sessions = Sessions(database, Catalogue(database))
+    study = sessions.catalogue.named("wine")
+    simulating.fill(sessions, Gate(), study, people, np.random.default_rng(1))
+    database.close()
+
+
+def test_from_a_file_to_a_bundle_and_back(folder, capsys):
+    code, out, _ = run(capsys, "study", "create", "wine.yaml", "--database", "w.db")
+    assert (code, "Made the study wine with 30 items, open." in out) == (0, True)
+    filled("w.db")
+    assert run(capsys, "study", "list", "--database", "w.db")[1] == "wine\topen\tWine\n"
+    assert run(capsys, "export", "wine", "--database", "w.db")[1] == "Wrote wine.zip\n"
+    with zipfile.ZipFile("wine.zip") as archive:
+        codebook = list(csv.DictReader(archive.read("codebook.csv").decode().splitlines()))
+        for table in export.TABLES:
+            header = archive.read(f"{table}.csv").decode().splitlines()[0].split(",")
+            assert [row["column"] for row in codebook if row["table"] == table] == header
+        assert json.loads(archive.read("study.json"))["versions"]["numpy"] == np.__version__
+    code, out, _ = run(capsys, "replay", "wine.zip", "--out", "r.csv")
+    assert code == 0
+    assert "3 sessions with answers, worked out again with the same versions and processor" in out
+    assert "same to the bit" in out
+    assert len((folder / "r.csv").read_text().splitlines()) == 4
+
+
+def test_another_strategy_thinks_of_the_same_answers(folder, capsys):
+    run(capsys, "study", "create", "wine.yaml", "--database", "w.db")
+    filled("w.db", 2)
+    run(capsys, "export", "wine", "--database", "w.db", "--out", "b.zip")
+    code, out, _ = run(capsys, "replay", "b.zip", "--strategy", "random", "--out", "other.csv")
+    assert code == 0
+    assert "10 answers of 2 sessions, as random sees them" in out
+    rows = list(csv.DictReader((folder / "other.csv").read_text().splitlines()))
+    assert len(rows) == 10
+    # What was asked to learn most was expected to tell more than a random pair would have.
+    asked = [row for row in rows if row["kind"] == "strategy"]
+    mean = [np.mean([float(row[name]) for row in asked]) for name in ("information", "would_tell")]
+    assert mean[0] > mean[1]
+    assert "unknown strategy 'guess'" in run(capsys, "replay", "b.zip", "--strategy", "guess")[2]
+
+
+def test_a_replay_that_differs_says_so(folder, capsys):
+    run(capsys, "study", "create", "wine.yaml", "--database", "w.db")
+    filled("w.db", 1)
+    run(capsys, "export", "wine", "--database", "w.db")
+    read = bundle.read(folder / "wine.zip")
+    with zipfile.ZipFile("wine.zip") as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    session = read.sessions[0]
+    session["estimate"]["mean"][0] += session["estimate"]["radius"]
+    with zipfile.ZipFile("changed.zip", "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, json.dumps(session) + "\n" if name == "sessions.jsonl" else content)
+    code, out, _ = run(capsys, "replay", "changed.zip")
+    assert code == 1
+    assert "differ by up to 1 of their radius; the tolerance is 0.1" in out
+    (folder / "bad.zip").write_bytes(b"nonsense")
+    assert "cannot be read as a bundle" in run(capsys, "replay", "bad.zip")[2]
+
+
+def test_a_table_is_exported_by_itself(folder, capsys):
+    run(capsys, "study", "create", "wine.yaml", "--database", "w.db")
+    filled("w.db", 1)
+    run(capsys, "export", "wine", "--table", "answers", "--database", "w.db")
+    rows = list(csv.DictReader((folder / "wine-answers.csv").read_text().splitlines()))
+    assert [int(row["answer_index"]) for row in rows] == [1, 2, 3, 4, 5]
+    for row in rows:
+        assert {row["winner"], row["loser"]} == {row["left"], row["right"]}
+    run(capsys, "export", "wine", "--table", "estimates", "--out", "e.parquet", "--database", "w.db")
+    import pyarrow.parquet as pq
+
+    assert pq.read_table("e.parquet").num_rows == 1
+    assert "there is no table 'x'" in run(capsys, "export", "wine", "--table", "x", "--database", "w.db")[2]
+    assert "there is no study of that name" in run(capsys, "export", "beer", "--database", "w.db")[2]
+
+
+def test_a_backup_is_restored_into_either_kind_of_database(folder, capsys, database_url):
+    run(capsys, "study", "create", "wine.yaml", "--database", "w.db")
+    filled("w.db", 2)
+    code, out, _ = run(capsys, "backup", "all.gz", "--database", "w.db")
+    assert code == 0
+    assert "Wrote" in out
+    assert "exists already" in run(capsys, "backup", "all.gz", "--database", "w.db")[2]
+    assert run(capsys, "restore", "all.gz", "--database", database_url)[0] == 0
+    old, new = Database("w.db"), Database(database_url)
+    assert migrate.current(new) == migrate.newest()
+    for read in (
+        lambda c: sessions.of_study(c, 1, ["simulated"]),
+        lambda c: events.events_of(c, [row.id for row in sessions.of_study(c, 1, ["simulated"])]),
+        lambda c: events.queries_of(c, [row.id for row in sessions.of_study(c, 1, ["simulated"])]),
+    ):
+        assert old.read(read) == new.read(read)
+        assert old.read(read)
+    # It goes on from there: new rows get new numbers.
+    new.write(lambda c: sessions.mark(c, sessions.of_study(c, 1, ["simulated"])[0].id, None, "void", "x", "y"))
+    old.close()
+    new.close()
+    assert "is not empty" in run(capsys, "restore", "all.gz", "--database", database_url)[2]
+
+
+def test_a_backup_that_was_cut_off_restores_nothing(folder, capsys):
+    run(capsys, "study", "create", "wine.yaml", "--database", "w.db")
+    run(capsys, "backup", "all.gz", "--database", "w.db")
+    content = (folder / "all.gz").read_bytes()
+    (folder / "cut.gz").write_bytes(content[: len(content) // 2])
+    assert "damaged or cut off" in run(capsys, "restore", "cut.gz", "--database", "new.db")[2]
+    assert run(capsys, "restore", "all.gz", "--database", "new.db")[0] == 0
+
+
+def test_tables_are_upgraded_and_users_made(folder, capsys):
+    assert "The tables have version" in run(capsys, "db", "upgrade", "--database", "n.db")[1]
+    assert f"needed {migrate.newest()}" in run(capsys, "db", "version", "--database", "n.db")[1]
+    assert "ann can sign in with the password" in run(capsys, "user", "add", "ann", "--database", "n.db")[1]
+    assert run(capsys, "user", "list", "--database", "n.db")[1] == "ann\n"
+    assert "there is no study 'x'" in run(capsys, "study", "close", "x", "--database", "n.db")[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("title: [", "line 1"),
+        ("title: Wine\n", "names no items"),
+        ("title: Wine\nitems: none.csv\n", "there is no file"),
+        ("title: Wine\nitems: wines.csv\nopen: maybe\n", "'open' is 'maybe'"),
+        ("title: Wine\nitems: wines.csv\nprior: {name: uniform_box, low: 3, high: 1}\n", "is empty"),
+        ("title: Wine\nitems: wines.csv\nanswer: 3\n", "there is no setting 'answer'"),
+        ("- a\n- b\n", "names no items"),
+        ("title: &a Wine\nitems: wines.csv\nquestion: *a\n", "holds references"),
+    ],
+)
+def test_a_study_file_that_is_wrong_is_refused_with_its_reason(folder, capsys, text, words):
+    (folder / "bad.yaml").write_text(text)
+    code, _, err = run(capsys, "study", "create", "bad.yaml", "--database", "w.db")
+    assert code == 2
+    assert words in err
+    assert len(err.splitlines()) == 1

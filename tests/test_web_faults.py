@@ -1,0 +1,122 @@
+"""What breaks around the service, and what must not: killed processes, a full disk, a read-only database."""
+
+import asyncio
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from pairseek.store import migrate
+from pairseek.store.database import Database
+from pairseek.web.live import Said
+from pairseek.web.making import create
+from pairseek.web.study import configured
+from serving import answer, begin, configuration, served, some_items
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+import service
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "kills"), [("worker", 2), ("server", 1), ("database", 2)])
+def test_every_acknowledged_answer_survives_a_kill_under_load(kind, kills, tmp_path, cluster):
+    url = cluster.database() if kind == "database" else f"sqlite:///{tmp_path / 'load.db'}"
+    database = Database(url)
+    migrate.ready(database)
+    made = configured(service.settings(1000, samples=100, candidates=300))
+    create(database, made, service.catalogue(200), is_open=True, who="test")
+    database.close()
+    server, log = service.Server(url, 2), []
+    try:
+        server.start()
+        disturb = service.disturber(kind, server, cluster, kills, log)
+        # In a thread of its own: a browser that another test has open keeps this one's event loop.
+        with ThreadPoolExecutor(1) as apart:
+            measured = apart.submit(lambda: asyncio.run(service.drive(server.port, 6, 5.0, 0.3, disturb))).result()
+    finally:
+        server.stop()
+    assert len(log) == kills
+    assert len(measured.replies) > 20
+    assert measured.wrong == []
+    # What was refused was refused with a reason that says to try again; nothing else went wrong.
+    assert all(error.startswith("503") for error in measured.errors), measured.errors
+    assert "all stored once" in service.check(url, measured)
+
+
+@pytest.mark.parametrize(
+    ("pragma", "words"), [("max_page_count=1", "full"), ("query_only=ON", "read-only")], ids=["full", "read-only"]
+)
+def test_a_full_disk_and_a_read_only_database_are_said_and_lose_nothing(tmp_path, pragma, words):
+    with served(tmp_path / "f.db", studies=[(configuration(answers=200), some_items())]) as visitors:
+        browser = visitors.browser()
+        state = begin(browser)
+        state = answer(browser, state, "left").json()
+        engine = visitors.service.database.engine
+        broken = lambda connection, _: connection.execute(f"PRAGMA {pragma}")  # noqa: E731
+        sa.event.listen(engine, "connect", broken)
+        engine.dispose()
+        # A file has a little room inside; after some answers it has to grow.
+        refused = None
+        for _ in range(200):
+            reply = answer(browser, state, "right")
+            if reply.status_code != 200:
+                refused = reply
+                break
+            state = reply.json()
+        assert refused.status_code == 503
+        assert refused.json()["error"]["code"] == "store_unavailable"
+        assert words in refused.json()["error"]["message"]
+        assert "is safe" in refused.json()["error"]["hint"]
+        # What was acknowledged is still shown, and a page says the same in words.
+        assert browser.get("/s/which/state").json() == state
+        browser.headers["accept"] = "text/html"
+        page = answer(browser, state, "right")
+        assert page.status_code == 503
+        assert "<!doctype html>" in page.text
+        assert words in page.text
+        sa.event.remove(engine, "connect", broken)
+        engine.dispose()
+        assert answer(browser, state, "right").json()["progress"]["answered"] == state["progress"]["answered"] + 1
+
+
+def test_texts_that_a_database_cannot_hold_are_refused(database_url):
+    with served(database_url, studies=[(configuration(), some_items())]) as visitors:
+        browser = visitors.browser()
+        begin(browser, participant="a\x00bé")
+        assert browser.get("/s/which/mine").json()["ids"]["participant"] == "abé"
+        for path in ("/s/%00", "/media/%00/x/1", "/media/which/%00/320"):
+            assert browser.get(path).status_code in (404, 422), path
+
+
+def test_when_the_database_is_gone_it_is_not_ready_but_alive(tmp_path):
+    with served(tmp_path / "g.db", studies=[(configuration(), some_items())]) as visitors:
+        browser = visitors.browser()
+        assert browser.get("/readyz").json() == {"status": "ready"}
+        visitors.service.database.engine.dispose()
+        for path in tmp_path.glob("g.db*"):
+            path.unlink()
+        assert browser.get("/readyz").status_code == 503
+        assert browser.get("/healthz").json() == {"status": "ok"}
+
+
+def test_a_restart_takes_up_what_was_kept_and_goes_on_with_the_same_pairs(tmp_path):
+    made = configuration(answers=60)
+    with served(tmp_path / "r.db", studies=[(made, some_items())]) as visitors:
+        tokens, states, sessions = [], [], visitors.service.sessions
+        for seed in range(8):
+            _, token = sessions.open(visitors.service.catalogue.named("which"), {}, seed=seed)
+            state = sessions.state(sessions.by_token(token))
+            for _ in range(7):
+                state = sessions.answer(sessions.by_token(token), Said(state["query"]["query"], "left"))
+            tokens.append(token)
+            states.append(state)
+    with served(tmp_path / "r.db") as visitors:
+        sessions = visitors.service.sessions
+        for token, state in zip(tokens, states, strict=True):
+            browser = visitors.browser()
+            browser.cookies.set("pairseek_which", token)
+            assert browser.get("/s/which/state").json() == state
+            # The belief was kept when the service stopped, so nothing has to be worked out again.
+            assert 7 in sessions.peek(sessions.by_token(token).id).standing.search._beliefs

@@ -1,0 +1,321 @@
+"""The researcher: sign-in, making a study, watching it, voiding, filling, previewing, exporting."""
+
+import csv
+import io
+import json
+import re
+import time
+import zipfile
+
+import pytest
+from PIL import Image
+
+from pairseek.client import Client, ServiceError
+from pairseek.store import sessions
+from pairseek.web.auth import set_password
+from serving import GUARD, answer, begin, configuration, csrf_of, served, some_items
+
+PASSWORD = "a long password"
+CSV = "id,label,x,y\na,Apple,0,0\nb,<script>alert(1)</script>,1,0\nc,Cherry,0,1\nd,Date,1,1\n"
+
+
+@pytest.fixture(scope="module")
+def visitors(tmp_path_factory):
+    with served(tmp_path_factory.mktemp("r") / "r.db", studies=[(configuration(), some_items())]) as visitors:
+        set_password(visitors.service.database, "ann", PASSWORD)
+        yield visitors
+
+
+@pytest.fixture(scope="module")
+def ann(visitors):
+    return signed_in(visitors)
+
+
+def signed_in(visitors, name="ann", password=PASSWORD):
+    browser = visitors.browser(headers={"accept": "text/html"})
+    page = browser.get("/login")
+    reply = browser.post("/login", data={"csrf": csrf_of(page), "name": name, "password": password})
+    assert (reply.status_code, reply.headers["location"]) == (303, "/studies")
+    return browser
+
+
+def post(browser, path, page="/studies", **fields):
+    return browser.post(path, data={"csrf": csrf_of(browser.get(page)), **fields})
+
+
+def png(colour="red", size=(700, 500)):
+    file = io.BytesIO()
+    Image.new("RGB", size, colour).save(file, "PNG")
+    return file.getvalue()
+
+
+def make(browser, fields, items=CSV, images=()):
+    files = [("items", ("items.csv", items, "text/csv")), *(("images", image) for image in images)]
+    return browser.post("/studies/new", data={"csrf": csrf_of(browser.get("/studies/new")), **fields}, files=files)
+
+
+def test_a_wrong_password_is_refused_and_many_of_them_are_stopped(visitors):
+    browser = visitors.browser(headers={"accept": "text/html"})
+    set_password(visitors.service.database, "bob", PASSWORD)
+    for _ in range(10):
+        reply = post(browser, "/login", "/login", name="bob", password="wrong")
+        assert reply.status_code == 401
+        assert "name or password is wrong" in reply.text
+    reply = post(browser, "/login", "/login", name="bob", password=PASSWORD)
+    assert reply.status_code == 429
+    assert "too many failed attempts" in reply.text
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/studies", "/studies/new", "/studies/which", "/studies/which/export/answers.csv", "/studies/which/bundle.zip",
+     "/studies/which/people/x", "/tokens", "/studies/which/live.json"],
+)  # fmt: skip
+def test_nobody_sees_a_researchers_page_without_signing_in(visitors, path):
+    participant = visitors.browser()
+    begin(participant)
+    assert participant.get(path).json()["error"]["code"] == "not_signed_in"
+    page = participant.get(path, headers={"accept": "text/html"})
+    assert page.status_code == 303
+    assert "/login?next=" in page.headers["location"]
+
+
+def test_forms_of_other_sites_are_refused(visitors, ann):
+    for path in ("/studies/which/close", "/tokens", "/logout", "/studies/which/simulate"):
+        assert ann.post(path, data={"csrf": "0" * 64}).status_code == 403, path
+    stranger = visitors.browser()
+    assert stranger.post("/login", data={"name": "ann", "password": PASSWORD}).json()["error"]["code"] == "form_expired"
+
+
+@pytest.mark.parametrize("address", ["//evil.example", "https://evil.example", "/\\evil.example"])
+def test_signing_in_leads_to_this_server_only(visitors, address):
+    browser = visitors.browser(headers={"accept": "text/html"})
+    page = browser.get("/login", params={"next": address})
+    assert "evil" not in page.text
+    reply = browser.post("/login", data={"csrf": csrf_of(page), "name": "ann", "password": PASSWORD, "next": address})
+    assert reply.headers["location"] == "/studies"
+
+
+def test_signing_out_ends_it(visitors):
+    browser = signed_in(visitors)
+    assert browser.get("/studies").status_code == 200
+    cookie = browser.cookies["pairseek_login"]
+    post(browser, "/logout")
+    browser.cookies.set("pairseek_login", cookie)
+    assert browser.get("/studies").status_code == 303
+
+
+def test_a_study_is_made_by_the_form_and_labels_are_shown_as_text(visitors, ann):
+    reply = make(ann, {"title": "Fruit & veg", "answers": "3", "consent": "I <b>agree</b>", "offer.undo": "true"})
+    assert (reply.status_code, reply.headers["location"]) == (303, "/studies/fruit-veg")
+    assert "Fruit &amp; veg" in ann.get("/studies").text
+    participant = visitors.browser()
+    page = participant.get("/s/fruit-veg", headers={"accept": "text/html"})
+    assert "I &lt;b&gt;agree&lt;/b&gt;" in page.text
+    state = begin(participant, "fruit-veg")
+    run = participant.get("/s/fruit-veg/run").text
+    assert "<script>alert(1)" not in run
+    while state["query"]:
+        state = answer(participant, state, slug="fruit-veg").json()
+    assert "<script>alert(1)" not in participant.get("/s/fruit-veg/result").text
+
+
+@pytest.mark.parametrize(
+    ("fields", "items", "words"),
+    [
+        ({"title": ""}, CSV, "setting &#39;title&#39; is missing"),
+        ({"title": "t", "answers": "many"}, CSV, "give a number"),
+        ({"title": "t", "strategy": "guess"}, CSV, "unknown strategy"),
+        ({"title": "t", "slug": "which"}, CSV, "there is a study"),
+        ({"title": "t", "attention": "a, b"}, CSV, "write left, right, answer"),
+        ({"title": "t", "attention": "a, z, a"}, CSV, "names the item &#39;z&#39;"),
+        ({"title": "t"}, "id,label\na,Apple\nb,Banana\n", "has no coordinates"),
+        ({"title": "t"}, "id,x\na,1\nb,two\n", "items.csv, line 3, column &#39;x&#39;"),
+        ({"title": "t"}, "id,x,image\na,1,cat.png\nb,2,\n", "cat.png&#39; is named by the items and was not sent"),
+        ({"title": "t"}, "", "items.csv is empty"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_form_is_said_on_it(ann, fields, items, words):
+    reply = make(ann, fields, items)
+    assert reply.status_code in (409, 422)
+    assert words in reply.text
+
+
+def test_a_study_is_made_from_a_yaml_file_with_pictures_in_a_zip(visitors, ann):
+    text = "title: Pictures\nanswers: 2\n"
+    items = "id,x,image,alt\na,0,cat.png,A red cat\nb,1,sub/dog.png,\nc,2,cat.png,\n"
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("cat.png", png("red"))
+        archive.writestr("sub/dog.png", png("blue", (200, 100)))
+    files = [("yaml", ("study.yaml", text, "application/yaml")), ("items", ("i.csv", items, "text/csv"))]
+    files.append(("images", ("pictures.zip", packed.getvalue(), "application/zip")))
+    reply = ann.post("/studies/new", data={"csrf": csrf_of(ann.get("/studies/new"))}, files=files)
+    assert reply.headers.get("location") == "/studies/pictures", reply.text
+    participant = visitors.browser()
+    state = begin(participant, "pictures")
+    cards = {card["id"]: card["image"] for card in (state["query"]["left"], state["query"]["right"])}
+    for item, image in cards.items():
+        assert image["alt"] == ("A red cat" if item == "a" else item)
+        widths = [int(part.split()[1][:-1]) for part in image["srcset"].split(", ")]
+        assert widths == ([200] if item == "b" else [320, 640, 700])
+        picture = participant.get(image["src"])
+        assert picture.headers["content-type"] == "image/webp"
+        assert "immutable" in picture.headers["cache-control"]
+        assert Image.open(io.BytesIO(picture.content)).size == (image["width"], image["height"])
+    assert participant.get("/media/pictures/nothing/320").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("cat.png", b"<svg onload='alert(1)'/>", "is no image that can be read"),
+        ("cat.png", png()[:200], "is damaged"),
+        ("p.zip", b"PK not a zip", "is not a zip that can be read"),
+    ],
+)
+def test_a_file_that_is_no_picture_is_refused(ann, name, content, words):
+    reply = make(ann, {"title": "bad"}, "id,x,image\na,1,cat.png\nb,2,\n", [(name, content, "image/png")])
+    assert reply.status_code == 422
+    assert words in reply.text
+    assert ann.get("/studies/bad").status_code == 404
+
+
+def test_a_dashboard_shows_counts_people_and_the_map(visitors, ann):
+    participant = visitors.browser()
+    state = begin(participant, participant="<i>eve</i>")
+    for _ in range(6):
+        state = answer(participant, state, "left").json()
+    live = ann.get("/studies/which/live.json").json()
+    assert live["finished"] >= 1
+    assert live["answers"] >= 6
+    assert live["median_seconds"] == pytest.approx(0.8)
+    assert live["latency_ms"] > 0
+    page = ann.get("/studies/which").text
+    assert "&lt;i&gt;eve" in page
+    data = json.loads(re.search(r'id="map-data">(.*?)</script>', page, re.DOTALL)[1])
+    assert len(data["items"]) == 40
+    assert data["people"]
+
+
+def test_a_participant_and_an_answer_are_voided_and_restored_on_record(visitors, ann):
+    participant = visitors.browser()
+    state = begin(participant, participant="vera")
+    for _ in range(6):
+        state = answer(participant, state, "left").json()
+    session = participant.get("/s/which/mine").json()["session"]
+    at = f"/studies/which/people/{session}"
+    before = rows(ann, "estimates", session)[0]
+    assert post(ann, f"{at}/answers/p2/void", at, reason="").status_code == 422
+    assert post(ann, f"{at}/answers/p2/void", at, reason="phone rang").status_code == 303
+    assert [row["void"] for row in rows(ann, "answers", session)] == ["false", "true", *["false"] * 4]
+    after = rows(ann, "estimates", session)[0]
+    assert after["mean_0"] != before["mean_0"]
+    page = ann.get(at).text
+    assert "phone rang" in page
+    assert post(ann, f"{at}/answers/p2/restore", at, reason="no, it did not").status_code == 303
+    assert rows(ann, "estimates", session)[0] == before
+    assert post(ann, f"{at}/void", at, reason="a robot").status_code == 303
+    assert rows(ann, "participants", session)[0]["void"] == "true"
+    assert {row["void"] for row in rows(ann, "answers", session)} == {"true"}
+    post(ann, f"{at}/restore", at, reason="a person")
+    marks = visitors.service.database.read(lambda c: sessions.marks_of(c, [session]))
+    assert [(mark["action"], mark["who"]) for mark in marks] == [
+        ("void", "ann"), ("restore", "ann"), ("void", "ann"), ("restore", "ann")
+    ]  # fmt: skip
+    assert post(ann, f"{at}/answers/p99/void", at, reason="x").status_code == 404
+
+
+def rows(browser, table, session, slug="which"):
+    text = browser.get(f"/studies/{slug}/export/{table}.csv").text
+    return [row for row in csv.DictReader(io.StringIO(text)) if row["session"] == session]
+
+
+def test_a_closed_study_says_so_and_goes_on_when_reopened(visitors, ann):
+    assert make(ann, {"title": "Doors", "answers": "3"}).status_code == 303
+    participant = visitors.browser()
+    state = begin(participant, "doors")
+    post(ann, "/studies/doors/close")
+    assert answer(participant, state, slug="doors").json()["error"]["code"] == "study_closed"
+    assert participant.get("/s/doors/state").json()["status"] == "closed"
+    newcomer = visitors.browser(headers={"accept": "text/html"})
+    assert "/start" not in newcomer.get("/s/doors").text
+    post(ann, "/studies/doors/open")
+    assert answer(participant, state, slug="doors").json()["progress"]["answered"] == 1
+
+
+def test_a_preview_leaves_no_data(visitors, ann):
+    assert make(ann, {"title": "Look", "answers": "2"}).status_code == 303
+    browser = signed_in(visitors)
+    reply = post(browser, "/studies/look/preview")
+    assert reply.headers["location"] == "/s/look"
+    state = begin(browser, "look")
+    while state["query"]:
+        state = answer(browser, state, slug="look").json()
+    assert browser.get("/s/look/result").status_code == 200
+    live = ann.get("/studies/look/live.json").json()
+    assert (live["started"], live["answers"]) == (0, 0)
+    for table in ("answers", "participants", "estimates"):
+        assert len(ann.get(f"/studies/look/export/{table}.csv").text.splitlines()) == 1
+
+
+def test_simulated_people_fill_a_study_and_are_marked(visitors, ann):
+    assert make(ann, {"title": "Robots", "answers": "4"}).status_code == 303
+    assert post(ann, "/studies/robots/simulate", count="0").status_code == 422
+    assert post(ann, "/studies/robots/simulate", count="3").status_code == 303
+    until = time.monotonic() + 60
+    while ann.get("/studies/robots/export/participants.csv").text.count("4 answers were given") < 3:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    people = list(csv.DictReader(io.StringIO(ann.get("/studies/robots/export/participants.csv").text)))
+    assert {row["simulated"] for row in people} == {"true"}
+    estimates = list(csv.DictReader(io.StringIO(ann.get("/studies/robots/export/estimates.csv").text)))
+    assert all(row["truth_0"] for row in estimates)
+    assert ann.get("/studies/robots/live.json").json()["started"] == 0
+
+
+def test_a_token_is_told_once_works_and_is_revoked(visitors, ann):
+    page = ann.post("/tokens", data={"csrf": csrf_of(ann.get("/tokens")), "name": "robot", "scopes": ["read"]})
+    token = re.search(r"psk_[\w-]{43}", page.text)[0]
+    assert token not in ann.get("/tokens").text
+    client = Client(visitors.address, token)
+    assert client.studies()
+    number = re.search(r"/tokens/(\d+)/revoke", ann.get("/tokens").text)[1]
+    assert post(ann, f"/tokens/{number}/revoke").status_code == 303
+    with pytest.raises(ServiceError, match="was revoked"):
+        client.studies()
+    reply = post(ann, "/tokens", name="", scopes="read")
+    assert reply.status_code == 422
+    assert "the name of the token" in reply.text
+
+
+def test_headers_keep_pages_to_themselves(visitors, ann):
+    for reply in (ann.get("/studies"), visitors.browser().get("/s/which"), visitors.browser().get("/nowhere")):
+        policy = reply.headers["content-security-policy"]
+        assert "default-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert reply.headers["x-content-type-options"] == "nosniff"
+        assert reply.headers["cache-control"] == "no-store"
+    for cookie in ann.get("/login").headers.get_list("set-cookie"):
+        assert "HttpOnly" in cookie
+        assert "SameSite" in cookie
+
+
+def test_cookies_are_secure_behind_tls(visitors):
+    reply = visitors.browser(headers={"X-Forwarded-Proto": "https"}).get("/s/which")
+    assert all("; Secure" in cookie for cookie in reply.headers.get_list("set-cookie"))
+    assert reply.headers["strict-transport-security"]
+
+
+def test_a_participant_cannot_act_in_anothers_session_or_study(visitors, ann):
+    assert make(ann, {"title": "Elsewhere", "answers": "3"}).status_code == 303
+    mine = visitors.browser()
+    begin(mine)
+    token = next(cookie.value for cookie in mine.cookies.jar if cookie.name == "pairseek_which")
+    thief = visitors.browser()
+    thief.cookies.set("pairseek_elsewhere", token)
+    for method, path in (("GET", "state"), ("GET", "mine"), ("GET", "result"), ("POST", "answer"), ("POST", "undo")):
+        body = {"query": "p1", "outcome": "left"} if path == "answer" else {"query": "p1"}
+        extra = {"json": body, "headers": GUARD} if method == "POST" else {}
+        reply = thief.request(method, f"/s/elsewhere/{path}", **extra)
+        assert reply.json()["error"]["code"] == "no_session", path
