@@ -32,8 +32,8 @@ from pairseek.defaults import resolve
 from pairseek.errors import (
     AnswerConflict,
     InvalidAnswer,
-    InvalidParameter,
     InvalidFile,
+    InvalidParameter,
     NoPairLeft,
     SearchFinished,
     UnknownQuery,
