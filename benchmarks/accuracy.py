@@ -44,14 +44,17 @@ def trial(task):
     ps.set_thread_count(1)
     catalogue = _catalogues.setdefault(d, items(d))
     rng = np.random.default_rng([seed, d])
+    # GaussSearch chooses by itself.
+    own = strategy == "gausssearch"
+    candidates, rest = (None, None) if own else SOURCES[source]
     search = ps.Search(
         catalogue,
         response=response(d, noise),
         prior=ps.UniformBox(),
         posterior=ps.Particles(samples),
-        strategy=ps.GaussSearch() if strategy == "gausssearch" else UTILITIES[strategy](),
-        candidates=SOURCES[source][0],
-        rest=SOURCES[source][1],
+        strategy=ps.GaussSearch() if own else UTILITIES[strategy](),
+        candidates=candidates,
+        rest=rest,
         rng=seed,
     )
     user = ps.SimulatedUser(rng.uniform(-1, 1, d), search.response, rng=seed)

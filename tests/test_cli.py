@@ -262,16 +262,20 @@ def answered():
 class TestTheResult:
     @pytest.mark.parametrize("colours", ["truecolor", None])
     @pytest.mark.parametrize("columns", [40, 60, 80, 200])
-    def test_names_the_five_with_their_probabilities_in_any_width(self, answered, columns, colours):
+    def test_names_the_five_nearest_with_their_probabilities_in_any_width(self, answered, columns, colours):
+        items, point = answered.items, answered.estimate().point
+        order = np.argsort([sum((place - point) ** 2) for place in items.coordinates])
+        chances = {one.label: one.probability for one in answered.recommend(items.n)}
+        names = [items.labels[row] for row in order[:5]]
+        assert names != [one.label for one in answered.recommend(5)]
         lines, _ = drawn(Result(answered), columns, 24, colours)
         assert max(map(len, lines)) <= columns
         shown = [line for line in lines if line.endswith(" %")]
         assert len(shown) == 5
-        for line, one in zip(shown, answered.recommend(5), strict=True):
-            assert (
-                line.split("━")[0].split("…")[0].split("#")[0].strip() == one.label[: len(line.split("…")[0].strip())]
-            )
-            assert float(line.split()[-2]) == pytest.approx(100 * one.probability, abs=0.051)
+        for line, name in zip(shown, names, strict=True):
+            label = re.split(r"  |[━╸…#]", line.strip())[0].strip()
+            assert label == (name[: len(label)] if "…" in line else name)
+            assert float(line.split()[-2]) == pytest.approx(100 * chances[name], abs=0.051)
 
     def test_shows_the_estimate_with_the_name_nearest_to_it(self, answered):
         lines, raw = drawn(Result(answered), 80, 24)
@@ -356,7 +360,7 @@ class TestKeysFromAPipe:
         code, out, _ = command("demo", "--seed", 1, "--answers", 2, keys="12")
         assert code == 0
         assert "Your colour" in out
-        assert "Chance to be the best of 949 names" in out
+        assert "The nearest names, each with its chance to be the best of 949" in out
         assert not list(Path().iterdir())
 
 
@@ -424,7 +428,10 @@ class TestErrors:
             (["demo", "--seed", "-1"], "--seed is -1: give a whole number, at least 0"),
             (["demo", "--seed", "1", "--resume", "x.json"], "the search in x.json has its own seed"),
             (["demo", "--resume", "x.json"], "there is no file x.json"),
-            (["demo", "--save", "no/where.json"], "cannot save to no/where.json: No such file or directory"),
+            (
+                ["demo", "--save", "no/where.json"],
+                "cannot save to no/where.json: there is no folder 'no'; make it first",
+            ),
             (["demo", "--fast"], "No such option"),
             (["dance"], "No such command 'dance'"),
         ],

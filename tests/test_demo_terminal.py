@@ -210,6 +210,6 @@ def test_an_unwritable_place_is_said_before_the_first_pair(terminal, tmp_path):
     demo = terminal("--save", str(Path("no") / "where.json"))
     rest, code = demo.end()
     assert code == 2
-    assert "pairseek: cannot save to no/where.json: No such file or directory; nothing was written" in rest
+    assert "pairseek: cannot save to no/where.json: there is no folder 'no'; make it first" in rest
     assert ENTER_SCREEN not in demo.all
     assert not list(tmp_path.iterdir())

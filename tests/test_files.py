@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import stat
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -169,11 +171,75 @@ def resealed(path, change):
         (lambda r: r["items"]["coordinates"][0].__setitem__(0, 9.0), "do not fit their own hash"),
         (lambda r: r.pop("seed"), "does not make sense"),
         (lambda r: r.update(seed=-3), "rng is -3"),
+        (lambda r: r.update(seed=None), "its seed is null"),
+        (lambda r: r.pop("events"), "it lacks 'events'"),
+        (lambda r: r["configuration"].update(strategy="infogain"), "strategy is 'infogain': give a name and settings"),
+        (
+            lambda r: r["configuration"].update(stop={"name": "answers", "count": "x"}),
+            "the count of AfterAnswers is 'x'",
+        ),
+        (lambda r: r.update(configuration=[1]), "does not make sense"),
+        (lambda r: r.update(items="many"), "does not make sense"),
+        (lambda r: r["events"][0]["query"].update(id="abc"), "a query has the id 'abc': ids are q0, q1"),
+        (lambda r: r["events"][0]["query"].update(id=7), "a query has the id 7"),
+        (lambda r: r["events"][0]["query"].update(id="q3"), "'q3' comes before it can have been asked"),
+        (lambda r: r["events"][1]["query"].update(id="q0"), "two queries have the same id"),
+        (lambda r: r["events"][0]["query"].update(info=[]), "does not make sense"),
     ],
 )
 def test_a_record_that_makes_no_sense_is_refused_with_its_reason(saved, change, match):
     resealed(saved, change)
     refused(saved, match)
+
+
+@pytest.mark.parametrize(
+    ("number", "match"),
+    [
+        ("NaN", "was edited or damaged: it holds NaN, which is no number"),
+        ("-Infinity", "it holds -Infinity"),
+        ("1e999", "it holds 1e999"),
+        ("1" * 5000, "was edited or damaged"),
+        ("[" * 100_000 + "]" * 100_000, "is nested too deeply"),
+        ("[" * 500 + "]" * 500, "was edited or damaged|nested too deeply"),
+    ],
+    ids=["nan", "infinity", "overflow", "digits", "deep", "less deep"],
+)
+def test_numbers_that_are_none_and_deep_nesting_are_refused(saved, number, match):
+    saved.write_text(saved.read_text().replace('"seed": 12', f'"seed": {number}'))
+    refused(saved, match)
+
+
+def test_a_missing_folder_and_what_is_no_file_are_named_as_given(items, tmp_path):
+    search = started(items)
+    os.mkfifo(tmp_path / "pipe")
+    for path, words in (
+        (tmp_path / "nowhere" / "me.json", f"there is no folder '{tmp_path / 'nowhere'}'; make it first"),
+        (tmp_path, "that is a folder; name a file in it"),
+        (tmp_path / "pipe", "that is no ordinary file"),
+    ):
+        with pytest.raises(InvalidFile, match=re.escape(f"cannot save to {path}: {words}")):
+            search.save(path)
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_a_link_is_written_through(items, tmp_path):
+    (tmp_path / "real").mkdir()
+    for name in ("there.json", "new.json"):
+        (tmp_path / name).symlink_to(tmp_path / "real" / name)
+    (tmp_path / "real" / "there.json").write_text("old")
+    for name in ("there.json", "new.json"):
+        started(items).save(tmp_path / name)
+        assert (tmp_path / name).is_symlink()
+        assert len(ps.Search.load(tmp_path / "real" / name).history) == 4
+
+
+def test_a_new_file_has_the_mode_that_the_umask_says(items, tmp_path):
+    before = os.umask(0o027)
+    try:
+        started(items).save(tmp_path / "me.json")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "me.json").stat().st_mode) == 0o640
 
 
 def test_saving_replaces_the_file_in_one_step_and_leaves_no_rest(saved, items, monkeypatch):
@@ -185,20 +251,20 @@ def test_saving_replaces_the_file_in_one_step_and_leaves_no_rest(saved, items, m
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left") as error:
         search.save(saved)
+    assert error.value.filename == str(saved)
     assert saved.read_bytes() == before
     assert [p.name for p in saved.parent.iterdir()] == ["me.json"]
     monkeypatch.undo()
-    os.chmod(saved, 0o640)
-    search.save(saved)
-    assert stat.S_IMODE(saved.stat().st_mode) == 0o640
+    for mode in (0o640, 0o666, 0o600):
+        os.chmod(saved, mode)
+        search.save(saved)
+        assert stat.S_IMODE(saved.stat().st_mode) == mode
     assert len(ps.Search.load(saved).history) == 5
 
 
 def test_a_strategy_of_ones_own_is_given_again_when_loading(items, tmp_path):
-    from dataclasses import dataclass
-
     @dataclass(frozen=True)
     class Longest:
         name = "longest"
@@ -208,7 +274,7 @@ def test_a_strategy_of_ones_own_is_given_again_when_loading(items, tmp_path):
 
     search = started(items, strategy=Longest())
     search.save(tmp_path / "me.json")
-    with pytest.raises(InvalidFile, match="unknown strategy 'longest'"):
+    with pytest.raises(InvalidFile, match=r"unknown strategy 'longest'.*given again: load\(path, strategy=...\)"):
         ps.Search.load(tmp_path / "me.json")
     assert ps.Search.load(tmp_path / "me.json", strategy=Longest()).ask() == search.ask()
 
@@ -216,3 +282,92 @@ def test_a_strategy_of_ones_own_is_given_again_when_loading(items, tmp_path):
 def test_unknown_parts_are_named_with_the_allowed_ones():
     with pytest.raises(InvalidParameter, match="unknown posterior 'particle': use one of grid, laplace, particles"):
         registry.decode("posterior", {"name": "particle"})
+
+
+@dataclass(frozen=True)
+class Patience:
+    """A stop rule of one's own."""
+
+    most: int
+    name = "patience"
+
+    def reached(self, progress):
+        return "enough" if progress.answers >= self.most else None
+
+    def remaining(self, progress):
+        return self.most - progress.answers
+
+
+@dataclass(frozen=True)
+class Wide(ps.UniformBox):
+    name = "wide"
+
+
+@dataclass(frozen=True)
+class Coarse(ps.Grid):
+    name = "coarse"
+
+
+@dataclass(frozen=True)
+class Thin(ps.SampledPairs):
+    name = "thin"
+
+
+OWN = {
+    "stop": [ps.AfterAnswers(30), Patience(9)],
+    "prior": Wide(-2.0, 2.0),
+    "posterior": Coarse(21),
+    "candidates": Thin(count=50),
+}
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_any_part_of_ones_own_is_given_again_when_loading(items, tmp_path, kind):
+    search = started(items, **{kind: OWN[kind]})
+    search.save(tmp_path / "me.json")
+    with pytest.raises(InvalidFile, match=rf"unknown {kind} .* given again: load\(path, {kind}=...\)"):
+        ps.Search.load(tmp_path / "me.json")
+    again = ps.Search.load(tmp_path / "me.json", **{kind: OWN[kind]})
+    assert again.configuration == search.configuration
+    assert again.ask() == search.ask()
+
+
+class Plain:
+    """A strategy that is no dataclass."""
+
+    name = "plain"
+
+    def score(self, candidates, belief):
+        return candidates.length
+
+
+@dataclass(frozen=True)
+class Held(Plain):
+    value: object
+    name = "held"
+
+
+def test_a_part_that_cannot_be_written_down_is_named_and_no_file_is_made(items, tmp_path):
+    with pytest.raises(InvalidParameter, match=r"Plain is not a dataclass.*put @dataclass\(frozen=True\) above it"):
+        started(items, strategy=Plain()).save(tmp_path / "me.json")
+    for value in (len, float("inf"), {1, 2}):
+        with pytest.raises(InvalidParameter, match=r"Held\.value is .*, which cannot be written down"):
+            started(items, strategy=Held(value)).save(tmp_path / "me.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+@dataclass(frozen=True)
+class Boundless:
+    name = "boundless"
+
+    def score(self, candidates, belief):
+        return np.full(len(candidates), np.inf)
+
+
+def test_a_utility_that_is_not_finite_is_stored_as_null(items, tmp_path):
+    search = started(items, strategy=Boundless())
+    assert search.ask().info.utility == np.inf
+    search.save(tmp_path / "me.json")
+    again = ps.Search.load(tmp_path / "me.json", strategy=Boundless())
+    assert again.ask() == search.ask()
+    assert again.ask().info.utility is None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -156,17 +158,60 @@ class TestItemsRefuse:
             ({"labels": ["x"] * 4}, "4 labels for 3 items: give one for each"),
             ({"appeal": [0.0, 1.0]}, r"appeal has shape \(2,\): give 3 numbers, one for each item"),
             ({"appeal": [0.0, math.nan, 1.0], "ids": ["a", "b", "c"]}, "appeal of item 'b' is not finite"),
-            ({"data": {"price": [1]}}, "column 'price' has 1 values for 3 items: give one for each"),
+            ({"data": {"price": [1]}}, "1 values of the column 'price' for 3 items: give one for each"),
         ],
     )
     def test_columns_of_another_length_or_kind(self, more, message):
         with pytest.raises(InvalidItems, match=message):
             Items(POINTS, **more)
 
+    @pytest.mark.parametrize(
+        ("more", "message"),
+        [
+            ({"ids": 5}, "ids is 5: give a list of 3, one for each item"),
+            ({"ids": "abc"}, "ids is 'abc': give a list of 3"),
+            ({"labels": 5}, "labels is 5: give a list of 3"),
+            ({"appeal": ["x", 1, 2]}, r"appeal is \['x', 1, 2\] .*: give 3 numbers"),
+            ({"appeal": [1j, 1, 2]}, "they are complex"),
+            ({"data": {"a": 5}}, "values of the column 'a' is 5: give a list of 3"),
+            ({"data": [1, 2, 3]}, r"data is \[1, 2, 3\]: give a dict"),
+        ],
+    )
+    def test_columns_of_the_wrong_kind(self, more, message):
+        with pytest.raises(InvalidItems, match=message):
+            Items(POINTS, **more)
+
+    @pytest.mark.parametrize("points", [np.array(POINTS) * 1j, [[1j, 0.0], [0.0, 1.0]], "abc", None, {"x": 1}])
+    def test_coordinates_that_are_no_numbers(self, points):
+        with pytest.raises(InvalidItems, match=r"coordinates do not form a table of numbers|coordinates have 0 axes"):
+            Items(points)
+
+    def test_an_id_of_the_other_kind_is_told(self):
+        with pytest.raises(UnknownItem, match=r"^'7' is an id, 7 is not: ids that are read from a CSV file are text"):
+            Items(POINTS, ids=["5", "6", "7"]).index(7)
+        with pytest.raises(UnknownItem, match=r"^7 is an id, '7' is not"):
+            Items(POINTS, ids=[5, 6, 7]).index("7")
+        with pytest.raises(UnknownItem, match="no item has the id True"):
+            Items(POINTS).index(True)
+
     @pytest.mark.parametrize("item", ["d", 0, None, [1], 1.5])
     def test_an_id_that_no_item_has(self, item):
         with pytest.raises(UnknownItem, match=r"no item has the id .*: the ids run from 'a' to 'c'"):
             Items(POINTS, ids=["a", "b", "c"]).index(item)
+
+
+class TestCopies:
+    @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+    def test_a_copy_is_the_same_and_as_immutable(self, again):
+        items = Items(POINTS, ids=["a", 2, "c"], labels=["A", "B", "C"], appeal=[1, 2, 3], data={"price": [1, 2, 3]})
+        twin = again(items)
+        assert twin == items
+        assert (twin.ids, twin.labels, dict(twin.data)) == (items.ids, items.labels, dict(items.data))
+        for array in (twin.coordinates, twin.appeal):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 5.0
+        with pytest.raises(TypeError):
+            twin.data["price"] = (1,)
 
 
 class TestScaled:
@@ -242,7 +287,24 @@ class TestCsv:
         assert back.coordinates.tobytes() == items.coordinates.tobytes()
         assert (back.labels, dict(back.data)) == (items.labels, dict(items.data))
 
-    @pytest.mark.parametrize("name", ["id", "label", "x0"])
+    @pytest.mark.parametrize(
+        ("ids", "message"),
+        [
+            ([1, "1"], "the ids 1 and '1' are the same in a CSV file: rename one"),
+            ([" a", "a"], "the id ' a' has a space at an end"),
+            (["a", "b\t"], r"the id 'b\\t' has a space at an end"),
+        ],
+    )
+    def test_ids_that_would_not_come_back_are_refused_when_writing(self, tmp_path, ids, message):
+        with pytest.raises(InvalidItems, match=message):
+            Items([[0.0, 1.0], [1.0, 0.0]], ids=ids).to_csv(tmp_path / "a.csv")
+        assert not (tmp_path / "a.csv").exists()
+
+    def test_whole_numbers_as_ids_come_back_as_text(self, tmp_path):
+        Items([[0.0, 1.0], [1.0, 0.0]], ids=[7, 8]).to_csv(tmp_path / "a.csv")
+        assert Items.from_csv(tmp_path / "a.csv").ids == ("7", "8")
+
+    @pytest.mark.parametrize("name", ["id", "label", "x0", "ID"])
     def test_data_under_a_name_that_the_file_needs_is_refused(self, tmp_path, name):
         items = Items([[0.0, 1.0], [1.0, 0.0]], data={name: ["a", "b"]})
         with pytest.raises(InvalidItems, match=f"data has a column '{name}'"):
@@ -268,6 +330,54 @@ class TestCsv:
         assert Items.from_csv(write(tmp_path / "a.csv", "x,y\n1,2\n3,4\n")).d == 2
         named = Items.from_csv(write(tmp_path / "b.csv", "y,id\n1,20\n3,40\n"))
         assert (named.d, named.ids) == (1, ("20", "40"))
+
+    @pytest.mark.parametrize(
+        "header", ["ID", "Id", "Item", "NAME", "wine_id", "Wine_ID", "wine-id", "", "Unnamed: 0", "index"]
+    )
+    def test_a_column_of_ids_never_becomes_a_coordinate(self, tmp_path, header):
+        items = Items.from_csv(write(tmp_path / "a.csv", f"{header},x,y\n0,1,2\n1,3,4\n"))
+        assert items.ids == ("0", "1")
+        assert items.coordinates.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+    def test_label_and_appeal_are_found_in_any_case(self, tmp_path):
+        items = Items.from_csv(write(tmp_path / "a.csv", "ID,Label,APPEAL,x\n1,One,0.5,1\n2,Two,0,2\n"))
+        assert (items.ids, items.labels, items.appeal.tolist(), items.d) == (("1", "2"), ("One", "Two"), [0.5, 0.0], 1)
+
+    def test_a_numbering_of_the_rows_is_left_out_where_there_are_ids(self, tmp_path):
+        items = Items.from_csv(write(tmp_path / "a.csv", ",id,x\n0,a,1\n1,b,2\n"))
+        assert (items.ids, items.d) == (("a", "b"), 1)
+
+    def test_a_table_whose_columns_were_numbered_by_another_tool_is_read(self, tmp_path):
+        items = Items.from_csv(write(tmp_path / "a.csv", ",0,1\n0,.5,.6\n1,.7,.8\n"))
+        assert (items.ids, items.coordinates.tolist()) == (("0", "1"), [[0.5, 0.6], [0.7, 0.8]])
+        named = Items.from_csv(write(tmp_path / "b.csv", "wine,0,1\na,.5,.6\nb,.7,.8\n"))
+        assert (named.ids, named.d) == (("a", "b"), 2)
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("0.1,0.2\n0.3,0.4\n0.5,0.6\n", "begins with 0.1, 0.2: that looks like an item .* put a header row"),
+            ("1,1\n2,3\n4,5\n", "begins with 1, 1: that looks like an item"),
+            ("merlot,0.1,0.2\nriesling,0.3,0.4\npinot,1,2\n", "begins with merlot, 0.1, 0.2: that looks like an item"),
+            (
+                "wine_id,region_id,x\n1,1,2\n2,1,3\n",
+                r"'wine_id' and 'region_id', which both look .* keep=\['region_id'\]",
+            ),
+            ("id,region_id,x\n1,1,2\n2,1,3\n", r"'id' and 'region_id', which both look like names"),
+            ("ID,id,x\n1,1,2\n2,2,3\n", "'ID' and 'id', which both look like names"),
+            ("id,Label,label,x\n1,1,2,3\n2,1,3,4\n", "'Label' and 'label': only one can be the label; keep the other"),
+            ("x,\n1,2\n3,4\n", "column 2 has no name in the header"),
+            (",x\n0.5,2\n3,4\n", "column 1 has no name in the header"),
+            (",x\n3,2\n3,4\n", "column 1 has no name in the header"),
+        ],
+    )
+    def test_what_could_be_read_in_two_ways_is_refused(self, tmp_path, text, message):
+        with pytest.raises(InvalidItems, match=message):
+            Items.from_csv(write(tmp_path / "a.csv", text))
+
+    def test_a_second_column_of_ids_can_be_kept_as_data(self, tmp_path):
+        items = Items.from_csv(write(tmp_path / "a.csv", "id,region_id,x\n1,5,2\n2,6,3\n"), keep=["region_id"])
+        assert (items.ids, items.d, items.data["region_id"]) == (("1", "2"), 1, ("5", "6"))
 
     def test_a_byte_order_mark_blank_lines_spaces_and_other_line_ends_do_no_harm(self, tmp_path):
         path = tmp_path / "a.csv"
@@ -375,13 +485,17 @@ class TestSpace:
             (((0, 0), (1, 1), -0.1), "leave nothing: need 0 <= min <= max"),
             (((0, 0), (1, 1), 2.0), r"min at most the narrowest side \(1\)"),
             (((0, 0), (1, 1), 0.5, 0.2), "leave nothing"),
+            (("a", "b"), "a Space from 'a' to 'b', .*: give a number for each dimension"),
+            (((0, 0), (1, 1j)), "they are complex"),
+            (((0, 0), (1, 1), "wide"), "separation 'wide' to None"),
+            (((0, 0), (1, 1), None), "separation None to None"),
         ],
     )
     def test_refuses_what_is_no_box(self, fields, message):
         with pytest.raises(InvalidParameter, match=message):
             Space(*fields)
 
-    @pytest.mark.parametrize("value", [(0.1,), (0.1, math.nan), ((0.1, 0.2),)])
+    @pytest.mark.parametrize("value", [(0.1,), (0.1, math.nan), ((0.1, 0.2),), "a", ("a", "b"), None, (1j, 0)])
     def test_refuses_what_is_no_point(self, value):
         with pytest.raises(UnknownItem, match="is not a point of this space: give 2 finite numbers"):
             Space((0, 0), (1, 1)).point(value)

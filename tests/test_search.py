@@ -1,5 +1,10 @@
 """The search: ask, tell, undo, and what they promise."""
 
+import copy
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -250,8 +255,9 @@ def test_the_estimate_is_the_posterior_mean_and_its_ball_holds_its_share(items, 
     distances = np.linalg.norm(search.belief.samples - estimate.point, axis=1)
     inside = search.belief.weights[distances <= estimate.credible_radius(0.8)].sum()
     assert 0.8 <= inside < 0.82
-    with pytest.raises(InvalidParameter, match="give a share between 0 and 1"):
-        estimate.credible_radius(1.0)
+    for level in (1.0, "x", None):
+        with pytest.raises(InvalidParameter, match="give a share between 0 and 1"):
+            estimate.credible_radius(level)
 
 
 def test_recommendations_are_the_shares_of_nearest_items(items, user):
@@ -264,8 +270,10 @@ def test_recommendations_are_the_shares_of_nearest_items(items, user):
     everything = search.recommend(1000)
     assert len(everything) == items.n
     assert sum(r.probability for r in everything) == pytest.approx(1.0)
-    with pytest.raises(InvalidParameter, match="at least 1 item"):
-        search.recommend(0)
+    for count in (0, 2.5, True, "5"):
+        with pytest.raises(InvalidParameter, match=r"the count of recommend is .*: give a whole number, at least 1"):
+            search.recommend(count)
+    assert len(search.recommend(np.int64(3))) == 3
 
 
 def test_appeal_moves_recommendations_and_beliefs():
@@ -362,7 +370,7 @@ def test_resting_items_are_respected_and_the_rule_is_named_when_nothing_is_left(
     few = ps.Search(ps.Items([[0.0], [1.0], [3.0]]), posterior=FEW, rng=1, rest=ps.Rest(item=1))
     few.tell(few.ask(), winner=few.ask().left)
     with pytest.raises(
-        NoPairLeft, match="no pair is left to ask among 3 items after 1 questions: an item rests 1"
+        NoPairLeft, match=r"no pair is left to ask among 3 items after 1 question?: an item rests 1"
     ) as e:
         few.ask()
     assert e.value.rule == "an item rests 1 question"
@@ -393,8 +401,9 @@ def test_many_questions_at_once_share_no_item_and_may_be_told_in_any_order(items
     search.undo()
     assert queries[1] in search.pending
     assert len(search.ask_many(100)) <= items.n // 2
-    with pytest.raises(InvalidParameter, match="at least 1"):
-        search.ask_many(0)
+    for count in (0, 2.5, True, None):
+        with pytest.raises(InvalidParameter, match=r"the count of ask_many is .*: give a whole number, at least 1"):
+            search.ask_many(count)
     with pytest.raises(Unsupported, match="ask_many needs items"):
         make(items, strategy=ps.GaussSearch()).ask_many(2)
 
@@ -576,3 +585,155 @@ def test_what_a_pair_is_expected_to_tell_is_what_the_query_says():
         search.expect(3, 3)
     with pytest.raises(ps.errors.Unsupported, match="expect needs items"):
         ps.Search(ps.Space((0.0,), (1.0,)), strategy=ps.EPMV(), rng=1).expect((0.1,), (0.2,))
+
+
+COPIES = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda search: pickle.loads(pickle.dumps(search))}
+
+
+@pytest.mark.parametrize("again", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"prior": ps.GaussianPrior([0.1, 0.0], [[1.0, 0.2], [0.2, 2.0]]), "stop": 20},
+        {"strategy": ps.ActRank()},
+        {"strategy": ps.GaussSearch()},
+    ],
+    ids=["defaults", "gaussian", "actrank", "gausssearch"],
+)
+def test_a_copied_search_asks_the_same_and_goes_its_own_way(items, user, again, settings):
+    search = run(make(items, **settings), user, 4)
+    search.skip(search.ask())
+    twin = again(search)
+    assert twin.configuration == search.configuration
+    same_state(twin, search)
+    before = search.history
+    twin.tell(twin.ask(), winner=twin.ask().left)
+    for _ in range(3):
+        twin.undo()
+    assert search.history == before
+    assert len(twin.history) == 3
+    with pytest.raises(ValueError, match="read-only"):
+        again(search).belief.samples[0] = 0.0
+
+
+def test_a_copied_prior_stays_read_only():
+    for again in COPIES.values():
+        with pytest.raises(ValueError, match="read-only"):
+            again(ps.GaussianPrior([0.1, 0.0])).mean[0] = 1.0
+
+
+def test_two_threads_on_one_search_take_turns(items):
+    """Both get the same question, one answer counts, and the history is as one caller would have made it."""
+    search = make(items)
+    rounds, meet = 12, threading.Barrier(2)
+
+    def person(_):
+        asked = []
+        for _ in range(rounds):
+            meet.wait(30)
+            asked.append(search.ask())
+            meet.wait(30)
+            search.tell(asked[-1], winner=asked[-1].left)
+        return asked
+
+    with ThreadPoolExecutor(2) as threads:
+        asked = list(threads.map(person, range(2)))
+    assert asked[0] == asked[1]
+    assert [event.query for event in search.history] == asked[0]
+    assert search.pending == ()
+    assert len({query.id for query in asked[0]}) == rounds
+
+
+def test_a_search_says_what_it_is_in_a_line(items):
+    search = make(items)
+    search.tell(search.ask(), tie=True)
+    assert repr(search) == "<Search of 40 items in 2 dimensions by infogain: 1 answer, seed 5>"
+    space = ps.Search(ps.Space(0.0, 1.0), posterior=FEW, rng=3)
+    assert repr(space) == "<Search of a space in 1 dimension by infogain: 0 answers, seed 3>"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"response": "logistic"}, r"response is 'logistic': give an instance, such as Logistic\(k=1.5\)"),
+        ({"prior": "x"}, r"prior is 'x': give an instance, such as UniformBox\(-1, 1\)"),
+        ({"posterior": 4000}, r"posterior is 4000: give an instance, such as Particles\(4000\)"),
+        ({"strategy": "infogain"}, r"'infogain' is no strategy: .* give an instance, such as InfoGain\(\)"),
+        ({"candidates": "all"}, r"candidates is 'all': give an instance, such as AllPairs\(\)"),
+        ({"rest": 5}, r"rest is 5: give an instance, such as Rest\(pair=10, item=1\)"),
+        ({"stop": [5]}, r"stop is 5: give an instance, such as AfterAnswers\(20\)"),
+        ({"stop": [None]}, r"stop is \[None\]: give rules"),
+        ({"stop": 1.5}, "stop is 1.5: give an instance"),
+        ({"stop": True}, "stop is True: give an instance"),
+        ({"stop": "20"}, "stop is '20': give an instance"),
+        ({"stop": 0}, "the count of AfterAnswers is 0: give a whole number, at least 1"),
+        ({"strategy": ps.InfoGain}, r"strategy is the class InfoGain: give an instance, InfoGain\(...\)"),
+        ({"response": ps.Logistic}, "response is the class Logistic"),
+        ({"prior": ps.UniformBox}, "prior is the class UniformBox"),
+        ({"posterior": ps.Grid}, "posterior is the class Grid"),
+        ({"candidates": ps.AllPairs}, "candidates is the class AllPairs"),
+        ({"rest": ps.Rest}, "rest is the class Rest"),
+        ({"stop": ps.AfterAnswers}, "stop is the class AfterAnswers"),
+        ({"rng": -1}, "rng is -1: give a whole number, at least 0, or a numpy Generator"),
+        ({"rng": 1.5}, "rng is 1.5"),
+    ],
+    ids=str,
+)
+def test_parts_of_the_wrong_kind_are_named_at_once(items, settings, message):
+    with pytest.raises(InvalidParameter, match=message):
+        make(items, **settings)
+
+
+@pytest.mark.parametrize("strategy", [ps.ActRank(), ps.GaussCloud(2, 12), ps.GaussSearch()], ids=lambda s: s.name)
+def test_what_a_procedure_would_not_use_is_refused(items, strategy):
+    with pytest.raises(Unsupported, match=r"candidates=AllPairs\(.*\) would do nothing, because .* chooses by itself"):
+        make(items, strategy=strategy, candidates=ps.AllPairs())
+    with pytest.raises(Unsupported, match=r"rest=Rest\(pair=3, item=0\) would do nothing.*: leave it out"):
+        make(items, strategy=strategy, rest=ps.Rest(pair=3))
+    assert make(items, strategy=strategy, rest=ps.Rest()).rest == ps.Rest()
+
+
+def test_what_a_space_would_not_use_is_refused():
+    for settings in ({"candidates": ps.SampledPairs(count=5)}, {"rest": ps.Rest(item=1)}):
+        with pytest.raises(Unsupported, match="would do nothing, because a continuous Space has no list of pairs"):
+            ps.Search(ps.Space([0, 0], [1, 1]), posterior=FEW, rng=1, **settings)
+
+
+@pytest.mark.parametrize("query", [None, 5, ("i0", "i1"), b"q0", np.arange(2)])
+def test_what_is_no_query_is_unknown(items, query):
+    search = make(items)
+    search.ask()
+    with pytest.raises(UnknownQuery, match=r"this search has no query .*: answer the one that ask"):
+        search.tell(query, winner="i0")
+    with pytest.raises(UnknownQuery, match="this search has no query"):
+        search.skip(query)
+
+
+def test_ties_and_winners_of_the_wrong_kind_are_named():
+    search = ps.Search(ps.Items([[0.0], [1.0], [3.0]]), posterior=FEW, rng=1)
+    query = search.ask()
+    for tie in ("no", 1, None):
+        with pytest.raises(InvalidAnswer, match=f"tie is {tie!r}: give True or False"):
+            search.tell(query, tie=tie)
+        with pytest.raises(InvalidAnswer, match=f"tie is {tie!r}: give True or False"):
+            search.observe(0, 1, tie=tie)
+    with pytest.raises(InvalidAnswer, match="the winner True is not in the query: give 0 or 1"):
+        search.observe(0, 1, winner=True)
+    with pytest.raises(UnknownItem, match=r"^1 is an id, '1' is not"):
+        search.observe(0, "1", winner=0)
+    assert search.history == ()
+    search.tell(query, tie=np.bool_(True))
+    assert search.history[0].outcome == "tie"
+
+
+def test_names_in_a_space_are_no_points():
+    search = ps.Search(ps.Space([0, 0], [1, 1]), posterior=FEW, rng=1)
+    with pytest.raises(UnknownItem, match="'a' is not a point of this space: give 2 finite numbers"):
+        search.observe("a", "b", winner="a")
+
+
+@pytest.mark.parametrize("threads", ["x", 1.5, 0, True])
+def test_a_number_of_threads_of_the_wrong_kind_is_named(threads):
+    with pytest.raises(InvalidParameter, match=r"the number of threads is .*: give a whole number, at least 1"):
+        ps.set_thread_count(threads)

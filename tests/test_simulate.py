@@ -1,5 +1,7 @@
 """Simulated users are functions of a seed and a question."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -48,7 +50,30 @@ def test_a_user_without_error_names_the_nearer():
 
 
 def test_bad_points_are_named():
-    with pytest.raises(InvalidParameter, match="give d finite numbers"):
-        ps.SimulatedUser([np.nan], RESPONSE)
+    for point in ([np.nan], [], 1.0, "x", None, [1j], [[1.0]]):
+        with pytest.raises(InvalidParameter, match=r"a user's point is .*: give d finite numbers"):
+            ps.SimulatedUser(point, RESPONSE)
+
+
+def test_other_bad_arguments_are_named():
+    with pytest.raises(InvalidParameter, match="a user's response is 'logistic': give an instance"):
+        ps.SimulatedUser(POINT, "logistic")
+    with pytest.raises(InvalidParameter, match="k of Logistic is not set"):
+        ps.SimulatedUser(POINT, ps.Logistic())
+    for rng in (-1, 1.5, "x"):
+        with pytest.raises(InvalidParameter, match=r"rng is .*: give a whole number, at least 0"):
+            ps.SimulatedUser(POINT, RESPONSE, rng=rng)
+    for response in (RESPONSE, None):
+        with pytest.raises(InvalidParameter, match="the user's point has 1 number, the items have 2 dimensions"):
+            ps.SimulatedUser([0.5], response).answer(ITEMS, ps.Query("q", 0, 1))
     with pytest.raises(InvalidParameter, match="k of Logistic is not set"):
         ps.SimulatedUser(POINT, ps.Logistic()).answer(ITEMS, ps.Query("q", 0, 1))
+
+
+def test_a_pickled_user_answers_the_same_and_stays_read_only():
+    user = ps.SimulatedUser(POINT, RESPONSE, rng=1)
+    twin = pickle.loads(pickle.dumps(user))
+    queries = [ps.Query(f"q{i}", 0, 1) for i in range(20)]
+    assert [twin.answer(ITEMS, q) for q in queries] == [user.answer(ITEMS, q) for q in queries]
+    with pytest.raises(ValueError, match="read-only"):
+        twin.point[0] = 1.0

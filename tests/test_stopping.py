@@ -89,12 +89,67 @@ def test_forecasts_come_true_within_a_factor(items, rule):
     assert np.mean(told) / 1.6 < np.mean(came) < np.mean(told) * 1.6
 
 
-def test_a_forecast_of_the_best_item_falls_as_answers_come():
+def test_when_the_best_item_is_found_cannot_be_told_before():
     items = ps.Items([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0], [3.0, 3.0]])
-    search = ps.Search(items, response=ps.Logistic(3.0), posterior=FEW, rng=1, stop=ps.BestItemFound(0.9))
-    first = search.forecast()
-    assert first > 1
-    assert run(search).forecast() == 0
+    rules = [ps.BestItemFound(0.8), ps.AfterAnswers(150)]
+    alone, both = (
+        ps.Search(items, response=ps.Logistic(3.0), posterior=FEW, rng=1, stop=stop) for stop in (rules[0], rules)
+    )
+    assert alone.forecast() is None
+    assert both.forecast() == 150
+    assert run(alone).finished.startswith("one item is the best")
+    assert alone.forecast() == 0
+
+
+def test_many_questions_at_once_are_no_more_than_the_rules_allow(items):
+    search = ps.Search(items, posterior=FEW, rng=1, stop=[ps.AfterAnswers(9), ps.AfterAnswers(4)])
+    assert len(search.ask_many(10)) == 4
+    first, second = search.ask_many(2)
+    search.tell(second, winner=second.left)
+    assert len(search.ask_many(10)) == 3
+    search.skip(first)
+    queries = search.ask_many(10)
+    assert len(queries) == 3
+    for query in queries:
+        search.tell(query, tie=True)
+    assert search.finished == "4 answers were given"
+    with pytest.raises(SearchFinished):
+        search.ask_many(1)
+
+
+def test_finished_is_said_in_words_when_no_pair_is_left():
+    items = ps.Items([[0.0], [1.0], [3.0]])
+    search = ps.Search(items, posterior=FEW, rng=1, rest=ps.Rest(item=1), stop=ps.InformationBelow(0.01))
+    search.tell(search.ask(), winner=search.ask().left)
+    assert search.finished == "the next answer would tell 0 bits, below 0.01"
+    assert search.forecast() == 0
+    with pytest.raises(SearchFinished):
+        search.ask()
+
+
+def test_information_is_judged_by_what_would_be_asked_now(items):
+    """The query that is open was chosen before the observations; the rule looks at the belief after them."""
+    search = ps.Search(items, response=ps.Logistic(6.0), posterior=FEW, rng=1, stop=ps.InformationBelow(0.35))
+    opened = search.ask()
+    assert opened.info.information > 0.35
+    asked = run(ps.Search(items, response=ps.Logistic(6.0), posterior=FEW, rng=1, stop=search.stop), 3).history
+    for event in asked:
+        search.observe(event.left, event.right, winner=event.winner)
+    assert search.pending == (opened,)
+    assert "bits, below 0.35" in search.finished
+
+
+def test_one_answer_is_told_in_the_singular(items):
+    search = ps.Search(items, posterior=FEW, rng=1, stop=1)
+    search.tell(search.ask(), tie=True)
+    assert search.finished == "1 answer was given"
+
+
+@pytest.mark.parametrize("stop", [np.int64(2), 2, (ps.AfterAnswers(np.int64(2)),)])
+def test_a_number_of_answers_may_come_from_numpy(items, stop):
+    search = ps.Search(items, posterior=FEW, rng=1, stop=stop)
+    assert search.stop == (ps.AfterAnswers(2),)
+    assert type(search.stop[0].count) is int
 
 
 def test_without_rules_or_beyond_the_horizon_there_is_no_forecast(items):
@@ -115,9 +170,8 @@ def test_the_expected_path_falls_by_the_information_of_each_answer():
 
 
 def test_the_best_item_has_no_meaning_in_a_continuous_space():
-    search = ps.Search(ps.Space([0, 0], [1, 1]), posterior=FEW, rng=1, stop=ps.BestItemFound())
-    with pytest.raises(Unsupported, match="has no best item"):
-        search.ask()
+    with pytest.raises(Unsupported, match="has no best item, so BestItemFound is never met: use another stop rule"):
+        ps.Search(ps.Space([0, 0], [1, 1]), posterior=FEW, rng=1, stop=ps.BestItemFound())
 
 
 @pytest.mark.parametrize(
@@ -129,6 +183,10 @@ def test_the_best_item_has_no_meaning_in_a_continuous_space():
         (lambda: ps.RadiusBelow(1.0, level=1.0), "between 0 and 1"),
         (lambda: ps.InformationBelow(1.0), "between 0 and 1 bit"),
         (lambda: ps.BestItemFound(0.0), "between 0 and 1"),
+        (lambda: ps.RadiusBelow("x"), "give a radius above 0"),
+        (lambda: ps.RadiusBelow(1.0, level=None), "between 0 and 1"),
+        (lambda: ps.InformationBelow("x"), "between 0 and 1 bit"),
+        (lambda: ps.BestItemFound("x"), "between 0 and 1"),
     ],
 )
 def test_bad_rules_are_named(make, text):

@@ -1,37 +1,73 @@
-"""The first use, when kernels are compiled: a word to the person who waits, and a shorter wait."""
+"""When kernels are compiled: a word to the person who waits, and a shorter wait."""
 
 from __future__ import annotations
 
 import gc
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+from numba.core import event
 
 logger = logging.getLogger("pairseek")
-_done: set[str] = set()
+_said = False
 
 
 @contextmanager
-def first_use(seconds: float = 1.0, *, part: str = "search") -> Iterator[None]:
-    """Log a message if what is inside, on the first use of this part in this process, takes longer than this."""
-    if part in _done:
-        yield
-        return
-    timer = threading.Timer(
-        seconds,
-        logger.warning,
-        ["compiling numerical kernels; this happens once on a machine and takes a few seconds"],
-    )
-    timer.daemon = True
-    timer.start()
-    # The compiler makes millions of small objects, few of them garbage: without collection it is a tenth faster.
-    collecting = gc.isenabled()
-    gc.disable()
+def first_use(seconds: float = 1.0) -> Iterator[None]:
+    """Log a message, once in a process, if compiling takes longer than this in what is inside."""
+    watch = _Watch(seconds)
     try:
-        yield
-        _done.add(part)
+        with event.install_listener("numba:compile", watch):
+            yield
     finally:
-        if collecting:
+        watch.close()
+
+
+class _Watch(event.Listener):
+    """Adds up the time that is spent compiling. Loading kernels from the disk, or computing, is none of it."""
+
+    def __init__(self, seconds: float) -> None:
+        self._left = seconds
+        self._depth = 0  # a kernel that is compiled compiles the functions that it calls
+        self._began = 0.0
+        self._timer: threading.Timer | None = None
+        self._collecting = False
+
+    def on_start(self, _: Any) -> None:
+        """A compilation begins."""
+        self._depth += 1
+        if self._depth > 1:
+            return
+        # The compiler makes millions of small objects, few of them garbage: without collection it is a tenth faster.
+        if gc.isenabled():
+            self._collecting = True
+            gc.disable()
+        self._began = time.perf_counter()
+        self._timer = threading.Timer(max(self._left, 0.0), _say)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def on_end(self, _: Any) -> None:
+        """A compilation ends."""
+        self._depth -= 1
+        if self._depth == 0 and self._timer is not None:
+            self._timer.cancel()
+            self._left -= time.perf_counter() - self._began
+
+    def close(self) -> None:
+        """Leave everything as it was."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._collecting:
             gc.enable()
-        timer.cancel()
+
+
+def _say() -> None:
+    global _said
+    if not _said:
+        _said = True
+        logger.warning("compiling numerical kernels; this happens once on a machine and takes a few seconds")

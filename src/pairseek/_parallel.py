@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from pairseek._checks import whole
 from pairseek.errors import InvalidParameter
 
 ENVIRONMENT = "PAIRSEEK_THREADS"
@@ -36,27 +37,29 @@ def thread_count() -> int:
 def set_thread_count(threads: int | None) -> None:
     """Use this many threads from now on in this process; None: as the environment says."""
     global _threads
-    if threads is not None and threads < 1:
-        raise InvalidParameter(f"threads is {threads}: give a whole number, at least 1")
-    _threads = threads
+    _threads = None if threads is None else whole(threads, "the number of threads")
 
 
-def _workers(threads: int) -> ThreadPoolExecutor:
+def _workers() -> ThreadPoolExecutor:
+    """The one pool, however many pieces there are; made anew only where the number of threads has changed."""
     global _pool
     # A forked child inherits the pool object but not its threads, so the process id is part of the key.
-    if _pool is None or _pool[:2] != (threads, os.getpid()):
-        _pool = (threads, os.getpid(), ThreadPoolExecutor(threads, thread_name_prefix="pairseek"))
-    return _pool[2]
+    key = (thread_count(), os.getpid())
+    pool = _pool
+    if pool is None or pool[:2] != key:
+        # Two callers at once may make two; the one that is forgotten ends with its last piece.
+        _pool = pool = (*key, ThreadPoolExecutor(key[0], thread_name_prefix="pairseek"))
+    return pool[2]
 
 
 def for_ranges(kernel: Callable[..., None], n: int, chunk: int, *arguments: Any) -> None:
     """Call ``kernel(start, stop, *arguments)`` for the pieces of ``range(n)``, on all threads."""
     pieces = [(start, min(start + chunk, n)) for start in range(0, n, chunk)]
-    threads = min(thread_count(), len(pieces))
-    if threads <= 1:
+    if len(pieces) <= 1 or thread_count() <= 1:
         for start, stop in pieces:
             kernel(start, stop, *arguments)
         return
-    futures = [_workers(threads).submit(kernel, start, stop, *arguments) for start, stop in pieces]
+    workers = _workers()
+    futures = [workers.submit(kernel, start, stop, *arguments) for start, stop in pieces]
     for future in futures:
         future.result()

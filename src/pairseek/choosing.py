@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairseek._types import Belief, Event, Query, QueryInfo, Side
+from pairseek._words import plural
 from pairseek.candidates import Candidates, DefaultPairs, Rest
 from pairseek.candidates.mirrored import mirrored_candidates
 from pairseek.candidates.scene import Choice, Scene, Source
@@ -103,7 +104,7 @@ def _from_items(items: Items, strategy: Utility, situation: Situation, rng: np.r
             return choice
         rule = resting.rule
     raise NoPairLeft(
-        f"no pair is left to ask among {items.n} items after {len(shown)} questions: {rule}; "
+        f"no pair is left to ask among {items.n} items after {plural(len(shown), 'question')}: {rule}; "
         f"allow an earlier return with rest=Rest(pair=..., item=...)",
         rule=rule,
     )

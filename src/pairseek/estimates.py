@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import scipy
 
+from pairseek._checks import is_number, whole
 from pairseek._types import Belief, FloatArray, IntArray, ItemId
 from pairseek.errors import InvalidParameter
 from pairseek.items import Items
 from pairseek.responses import Response
-
-# Points that a belief may shrink to, and samples that give it its shape, in a forecast.
-_PLACES, _SHAPE = 24, 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +39,8 @@ class Estimate:
 
     def credible_radius(self, level: float = 0.95) -> float:
         """Radius of the ball around the point that holds this share of the posterior."""
-        if not 0 < level < 1:
-            raise InvalidParameter(f"the level of a credible radius is {level}: give a share between 0 and 1")
+        if not (is_number(level) and 0 < level < 1):
+            raise InvalidParameter(f"the level of a credible radius is {level!r}: give a share between 0 and 1")
         distances = np.linalg.norm(self.belief.samples - self.point, axis=1)
         order = np.argsort(distances, kind="stable")
         mass = np.cumsum(self.belief.weights[order])
@@ -105,24 +103,9 @@ def best_probabilities(items: Items, belief: Belief, response: Response) -> Floa
     return np.asarray(counts, dtype=np.float64)
 
 
-def expected_best_probability(items: Items, belief: Belief, response: Response, *, factor: float) -> float:
-    """Expected probability of the likeliest best item once the belief has shrunk by a factor.
-
-    Where it will shrink to is not known yet: to one of its own samples, each as likely as its weight.
-    """
-    edges = np.cumsum(belief.weights)
-    places = np.searchsorted(edges, (np.arange(_PLACES) + 0.5) / _PLACES * edges[-1])
-    shape = np.searchsorted(edges, (np.arange(_SHAPE) + 0.5) / _SHAPE * edges[-1])
-    offsets = factor * (belief.samples[shape] - belief.mean)
-    points = belief.samples[places][:, None] + offsets
-    best = best_items(items, points.reshape(-1, items.d), response).reshape(_PLACES, _SHAPE)
-    return float(np.mean([np.bincount(row).max() / _SHAPE for row in best]))
-
-
 def recommendations(items: Items, estimate: Estimate, response: Response, count: int) -> list[Recommendation]:
     """The items most likely to be the best, equally likely ones by expected utility."""
-    if count < 1:
-        raise InvalidParameter(f"recommend({count}): ask for at least 1 item")
+    count = whole(count, "the count of recommend")
     belief = estimate.belief
     probability = best_probabilities(items, belief, response)
     scale = utility_scale(items, response)

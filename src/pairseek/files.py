@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
-import tempfile
+import secrets
+import stat
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +25,48 @@ def _digest(body: Any) -> str:
 
 
 def write(path: str | Path, body: JSON) -> None:
-    """Write the record. The old file is whole until the new one is complete and on disk."""
-    path = Path(path)
+    """Write the record. The old file is whole until the new one is complete and on disk.
+
+    A link is followed. A new file gets the mode that the umask says, an old one keeps its own.
+    """
+    target = _target(path)
     record = {"format": FORMAT, "format_version": FORMAT_VERSION, **body}
     record["checksum"] = _digest(record)
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.part")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+        # From the start, so that nobody can read for a moment what is private.
+        begin = partial(os.open, mode=0o666 if mode is None else mode)
+        with open(temporary, "x", encoding="utf-8", opener=begin) as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        if path.exists():
-            os.chmod(temporary, path.stat().st_mode)
-        Path(temporary).replace(path)
+        if mode is not None:
+            temporary.chmod(mode)
+        temporary.replace(target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        # The name of the unfinished file would tell nobody anything.
+        raise OSError(error.errno, error.strerror, str(path)) from None
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
+
+
+def _target(path: str | Path) -> Path:
+    """The file itself, behind any links; refused where no file can be."""
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        folder = target.parent if Path(path).is_symlink() else Path(path).parent
+        raise InvalidFile(f"cannot save to {path}: there is no folder {str(folder)!r}; make it first")
+    if target.is_dir():
+        raise InvalidFile(f"cannot save to {path}: that is a folder; name a file in it")
+    if target.exists() and not target.is_file():
+        raise InvalidFile(
+            f"cannot save to {path}: that is no ordinary file, and would be replaced by one; name another"
+        )
+    return target
 
 
 def read(path: str | Path) -> JSON:
@@ -50,14 +78,7 @@ def read(path: str | Path) -> JSON:
         raise InvalidFile(f"there is no file {path}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidFile(f"{path} cannot be read as text: {error}") from None
-    if not text.strip():
-        raise InvalidFile(f"{path} is empty: it is not a saved search")
-    try:
-        record = json.loads(text)
-    except json.JSONDecodeError as error:
-        begins = FORMAT in text[:200]
-        what = "is cut off or damaged" if begins else "is not a saved search (not JSON)"
-        raise InvalidFile(f"{path} {what}, at line {error.lineno}: {error.msg}; it was left as it is") from None
+    record = _parsed(path, text)
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise InvalidFile(f"{path} is JSON but not a saved search: it lacks format = {FORMAT!r}")
     version = record.get("format_version")
@@ -67,6 +88,34 @@ def read(path: str | Path) -> JSON:
             f"this pairseek reads version {FORMAT_VERSION}: use a matching pairseek; it was left as it is"
         )
     checksum = record.pop("checksum", None)
-    if checksum != _digest(record):
+    try:
+        fits = checksum == _digest(record)
+    except RecursionError:
+        fits = False
+    if not fits:
         raise InvalidFile(f"{path} was edited or damaged: its checksum does not fit; it was left as it is")
     return record
+
+
+def _parsed(path: Path, text: str) -> Any:
+    if not text.strip():
+        raise InvalidFile(f"{path} is empty: it is not a saved search")
+    try:
+        return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    except RecursionError:
+        raise InvalidFile(f"{path} is nested too deeply for a saved search; it was left as it is") from None
+    except json.JSONDecodeError as error:
+        begins = FORMAT in text[:200]
+        what = "is cut off or damaged" if begins else "is not a saved search (not JSON)"
+        raise InvalidFile(f"{path} {what}, at line {error.lineno}: {error.msg}; it was left as it is") from None
+    except ValueError as error:
+        raise InvalidFile(f"{path} was edited or damaged: {error}; it was left as it is") from None
+
+
+def _refuse(text: str) -> float:
+    raise ValueError(f"it holds {text}, which is no number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,18 +14,33 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from pairseek._csv import APPEAL_COLUMN, LABEL_COLUMN, read_items
 from pairseek._types import FloatArray, ItemId, Point
 from pairseek.errors import InvalidItems, InvalidParameter, UnknownItem
 
-ID_COLUMNS = ("id", "item", "name")
-LABEL_COLUMN = "label"
-APPEAL_COLUMN = "appeal"
+
+def _real(values: Any) -> FloatArray:
+    """A fresh array of numbers; numpy alone would drop the imaginary part of complex ones."""
+    array = np.asarray(values)
+    if array.dtype.kind == "c":
+        raise TypeError("they are complex")
+    return np.array(array, dtype=np.float64, order="C")
+
+
+def _listed(values: object, what: str, n: int) -> list[object]:
+    """Values, one for each item."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise InvalidItems(f"{what} is {values!r}: give a list of {n}, one for each item")
+    out = list(values)
+    if len(out) != n:
+        raise InvalidItems(f"{len(out)} {what} for {n} items: give one for each")
+    return out
 
 
 def _coordinates(values: npt.ArrayLike) -> FloatArray:
     try:
-        array = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+        array = _real(values)
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidItems(
             f"coordinates do not form a table of numbers ({error}): give n rows of d numbers, all of one length"
         ) from None
@@ -51,9 +66,7 @@ def _coordinates(values: npt.ArrayLike) -> FloatArray:
 def _identifiers(ids: Sequence[object] | npt.NDArray[np.generic] | None, n: int) -> tuple[ItemId, ...]:
     if ids is None:
         return tuple(range(n))
-    plain = [value.item() if isinstance(value, np.generic) else value for value in ids]
-    if len(plain) != n:
-        raise InvalidItems(f"{len(plain)} ids for {n} items: give one for each")
+    plain = [value.item() if isinstance(value, np.generic) else value for value in _listed(ids, "ids", n)]
     seen: dict[ItemId, int] = {}
     out: list[ItemId] = []
     for index, value in enumerate(plain):
@@ -107,18 +120,20 @@ class Items:
         points = _coordinates(coordinates)
         n = len(points)
         names = _identifiers(ids, n)
-        texts = tuple(map(str, names)) if labels is None else tuple(map(str, labels))
-        if len(texts) != n:
-            raise InvalidItems(f"{len(texts)} labels for {n} items: give one for each")
-        offsets = np.zeros(n) if appeal is None else np.array(appeal, dtype=np.float64)
+        texts = tuple(map(str, names if labels is None else _listed(labels, "labels", n)))
+        try:
+            offsets = np.zeros(n) if appeal is None else _real(appeal)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidItems(f"appeal is {appeal!r} ({error}): give {n} numbers, one for each item") from None
         if offsets.shape != (n,):
             raise InvalidItems(f"appeal has shape {offsets.shape}: give {n} numbers, one for each item")
         if not np.all(np.isfinite(offsets)):
             raise InvalidItems(f"appeal of item {names[int(np.argmin(np.isfinite(offsets)))]!r} is not finite")
-        columns = {name: tuple(values) for name, values in (data or {}).items()}
-        for name, values in columns.items():
-            if len(values) != n:
-                raise InvalidItems(f"column {name!r} has {len(values)} values for {n} items: give one for each")
+        if data is not None and not isinstance(data, Mapping):
+            raise InvalidItems(f"data is {data!r}: give a dict with a list of {n} for each name")
+        columns = {
+            name: tuple(_listed(values, f"values of the column {name!r}", n)) for name, values in (data or {}).items()
+        }
         points.flags.writeable = False
         offsets.flags.writeable = False
         for attribute, value in (
@@ -132,6 +147,10 @@ class Items:
 
     def __len__(self) -> int:
         return len(self.coordinates)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
+        # Made anew, so that a copy is checked and its arrays are as read-only as these.
+        return type(self), (self.coordinates, self.ids, self.labels, self.appeal, dict(self.data))
 
     def __repr__(self) -> str:
         return f"Items(n={self.n}, d={self.d}, hash={self.hash[:8]})"
@@ -167,12 +186,24 @@ class Items:
     def index(self, item: object) -> int:
         """Row of the item with this id."""
         plain = item.item() if isinstance(item, np.generic) else item
-        try:
-            return self._positions[plain]  # type: ignore[index]
-        except (KeyError, TypeError):
-            raise UnknownItem(
-                f"no item has the id {item!r}: the ids run from {self.ids[0]!r} to {self.ids[-1]!r}"
-            ) from None
+        # True == 1, but nobody means an item by it.
+        if not isinstance(plain, bool):
+            try:
+                return self._positions[plain]  # type: ignore[index]
+            except (KeyError, TypeError):
+                pass
+        twin = self._twin(plain)
+        if twin is not None:
+            raise UnknownItem(f"{twin!r} is an id, {plain!r} is not: ids that are read from a CSV file are text")
+        raise UnknownItem(f"no item has the id {item!r}: the ids run from {self.ids[0]!r} to {self.ids[-1]!r}")
+
+    def _twin(self, value: object) -> ItemId | None:
+        """The id that looks like this value and is of the other kind, text or number."""
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            return None
+        if isinstance(value, int):
+            return str(value) if str(value) in self._positions else None
+        return next((name for name in self.ids if isinstance(name, int) and str(name) == value.strip()), None)
 
     @cached_property
     def spread(self) -> float:
@@ -200,16 +231,24 @@ class Items:
     def from_csv(cls, path: str | Path, *, keep: Sequence[str] = ()) -> Self:
         """Read a CSV file with a header row.
 
-        The column ``id`` (or ``item`` or ``name``, or else the first column if it is not numeric) names the
-        items, ``label`` is shown to people, ``appeal`` is appeal, the columns in `keep` are kept as data, and
-        all others are coordinates. Ids and data are read as text: item ``"7"``, not 7.
+        The column ``id`` (or ``item`` or ``name``, or one that ends in ``_id``, or else the first column if it is
+        not numeric) names the items, ``label`` is shown to people, ``appeal`` is appeal, in capitals or not; the
+        columns in `keep` are kept as data, and all others are coordinates. A first column without a name that
+        numbers the rows is the id where there is no other, and never a coordinate. Two columns that may both be
+        the id, or a first row of numbers, are refused. Ids and data are read as text: item ``"7"``, not 7.
         """
-        return cls(**_from_rows(Path(path), tuple(keep)))
+        return cls(**read_items(Path(path), (keep,) if isinstance(keep, str) else tuple(keep)))
 
     def to_csv(self, path: str | Path) -> None:
-        """Write a CSV file that `from_csv` reads back, ``keep`` naming the columns of data."""
+        """Write a CSV file that `from_csv` reads back, ``keep`` naming the columns of data.
+
+        The file holds text: whole numbers as ids come back as text, and ids that would then be the same, or lose a
+        space at an end, are refused.
+        """
         columns = [f"x{i}" for i in range(self.d)]
-        taken = sorted({"id", LABEL_COLUMN, APPEAL_COLUMN, *columns} & set(self.data))
+        self._check_texts()
+        needed = {"id", LABEL_COLUMN, APPEAL_COLUMN}
+        taken = sorted(name for name in self.data if name in columns or name.casefold() in needed)
         if taken:
             raise InvalidItems(f"data has a column {taken[0]!r}, which the file needs for itself: give it another name")
         with Path(path).open("w", newline="", encoding="utf-8") as file:
@@ -225,6 +264,19 @@ class Items:
                         *map(repr, self.coordinates[row].tolist()),
                     ]
                 )
+
+    def _check_texts(self) -> None:
+        """Refuse ids that a file of text cannot tell apart or does not keep."""
+        texts: dict[str, ItemId] = {}
+        for name in self.ids:
+            text = str(name)
+            if text != text.strip():
+                raise InvalidItems(
+                    f"the id {name!r} has a space at an end, which a CSV file does not keep: take it off"
+                )
+            if text in texts:
+                raise InvalidItems(f"the ids {texts[text]!r} and {name!r} are the same in a CSV file: rename one")
+            texts[text] = name
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
@@ -258,77 +310,6 @@ class Items:
         raise InvalidItems(f"{path} holds {sorted(arrays)}: name the array of coordinates 'X'")
 
 
-def _table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Header and numbered rows of a CSV file, all of one length."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file)
-            rows = [(reader.line_num, row) for row in reader if any(map(str.strip, row))]
-    except FileNotFoundError:
-        raise InvalidItems(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidItems(f"{path} cannot be read as CSV: {error}") from None
-    if not rows:
-        raise InvalidItems(f"{path} is empty: give a header row, then one row for each item")
-    header = [name.strip() for name in rows[0][1]]
-    if len(set(header)) != len(header):
-        raise InvalidItems(f"{path} has two columns of the same name in its header {header}")
-    body = rows[1:]
-    if not body:
-        raise InvalidItems(f"{path} has a header and no items: give one row for each item")
-    for line, row in body:
-        if len(row) != len(header):
-            raise InvalidItems(f"{path}, line {line}: {len(row)} cells under {len(header)} columns")
-    return header, body
-
-
-def _from_rows(path: Path, keep: tuple[str, ...]) -> dict[str, Any]:
-    """The arguments of `Items` that a CSV file holds."""
-    header, body = _table(path)
-    unknown = [name for name in keep if name not in header]
-    if unknown:
-        raise InvalidItems(f"{path} has no column {unknown[0]!r}: its columns are {', '.join(header)}")
-    table = {name: [row[column].strip() for _, row in body] for column, name in enumerate(header)}
-    lines = [line for line, _ in body]
-    named = next((name for name in ID_COLUMNS if name in table and name not in keep), None)
-    if named is None and header[0] not in keep and not all(map(_is_number, table[header[0]])):
-        named = header[0]
-    special = {named, LABEL_COLUMN, APPEAL_COLUMN, *keep}
-    numeric = [name for name in header if name not in special]
-    if not numeric:
-        raise InvalidItems(f"{path} has no coordinates: its columns are {', '.join(header)}")
-    return {
-        "coordinates": np.column_stack([_numbers(path, name, table[name], lines) for name in numeric]),
-        "ids": None if named is None else table[named],
-        "labels": table.get(LABEL_COLUMN),
-        "appeal": _numbers(path, APPEAL_COLUMN, table[APPEAL_COLUMN], lines) if APPEAL_COLUMN in table else None,
-        "data": {name: table[name] for name in keep},
-    }
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _numbers(path: Path, column: str, cells: list[str], lines: list[int]) -> FloatArray:
-    out = np.empty(len(cells))
-    for row, (cell, line) in enumerate(zip(cells, lines, strict=True)):
-        try:
-            out[row] = float(cell)
-        except ValueError:
-            raise InvalidItems(
-                f"{path}, line {line}, column {column!r}: {cell!r} is not a number; mend it, or keep the "
-                f"column as data with keep=[{column!r}]"
-            ) from None
-        if not np.isfinite(out[row]):
-            raise InvalidItems(f"{path}, line {line}, column {column!r}: {cell!r} is not a finite number")
-    return out
-
-
 @dataclass(frozen=True)
 class Space:
     """A box in which any point can be shown: colours, faces, recipes, sounds.
@@ -349,16 +330,23 @@ class Space:
     max_separation: float | None = None
 
     def __post_init__(self) -> None:
-        low = np.atleast_1d(np.asarray(self.low, dtype=np.float64))
-        high = np.atleast_1d(np.asarray(self.high, dtype=np.float64))
+        try:
+            low, high = np.atleast_1d(_real(self.low)), np.atleast_1d(_real(self.high))
+            least = float(self.min_separation)
+            most = None if self.max_separation is None else float(self.max_separation)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidParameter(
+                f"a Space from {self.low!r} to {self.high!r}, separation {self.min_separation!r} to "
+                f"{self.max_separation!r} ({error}): give a number for each dimension, and numbers for the separation"
+            ) from None
         if low.ndim != 1 or low.shape != high.shape or not len(low):
             raise InvalidParameter(f"a Space takes as many lows as highs, received {low.shape} and {high.shape}")
         if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high)) and np.all(low < high)):
             raise InvalidParameter(f"the space from {self.low} to {self.high} is empty or infinite")
         object.__setattr__(self, "low", tuple(low.tolist()))
         object.__setattr__(self, "high", tuple(high.tolist()))
-        most = float(np.min(high - low)) if self.max_separation is None else float(self.max_separation)
-        if not 0 <= self.min_separation <= most or most <= 0:
+        most = float(np.min(high - low)) if most is None else most
+        if not 0 <= least <= most or most <= 0:
             raise InvalidParameter(
                 f"min_separation {self.min_separation} and max_separation {self.max_separation} leave nothing: "
                 f"need 0 <= min <= max, and min at most the narrowest side ({float(np.min(high - low)):g})"
@@ -371,7 +359,10 @@ class Space:
 
     def point(self, value: object) -> Point:
         """A point of the space as a tuple of floats."""
-        array = np.asarray(value, dtype=np.float64)
+        try:
+            array = _real(value)
+        except (TypeError, ValueError, OverflowError):
+            array = np.empty(0)
         if array.shape != (self.d,) or not np.all(np.isfinite(array)):
             raise UnknownItem(f"{value!r} is not a point of this space: give {self.d} finite numbers")
         return tuple(array.tolist())

@@ -148,6 +148,9 @@ class GaussianPrior:
         object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "covariance", covariance)
 
+    def __reduce__(self) -> tuple[type[GaussianPrior], tuple[object, ...]]:
+        return type(self), (self.mean, self.covariance)  # made anew, so that a copy is as read-only
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GaussianPrior) and all(
             np.array_equal(getattr(self, field), getattr(other, field)) for field in ("mean", "covariance")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from pairseek._types import JSON, Event, Query, QueryInfo, Side
 from pairseek.errors import InvalidFile
 from pairseek.items import Items, Space
+
+_QUERY = re.compile(r"q[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
 def items_record(items: Items | Space) -> JSON:
@@ -38,15 +42,37 @@ def items_from(record: Mapping[str, Any]) -> Items | Space:
 
 
 def query_record(query: Query) -> JSON:
-    """A query with its info, without the time it took."""
+    """A query with its info, without the time it took. A utility that is not finite is null: JSON has no other."""
     info = None if query.info is None else {k: v for k, v in asdict(query.info).items() if k != "seconds"}
+    if info is not None and info["utility"] is not None and not math.isfinite(info["utility"]):
+        info["utility"] = None
     return {"id": query.id, "left": query.left, "right": query.right, "info": info}
 
 
 def query_from(record: Mapping[str, Any]) -> Query:
     """What `query_record` described."""
     info = None if record["info"] is None else QueryInfo(**record["info"])
-    return Query(str(record["id"]), _side(record["left"]), _side(record["right"]), info)
+    name = record["id"]
+    if not isinstance(name, str) or not _QUERY.fullmatch(name):
+        raise InvalidFile(f"a query has the id {name!r}: ids are q0, q1, q1.2 and so on")
+    return Query(name, _side(record["left"]), _side(record["right"]), info)
+
+
+def order(query: Query) -> tuple[int, int]:
+    """From its id: the number of events before it and, where several were asked at once, which of them it was."""
+    events, _, index = query.id[1:].partition(".")
+    return int(events), int(index or 0)
+
+
+def check_order(events: Sequence[Event], pending: Sequence[Query]) -> None:
+    """Refuse queries that cannot have been asked when they stand there."""
+    asked = [(event.query, count) for count, event in enumerate(events) if event.query is not None]
+    asked += [(query, len(events)) for query in pending]
+    for query, count in asked:
+        if order(query)[0] > count:
+            raise InvalidFile(f"the query {query.id!r} comes before it can have been asked")
+    if len({query.id for query, _ in asked}) < len(asked):
+        raise InvalidFile("two queries have the same id")
 
 
 def event_record(event: Event) -> JSON:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,13 +33,24 @@ KINDS: dict[str, Mapping[str, Any]] = {
 
 def encode(part: Any) -> JSON:
     """A part as {"name": ..., field: value, ...}."""
-    fields = {f.name: _plain(getattr(part, f.name)) for f in dataclasses.fields(part) if f.init and f.compare}
+    kind = type(part).__name__
+    if not dataclasses.is_dataclass(part):
+        raise InvalidParameter(
+            f"{kind} is not a dataclass, so its settings cannot be written down: put @dataclass(frozen=True) above it"
+        )
+    fields = {
+        f.name: _plain(getattr(part, f.name), f"{kind}.{f.name}")
+        for f in dataclasses.fields(part)
+        if f.init and f.compare
+    }
     return {"name": getattr(part, "name", type(part).__name__.lower()), **fields}
 
 
 def decode(kind: str, record: Mapping[str, Any]) -> Any:
     """The part that `encode` described."""
     choices = KINDS[kind]
+    if not isinstance(record, Mapping):
+        raise InvalidParameter(f"{kind} is {record!r}: give a name and settings, such as {{'name': ...}}")
     name = str(record.get("name"))
     if name not in choices:
         raise InvalidParameter(
@@ -54,19 +66,35 @@ def decode(kind: str, record: Mapping[str, Any]) -> Any:
     return choices[name](**fields)
 
 
+def kept(kind: str, record: Any) -> Any:
+    """What a saved search says of a part: one, none, or the list of stop rules."""
+    if record is None and kind == "candidates":
+        return None
+    if kind == "stop" and isinstance(record, list):
+        return [kept(kind, rule) for rule in record]
+    try:
+        return decode(kind, record)
+    except InvalidParameter as error:
+        if not isinstance(record, Mapping) or record.get("name") in KINDS[kind]:
+            raise
+        raise InvalidParameter(f"{error}; one of your own is given again: load(path, {kind}=...)") from None
+
+
 def _nearest(name: object, choices: Mapping[str, Any]) -> str:
     close = difflib.get_close_matches(str(name), choices, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
+def _plain(value: Any, where: str) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
     if isinstance(value, tuple | list):
-        return [_plain(x) for x in value]
-    return value
+        return [_plain(x, where) for x in value]
+    if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise InvalidParameter(
+        f"{where} is {value!r}, which cannot be written down: use finite numbers, texts and lists of them"
+    )
 
 
 def _frozen(value: Any) -> Any:

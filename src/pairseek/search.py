@@ -2,27 +2,30 @@
 
 Everything it says is a pure function of its configuration, its seed and the events so far. Each random draw is
 keyed by the seed, the number of events and a purpose, never taken from one advancing stream, so that undo, load and
-replay agree by construction.
+replay agree by construction. One lock makes each call whole: threads that share a search take turns.
 """
 
 from __future__ import annotations
 
 import copy
-import secrets
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
 from pairseek import files, records, registry
+from pairseek._arguments import check_parts, check_together, rules_of
+from pairseek._checks import seed_of, whole
 from pairseek._notice import first_use
 from pairseek._types import JSON, Belief, Event, Evidence, FloatArray, Outcome, Query, QueryInfo, Side
 from pairseek._version import __version__
+from pairseek._words import plural
 from pairseek.candidates import Rest
-from pairseek.candidates.mirrored import SUPPORTED
 from pairseek.candidates.scene import Source
 from pairseek.choosing import Draws, Situation, next_query, pair_info
 from pairseek.defaults import resolve
@@ -36,7 +39,7 @@ from pairseek.errors import (
     UnknownQuery,
     Unsupported,
 )
-from pairseek.estimates import Estimate, Recommendation, best_probabilities, expected_best_probability, recommendations
+from pairseek.estimates import Estimate, Recommendation, best_probabilities, recommendations
 from pairseek.items import Items, Space
 from pairseek.posteriors import Posterior
 from pairseek.priors import Prior
@@ -47,6 +50,22 @@ from pairseek.strategies.base import Procedure, Utility
 _START, _POSTERIOR, _CHOICE, _SIDES, _PROCEDURE = range(5)
 # Beliefs kept for undo; older ones are rebuilt from the answers.
 _KEPT = 4
+
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+
+
+def _alone(
+    method: Callable[Concatenate[Search, _Given], _Result],
+) -> Callable[Concatenate[Search, _Given], _Result]:
+    """The method, with the search's lock held: nobody sees or makes half a change."""
+
+    @wraps(method)
+    def locked(search: Search, /, *given: _Given.args, **named: _Given.kwargs) -> _Result:
+        with search._lock:
+            return method(search, *given, **named)
+
+    return locked
 
 
 class Search:
@@ -65,7 +84,8 @@ class Search:
     strategy
         None: ``InfoGain()``.
     candidates
-        Where pairs come from. None: all pairs while that is cheap, else a sample.
+        Where pairs come from. None: the best of all pairs to within 1 %; for a strategy whose score cannot be
+        bounded, all pairs while they are few, else a sample drawn where good pairs are.
     rest
         How soon a pair or an item may come again. None: ``Rest()``.
     stop
@@ -99,26 +119,43 @@ class Search:
         if not isinstance(items, Items | Space):
             items = Items(items)
         self.items = items
+        check_parts(
+            response=response, prior=prior, posterior=posterior, strategy=strategy, candidates=candidates, rest=rest
+        )
         self.response, self.prior, self.posterior, self.strategy = resolve(items, response, prior, posterior, strategy)
         self.candidates = candidates
         self.rest = Rest() if rest is None else rest
-        self.stop = _rules(stop)
-        self.seed = _seed(rng)
-        if not isinstance(self.strategy, Utility | Procedure):
-            raise InvalidParameter(f"{self.strategy!r} is no strategy: it needs score(), or next() and estimate()")
-        if isinstance(items, Space) and self.strategy.name not in SUPPORTED:
-            raise Unsupported(
-                f"the strategy {self.strategy.name!r} has no meaning in a continuous Space: "
-                f"use one of {', '.join(SUPPORTED)}"
-            )
+        self.stop = rules_of(stop)
+        self.seed = seed_of(rng)
+        check_together(items, self.strategy, {"candidates": candidates, "rest": rest}, self.stop)
         self.prior.box(items.d)
+        self._lock = threading.RLock()
         self._events: list[Event] = []
         self._pending: list[Query] = []
         self._beliefs: dict[int, Belief] = {0: self.posterior.start(self.prior, items.d, self._rng(_START))}
         self._next: tuple[int, Query | None] | None = None
 
+    def __repr__(self) -> str:
+        items = self.items
+        what = f"{items.n} items" if isinstance(items, Items) else "a space"
+        done = f"{plural(self.answers, 'answer')}, seed {self.seed}"
+        return f"<Search of {what} in {plural(items.d, 'dimension')} by {self.strategy.name}: {done}>"
+
+    @_alone
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy goes its own way: it has its own lists, and its own lock.
+        own = {"_events": list(self._events), "_pending": list(self._pending), "_beliefs": dict(self._beliefs)}
+        return {name: own.get(name, value) for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock())
+        for belief in self._beliefs.values():
+            for array in (belief.samples, belief.weights, belief.mean, belief.covariance):
+                array.flags.writeable = False  # copies of arrays can be written to
+
     # Asking
 
+    @_alone
     def ask(self) -> Query:
         """The next query: the same one until it is answered, skipped or taken back."""
         reason = self.finished
@@ -130,19 +167,22 @@ class Search:
             self._pending.append(query)
         return self._pending[0]
 
+    @_alone
     def ask_many(self, count: int) -> list[Query]:
         """Several queries at once, no item in two of them, to be told in any order.
 
-        Those that are open already come first. Fewer than asked for where the items or the rules leave no more.
+        Those that are open already come first. Fewer than asked for where the items or the rules leave no more:
+        never more than the answers that `AfterAnswers` still allows.
         """
-        if count < 1:
-            raise InvalidParameter(f"ask_many({count}): ask for at least 1")
+        count = whole(count, "the count of ask_many")
         if isinstance(self.items, Space) or not isinstance(self.strategy, Utility):
             raise Unsupported("ask_many needs items and a strategy that scores pairs: use ask()")
         self.ask()
+        allowed = [rule.count - self.answers for rule in self.stop if isinstance(rule, AfterAnswers)]
+        count = min([count, *allowed])
         while len(self._pending) < count:
             try:
-                query = self._query(len(self._pending))
+                query = self._query(len(self._pending), self._pending)
             except NoPairLeft:
                 break
             assert query is not None  # only procedures finish
@@ -150,6 +190,7 @@ class Search:
         return self._pending[:count]
 
     @property
+    @_alone
     def finished(self) -> str | None:
         """Why the search has stopped, or None."""
         progress = _Progress(self)
@@ -161,12 +202,18 @@ class Search:
             return f"{self.strategy.name} has nothing more to ask"
         return None
 
+    @_alone
     def forecast(self) -> int | None:
-        """Expected number of answers until a stop rule is met; None without rules, or beyond a thousand."""
+        """Expected number of answers until the first stop rule is met, among those that can tell.
+
+        None without such a rule: `BestItemFound` cannot tell before it is met, `RadiusBelow` and `InformationBelow`
+        not where it would take more than a thousand answers.
+        """
         progress = _Progress(self)
         counts = [rule.remaining(progress) for rule in self.stop]
         return min((count for count in counts if count is not None), default=None)
 
+    @_alone
     def expect(self, left: object, right: object) -> QueryInfo:
         """What an answer to this pair, which the search need not have chosen, is expected to be and to tell."""
         if isinstance(self.items, Space):
@@ -174,23 +221,26 @@ class Search:
         rows = self.items.index(left), self.items.index(right)
         if rows[0] == rows[1]:
             raise InvalidAnswer(f"a pair of {left!r} and itself: give two different ones")
-        return pair_info(self._situation(), *rows)
+        return pair_info(self._situation(()), *rows)
 
     # Telling
 
+    @_alone
     def tell(self, query: Query | str, winner: object = None, *, tie: bool = False) -> None:
         """The answer to a query. The same answer again is harmless, another one is an `AnswerConflict`."""
-        if tie == (winner is not None):
+        if _is_tie(tie) == (winner is not None):
             raise InvalidAnswer("an answer has a winner or is a tie: give winner=... or tie=True, one of the two")
         self._close(query, "tie" if tie else "answer", winner)
 
+    @_alone
     def skip(self, query: Query | str) -> None:
         """No answer: it is recorded, and nothing is learned."""
         self._close(query, "skip", None)
 
+    @_alone
     def observe(self, left: object, right: object, winner: object = None, *, tie: bool = False) -> None:
         """An answer to a pair that the search did not ask: earlier data, another tool's."""
-        if tie == (winner is not None):
+        if _is_tie(tie) == (winner is not None):
             raise InvalidAnswer("an observation has a winner or is a tie: give winner=... or tie=True, one of the two")
         a, b = self._side(left), self._side(right)
         if a == b:
@@ -198,6 +248,7 @@ class Search:
         event = Event(a, b, "tie" if tie else "answer", None if tie else self._winner(a, b, winner))
         self._events.append(event)
 
+    @_alone
     def undo(self) -> Event:
         """Take back the last event, as if it had never been. Its query, if it had one, is open again."""
         if not self._events:
@@ -206,11 +257,12 @@ class Search:
         count = len(self._events)
         self._beliefs = {k: belief for k, belief in self._beliefs.items() if k <= count}
         self._next = None
-        self._pending = [query for query in self._pending if _asked_at(query) <= count]
+        self._pending = [query for query in self._pending if records.order(query)[0] <= count]
         if event.query is not None:
-            self._pending = sorted([*self._pending, event.query], key=_order)
+            self._pending = sorted([*self._pending, event.query], key=records.order)
         return event
 
+    @_alone
     def continued(self, events: Sequence[Event], *, belief: tuple[int, Belief] | None = None) -> Self:
         """A search like this one, after these events instead of its own; this one stays as it is.
 
@@ -241,21 +293,25 @@ class Search:
     # What is known
 
     @property
+    @_alone
     def history(self) -> tuple[Event, ...]:
         """What was asked and answered, in order."""
         return tuple(self._events)
 
     @property
+    @_alone
     def pending(self) -> tuple[Query, ...]:
         """Queries that were asked and have no answer yet."""
         return tuple(self._pending)
 
     @property
+    @_alone
     def answers(self) -> int:
         """Answers and ties given to queries; skips and observations do not count."""
         return sum(event.query is not None and event.outcome != "skip" for event in self._events)
 
     @property
+    @_alone
     def belief(self) -> Belief:
         """The posterior after all events."""
         count = len(self._events)
@@ -264,6 +320,7 @@ class Search:
                 self._catch_up(count)
         return self._beliefs[count]
 
+    @_alone
     def estimate(self) -> Estimate:
         """Where the person is: the posterior mean, or the procedure's own estimate."""
         belief = self.belief
@@ -274,6 +331,7 @@ class Search:
         note = None if status is None else status(self.items, self.history)
         return Estimate(point, belief.covariance, belief, note)
 
+    @_alone
     def recommend(self, count: int = 5) -> list[Recommendation]:
         """The items most likely to be this person's best."""
         if isinstance(self.items, Space):
@@ -294,54 +352,67 @@ class Search:
 
     def save(self, path: str | Path) -> None:
         """Write configuration, seed, items and events to a JSON file, in one step."""
+        with self._lock:
+            events, pending = self.history, self.pending
         body = {
             "pairseek_version": __version__,
             "configuration": self.configuration,
             "seed": self.seed,
             "items": records.items_record(self.items),
-            "events": [records.event_record(event) for event in self._events],
-            "pending": [records.query_record(query) for query in self._pending],
+            "events": [records.event_record(event) for event in events],
+            "pending": [records.query_record(query) for query in pending],
         }
         files.write(path, body)
 
     @classmethod
-    def load(cls, path: str | Path, *, strategy: Utility | Procedure | None = None) -> Self:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        response: Response | None = None,
+        prior: Prior | None = None,
+        posterior: Posterior | None = None,
+        strategy: Utility | Procedure | None = None,
+        candidates: Source | None = None,
+        stop: StopRule | Sequence[StopRule] | int | None = None,
+    ) -> Self:
         """Read a saved search: it believes and asks what the saved one did.
 
         Parameters
         ----------
         path
             The file.
-        strategy
-            For a strategy of one's own, which a file can only name.
+        response, prior, posterior, strategy, candidates, stop
+            For parts of one's own, which a file can only name: given again, they take the place of what it names.
         """
         record = files.read(path)
+        own = {"response": response, "prior": prior, "posterior": posterior, "strategy": strategy}
         try:
-            configuration = dict(record["configuration"])
-            if strategy is None:
-                strategy = registry.decode("strategy", configuration["strategy"])
-            source, stop = configuration["candidates"], configuration["stop"]
-            search = cls(
-                records.items_from(record["items"]),
-                strategy=strategy,
-                candidates=None if source is None else registry.decode("candidates", source),
-                stop=[registry.decode("stop", rule) for rule in stop],
-                rng=record["seed"],
-                **{
-                    name: registry.decode(name, configuration[name])
-                    for name in ("response", "prior", "posterior", "rest")
-                },
-            )
-            search._events = [records.event_from(event) for event in record["events"]]
-            search._pending = [records.query_from(query) for query in record["pending"]]
-            shown = [(e.left, e.right) for e in search._events] + [(q.left, q.right) for q in search._pending]
-            for left, right in shown:
-                search._side(left)
-                search._side(right)
-        except (KeyError, TypeError, ValueError, LookupError) as error:
+            return cls._from_record(record, {**own, "candidates": candidates, "stop": stop})
+        except (TypeError, ValueError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+            words = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
             raise InvalidFile(
-                f"{path} is a saved search that does not make sense: {error}; it was left as it is"
+                f"{path} is a saved search that does not make sense: {words}; it was left as it is"
             ) from error
+
+    @classmethod
+    def _from_record(cls, record: JSON, own: dict[str, Any]) -> Self:
+        saved = record["configuration"]
+        parts = {kind: registry.kept(kind, saved[kind]) if part is None else part for kind, part in own.items()}
+        if record["seed"] is None:
+            raise InvalidFile("its seed is null")
+        search = cls(
+            records.items_from(record["items"]),
+            rest=registry.kept("rest", saved["rest"]),
+            rng=record["seed"],
+            **parts,
+        )
+        search._events = [records.event_from(event) for event in record["events"]]
+        search._pending = [records.query_from(query) for query in record["pending"]]
+        shown = [(e.left, e.right) for e in search._events] + [(q.left, q.right) for q in search._pending]
+        for side in (side for pair in shown for side in pair):
+            search._side(side)
+        records.check_order(search._events, search._pending)
         return search
 
     # How
@@ -376,13 +447,13 @@ class Search:
         return Evidence(np.ascontiguousarray(slopes), offsets, decided)
 
     def _prepared(self) -> Query | None:
-        """The query that `ask` would give, worked out once; None when a procedure has finished."""
+        """The query that `ask` would give if none were open, worked out once; None when a procedure has finished."""
         count = len(self._events)
         if self._next is None or self._next[0] != count:
-            self._next = (count, self._query(0))
+            self._next = (count, self._query(0, ()))
         return self._next[1]
 
-    def _situation(self) -> Situation:
+    def _situation(self, pending: Sequence[Query]) -> Situation:
         return Situation(
             self.items,
             self.response,
@@ -391,13 +462,13 @@ class Search:
             self.rest,
             self.belief,
             self.history,
-            self.pending,
+            pending,
         )
 
-    def _query(self, index: int) -> Query | None:
+    def _query(self, index: int, pending: Sequence[Query]) -> Query | None:
         began = time.perf_counter()
         events = len(self._events)
-        situation = self._situation()
+        situation = self._situation(pending)
         draws = Draws(
             self._rng(_CHOICE, events=events, index=index),
             self._rng(_SIDES, events=events, index=index),
@@ -410,7 +481,7 @@ class Search:
         return replace(query, info=replace(query.info, seconds=time.perf_counter() - began))
 
     def _close(self, query: Query | str, outcome: Outcome, winner: object) -> None:
-        name = query if isinstance(query, str) else query.id
+        name = query.id if isinstance(query, Query) else query if isinstance(query, str) else None
         known = next((q for q in self._pending if q.id == name), None)
         answered = next((e for e in self._events if e.query is not None and e.query.id == name), None)
         stored = known or (answered.query if answered else None)
@@ -465,14 +536,15 @@ class _Progress:
         return self._search.estimate().credible_radius(level)
 
     def information(self) -> float:
-        query = self._search._pending[0] if self._search._pending else self._search._prepared()
+        # What would be asked if nothing were open: an open query was chosen for an earlier belief.
+        try:
+            query = self._search._prepared()
+        except NoPairLeft:
+            return 0.0
         return 0.0 if query is None or query.info is None else query.info.information
 
     def best_probability(self) -> float:
         return float(best_probabilities(self._items, self._search.belief, self._search.response).max())
-
-    def best_probability_after(self, factor: float) -> float:
-        return expected_best_probability(self._items, self._search.belief, self._search.response, factor=factor)
 
     def path(self) -> list[tuple[float, float]]:
         return expected_path(self.information(), self._search.items.d, self._search.response.link)
@@ -484,28 +556,7 @@ class _Progress:
         return self._search.items
 
 
-def _rules(stop: StopRule | Sequence[StopRule] | int | None) -> tuple[StopRule, ...]:
-    if stop is None:
-        return ()
-    if isinstance(stop, int):
-        return (AfterAnswers(stop),)
-    return tuple(stop) if isinstance(stop, Sequence) else (stop,)
-
-
-def _seed(rng: int | np.random.Generator | None) -> int:
-    if rng is None:
-        return secrets.randbits(63)
-    if isinstance(rng, np.random.Generator):
-        return int(rng.integers(2**63))
-    if isinstance(rng, bool) or not isinstance(rng, int | np.integer) or rng < 0:
-        raise InvalidParameter(f"rng is {rng!r}: give a whole number, at least 0, or a numpy Generator")
-    return int(rng)
-
-
-def _order(query: Query) -> tuple[int, int]:
-    events, _, index = query.id[1:].partition(".")
-    return int(events), int(index or 0)
-
-
-def _asked_at(query: Query) -> int:
-    return _order(query)[0]
+def _is_tie(tie: object) -> bool:
+    if not isinstance(tie, bool | np.bool_):
+        raise InvalidAnswer(f"tie is {tie!r}: give True or False")
+    return bool(tie)

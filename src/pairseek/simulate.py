@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pairseek._checks import seed_of
 from pairseek._types import FloatArray, Query, Side
+from pairseek._words import plural
 from pairseek.errors import InvalidParameter
 from pairseek.items import Items, Space
 from pairseek.responses import Response
@@ -38,14 +40,27 @@ class SimulatedUser:
     def __init__(
         self, point: npt.ArrayLike, response: Response | None, rng: int | np.random.Generator | None = None
     ) -> None:
-        place = np.array(point, dtype=np.float64)
-        if place.ndim != 1 or not np.all(np.isfinite(place)):
+        try:
+            place = np.array(point, dtype=np.float64) if np.isrealobj(point) else np.empty(())
+        except (TypeError, ValueError):
+            place = np.empty(())
+        if place.ndim != 1 or not len(place) or not np.all(np.isfinite(place)):
             raise InvalidParameter(f"a user's point is {point!r}: give d finite numbers")
         place.flags.writeable = False
-        generator = rng if isinstance(rng, np.random.Generator) else None
-        seed = int(generator.integers(2**63)) if generator else int(np.random.default_rng(rng).integers(2**63))
+        if response is not None and not isinstance(response, Response):
+            raise InvalidParameter(
+                f"a user's response is {response!r}: give an instance, such as Logistic(k=1.5), or None"
+            )
+        if response is not None:
+            _ = response.constant  # refused where k is not set
+        generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed_of(rng))
+        seed = int(generator.integers(2**63))
         for name, value in (("point", place), ("response", response), ("seed", seed)):
             object.__setattr__(self, name, value)
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+        self.point.flags.writeable = False  # a copy of an array can be written to
 
     def answer(self, items: Items | Space, query: Query, *, repeat: int | None = None) -> Side:
         """The preferred side.
@@ -60,6 +75,11 @@ class SimulatedUser:
             How often this user answered the same two before. Where it is given, the answer depends on the two and
             on this number alone, not on the query's id or sides: users of different strategies can be paired.
         """
+        if len(self.point) != items.d:
+            raise InvalidParameter(
+                f"the user's point has {plural(len(self.point), 'number')}, the items have "
+                f"{plural(items.d, 'dimension')}: give a point of the same space"
+            )
         left, right = (_place(items, side) for side in (query.left, query.right))
         appeal = 0.0
         if isinstance(items, Items):

@@ -8,7 +8,9 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from pairseek._checks import is_number, whole
 from pairseek._tables import S0, S_MAX, interpolate, tables
+from pairseek._words import plural
 from pairseek.errors import InvalidParameter
 
 # A forecast beyond this many answers is no forecast.
@@ -28,15 +30,11 @@ class Progress(Protocol):
         ...
 
     def information(self) -> float:
-        """Expected information of the next answer, in bits."""
+        """Expected bits of the answer to what would be asked now if nothing were open; 0 if no pair is left."""
         ...
 
     def best_probability(self) -> float:
         """Probability of the item that is likeliest to be the best."""
-        ...
-
-    def best_probability_after(self, factor: float) -> float:
-        """The same, as expected once distances in the belief have shrunk by this factor."""
         ...
 
     def path(self) -> list[tuple[float, float]]:
@@ -57,7 +55,7 @@ class StopRule(Protocol):
         ...
 
     def remaining(self, progress: Progress) -> int | None:
-        """Expected number of answers still needed; None beyond a thousand."""
+        """Expected number of answers still needed; None beyond a thousand, or where it cannot be told."""
         ...
 
 
@@ -90,12 +88,12 @@ class AfterAnswers:
     name: ClassVar[str] = "answers"
 
     def __post_init__(self) -> None:
-        if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 1:
-            raise InvalidParameter(f"AfterAnswers({self.count!r}): give a whole number, at least 1")
+        object.__setattr__(self, "count", whole(self.count, "the count of AfterAnswers"))
 
     def reached(self, progress: Progress) -> str | None:
         """Whether so many answers were given."""
-        return f"{progress.answers} answers were given" if progress.answers >= self.count else None
+        given = progress.answers
+        return f"{plural(given, 'answer')} {'was' if given == 1 else 'were'} given" if given >= self.count else None
 
     def remaining(self, progress: Progress) -> int | None:
         """The difference."""
@@ -111,10 +109,10 @@ class RadiusBelow:
     name: ClassVar[str] = "radius"
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.radius) and self.radius > 0):
-            raise InvalidParameter(f"RadiusBelow({self.radius}): give a radius above 0")
-        if not 0 < self.level < 1:
-            raise InvalidParameter(f"RadiusBelow(level={self.level}): give a share between 0 and 1")
+        if not (is_number(self.radius) and math.isfinite(self.radius) and self.radius > 0):
+            raise InvalidParameter(f"RadiusBelow({self.radius!r}): give a radius above 0")
+        if not (is_number(self.level) and 0 < self.level < 1):
+            raise InvalidParameter(f"RadiusBelow(level={self.level!r}): give a share between 0 and 1")
 
     def reached(self, progress: Progress) -> str | None:
         """Whether the ball is small enough."""
@@ -135,9 +133,9 @@ class InformationBelow:
     name: ClassVar[str] = "information"
 
     def __post_init__(self) -> None:
-        if not 0 < self.bits < 1:
+        if not (is_number(self.bits) and 0 < self.bits < 1):
             raise InvalidParameter(
-                f"InformationBelow({self.bits}): an answer tells between 0 and 1 bit, give such a number"
+                f"InformationBelow({self.bits!r}): an answer tells between 0 and 1 bit, give such a number"
             )
 
     def reached(self, progress: Progress) -> str | None:
@@ -158,8 +156,8 @@ class BestItemFound:
     name: ClassVar[str] = "best_item"
 
     def __post_init__(self) -> None:
-        if not 0 < self.probability < 1:
-            raise InvalidParameter(f"BestItemFound({self.probability}): give a probability between 0 and 1")
+        if not (is_number(self.probability) and 0 < self.probability < 1):
+            raise InvalidParameter(f"BestItemFound({self.probability!r}): give a probability between 0 and 1")
 
     def reached(self, progress: Progress) -> str | None:
         """Whether an item is sure enough."""
@@ -167,20 +165,12 @@ class BestItemFound:
         return f"one item is the best with probability {now:.2f}" if now >= self.probability else None
 
     def remaining(self, progress: Progress) -> int | None:
-        """The first answer after which the belief is expected to be narrow enough, by bisection."""
-        if progress.best_probability() >= self.probability:
-            return 0
-        factors = [factor for factor, _ in progress.path()]
-        low, high = 1, len(factors) - 1
-        if progress.best_probability_after(factors[high]) < self.probability:
-            return None
-        while low < high:
-            middle = (low + high) // 2
-            if progress.best_probability_after(factors[middle]) >= self.probability:
-                high = middle
-            else:
-                low = middle + 1
-        return low
+        """0 once it is found, else None.
+
+        A person near the border between two items needs hundreds of answers where another needs ten, and which of
+        the two this person is shows only at the end. Any number would mislead.
+        """
+        return 0 if progress.best_probability() >= self.probability else None
 
 
 def _first(reached: list[bool]) -> int | None:

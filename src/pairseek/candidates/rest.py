@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairseek._types import BoolArray, IntArray
+from pairseek._words import plural
 from pairseek.errors import InvalidParameter
 
 
@@ -48,13 +49,9 @@ class Rest:
             yield Resting.of(n, latest[len(latest) - resting :], items, self._rule())
 
     def _rule(self) -> str:
-        pair = "" if self.pair is None else f"a pair rests {_questions(self.pair)}"
-        item = f"an item rests {_questions(self.item)}" if self.item else ""
+        pair = "" if self.pair is None else f"a pair rests {plural(self.pair, 'question')}"
+        item = f"an item rests {plural(self.item, 'question')}" if self.item else ""
         return " and ".join(filter(None, (pair, item))) or "no pair rests"
-
-
-def _questions(count: int) -> str:
-    return "1 question" if count == 1 else f"{count} questions"
 
 
 @dataclass(frozen=True, eq=False)

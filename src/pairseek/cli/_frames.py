@@ -10,6 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from pairseek._types import Query
+from pairseek._words import plural
 from pairseek.cli._keys import Key
 from pairseek.cli._swatches import Colour, card, in_true_colour, side_by_side, swatch
 
@@ -82,17 +83,6 @@ def progress(moment: Moment) -> list[str]:
         f"95 % radius {moment.radius:.3f}",
         "no end set" if moment.remaining is None else f"{moment.remaining} more expected",
     ]
-
-
-def plural(count: int, noun: str) -> str:
-    """A count with its noun.
-
-    Examples
-    --------
-    >>> plural(1, "answer"), plural(3, "answer")
-    ('1 answer', '3 answers')
-    """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from typing import Annotated
 
 import typer
 
+from pairseek._csv import ID_COLUMNS, LABEL_COLUMN, read_table
 from pairseek._types import ItemId
 from pairseek.embed import Triplets
 from pairseek.errors import InvalidItems, InvalidParameter
-from pairseek.items import ID_COLUMNS, LABEL_COLUMN, Items
-from pairseek.items import _table as table
+from pairseek.items import Items
 from pairseek.responses import Logistic, Noise, Probit, Response
 
 Where = Annotated[
@@ -40,13 +40,14 @@ def known_items(path: Path) -> Known:
     if path.suffix.lower() != ".csv":
         items = Items.from_file(path)
         return Known(items.ids, items.labels)
-    header, body = table(path)
-    column = next((name for name in ID_COLUMNS if name in header), header[0])
-    ids = tuple(row[header.index(column)].strip() for _, row in body)
+    header, body = read_table(path)
+    names = [name.casefold() for name in header]
+    column = next((names.index(name) for name in ID_COLUMNS if name in names), 0)
+    ids = tuple(row[column].strip() for _, row in body)
     twice = next((one for one, count in Counter(ids).items() if count > 1), None)
     if twice is not None:
         raise InvalidItems(f"{path} has two items with the id {twice!r}: make ids unique")
-    labels = tuple(row[header.index(LABEL_COLUMN)].strip() for _, row in body) if LABEL_COLUMN in header else ids
+    labels = tuple(row[names.index(LABEL_COLUMN)].strip() for _, row in body) if LABEL_COLUMN in names else ids
     return Known(ids, labels)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from pairseek.cli._frames import plural
+from pairseek._words import plural
 from pairseek.cli._swatches import Colour, bar, card, in_true_colour, side_by_side, swatch
 from pairseek.datasets import hex_from_oklab
 from pairseek.estimates import Estimate
@@ -68,7 +68,7 @@ class Result:
                 [draw(found, each, _HEIGHT, title="Found"), draw(wanted, each, _HEIGHT, title="In mind")], 2
             )
         yield Text()
-        yield from self._favourites(console, items, width)
+        yield from self._names(console, items, width)
         yield Text()
         summary = f"{plural(self.search.answers, 'answer')}  ·  95 % radius {estimate.credible_radius(0.95):.3f}"
         yield Text(summary, "dim")
@@ -77,20 +77,22 @@ class Result:
             for line in textwrap.wrap(_closeness(items, estimate, self.target), width):
                 yield Text(line)
 
-    def _favourites(self, console: Console, items: Items, width: int) -> Iterable[Text]:
-        best = self.search.recommend(_SHOWN)
-        colours = [colour_of(items, items.index(one.id)) for one in best]
+    def _names(self, console: Console, items: Items, width: int) -> Iterable[Text]:
+        near = sorted(self.search.recommend(items.n), key=lambda one: one.distance)[:_SHOWN]
+        most = max(one.probability for one in near)
+        colours = [colour_of(items, items.index(one.id)) for one in near]
         coloured = in_true_colour(console)
         code = 9 if not coloured or width >= 60 else 0
         chip = 5 if coloured else 0
         name = min(max(len(colour.name) for colour in colours), width - chip - code - 9)
         length = max(0, min(width - chip - name - code - 10, 40))
-        yield Text(f"Chance to be the best of {items.n} names", "bold")
+        for line in textwrap.wrap(f"The nearest names, each with its chance to be the best of {items.n}", width):
+            yield Text(line, "bold")
         yield Text()
-        for one, colour in zip(best, colours, strict=True):
+        for one, colour in zip(near, colours, strict=True):
             label = Text(colour.name)
             label.truncate(name, overflow="ellipsis", pad=True)
-            share = one.probability / best[0].probability if best[0].probability > 0 else 0.0
+            share = one.probability / most if most > 0 else 0.0
             yield Text.assemble(
                 Text(" " * (chip - 1), f"on {colour.hex}") if coloured else "",
                 " " if coloured else "",

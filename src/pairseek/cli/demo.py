@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
+from pairseek._words import plural
 from pairseek.cli._conversation import SimulatedTypist, converse
-from pairseek.cli._frames import plural
 from pairseek.cli._keeping import ANSWERS, Keeper, how_to_go_on, new_search, resumed_search, unused
 from pairseek.cli._keys import PipeKeys, TerminalKeys, Typist
 from pairseek.cli._result import Result
@@ -57,7 +57,7 @@ def demo(
 
     Two colours at a time, chosen so that your answer tells most about where
     your favourite lies. At the end you see the colour that fits your answers
-    and the five names most likely to be the best for you.
+    and the five names nearest to it, each with its chance to be your best.
 
     [bold]←[/] or [bold]1[/]  the left one         [bold]u[/]  undo
     [bold]→[/] or [bold]2[/]  the right one        [bold]q[/]  quit and keep

@@ -133,7 +133,7 @@ class TripletEmbedding:
         self._check(triplets)
         rng = np.random.default_rng(self.random_state)
         # On next to nothing, so that a long fit is not taken for a long compilation.
-        with first_use(part=self.name):
+        with first_use():
             rows = triplets.rows[:1]
             points = padded(np.zeros((triplets.n, self.n_components)))
             Objective(rows, triplets.n, self.kind, self._parameter())(points)

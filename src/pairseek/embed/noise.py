@@ -283,7 +283,7 @@ def _fit_all(
     fold = None
     if folds is not None and count >= folds:
         fold = (np.random.default_rng(rng).permutation(count) % folds)[evidence.answer]
-    with first_use(part="noise"):
+    with first_use():
         best_scale(np.array([1.0, -1.0]), responses[0].link)
     fits = [_fit_one(evidence, response, count, fold, start) for response in responses]
     return NoiseFits(tuple(sorted(fits, key=lambda fit: -fit.log_likelihood)))

@@ -20,6 +20,7 @@ from pairseek.posteriors import Particles
 from pairseek.responses import Response
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
+from pairseek.strategies.base import Utility
 
 _POINT, _ANSWERS, _SEARCH, _SUBSAMPLE, _BATCHES = range(5)
 
@@ -126,13 +127,14 @@ def _seed(*key: int) -> int:
 def _search(specification: Specification, task: Task, items: Items | Space, seed: int) -> Search:
     setting, contender = specification.settings[task.setting], specification.strategies[task.strategy]
     rate = specification.rate if contender.rate is None else contender.rate
+    drawn = rate is not None and isinstance(items, Items) and isinstance(contender.strategy, Utility)
     return Search(
         items,
         response=setting.response.response(items.d),
         prior=setting.prior,
         posterior=Particles(specification.samples),
         strategy=contender.strategy,
-        candidates=None if rate is None or isinstance(items, Space) else SampledPairs(rate=rate),
+        candidates=SampledPairs(rate=rate) if drawn else None,
         rng=seed,
     )
 

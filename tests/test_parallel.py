@@ -1,0 +1,26 @@
+"""The threads that kernels run on."""
+
+import numpy as np
+
+from pairseek import _parallel
+
+
+def fill(start, stop, out):
+    out[start:stop] = np.arange(start, stop)
+
+
+def test_there_is_one_pool_however_many_pieces_there_are(on_threads):
+    def pools():
+        seen = []
+        for n in (20, 30, 90, 20):
+            out = np.full(n, -1)
+            _parallel.for_ranges(fill, n, 10, out)
+            assert out.tolist() == list(range(n))
+            seen.append(_parallel._pool[2])
+        return seen
+
+    five = on_threads(5, pools)
+    assert all(pool is five[0] for pool in five)
+    two = on_threads(2, pools)
+    assert two[0] is not five[0]
+    assert all(pool is two[0] for pool in two)
