@@ -542,6 +542,51 @@ def test_sampled_pairs_cover_the_pairs_evenly():
     assert np.array_equal(np.stack([i, j]), np.stack(np.triu_indices(30, 1)))
 
 
+def test_a_continued_search_is_the_one_that_was_told_the_same():
+    items = ps.Items(np.random.default_rng(3).normal(size=(40, 3)))
+    told = ps.Search(items, posterior=ps.Particles(300), rng=5)
+    for step in range(7):
+        query = told.ask()
+        told.tell(query, winner=query.left) if step % 3 else told.skip(query)
+    start = ps.Search(items, posterior=ps.Particles(300), rng=5)
+    rebuilt = start.continued(told.history)
+    assert np.array_equal(rebuilt.belief.samples, told.belief.samples)
+    assert rebuilt.ask() == told.ask()
+    assert start.history == ()
+    # From a belief that was kept, and as a fork one event further on, it is the same to the bit.
+    kept = start.continued(told.history, belief=(7, told.belief))
+    assert kept.belief is told.belief
+    assert kept.ask() == told.ask()
+    query = told.ask()
+    fork = told.continued([*told.history, ps.Event(query.left, query.right, "answer", query.right, query)])
+    assert told.pending == (query,)
+    told.tell(query, winner=query.right)
+    assert np.array_equal(fork.belief.samples, told.belief.samples)
+    assert fork.ask() == told.ask()
+
+
+def test_a_belief_after_more_events_than_there_are_is_refused():
+    search = ps.Search(ps.Items([[0.0], [1.0], [2.0]]), rng=1)
+    with pytest.raises(ps.errors.InvalidParameter, match="a belief after 3 of 0 events"):
+        search.continued([], belief=(3, search.belief))
+
+
+def test_what_a_pair_is_expected_to_tell_is_what_the_query_says():
+    items = ps.Items(np.random.default_rng(4).normal(size=(30, 2)))
+    search = ps.Search(items, posterior=ps.Particles(400), rng=8)
+    search.observe(0, 1, winner=0)
+    query = search.ask()
+    expected = search.expect(query.left, query.right)
+    assert expected.information == pytest.approx(query.info.information, abs=1e-12)
+    assert expected.probability_left == pytest.approx(query.info.probability_left, abs=1e-12)
+    swapped = search.expect(query.right, query.left)
+    assert swapped.probability_left == pytest.approx(1 - expected.probability_left, abs=1e-12)
+    with pytest.raises(ps.errors.InvalidAnswer, match="and itself"):
+        search.expect(3, 3)
+    with pytest.raises(ps.errors.Unsupported, match="expect needs items"):
+        ps.Search(ps.Space((0.0,), (1.0,)), strategy=ps.EPMV(), rng=1).expect((0.1,), (0.2,))
+
+
 COPIES = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda search: pickle.loads(pickle.dumps(search))}
 
 
@@ -692,48 +737,3 @@ def test_names_in_a_space_are_no_points():
 def test_a_number_of_threads_of_the_wrong_kind_is_named(threads):
     with pytest.raises(InvalidParameter, match=r"the number of threads is .*: give a whole number, at least 1"):
         ps.set_thread_count(threads)
-
-
-def test_a_continued_search_is_the_one_that_was_told_the_same():
-    items = ps.Items(np.random.default_rng(3).normal(size=(40, 3)))
-    told = ps.Search(items, posterior=ps.Particles(300), rng=5)
-    for step in range(7):
-        query = told.ask()
-        told.tell(query, winner=query.left) if step % 3 else told.skip(query)
-    start = ps.Search(items, posterior=ps.Particles(300), rng=5)
-    rebuilt = start.continued(told.history)
-    assert np.array_equal(rebuilt.belief.samples, told.belief.samples)
-    assert rebuilt.ask() == told.ask()
-    assert start.history == ()
-    # From a belief that was kept, and as a fork one event further on, it is the same to the bit.
-    kept = start.continued(told.history, belief=(7, told.belief))
-    assert kept.belief is told.belief
-    assert kept.ask() == told.ask()
-    query = told.ask()
-    fork = told.continued([*told.history, ps.Event(query.left, query.right, "answer", query.right, query)])
-    assert told.pending == (query,)
-    told.tell(query, winner=query.right)
-    assert np.array_equal(fork.belief.samples, told.belief.samples)
-    assert fork.ask() == told.ask()
-
-
-def test_a_belief_after_more_events_than_there_are_is_refused():
-    search = ps.Search(ps.Items([[0.0], [1.0], [2.0]]), rng=1)
-    with pytest.raises(ps.errors.InvalidParameter, match="a belief after 3 of 0 events"):
-        search.continued([], belief=(3, search.belief))
-
-
-def test_what_a_pair_is_expected_to_tell_is_what_the_query_says():
-    items = ps.Items(np.random.default_rng(4).normal(size=(30, 2)))
-    search = ps.Search(items, posterior=ps.Particles(400), rng=8)
-    search.observe(0, 1, winner=0)
-    query = search.ask()
-    expected = search.expect(query.left, query.right)
-    assert expected.information == pytest.approx(query.info.information, abs=1e-12)
-    assert expected.probability_left == pytest.approx(query.info.probability_left, abs=1e-12)
-    swapped = search.expect(query.right, query.left)
-    assert swapped.probability_left == pytest.approx(1 - expected.probability_left, abs=1e-12)
-    with pytest.raises(ps.errors.InvalidAnswer, match="and itself"):
-        search.expect(3, 3)
-    with pytest.raises(ps.errors.Unsupported, match="expect needs items"):
-        ps.Search(ps.Space((0.0,), (1.0,)), strategy=ps.EPMV(), rng=1).expect((0.1,), (0.2,))

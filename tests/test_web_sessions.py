@@ -190,6 +190,25 @@ def test_what_is_prepared_is_what_is_asked(database):
         ahead.stop()
 
 
+def test_of_two_queries_of_a_session_the_newer_is_prepared(database):
+    session_id = a_session(database)
+    one, gate = worker(database), Gate()
+    ahead = Ahead(one, gate)
+    ahead.start()
+    try:
+        state = one.state(one.by_id(session_id))
+        with gate.working():
+            first = ahead.prepare(one.by_id(session_id), "p1")
+            given_up = ahead.prepare(one.by_id(session_id), "p0")
+            given_up.cancel()
+            say(one, session_id, state, "left")
+            second = ahead.prepare(one.by_id(session_id), "p2")
+            assert first.result(timeout=30) is None
+        assert second.result(timeout=30)["left"]["query"] == "p3"
+    finally:
+        ahead.stop()
+
+
 def test_preparing_waits_while_someone_is_served(database):
     session_id = a_session(database)
     one, gate = worker(database), Gate()

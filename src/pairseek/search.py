@@ -221,7 +221,7 @@ class Search:
         rows = self.items.index(left), self.items.index(right)
         if rows[0] == rows[1]:
             raise InvalidAnswer(f"a pair of {left!r} and itself: give two different ones")
-        return pair_info(self._situation(self.pending), *rows)
+        return pair_info(self._situation(()), *rows)
 
     # Telling
 

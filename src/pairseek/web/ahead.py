@@ -12,7 +12,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import replace
 
 from pairseek._types import JSON
@@ -95,11 +95,14 @@ class Ahead:
             if self._stopped:
                 future.set_result(None)
                 return future
+            # A session has one open query: what was to be prepared for an earlier one is of no use any more.
+            for older in [known for known in self._jobs if known[0] == row.id]:
+                _settle(self._jobs.pop(older)[1], None)
             self._jobs[key] = (row, future)
             while len(self._jobs) > _WAITING:
                 # The oldest person is the likeliest to have answered already.
                 _, (_, oldest) = self._jobs.popitem(last=False)
-                oldest.set_result(None)
+                _settle(oldest, None)
             self._condition.notify_all()
             return future
 
@@ -111,15 +114,15 @@ class Ahead:
                 self._condition.wait_for(lambda: self._jobs or self._stopped)
                 if self._stopped:
                     return
-                key, (row, future) = next(iter(self._jobs.items()))
+                # The newest first: under load, that person has the longest time to think still before them.
+                key, (row, future) = next(reversed(self._jobs.items()))
             try:
                 result = self._prepared(row, key[1])
             except Exception:  # noqa: BLE001 - what goes wrong here goes wrong again, and is reported, in the request
                 result = None
             with self._condition:
                 self._jobs.pop(key, None)
-            if not future.done():
-                future.set_result(result)
+                _settle(future, result)
 
     def _prepared(self, row: SessionRow, query: str) -> JSON | None:
         live = self._sessions.peek(row.id)
@@ -127,6 +130,8 @@ class Ahead:
             # Another worker has served this person so far.
             self._sessions.state(row)
             live = self._sessions.live(row)
+        if live.current is None or live.current.name != query:
+            return None
         offer = live.study.configuration.offer
         outcomes = ["left", "right", *(["tie"] if offer.tie else []), *(["skip"] if offer.skip else [])]
         out: JSON = {"query": query, "left": None, "right": None, "tie": None, "skip": None}
@@ -157,3 +162,9 @@ class Ahead:
                 return None
             live.prepared[outcome] = found
         return found
+
+
+def _settle(future: Future[JSON | None], result: JSON | None) -> None:
+    """Hand over the result, unless nobody waits for it any more."""
+    with contextlib.suppress(InvalidStateError):
+        future.set_result(result)
