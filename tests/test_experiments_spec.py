@@ -148,7 +148,7 @@ class TestRefusing:
             ({"response": {"noise": "normalised"}}, r"response.noise is 'normalised'.*did you mean 'normalized'"),
             ({"response": {"noise": "best"}}, "the best noise needs k = 'published'"),
             ({"response": {"k": "fitted"}}, "response.k is 'fitted': give a number, or 'published'"),
-            ({"response": {"k": -1.0}}, "k is -1.0: the noise constant must be finite"),
+            ({"response": {"k": -1.0}}, "k is -1.0: the noise constant must be at least 0"),
             ({"response": {"kk": 1}}, r"response has an unknown field 'kk'.*the fields are name, noise, k"),
             ({"data": "colours", "dimension": None, "response": {"k": "published"}}, "published for food10k only"),
             ({"settings": [{"label": "a"}, {"label": "a"}]}, "settings has the label 'a' twice"),
