@@ -95,13 +95,9 @@ def draw(mean, share, options):
         axes.annotate(
             f"trace {target}", (x[last], y[last]), (10, 0), textcoords="offset points", color=colour, va="center"
         )
-    axes.annotate(
-        "★  best of all pairs",
-        (share[None], needed(mean[None], min(TARGETS))),
-        (0, -30),
-        textcoords="offset points",
-        ha="center",
-    )
+    for marker, size, label in (("o", 5, "best of a random sample"), ("*", 13, "best of all pairs")):
+        axes.plot([], [], marker, color="#444", ms=size, label=label)
+    axes.legend(loc="lower left", frameon=False)
     axes.set(
         xscale="log", ylim=(0, None), xlabel="share of the pairs looked at for a question", ylabel="questions needed"
     )
