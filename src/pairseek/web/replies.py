@@ -23,8 +23,10 @@ def reply_to(request: Request, problem: Problem) -> Response:
         service = request.app.state.service
         data = {"status": problem.status, "error": problem.record()["error"], "back": None}
         response: Response = service.page(request, "error", data, status=problem.status)
-        return response
-    return JSONResponse(problem.record(), problem.status)
+    else:
+        response = JSONResponse(problem.record(), problem.status)
+    response.headers.update(problem.headers)
+    return response
 
 
 def _wants_page(request: Request) -> bool:
