@@ -94,6 +94,20 @@ def test_more_than_any_upload_may_have_is_refused_before_it_is_sent(visitors):
     assert "larger than 256,000 bytes" in reply
 
 
+def test_a_form_of_too_many_parts_and_a_body_that_is_no_json_are_said(visitors):
+    browser = visitors.browser(headers={"accept": "text/html"})
+    page = browser.get("/login")
+    browser.post("/login", data={"csrf": csrf_of(page), "name": "ann", "password": PASSWORD})
+    many = [("images", (f"{k}.png", b"x")) for k in range(10_060)]
+    reply = browser.post("/studies/new", data={"csrf": csrf_of(browser.get("/studies/new"))}, files=many)
+    assert reply.status_code == 422
+    assert "at most 10,000 images" in reply.text
+    writer = make_token(visitors.service.database, "writer", ["write"], "test")
+    headers = {"Authorization": f"Bearer {writer}", "Content-Type": "application/json"}
+    deep = visitors.browser().post("/api/v1/studies", content=b"[" * 200_000, headers=headers)
+    assert (deep.status_code, deep.json()["error"]["code"]) == (400, "invalid_body")
+
+
 def sign_in(visitors, address, password):
     browser = visitors.browser(headers={"accept": "text/html", "x-forwarded-for": address})
     page = browser.get("/login")

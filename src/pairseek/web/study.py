@@ -214,10 +214,8 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
 def read_yaml(text: str) -> Any:
     """Plain data from YAML; an `InvalidParameter` with the line where it is not."""
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
-            # A few lines of references to references can stand for more than any memory holds.
-            raise InvalidParameter("the study's file holds references (*name): write the settings out")
-        return yaml.safe_load(text)
+        refers = any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader))
+        record = None if refers else yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark is not None else ""
@@ -225,6 +223,10 @@ def read_yaml(text: str) -> Any:
         raise InvalidParameter(f"the study's file cannot be read{where}: {problem}; mend it there") from None
     except (RecursionError, ValueError) as error:
         raise InvalidParameter(f"the study's file cannot be read: {error}; write plain settings") from None
+    if refers:
+        # A few lines of references to references can stand for more than any memory holds.
+        raise InvalidParameter("the study's file holds references (*name): write the settings out")
+    return record
 
 
 def read_items(path: Path, *, scaled: bool = False) -> Items:

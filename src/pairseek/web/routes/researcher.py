@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from pairseek._types import JSON
@@ -24,6 +25,7 @@ from pairseek.store.database import stamp
 from pairseek.store.sessions import SessionRow
 from pairseek.web import auth, dashboard, forms, making, simulating
 from pairseek.web.catalogue import Study
+from pairseek.web.media import MOST_PICTURES
 from pairseek.web.problems import Problem, invalid, not_found, problem_of
 from pairseek.web.rates import network_of
 from pairseek.web.routes.api import bundle_reply, table_reply
@@ -128,9 +130,19 @@ def new_study(request: Request, service: TheService, who: Researcher) -> Respons
 @router.post("/studies/new")
 async def make_study(request: Request, service: TheService, who: Researcher) -> Response:
     """Make a study from the form, or from a YAML file."""
-    async with request.form(max_files=_MOST_FILES, max_fields=_MOST_FIELDS) as form:
-        check_form(request, service.secret, form.get("csrf"))
-        return await run_in_threadpool(_make, request, service, who, form)
+    try:
+        async with request.form(max_files=_MOST_FILES, max_fields=_MOST_FIELDS) as form:
+            check_form(request, service.secret, form.get("csrf"))
+            return await run_in_threadpool(_make, request, service, who, form)
+    except HTTPException as error:
+        if isinstance(error.__cause__, PairseekError):
+            raise
+        raise invalid(
+            "the form cannot be read, or has too many parts",
+            str(error.detail)[:100],
+            f"Send at most {MOST_PICTURES:,} images.",
+            "invalid_form",
+        ) from None
 
 
 def _make(request: Request, service: Service, who: str, form: FormData) -> Response:
