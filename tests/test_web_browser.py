@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import time
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from browsers import DESKTOP, PHONE
+from pages_data import sound
 from pairseek.datasets import colours
 from pairseek.items import Items
 from pairseek.store import events
 from pairseek.web import auth
+from pairseek.web.making import create
 from pairseek.web.serving import warm_up
 from pairseek.web.study import study_items
 from serving import configuration, served
@@ -193,6 +196,76 @@ def test_offline_reload_and_two_tabs_lose_nothing_and_count_nothing_twice(visit,
     page.locator("#right button").tap()
     settled(other, now["query"]["query"])
     assert [outcome for _, _, outcome in stored(visitors, page)] == ["left", "right", "left", "right"]
+
+
+@pytest.fixture(scope="module")
+def film(browser) -> bytes:
+    """A short film, made by the browser itself."""
+    context = browser.new_context()
+    page = context.new_page()
+    text = page.evaluate(
+        """async () => {
+            const canvas = document.createElement("canvas");
+            Object.assign(canvas, { width: 160, height: 120 });
+            const brush = canvas.getContext("2d");
+            const recorder = new MediaRecorder(canvas.captureStream(25), { mimeType: "video/webm" });
+            const pieces = [];
+            recorder.ondataavailable = (event) => pieces.push(event.data);
+            const stopped = new Promise((done) => (recorder.onstop = done));
+            recorder.start();
+            for (let step = 0; step < 20; step += 1) {
+                brush.fillStyle = `hsl(${18 * step} 60% 50%)`;
+                brush.fillRect(0, 0, 160, 120);
+                await new Promise((done) => setTimeout(done, 40));
+            }
+            recorder.stop();
+            await stopped;
+            const bytes = new Uint8Array(await new Blob(pieces).arrayBuffer());
+            return btoa(String.fromCharCode(...bytes));
+        }"""
+    )
+    context.close()
+    return base64.b64decode(text)
+
+
+@pytest.mark.parametrize("kind", ["audio", "video"])
+@pytest.mark.parametrize("device", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_sounds_and_films_by_address_are_played_and_then_chosen(visit, browser, visitors, film, kind, device) -> None:
+    slug = f"{kind}-{'phone' if device is PHONE else 'desktop'}"
+    ending, content = ("wav", sound(5)) if kind == "audio" else ("webm", film)
+    data = {kind: [f"https://media.example/{n}.{ending}" for n in range(12)]}
+    items = study_items(
+        Items([[n % 4, n // 4] for n in range(12)], [f"m{n}" for n in range(12)], data=data), scaled=False
+    )
+    create(visitors.service.database, configuration(slug=slug, answers=2), items, is_open=True, who="test")
+    context = browser.new_context(**device)
+    kinds = {"wav": "audio/wav", "webm": "video/webm"}
+    context.route("https://media.example/**", lambda route: route.fulfill(body=content, content_type=kinds[ending]))
+    page = visit(f"{visitors.address}/s/{slug}", context=context)
+    page.get_by_role("button", name="Begin").click()
+    page.locator("#stage[data-shown='p1']").wait_for()
+    players = page.locator(f".card-show {kind}")
+    assert players.count() == 2
+    for side in (0, 1):
+        # A person presses the player's own button; a script is let to do so as well in a browser that is driven.
+        played = players.nth(side).evaluate(
+            """async (player) => {
+                player.muted = true;
+                await player.play();
+                const late = new Promise((_, failed) => setTimeout(() => failed("stuck"), 8000));
+                await Promise.race([new Promise((done) => (player.onended = done)), late]);
+                return [player.error, player.currentTime > 0, player.videoWidth ?? 0];
+            }"""
+        )
+        assert played == [None, True, 160 if kind == "video" else 0]
+    assert Axe().run(page).violations_count == 0
+    # The player takes the presses on it; the button below it answers.
+    players.first.click()
+    page.wait_for_timeout(300)
+    assert state(page)["progress"]["answered"] == 0
+    page.locator("#right button").click()
+    page.locator("#stage[data-shown='p2']").wait_for()
+    context.close()
 
 
 def test_declining_gives_the_code_for_it_and_keeps_nothing(visit, visitors) -> None:
