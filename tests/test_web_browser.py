@@ -74,6 +74,14 @@ def settled(page, query: str | None = None) -> dict:
         time.sleep(0.05)
 
 
+def finish(page) -> None:
+    """From the last pair to the result."""
+    page.get_by_role("heading", name="That was the last pair").wait_for()
+    page.wait_for_timeout(300)  # longer than the guard against double presses
+    page.get_by_role("button", name="Finish").click()
+    page.wait_for_url("**/result")
+
+
 def stored(visitors, page) -> list[tuple[str, str, str | None]]:
     """What the database holds of this page's session."""
     token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "pairseek_colours")
@@ -96,7 +104,9 @@ def test_a_whole_study_and_every_page_of_it_is_accessible(visit, visitors, devic
             assert Axe().run(page).violations_count == 0
         card = page.locator("#left button" if number % 2 else "#right button")
         (card.tap if device is PHONE else card.click)()
-    page.wait_for_url("**/result")
+    page.get_by_role("heading", name="That was the last pair").wait_for()
+    assert Axe().run(page).violations_count == 0
+    finish(page)
     assert Axe().run(page).violations_count == 0
     page.get_by_text("All 6 answers are saved").wait_for()
     assert page.locator(".code").inner_text() == "C1"
@@ -121,7 +131,7 @@ def test_a_phone_loads_less_than_60_kilobytes_for_a_whole_study(visit, visitors)
     for _ in range(ANSWERS):
         query = settled(page, query)["query"]["query"]
         page.locator("#left button").tap()
-    page.wait_for_url("**/result")
+    finish(page)
     page.wait_for_load_state("networkidle")
     of = {kind: sum(sizes.get(name, 0) for name in kinds if kinds[name] == kind) for kind in set(kinds.values())}
     said = of.pop("Fetch", 0)
@@ -145,9 +155,18 @@ def test_by_keyboard_alone_with_undo_tie_and_skip(visit, visitors) -> None:
         elif key == "ArrowLeft":
             first = [now["query"][side]["id"] for side in ("left", "right")]
         page.keyboard.press(key)
+    page.get_by_role("heading", name="That was the last pair").wait_for()
+    page.wait_for_timeout(300)
+    page.keyboard.press("u")
+    assert settled(page, query)["query"]["number"] == 7
+    page.keyboard.press("f")
+    page.get_by_role("heading", name="That was the last pair").wait_for()
+    page.wait_for_timeout(300)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
     page.wait_for_url("**/result")
     outcomes = [outcome or kind for kind, _, outcome in stored(visitors, page)]
-    assert outcomes == ["left", "undo", "right", "tie", "skip", "left", "left", "right", "right"]
+    assert outcomes == ["left", "undo", "right", "tie", "skip", "left", "left", "right", "right", "undo", "left"]
 
 
 def test_offline_reload_and_two_tabs_lose_nothing_and_count_nothing_twice(visit, visitors) -> None:
@@ -278,6 +297,6 @@ def test_a_preview_is_a_whole_study_that_leaves_nothing(visit, visitors) -> None
     for _ in range(ANSWERS):
         query = settled(page, query)["query"]["query"]
         page.keyboard.press("f")
-    page.wait_for_url("**/result")
+    finish(page)
     page.goto(f"{visitors.address}/studies/colours")
     assert page.locator("[data-number='started']").inner_text() == before

@@ -19,6 +19,8 @@ from pairseek.errors import PairseekError
 Outcome: TypeAlias = Literal["left", "right", "tie", "skip"]
 _TRIES = 4
 _PAUSE = 0.2
+# Seconds: of what the service asks for, no more is waited at a time.
+_LONGEST = 10.0
 # Worth another try: the answer was not taken, or nobody knows.
 _AGAIN = (429, 502, 503, 504)
 
@@ -87,13 +89,15 @@ class _Connection:
         url = f"{self.address.rstrip('/')}/api/v1{path}"
         tries = _TRIES if again else 1
         for attempt in range(tries):
+            pause = _PAUSE * 2**attempt
             request = urllib.request.Request(url, content, headers, method=method)
             try:
                 with urllib.request.urlopen(request, timeout=self.seconds) as reply:
                     return bytes(reply.read())
             except urllib.error.HTTPError as error:
                 with error:
-                    refused = _refused(error.code, error.read())
+                    refused, asked = _refused(error.code, error.read()), error.headers.get("Retry-After", "")
+                pause = max(pause, min(float(asked), _LONGEST)) if asked.isdigit() else pause
                 if error.code not in _AGAIN or attempt == tries - 1:
                     raise refused from None
             except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
@@ -104,7 +108,7 @@ class _Connection:
                         f"the service at {self.address} cannot be reached ({error})",
                         "Check the address, and whether it runs.",
                     ) from None
-            time.sleep(_PAUSE * 2**attempt)
+            time.sleep(pause)
         raise AssertionError("unreachable")
 
     def json(self, method: str, path: str, body: Any = None, *, again: bool = True) -> Any:
