@@ -12,6 +12,14 @@ from serving import GUARD, answer, begin, configuration, served, some_items
 STUDY = (configuration(answers=100), some_items())
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """The time that the limits see: it stands still until a test moves it."""
+    now = [1000.0]
+    monkeypatch.setattr(rates, "monotonic", lambda: now[0])
+    return now
+
+
 def refused(reply):
     assert reply.status_code == 429
     assert int(reply.headers["retry-after"]) >= 1
@@ -19,9 +27,7 @@ def refused(reply):
     return reply.json()["error"]["message"]
 
 
-def test_a_minutes_worth_may_come_at_once_and_then_as_time_goes_by(monkeypatch):
-    clock = [1000.0]
-    monkeypatch.setattr(rates.time, "monotonic", lambda: clock[0])
+def test_a_minutes_worth_may_come_at_once_and_then_as_time_goes_by(clock):
     rate = Rate("cups", 30)
     for _ in range(30):
         rate.check("ann")
@@ -48,7 +54,7 @@ def test_a_network_of_ipv6_counts_as_one():
     assert network_of("") == ""
 
 
-def test_requests_from_one_address_are_counted_but_not_the_files_of_pages(tmp_path):
+def test_requests_from_one_address_are_counted_but_not_the_files_of_pages(tmp_path, clock):
     with served(tmp_path / "l.db", studies=[STUDY], requests_per_minute=4) as visitors:
         browser = visitors.browser()
         for _ in range(4):
@@ -65,7 +71,7 @@ def test_requests_from_one_address_are_counted_but_not_the_files_of_pages(tmp_pa
         assert elsewhere.get("/s/which").status_code == 200
 
 
-def test_a_session_that_answers_too_often_is_held_up_and_nothing_of_it_is_lost(tmp_path):
+def test_a_session_that_answers_too_often_is_held_up_and_nothing_of_it_is_lost(tmp_path, clock):
     with served(tmp_path / "l.db", studies=[STUDY], answers_per_minute=3) as visitors:
         browser, other = visitors.browser(), visitors.browser()
         state = begin(browser)
@@ -77,16 +83,26 @@ def test_a_session_that_answers_too_often_is_held_up_and_nothing_of_it_is_lost(t
         assert answer(other, begin(other)).status_code == 200
 
 
-def test_a_token_that_calls_too_often_is_held_up_and_the_client_waits(tmp_path):
+def test_a_token_that_calls_too_often_is_held_up_and_the_client_waits(tmp_path, clock, monkeypatch):
     with served(tmp_path / "l.db", studies=[STUDY], calls_per_minute=60) as visitors:
-        token, other = (make_token(visitors.service.database, name, ["read"], "test") for name in ("a", "b"))
+        scopes = ["read", "answer"]
+        token, other = (make_token(visitors.service.database, name, scopes, "test") for name in ("a", "b"))
         browser = visitors.browser(headers={"authorization": f"Bearer {token}"})
         replies = [browser.get("/api/v1/studies") for _ in range(61)]
         assert [reply.status_code for reply in replies[:60]] == [200] * 60
         assert "more than 60 calls with one token" in refused(replies[60])
         assert len(Client(visitors.address, other).studies()) == 1
-        # A second later there is one more for it.
+        # The client waits as it is told, and is served.
+        waited = []
+
+        def sleep(seconds):
+            waited.append(seconds)
+            clock[0] += seconds
+
+        monkeypatch.setattr("pairseek.client.sleep", sleep)
         assert len(Client(visitors.address, token).studies()) == 1
+        assert Client(visitors.address, token).open_session("which").id
+        assert waited == [1.0, 1.0]
 
 
 def test_a_classroom_behind_one_address_is_not_held_up(tmp_path):

@@ -307,4 +307,4 @@ def test_what_goes_wrong_inside_is_said_without_details(tmp_path, monkeypatch):
         assert reply.json()["error"]["code"] == "internal_error"
         assert "secret-person" not in reply.text
         page = client.get("/s/which/run", headers={"accept": "text/html"})
-        assert "something went wrong inside the service" in page.text
+        assert "Something went wrong inside the service" in page.text

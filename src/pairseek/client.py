@@ -6,12 +6,12 @@ Needs nothing beyond Python's own library.
 from __future__ import annotations
 
 import json
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from time import sleep
 from typing import Any, Literal, TypeAlias
 
 from pairseek.errors import PairseekError
@@ -87,8 +87,10 @@ class _Connection:
         content = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         url = f"{self.address.rstrip('/')}/api/v1{path}"
-        tries = _TRIES if again else 1
-        for attempt in range(tries):
+        # Too many requests: nothing was done, so that is never done twice.
+        retried = _AGAIN if again else (429,)
+        for attempt in range(_TRIES):
+            last = attempt == _TRIES - 1
             pause = _PAUSE * 2**attempt
             request = urllib.request.Request(url, content, headers, method=method)
             try:
@@ -98,17 +100,17 @@ class _Connection:
                 with error:
                     refused, asked = _refused(error.code, error.read()), error.headers.get("Retry-After", "")
                 pause = max(pause, min(float(asked), _LONGEST)) if asked.isdigit() else pause
-                if error.code not in _AGAIN or attempt == tries - 1:
+                if error.code not in retried or last:
                     raise refused from None
             except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
-                if attempt == tries - 1:
+                if last or not again:
                     raise ServiceError(
                         0,
                         "unreachable",
                         f"the service at {self.address} cannot be reached ({error})",
                         "Check the address, and whether it runs.",
                     ) from None
-            time.sleep(pause)
+            sleep(pause)
         raise AssertionError("unreachable")
 
     def json(self, method: str, path: str, body: Any = None, *, again: bool = True) -> Any:

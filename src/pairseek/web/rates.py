@@ -5,9 +5,9 @@ from __future__ import annotations
 import ipaddress
 import math
 import threading
-import time
 from collections import OrderedDict
 from dataclasses import dataclass
+from time import monotonic
 from typing import Self
 
 from pairseek.web.problems import Problem
@@ -37,7 +37,7 @@ class Rate:
 
     def check(self, key: str) -> None:
         """Count one more; a `Problem` that says when to come again where it is one too many."""
-        moment = time.monotonic()
+        moment = monotonic()
         with self._lock:
             # A bucket that refills steadily: (what is left, when).
             left, since = self._known.pop(key, (float(self._count), moment))
