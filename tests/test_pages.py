@@ -38,6 +38,7 @@ SHAPES = {
     "docs": data.DocsPage,
 }
 MOST_BYTES = 60_000
+SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in FOLDER.parent.rglob("*.py"))
 
 
 class Elements(HTMLParser):
@@ -137,7 +138,7 @@ def test_no_message_is_missing_or_left_over() -> None:
     used = set(re.findall(r"""\b(?:t|say)\(\s*["'`]([\w.]+)["'`]""", text))
     used |= set(re.findall(r"""["']((?:run|plot|number|language)\.[\w.]+)["']""", text))
     built = {"learned.", "status.", "audit.", "person.", "flag.", "outcome.", "kind.", "export.", "language."}
-    built |= {"run.side.", "run.practice.", "number."}
+    built |= {"run.side.", "run.practice.", "number.", "new.stop.", "new.prior.", "problem."}
     messages = set(words("en").messages)
     assert {key for key in used if not key.endswith((".", ".js"))} <= messages
     assert {key for key in messages - used if not key.startswith(tuple(built))} == set()
@@ -148,6 +149,21 @@ def test_no_message_is_missing_or_left_over() -> None:
 def test_every_page_in_every_language(name, language) -> None:
     template, values = PAGES[name]
     assert f'<html lang="{language}">' in render(template, values, language=language)
+
+
+def test_what_a_participant_can_meet_is_said_in_their_language() -> None:
+    codes = [key.removeprefix("problem.") for key in words("en").starting("problem.") if not key.endswith(".hint")]
+    assert {"study_closed", "session_expired", "store_unavailable"} <= set(codes)
+    for code in codes:
+        error = {"code": code, "message": "in English", "received": None, "hint": "Do this."}
+        data = {"status": 409, "error": error, "back": None}
+        page = render("error", data, language="de")
+        assert words("de").say(f"problem.{code}") in page
+        assert words("de").say(f"problem.{code}.hint") in page
+        assert "Do this." not in page
+        # What exactly is wrong with the database is for those who can mend it.
+        assert ("in English" in page) == (code == "store_unavailable")
+        assert code in SOURCES, "no error has this code any more"
 
 
 def test_numbers_plurals_and_languages() -> None:

@@ -12,11 +12,11 @@ from pairseek.web.ahead import Gate
 from pairseek.web.live import Live
 from pairseek.web.sessions import Sessions
 
-# Seconds between two rounds, and that a round waits for a quiet moment.
+# Seconds between two rounds, and that a belief waits for a quiet moment.
 _ROUND = 1.0
-_QUIET = 0.2
+_QUIET = 5.0
 # A belief is kept after so many events, so that no more have to be gone through after a restart.
-EVERY = 5
+EVERY = 3
 # Seconds that stopping may take.
 _FAREWELL = 5.0
 
@@ -63,7 +63,7 @@ class Keeper:
         """Keep one belief where it is worth it; False where the store cannot take it."""
         if len(live.standing.search.history) - live.kept < least:
             return True
-        self._gate.wait_idle(_QUIET)
+        self._gate.wait_idle(0.0 if self._stopped.is_set() else _QUIET)
         snapshot = self._sessions.snapshot(live)
         if snapshot is None:
             return True

@@ -70,7 +70,7 @@ def state_of(live: Live) -> JSON:
     finished = live.current is None
     status = "finished" if finished else "asking" if is_open else "closed"
     last = standing.done[-1].query.name if standing.done and offer.undo and is_open else None
-    answered, left = standing.answered, standing.left
+    answered, left = standing.answered, _left(live)
     return {
         "status": status,
         "query": pair_of(study, live.current) if status == "asking" and live.current is not None else None,
@@ -83,6 +83,14 @@ def state_of(live: Live) -> JSON:
         "can": {"undo": last, "tie": offer.tie, "skip": offer.skip},
         "result": f"/s/{study.row.slug}/result" if finished else None,
     }
+
+
+def _left(live: Live) -> int | None:
+    """The forecast, as it was when the open query was chosen where that is stored."""
+    if live.current is not None and "left" in live.current.details:
+        stored: int | None = live.current.details["left"]
+        return stored
+    return live.standing.left
 
 
 def pair_of(study: Study, query: QueryRow) -> JSON:

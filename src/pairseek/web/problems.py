@@ -35,11 +35,21 @@ class Problem(PairseekError):
         What to do.
     received
         What came instead; never a secret.
+    wait
+        Seconds after which it is worth another try.
     """
 
-    def __init__(self, status: int, code: str, message: str, *, hint: str, received: Any = None) -> None:
+    def __init__(
+        self, status: int, code: str, message: str, *, hint: str, received: Any = None, wait: int | None = None
+    ) -> None:
         super().__init__(f"{message}: {hint}")
         self.status, self.code, self.message, self.hint, self.received = status, code, message, hint, received
+        self.wait = wait
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the reply says besides."""
+        return {} if self.wait is None else {"retry-after": str(self.wait)}
 
     def record(self) -> JSON:
         """The body of the reply."""

@@ -23,8 +23,10 @@ def reply_to(request: Request, problem: Problem) -> Response:
         service = request.app.state.service
         data = {"status": problem.status, "error": problem.record()["error"], "back": None}
         response: Response = service.page(request, "error", data, status=problem.status)
-        return response
-    return JSONResponse(problem.record(), problem.status)
+    else:
+        response = JSONResponse(problem.record(), problem.status)
+    response.headers.update(problem.headers)
+    return response
 
 
 def _wants_page(request: Request) -> bool:
@@ -57,6 +59,7 @@ async def http_error(request: Request, error: Exception) -> Response:
         # The framework wraps what goes wrong while a body is read.
         return reply_to(request, problem_of(error.__cause__))
     known = {
+        400: ("invalid_body", "the body cannot be read", "Send it as the description at /docs says."),
         404: ("not_found", "there is nothing at this address", "Check the address."),
         405: ("method_not_allowed", "this address does not take that method", "See /docs for what it takes."),
     }

@@ -175,6 +175,8 @@ class Sessions:
 
     def blur(self, row: SessionRow, query: str, lost_at: str, ms: int) -> None:
         """The page was out of sight."""
+        if not row.is_open and row.kind == "person":
+            raise closed(self.catalogue.numbered(row.study_id).row.slug)
         self.database.write(lambda connection: sessions.blur(connection, row.id, query, lost_at, ms))
 
     # Memory
@@ -232,11 +234,15 @@ class Sessions:
 
     def _recall(self, live: Live, done: tuple[Answered, ...], kept: cache.Snapshot) -> None:
         """Take up a stored belief, if it is the one that these answers and this program would lead to."""
-        told = learned(done)[: kept.count]
-        if len(told) == kept.count and kept.digest == digest_of(live.study.configuration, live.row.seed, told):
-            search = live.standing.search.continued(told, belief=(kept.count, unpack_belief(kept.content)))
+        told, standing = learned(done)[: kept.count], live.standing
+        if len(told) != kept.count or kept.digest != digest_of(
+            standing.configuration, standing.items, standing.seed, told
+        ):
+            return
+        belief = unpack_belief(kept.content)
+        if belief is not None:
             live.kept = kept.count
-            live.standing = Standing(live.standing.configuration, live.standing.seed, (), search)
+            live.standing = replace(standing, search=standing.search.continued(told, belief=(kept.count, belief)))
 
     def snapshot(self, live: Live) -> cache.Snapshot | None:
         """The belief to keep, if a newer one than the last has been worked out."""
@@ -246,7 +252,8 @@ class Sessions:
             if count <= live.kept or live.row.finished_at is not None:
                 return None
             live.kept = count
-            return cache.Snapshot(live.row.id, count, live.standing.digest, pack_belief(search.belief))
+            content = pack_belief(search.belief)
+            return None if content is None else cache.Snapshot(live.row.id, count, live.standing.digest, content)
 
     def all_live(self) -> list[Live]:
         """Every session in memory."""

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numba
 import numpy as np
 import scipy
 
@@ -183,6 +185,9 @@ class Standing:
             return None
         kind = pair.kind if isinstance(pair, Planned) else "strategy"
         details = {"after": self.path, **self.believed(), **self._details(pair)}
+        if self.configuration.stop:
+            # To forecast it again would take the belief, which a worker that has just started does not have.
+            details["left"] = self.left
         return QueryRow(session_id, name, position, kind, str(pair.left), str(pair.right), now(), details)
 
     def believed(self) -> JSON:
@@ -214,7 +219,7 @@ class Standing:
     @cached_property
     def digest(self) -> str:
         """Which events the search has seen, and with which program: what a kept belief must agree with."""
-        return digest_of(self.configuration, self.seed, self.search.history)
+        return digest_of(self.configuration, self.items, self.seed, self.search.history)
 
 
 def learned(done: Iterable[Answered]) -> tuple[Event, ...]:
@@ -222,11 +227,11 @@ def learned(done: Iterable[Answered]) -> tuple[Event, ...]:
     return tuple(event for one in done if (event := one.learned()) is not None)
 
 
-def digest_of(configuration: StudyConfiguration, seed: int, events: Sequence[Event]) -> str:
+def digest_of(configuration: StudyConfiguration, items: Items, seed: int, events: Sequence[Event]) -> str:
     """SHA-256 of all that a belief depends on."""
     told = [[event.left, event.right, event.outcome, event.winner] for event in events]
-    versions = [__version__, np.__version__, scipy.__version__]
-    text = json.dumps([versions, configuration.model_dump(mode="json"), seed, told])
+    program = [__version__, np.__version__, scipy.__version__, numba.__version__, platform.machine()]
+    text = json.dumps([program, configuration.model_dump(mode="json"), items.hash, seed, told])
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -9,7 +9,7 @@ from pairseek.web.pages.data import Dot, MapData
 
 WIDTH = 1000
 MARGIN = 60
-MOST_DOTS = 200
+MOST_DOTS = 160
 
 
 @dataclass(frozen=True)
