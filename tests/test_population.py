@@ -99,6 +99,17 @@ class TestTheKernels:
                 # Differences of a sum near 100 to ten digits.
                 assert slope[i, j] == pytest.approx((value(*high) - value(*low)) / (2 * step), abs=1e-3)
 
+    def test_many_items_are_fitted_one_by_one_to_the_same(self, monkeypatch):
+        found = simulated(13, people=60)
+        for given in ({"items": found.items}, {"dimension": 2}):
+            whole = identifiable(ps.Population.fit(found.choices, **given))
+            with monkeypatch.context() as patched:
+                patched.setattr(_fitting, "_WHOLE", 0)
+                single = identifiable(ps.Population.fit(found.choices, **given))
+            # Steps of half the length end a little earlier, under the same tolerance.
+            assert single[0] == pytest.approx(whole[0], abs=0.1)
+            assert single[1] == pytest.approx(whole[1], abs=0.1 * np.abs(whole[1]).max())
+
     def test_every_round_raises_the_bound(self):
         found = simulated(4, people=60, pairs=12)
         data = _fitting.Data.of(found.choices)
@@ -242,6 +253,22 @@ class TestChoosing:
         items = None if "dimension" in given else truth.items
         with pytest.raises(InvalidParameter, match=words):
             ps.Population.fit(truth.choices, items, **given)
+
+
+def test_recorded_people_are_predicted_better_than_by_popularity(shared):
+    if shared is None:
+        choices = simulated(14, people=250).choices
+    else:
+        everybody = ps.Choices.read(shared / "data" / "people" / "gss_music" / "ratings.csv").usable()
+        choices = everybody.only(range(250))
+    score = choose(choices, None, [Learned(2)], folds=2, rng=0).scores[0]
+    n = len(choices.ids)
+    wins, losses = (np.bincount(rows, choices.weight, minlength=n) for rows in (choices.winner, choices.loser))
+    popular = np.log((wins + 1) / (losses + 1))
+    alone = log_expit(popular[choices.winner] - popular[choices.loser])
+    by_person = np.bincount(choices.person, alone) / np.bincount(choices.person)
+    # Ten answers are worth a tenth of a nat for every other choice, and popularity here even knew them all.
+    assert score.mean() > by_person.mean() + 0.05
 
 
 class TestASearchThatBeginsFromIt:
