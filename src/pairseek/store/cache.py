@@ -53,5 +53,6 @@ def foreseen_of(connection: sa.Connection, session_id: str) -> Foreseen | None:
     return None if row is None else Foreseen(*row)
 
 
-def _one(connection: sa.Connection, table: sa.Table, session_id: str) -> sa.Row[Any] | None:
-    return connection.execute(sa.select(table).where(table.c.session_id == session_id)).first()
+def _one(connection: sa.Connection, table: sa.Table, session_id: str) -> tuple[Any, ...] | None:
+    row = connection.execute(sa.select(table).where(table.c.session_id == session_id)).first()
+    return None if row is None else tuple(row)
