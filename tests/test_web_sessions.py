@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from pairseek.errors import AnswerConflict, UnknownQuery
 from pairseek.store import cache, events, migrate, sessions
 from pairseek.store.database import Database
 from pairseek.store.schema import snapshots
+from pairseek.web import catalogue
 from pairseek.web.ahead import Ahead, Gate
 from pairseek.web.beliefs import pack_belief, unpack_belief
 from pairseek.web.catalogue import Catalogue
@@ -278,6 +280,27 @@ def test_a_kept_belief_that_is_damaged_is_left_alone(database, harm):
     assert fresh.state(fresh.by_id(session_id)) == state
     assert fresh.live(fresh.by_id(session_id)).kept == 0
     assert say(fresh, session_id, state, "left")["query"]["query"] == "p5"
+
+
+def test_a_study_is_unpacked_once_however_many_come_at_once_and_not_by_a_worker_that_was_handed_it(
+    database, monkeypatch
+):
+    a_session(database)
+    unpacked, unpack = [], catalogue.unpack_items
+
+    def slowly(content):
+        unpacked.append(len(content))
+        time.sleep(0.2)
+        return unpack(content)
+
+    monkeypatch.setattr(catalogue, "unpack_items", slowly)
+    first = Catalogue(database)
+    with ThreadPoolExecutor(8) as crowd:
+        found = list(crowd.map(lambda _: first.named("which").items, range(8)))
+    assert len(unpacked) == 1
+    assert all(items is found[0] for items in found)
+    assert Catalogue(database, warm_studies(database)).named("which").items.n == 40
+    assert len(unpacked) == 2, "by the first process, and by no worker"
 
 
 def test_the_keeper_keeps_beliefs_now_and_then_and_at_the_end(database):
