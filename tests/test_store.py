@@ -164,7 +164,7 @@ def test_only_old_previews_are_forgotten(database, session):
 
 def test_a_belief_is_kept_to_the_byte_and_replaced(database, session):
     for count, content in ((5, b"\x00\xff"), (10, b"\x01")):
-        database.write(lambda c, n=count, b=content: cache.keep_snapshot(c, cache.Snapshot("s", n, "d", b)))
+        database.write(lambda c, n=count, b=content: cache.keep(c, [cache.Snapshot("s", n, "d", b)]))
     assert database.read(lambda c: cache.snapshot_of(c, "s")) == cache.Snapshot("s", 10, "d", b"\x01")
 
 
