@@ -33,6 +33,7 @@ from pairseek.strategies import (
     InfoGain,
     Random,
 )
+from pairseek.unknowns import Beta, LogNormal, Unknown
 
 if _TYPE_CHECKING:
     from pairseek import embed, experiments
@@ -45,6 +46,7 @@ __all__ = [
     "AllPairs",
     "Belief",
     "BestItemFound",
+    "Beta",
     "Candidates",
     "Estimate",
     "Event",
@@ -58,6 +60,7 @@ __all__ = [
     "InformationBelow",
     "Items",
     "Laplace",
+    "LogNormal",
     "Logistic",
     "PairseekError",
     "Particles",
@@ -72,6 +75,7 @@ __all__ = [
     "SimulatedUser",
     "Space",
     "UniformBox",
+    "Unknown",
     "__version__",
     "bounds",
     "datasets",

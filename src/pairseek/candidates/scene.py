@@ -84,8 +84,12 @@ class Scene:
 
     @cached_property
     def plain(self) -> Belief:
-        """The belief with the moments that its samples have themselves."""
-        mean, covariance = sample_moments(self.belief.samples, self.belief.weights)
+        """The belief with the moments that the samples have themselves over which `Candidates.sampled` goes."""
+        samples, weights, known = self.belief.samples, self.belief.weights, self.belief.reliability
+        if known is not None:
+            samples, weights = np.ascontiguousarray(samples[known.rows]), weights[known.rows]
+            weights = weights / weights.sum()
+        mean, covariance = sample_moments(samples, weights)
         return replace(self.belief, mean=mean, covariance=covariance)
 
     @property
