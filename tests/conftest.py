@@ -80,3 +80,19 @@ def database_url(request, tmp_path):
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'store.db'}"
     return request.getfixturevalue("cluster").database()
+
+
+@pytest.fixture
+def command(capsys, monkeypatch, tmp_path):
+    """Run a command in an empty folder: exit code, output, errors."""
+    from pairseek.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return ended.value.code or 0, captured.out, captured.err
+
+    return run

@@ -8,6 +8,7 @@ import tracemalloc
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numba
 import numpy as np
 import pytest
 
@@ -212,6 +213,13 @@ def test_the_best_by_mcmv_is_that_of_the_twin(small_cells):
         assert choice.utility == pytest.approx(best[0], rel=1e-9)
 
 
+@numba.njit
+def utility_of(i, j, points, model):
+    """`exact_value` is called by kernels only."""
+    _, _, _, rows, mean, root = points
+    return exact_value(i, j, rows, mean, root, 0.0, model, np.empty(rows.shape[1]))
+
+
 @pytest.mark.parametrize("noise", NOISES)
 def test_pairs_that_nearly_coincide_are_not_lost_in_rounding(noise):
     # Rotated coordinates of such a pair say little of its direction. With its own utility as the aim, it must be found.
@@ -222,9 +230,9 @@ def test_pairs_that_nearly_coincide_are_not_lost_in_rounding(noise):
         root = rng.standard_normal((3, 3))
         scene = scene_of(points, covariance=root @ root.T, mean=points[8], noise=noise, k=2.0)
         view = View.of(scene, surface_of(scene.strategy))
-        _, _, order, rows, mean, vectors = view.points
+        order = view.points[2]
         i, j = sorted(np.flatnonzero((order == 7) | (order == 8)).tolist())
-        u = exact_value(i, j, rows, mean, vectors, 0.0, view.model, np.empty(3))
+        u = utility_of(i, j, view.points, view.model)
         utilities, keys, counts = np.full((1, 780), -np.inf), np.full((1, 780), -1), np.zeros((1, 3), dtype=np.int64)
         plain = (view.model, view.cells, view.points, view.scale)
         tile, goal = np.array([[0, 0, 0, 40, 0, 40]]), (u, 1e-12 * u, 780.0, 10**9)

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from pairseek.cli import main
 from pairseek.cli._progress import RunProgress
 from pairseek.experiments import Progress, Results, folder, read_record
 
@@ -30,20 +29,6 @@ samples = 200
 rate = 0.2
 strategies = ["infogain", "random"]
 """
-
-
-@pytest.fixture
-def command(capsys, monkeypatch, tmp_path):
-    """Run a command in an empty folder: exit code, output, errors."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

@@ -8,22 +8,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek.cli import main
 from pairseek.embed import Triplets, simulate_triplets
-
-
-@pytest.fixture
-def command(capsys, monkeypatch, tmp_path):
-    """Run a command in an empty folder: exit code, output, errors."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ import pytest
 
 import pairseek as ps
 from pairseek.errors import InvalidFile, InvalidParameter, PairseekError
-from pairseek.experiments import Contender, Results, Task, _cluster, read_record, run, to_toml
+from pairseek.experiments import Contender, Results, Task, _cluster, _processes, read_record, run, to_toml
 from pairseek.experiments import folder as folder_module
 from pairseek.experiments.folder import JOURNAL, RUN, ResultsFolder, read_journal
 
@@ -278,6 +278,24 @@ class TestRefusing:
         assert 1 <= len(read_journal(tmp_path / "out" / JOURNAL)) < 6
         run(SPEC, tmp_path / "out")
         assert (tmp_path / "out" / "table.csv").read_bytes() == (undisturbed / "table.csv").read_bytes()
+
+
+def test_a_worker_ends_when_its_pool_is_gone():
+    context = multiprocessing.get_context("spawn")
+    life, held = context.Pipe(duplex=False)
+    process = context.Process(target=_processes._end_with_pool, args=(life,))
+    process.start()
+    try:
+        process.join(1.0)
+        assert process.is_alive()
+        held.close()
+        process.join(60.0)
+        assert process.exitcode == 1
+    finally:
+        process.kill()
+        process.join()
+        process.close()
+        life.close()
 
 
 def _items():

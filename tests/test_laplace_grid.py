@@ -119,6 +119,21 @@ class TestLaplace:
         assert distance < 0.2
         assert 0.7 < least <= most < 1.4
 
+    @pytest.mark.parametrize("scale", [1e-8, 1e5])
+    def test_finds_the_mode_in_any_unit(self, scale):
+        """Items, box and 1/k in other units: the same mode in those units, to the optimiser's relative tolerance."""
+
+        def mode(unit):
+            response = Logistic(3.0 / unit)
+            # Drawn once in the first unit: the answers must be the same ones.
+            answers = answers_from(np.random.default_rng(9), USER[:2], 30, Logistic(3.0))
+            moved = [([unit * x for x in p], [unit * x for x in q], outcome) for p, q, outcome in answers]
+            prior = UniformBox(-unit, unit)
+            return posterior_mode(evidence_of(response, moved), prior, response, start=np.zeros(2)) / unit
+
+        assert np.linalg.norm(mode(1.0)) > 0.1
+        assert mode(scale) == pytest.approx(mode(1.0), abs=1e-4)
+
     @pytest.mark.parametrize("k", [3.0, 10.0, 100.0])
     def test_follows_a_narrow_slanted_ridge_from_end_to_end(self, k):
         """All planes along one diagonal: the other diagonal stays as wide as the box, however thin the ridge."""

@@ -88,6 +88,19 @@ class TestDescription:
         ).margin[0]
         assert found == pytest.approx(float(exact), rel=1e-12)
 
+    def test_the_projected_variance_keeps_its_digits_far_from_zero(self):
+        """Two items a unit apart, a thousand million from zero: shadows cast from zero would lose seven digits."""
+        rng = np.random.default_rng(0)
+        belief = made_belief(rng, 10, 2)
+        offset = np.array([1e9, -1e9])
+        moved = type(belief)(belief.samples, belief.weights, offset, belief.covariance, belief.info)
+        p, q = np.array([0.25, -0.5]), np.array([-0.5, 0.125])
+        found = Candidates.of(
+            np.array([p, q]) + offset, np.array([0]), np.array([1]), belief=moved, response=Logistic(1.0)
+        ).variance[0]
+        a = 2 * (p - q)
+        assert found == pytest.approx(float(a @ belief.covariance @ a), rel=1e-12)
+
     def test_two_items_at_one_point_have_no_length_and_no_noise_constant(self):
         belief = made_belief(np.random.default_rng(0), 10, 2)
         points = np.array([[0.1, 0.2], [0.1, 0.2], [1.0, 0.0]])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pairseek._types import FloatArray
-from pairseek.errors import InvalidItems
+from pairseek.errors import InvalidItems, PairseekError
 
 ID_COLUMNS = ("id", "item", "name")
 LABEL_COLUMN = "label"
@@ -51,18 +51,24 @@ def read_items(path: Path, keep: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Header and numbered rows of a CSV file, all of one length."""
+def read_lines(path: Path, error: type[PairseekError], wanted: str) -> list[tuple[int, list[str]]]:
+    """Numbered rows of a CSV file, blank ones left out; `wanted` says what an empty file should hold."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file)
             rows = [(reader.line_num, row) for row in reader if any(map(str.strip, row))]
     except FileNotFoundError:
-        raise InvalidItems(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidItems(f"{path} cannot be read as CSV: {error}") from None
+        raise error(f"there is no file {path}") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as problem:
+        raise error(f"{path} cannot be read as CSV: {problem}") from None
     if not rows:
-        raise InvalidItems(f"{path} is empty: give a header row, then one row for each item")
+        raise error(f"{path} is empty: give {wanted}")
+    return rows
+
+
+def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Header and numbered rows of a CSV file, all of one length."""
+    rows = read_lines(path, InvalidItems, "a header row, then one row for each item")
     header = [name.strip() for name in rows[0][1]]
     if all(map(_is_number, header)):
         raise _headless(path, header)

@@ -42,6 +42,11 @@ primitive = kernel
 """The same, for small functions that are called by kernels."""
 
 
+def inner(function: F) -> F:
+    """The same for what only kernels call: neither kept by itself nor callable from Python, so sooner made."""
+    return cast(F, njit(**{**_OPTIONS, "cache": False, "no_cpython_wrapper": True})(function))
+
+
 def read_only(array: A) -> A:
     """A view that cannot be written: one type for kernels, so one compilation, whoever the array belongs to."""
     view = array.view()

@@ -108,7 +108,7 @@ def _link(z: FloatArray, spread: float, lapse: float, link: int) -> tuple[FloatA
     x, weights = np.polynomial.hermite_e.hermegauss(_NODES if spread > 0.0 else 1)
     scale = np.exp(spread * x)
     weights = weights / weights.sum()
-    f, slope, curve, _ = link_functions(z[:, None] * scale, link)
+    f, _, slope, curve, _ = link_functions(z[:, None] * scale, link)
     above = 0.5 * lapse + (1.0 - lapse) * (f @ weights)
     return above, (1.0 - lapse) * (slope @ (weights * scale)), (1.0 - lapse) * (curve @ (weights * scale**2))
 

@@ -89,12 +89,11 @@ def moments(m: FloatArray, s: float, link: int) -> FloatArray:
         weights = np.exp(-0.5 * u**2)
         weights /= weights.sum()
         z = m[:, None] + s * u
-        below = link_functions(-z, link)[0] @ weights
-        above, first, second, entropy = (part @ weights for part in link_functions(z, link))
+        above, below, first, second, entropy = (part @ weights for part in link_functions(z, link))
     else:
         reach = 40.0 if link == LOGISTIC else 9.0
         z = np.arange(-reach, reach + step / 2, step)
-        _, slope, curve, uncertainty = link_functions(z, link)
+        _, _, slope, curve, uncertainty = link_functions(z, link)
         above = ndtr((m[:, None] - z) / s) @ slope * step
         below = ndtr((z - m[:, None]) / s) @ slope * step
         density = np.exp(-0.5 * ((m[:, None] - z) / s) ** 2) * (step / (s * np.sqrt(2 * np.pi)))
@@ -102,18 +101,18 @@ def moments(m: FloatArray, s: float, link: int) -> FloatArray:
     return combined(above, below, s * first, s * s * second, entropy)
 
 
-def link_functions(z: FloatArray, link: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """f, f', f'' and h_b(f) in bits."""
+def link_functions(z: FloatArray, link: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """f(z), f(-z), f'(z), f''(z) and h_b(f(z)) in bits."""
     if link == LOGISTIC:
-        f, log_f, log_not = expit(z), log_expit(z), log_expit(-z)
-        slope = f * expit(-z)
-        curve = slope * (expit(-z) - f)
+        f, rest, log_f, log_rest = expit(z), expit(-z), log_expit(z), log_expit(-z)
+        slope = f * rest
+        curve = slope * (rest - f)
     else:
-        f, log_f, log_not = ndtr(z), log_ndtr(z), log_ndtr(-z)
+        f, rest, log_f, log_rest = ndtr(z), ndtr(-z), log_ndtr(z), log_ndtr(-z)
         slope = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
         curve = -z * slope
-    entropy = -(np.exp(log_f) * log_f + np.exp(log_not) * log_not) / np.log(2)
-    return f, slope, curve, entropy
+    entropy = -(f * log_f + rest * log_rest) / np.log(2)
+    return f, rest, slope, curve, entropy
 
 
 def combined(

@@ -28,7 +28,8 @@ class SimulatedUser:
     point
         (d,) where the user is.
     response
-        How the user answers; its k must be set. None: without error.
+        How the user answers; its k must be set. None: the nearer of the two without error, whatever their appeal,
+        which no distance can be weighed against without k.
     rng
         A seed, or a generator to draw one from.
     """

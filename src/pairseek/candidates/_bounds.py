@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pairseek._kernels import kernel, primitive
+from pairseek._kernels import inner, kernel, primitive
 from pairseek._pairs import pair_constant
 from pairseek._tables import interpolate
 
@@ -28,7 +28,7 @@ CONSTANT, NORMALIZED, DECAYING = range(3)
 SQUARE_LOW, SQUARE_HIGH, APPEAL_LOW, APPEAL_HIGH, SHELL = range(5)
 
 
-@primitive
+@inner
 def value(shape: int, penalty: float, table: Any, m: float, s: float, distance: float, gain: float) -> float:
     """The utility at |m|, s, distance of μ from the plane, and |Σa|²/(a'Σa)."""
     if shape == DISTANCE:
@@ -46,7 +46,7 @@ def steepness(length: float, k: float, noise: int) -> float:
     return k if noise == NORMALIZED else pair_constant(length, k, noise) * length
 
 
-@primitive
+@inner
 def highest_mean(a: int, b: int, centre: Any, half: Any, values: Any, power: float) -> float:
     """The highest Σ λ w/Σ w, w = λ^power Δ², over two boxes: high weights for large λ, low ones for small.
 
@@ -76,7 +76,7 @@ def highest_mean(a: int, b: int, centre: Any, half: Any, values: Any, power: flo
     return float(min(numerator / denominator, values[0]) if denominator > 0.0 else values[0])
 
 
-@primitive
+@inner
 def distances(a: int, b: int, centre: Any, half: Any) -> tuple[float, float]:
     """The shortest and the longest |a| = 2|p - q| over two boxes."""
     near = 0.0
@@ -90,7 +90,7 @@ def distances(a: int, b: int, centre: Any, half: Any) -> tuple[float, float]:
     return 2.0 * math.sqrt(near) * _DOWN, 2.0 * math.sqrt(far) * _UP
 
 
-@primitive
+@inner
 def highest_deviation(a: int, b: int, centre: Any, half: Any, values: Any) -> float:
     """The highest sqrt(a'Σa) over two boxes."""
     total = 0.0
@@ -100,7 +100,7 @@ def highest_deviation(a: int, b: int, centre: Any, half: Any, values: Any) -> fl
     return 2.0 * math.sqrt(total)
 
 
-@primitive
+@inner
 def logit_range(a: int, b: int, ranges: Any, least: float, most: float) -> tuple[float, float]:
     """The range of m over two cells, for k_pq from least to most."""
     # |q - μ|² - |p - μ|² cancels: what that may have cost.
@@ -113,7 +113,7 @@ def logit_range(a: int, b: int, ranges: Any, least: float, most: float) -> tuple
     return m_low, m_high
 
 
-@primitive
+@inner
 def lowest_distance(a: int, b: int, ranges: Any, m: float, least: float, steep: float, longest: float) -> float:
     """The shortest distance of μ from the plane of even odds over two cells, for |m| of m or more."""
     same = ranges[a, APPEAL_LOW] == ranges[b, APPEAL_HIGH] and ranges[a, APPEAL_HIGH] == ranges[b, APPEAL_LOW]
@@ -124,7 +124,7 @@ def lowest_distance(a: int, b: int, ranges: Any, m: float, least: float, steep: 
     return m / steep * _DOWN if least > 0.0 and steep > 0.0 else 0.0
 
 
-@primitive
+@inner
 def cell_bound(a: int, b: int, cells: Any, model: Any, enough: float) -> float:
     """An upper bound of the utility over pairs of an item of cell a and one of cell b; -inf where there is none.
 

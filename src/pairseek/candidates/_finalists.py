@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pairseek._kernels import primitive
+from pairseek._kernels import inner
 from pairseek._pairs import pair_constant
 from pairseek.candidates._bounds import value
 
@@ -15,7 +15,7 @@ from pairseek.candidates._bounds import value
 LEAST, SLACK, WANTED = range(3)
 
 
-@primitive
+@inner
 def exact_value(i: int, j: int, rows: Any, mean: Any, root: Any, appeal: float, model: Any, scratch: Any) -> float:
     """The utility of a pair of positions, computed as `describe` does; -inf where the points coincide."""
     shape, noise, k, penalty, table = model
@@ -47,7 +47,7 @@ def exact_value(i: int, j: int, rows: Any, mean: Any, root: Any, appeal: float, 
     return value(shape, penalty, table, m, constant * 2.0 * math.sqrt(variance), distance, gain)
 
 
-@primitive
+@inner
 def keep(u: float, key: int, found: Any, keys: Any) -> bool:
     """Put a pair into a list sorted by falling utility, then rising key, if it belongs there."""
     place = len(found)
@@ -63,7 +63,7 @@ def keep(u: float, key: int, found: Any, keys: Any) -> bool:
     return True
 
 
-@primitive
+@inner
 def _listed(key: int, keys: Any) -> bool:
     """Whether sorted keys hold a key."""
     low, high = 0, len(keys)
@@ -76,7 +76,7 @@ def _listed(key: int, keys: Any) -> bool:
     return low < len(keys) and keys[low] == key
 
 
-@primitive
+@inner
 def consider(i: int, j: int, points: Any, model: Any, resting: Any, aim: Any, best: Any, scratch: Any) -> None:
     """Keep a pair of positions if it is good enough and may be asked; raise the aim where it can be."""
     columns, _, order, rows, mean, root = points

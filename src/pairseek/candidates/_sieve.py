@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pairseek._kernels import primitive
+from pairseek._kernels import inner
 from pairseek.candidates._bounds import CONSTANT, DISTANCE, NORMALIZED, value
 
 # Places in a sieve: Σ weights Δ² from and to, s² at least, |m| at most, | |p - μ|² - |q - μ|² | at most.
@@ -18,7 +18,7 @@ SIZE = 5
 _LOOSE = 1e-9
 
 
-@primitive
+@inner
 def lowest_deviation(least: float, top: float, gain: float, shape: int, penalty: float, table: Any) -> float:
     """The s under which even m = 0 gives less than `least`; by bisection up to `top`."""
     low, high = 0.0, top
@@ -33,7 +33,7 @@ def lowest_deviation(least: float, top: float, gain: float, shape: int, penalty:
     return low
 
 
-@primitive
+@inner
 def highest_logit(least: float, top: float, steep: float, gain: float, shape: int, penalty: float, table: Any) -> float:
     """The |m| above which even s = top gives less than `least`."""
     if shape == DISTANCE:
@@ -52,7 +52,7 @@ def highest_logit(least: float, top: float, steep: float, gain: float, shape: in
     return high
 
 
-@primitive
+@inner
 def decaying_lengths(share: float) -> tuple[float, float]:
     """From where to where x e^-x is at least `share`; a little wider."""
     low, high = 0.0, 1.0
@@ -72,7 +72,7 @@ def decaying_lengths(share: float) -> tuple[float, float]:
     return near * (1.0 - _LOOSE), end * (1.0 + _LOOSE)
 
 
-@primitive
+@inner
 def set_sieve(least: float, scale: Any, model: Any, weights: Any, sieve: Any) -> None:
     """Conditions that every pair meets whose utility is `least` or more.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pairseek._kernels import kernel, primitive
+from pairseek._kernels import inner, kernel
 from pairseek._pairs import pair_constant
 from pairseek.candidates._bounds import CONSTANT, DECAYING, SHELL, SQUARE_HIGH, SQUARE_LOW
 from pairseek.candidates._finalists import LEAST, SLACK, WANTED, consider
@@ -22,7 +22,7 @@ _BLOCK = 64
 _FEW = 2
 
 
-@primitive
+@inner
 def _limits(block: int, full: int, columns: Any, centre: Any, half: Any, weights: Any, end: int, out: Any) -> None:
     """For each of `full` positions the lowest (end 0) or highest (end 1) Σ weights Δ² with any point of a box."""
     for t in range(full):
@@ -40,7 +40,7 @@ def _limits(block: int, full: int, columns: Any, centre: Any, half: Any, weights
                 out[t] += weight * (near * near)
 
 
-@primitive
+@inner
 def _weighted_squares(i: int, block: int, full: int, columns: Any, weights: Any, sums: Any) -> None:
     """Σ weights Δ² of one position with `full` others. Four axes at a time: sums are loaded and stored less often."""
     d = len(weights)
@@ -63,7 +63,7 @@ def _weighted_squares(i: int, block: int, full: int, columns: Any, weights: Any,
             sums[t] += w * ((x - y[t]) * (x - y[t]))
 
 
-@primitive
+@inner
 def _hits(full: int, sums: Any, squares: Any, square: float, sieve: Any, hit: Any) -> int:
     """How many of the positions meet the first conditions; marked in `hit`."""
     low, high, window = sieve[FROM], sieve[TO], sieve[SQUARES]
@@ -75,7 +75,7 @@ def _hits(full: int, sums: Any, squares: Any, square: float, sieve: Any, hit: An
     return count
 
 
-@primitive
+@inner
 def _passes(i: int, j: int, columns: Any, values: Any, k: float, noise: int, sieve: Any, trusted: float) -> bool:
     """Whether a pair meets all conditions."""
     d = len(values)
@@ -99,7 +99,7 @@ def _passes(i: int, j: int, columns: Any, values: Any, k: float, noise: int, sie
     return bool(abs(m) - 1e-13 * constant * (columns[d, j] + columns[d, i]) <= sieve[LOGIT])
 
 
-@primitive
+@inner
 def _rows(
     block: int, full: int, b: int, points: Any, cells: Any, noise: int, weights: Any, sieve: Any, out: Any
 ) -> bool:
@@ -144,7 +144,8 @@ def look_at(  # noqa: C901 - a call with so many arrays costs as much as a row o
     columns, values = points[0], scale[5]
     noise, k, d = model[1], model[2], len(values)
     best, counts = (out[0][start // chunk], out[1][start // chunk]), out[2][start // chunk]
-    aim = np.array([goal[0], goal[1], goal[2]])
+    aim = np.empty(3)
+    aim[LEAST], aim[SLACK], aim[WANTED] = goal[0], goal[1], goal[2]
     trusted = (1e-6 * scale[4]) ** 2
     sieve, weights, vector = np.empty(SIZE), np.empty(d), np.empty(d)
     limits, marks = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_)

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from pairseek._kernels import kernel
-from pairseek._parallel import for_ranges
 from pairseek._types import FloatArray, IntArray
 
 LEAF = 64
@@ -22,7 +19,6 @@ LEAF = 64
 LANES = 16
 """Kernels read positions so many at a time: columns are longer than there are items by that, and filled with NaN."""
 
-_LEAVES_CHUNK = 64
 _kept: dict[int, tuple[weakref.ref[FloatArray], Tree]] = {}
 
 
@@ -68,13 +64,10 @@ class Tree:
         n, d = points.shape
         depth = max(0, int(np.ceil(np.log2(n / LEAF))))
         middle = points.mean(axis=0)
-        along = np.ascontiguousarray((points - middle) @ _principal_axes(points - middle))
-        order = np.arange(n)
-        for level in range(depth):
-            for_ranges(_cut, 1 << level, max(1, (1 << level) // 8), along, order, level)
         columns = np.full((d, n + LANES), np.nan)
-        columns[:, :n] = along.T
-        reach = float(np.max(np.abs(along))) * d**0.5
+        columns[:, :n] = ((points - middle) @ _principal_axes(points - middle)).T
+        reach = float(np.max(np.abs(columns[:, :n]))) * d**0.5
+        order = _cut(columns[:, :n], depth)
         low, high = boxes(columns, n, depth)
         # Rounding of the rotation must not put a point outside its box.
         centre, half = (low + high) / 2, (high - low) / 2 + 1e-14 * reach
@@ -103,88 +96,40 @@ def tree_of(points: FloatArray) -> Tree:
 
 def boxes(columns: FloatArray, n: int, depth: int) -> tuple[FloatArray, FloatArray]:
     """(cells, c) lowest and highest of each of c columns in each cell; NaN takes no part."""
-    shape = ((2 << depth) - 1, len(columns))
-    low, high = np.empty(shape), np.empty(shape)
-    for_ranges(_leaf_boxes, 1 << depth, _LEAVES_CHUNK, columns, n, depth, low, high)
-    _merge_boxes(depth, low, high)
-    return low, high
+    starts = np.arange(1 << depth) * n >> depth
+    return _up(np.fmin, columns[:, :n], starts, np.inf), _up(np.fmax, columns[:, :n], starts, -np.inf)
+
+
+def _up(extreme: np.ufunc, columns: FloatArray, starts: IntArray, nothing: float) -> FloatArray:
+    """(cells, c) extremes of the leaves, then of their parents up to the root."""
+    levels = [extreme.reduceat(columns, starts, axis=1)]
+    while levels[-1].shape[1] > 1:
+        levels.append(extreme(levels[-1][:, ::2], levels[-1][:, 1::2]))
+    out = np.concatenate(levels[::-1], axis=1).T
+    return np.ascontiguousarray(np.where(np.isnan(out), nothing, out))
+
+
+def _cut(columns: FloatArray, depth: int) -> IntArray:
+    """Reorder the points so that the cells of every level are contiguous; the order."""
+    n = columns.shape[1]
+    order = np.arange(n)
+    for level in range(depth):
+        for t in range(1 << level):
+            first, middle, last = (h * n >> (level + 1) for h in (2 * t, 2 * t + 1, 2 * t + 2))
+            inside = columns[:, first:last]
+            x = inside[np.argmax(inside.max(axis=1) - inside.min(axis=1))]
+            # By the value of the median alone: what else a selection leaves on either side is not the same on every
+            # processor, and then neither would be the questions.
+            median = np.partition(x, middle - first)[middle - first]
+            left = x < median
+            left[np.flatnonzero(x == median)[: middle - first - np.count_nonzero(left)]] = True
+            rows = np.concatenate([np.flatnonzero(left), np.flatnonzero(~left)])
+            columns[:, first:last] = inside[:, rows]
+            order[first:last] = order[first:last][rows]
+    return order
 
 
 def _principal_axes(centred: FloatArray) -> FloatArray:
     """(d, d) axes as columns; scaled first, so that no square overflows."""
     centred = centred / max(float(np.max(np.abs(centred))), np.finfo(float).tiny)
     return np.asarray(np.linalg.eigh(centred.T @ centred)[1])
-
-
-@kernel
-def _cut(start: int, stop: int, along: Any, order: Any, level: int) -> None:
-    """Reorder rows so that both halves of each of the cells start to stop of a level are contiguous."""
-    n, d = along.shape
-    for t in range(start, stop):
-        first, last = (t * n) >> level, ((t + 1) * n) >> level
-        middle = ((2 * t + 1) * n) >> (level + 1)
-        # Not a literal: numba would compile the selection a second time for it.
-        axis = d - 1
-        widest = -1.0
-        for h in range(d):
-            low = high = along[first, h]
-            for r in range(first + 1, last):
-                low = min(low, along[r, h])
-                high = max(high, along[r, h])
-            if high - low > widest:
-                widest = high - low
-                axis = h
-        _select(along, axis, order, first, last - 1, middle)
-
-
-@kernel
-def _select(along: Any, axis: int, order: Any, left: int, right: int, middle: int) -> None:
-    """Hoare's selection: nothing before `middle` is greater than what stands there, nothing after is smaller.
-
-    Whole rows are exchanged, so that each cell is read from one place.
-    """
-    while left < right:
-        pivot = along[(left + right) >> 1, axis]
-        i, j = left, right
-        while i <= j:
-            while along[i, axis] < pivot:
-                i += 1
-            while along[j, axis] > pivot:
-                j -= 1
-            if i <= j:
-                order[i], order[j] = order[j], order[i]
-                for h in range(along.shape[1]):
-                    along[i, h], along[j, h] = along[j, h], along[i, h]
-                i += 1
-                j -= 1
-        if middle <= j:
-            right = j
-        elif middle >= i:
-            left = i
-        else:
-            return
-
-
-@kernel
-def _leaf_boxes(start: int, stop: int, columns: Any, n: int, depth: int, low: Any, high: Any) -> None:
-    offset = (1 << depth) - 1
-    for t in range(start, stop):
-        for h in range(len(columns)):
-            least, most = np.inf, -np.inf
-            for r in range((t * n) >> depth, ((t + 1) * n) >> depth):
-                x = columns[h, r]
-                if x < least:
-                    least = x
-                if x > most:
-                    most = x
-            low[offset + t, h] = least
-            high[offset + t, h] = most
-
-
-@kernel
-def _merge_boxes(depth: int, low: Any, high: Any) -> None:
-    for cell in range((1 << depth) - 2, -1, -1):
-        left = 2 * cell + 1
-        for h in range(low.shape[1]):
-            low[cell, h] = min(low[left, h], low[left + 1, h])
-            high[cell, h] = max(high[left, h], high[left + 1, h])

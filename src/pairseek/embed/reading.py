@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from pairseek._csv import read_lines
 from pairseek._types import IntArray, ItemId
 from pairseek.errors import InvalidTriplets
 
@@ -25,7 +25,7 @@ def read_rows(
     path: Path, *, ids: Sequence[ItemId] | None = None, where: Mapping[str, str] | None = None
 ) -> tuple[IntArray, tuple[ItemId, ...]]:
     """The arguments of `Triplets` that a CSV file holds."""
-    lines = _lines(path)
+    lines = read_lines(path, InvalidTriplets, "lines of anchor, near and far")
     header = [name.strip() for name in lines[0][1]]
     folded = [name.lower() for name in header]
     direct = next((columns for columns in DIRECT if set(columns) <= set(folded)), None)
@@ -52,20 +52,6 @@ def read_rows(
     numbers = [line for line, _ in body]
     triplets = [tuple(row) for row in cells] if direct or not chosen else _by_choice(path, cells, numbers)
     return named_rows(triplets, ids, lambda row: f"{path}, line {numbers[row]}:")
-
-
-def _lines(path: Path) -> list[tuple[int, list[str]]]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file)
-            lines = [(reader.line_num, row) for row in reader if any(map(str.strip, row))]
-    except FileNotFoundError:
-        raise InvalidTriplets(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidTriplets(f"{path} cannot be read as CSV: {error}") from None
-    if not lines:
-        raise InvalidTriplets(f"{path} is empty: give lines of anchor, near and far")
-    return lines
 
 
 def _chosen_lines(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,8 @@ h3 { margin: 1.8rem 0 .4rem; font-size: 1.05rem; } p.note, figcaption { color: #
 figure { margin: 1.2rem 0; } img { max-width: 100%; height: auto; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .6rem 0; }
 th, td { padding: .22rem .8rem .22rem 0; text-align: right; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 1px solid #9a9aa4; font-weight: 600; }
+th:first-child, td:first-child { text-align: left; } th:first-child { white-space: normal; min-width: 9rem; }
+thead th { border-bottom: 1px solid #9a9aa4; font-weight: 600; }
 .se { color: #6a6a75; } td.clear { font-weight: 600; }
 pre { background: #f5f5f7; padding: .8rem 1rem; overflow-x: auto; font-size: .82rem; } summary { cursor: pointer; }
 """
@@ -113,7 +115,7 @@ def _numbers(results: Results, lag: int) -> Iterator[str]:
             for label in results.specification.labels:
                 mean, error = results.curve(setting.label, label, metric, lag=lag)
                 places = [results.column(mark) for mark in marks]
-                rows.append([label, *(f"{mean[i]:.4g} <span class=se>({error[i]:.2g})</span>" for i in places)])
+                rows.append([label, *(_with_error(mean[i], error[i]) for i in places)])
             yield _table(head, rows)
 
 
@@ -141,8 +143,16 @@ def _differences(results: Results, lag: int) -> Iterator[str]:
 
 
 def _difference(value: float, error: float) -> str:
-    text = f"{value:+.3g} <span class=se>({error:.2g})</span>"
+    text = _with_error(value, error, sign="+")
     return f"<b>{text}</b>" if abs(value) > 2 * error > 0 else text
+
+
+def _with_error(value: float, error: float, *, sign: str = "") -> str:
+    """Both to the second digit of the error, to no more than six places: what lies beyond says nothing."""
+    if not (np.isfinite(error) and error > 0):
+        return f"{value:{sign}.4g}"
+    places = min(max(1 - math.floor(math.log10(error)), 0), 6)
+    return f"{value:{sign}.{places}f} <span class=se>({error:.{places}f})</span>"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
