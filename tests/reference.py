@@ -306,26 +306,26 @@ def naive_triplet_likelihood(points, triplets, k, noise, link):
     )
 
 
-def reliability_grid(answers, k, noise, link, *, spread, beta, low=-1.0, high=1.0, cells=(161, 61, 60)):
+def reliability_grid(answers, k, noise, link, *, spread=None, beta=None, lapse=0.0):
     """The posterior of (w, log k, lapse) in one dimension, by the midpoint rule over all three.
 
-    Flat prior of w from low to high, log k normal around log(k) with this spread, lapse Beta(*beta). Answers are those
-    of `naive_log_likelihood`. Returns the axes w, log(k/median) and lapse, and the (w, log k, lapse) probabilities.
+    Flat prior of w from -1 to 1; log k normal around log(k) with this spread, or known if that is None; the lapse
+    Beta(*beta), or known if that is None. Answers are those of `naive_log_likelihood`. Returns the axes w,
+    log(k/median) and lapse, and the (w, log k, lapse) probabilities.
     """
     f = expit if link == "logistic" else ndtr
-    w, u, lapse = (
-        a + (b - a) * (np.arange(n) + 0.5) / n
-        for a, b, n in zip((low, -4 * spread, 0.0), (high, 4 * spread, 1.0), cells, strict=True)
-    )
-    logs = -0.5 * (u / spread) ** 2
-    logs = logs[:, None] + (beta[0] - 1) * np.log(lapse) + (beta[1] - 1) * np.log1p(-lapse)
-    logs = np.broadcast_to(logs, cells).copy()
+    w = -1.0 + 2.0 * (np.arange(161) + 0.5) / 161
+    u = np.zeros(1) if spread is None else spread * (-4.0 + 8.0 * (np.arange(61) + 0.5) / 61)
+    lapse = np.array([lapse]) if beta is None else (np.arange(60) + 0.5) / 60
+    logs = np.zeros((len(w), len(u), len(lapse)))
+    if spread is not None:
+        logs -= 0.5 * (u[:, None] / spread) ** 2
+    if beta is not None:
+        logs += (beta[0] - 1) * np.log(lapse) + (beta[1] - 1) * np.log1p(-lapse)
     for p, q, outcome, *appeal in answers:
         chance = _lapsing_chance(f, w, u, lapse, p, q, k, noise, sum(appeal))
-        if outcome == "tie":
-            logs += 0.5 * (np.log(chance) + np.log1p(-chance))
-        else:
-            logs += np.log(chance if outcome == "first" else 1.0 - chance)
+        first, second = (np.log(np.maximum(x, 1e-300)) for x in (chance, 1.0 - chance))
+        logs += {"first": first, "second": second, "tie": 0.5 * (first + second)}[outcome]
     weights = np.exp(logs - logs.max())
     return (w, u, lapse), weights / weights.sum()
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy.special import entr
+from scipy.special import entr, ndtr
 
 from pairseek._kernels import LOGISTIC
 from pairseek._tables import M0, M_OCTAVES, S0, S_OCTAVES, axis, combined, link_functions, tables
@@ -26,7 +26,7 @@ SPREADS = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0])
 LAPSES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
 
 _S_STEP, _M_STEP = 4, 2
-# Under this s the first term of a series is enough, above that one only m/s matters.
+# Under this s, and above that one, the first term of a series is enough.
 _S_LOW, _S_HIGH = 1 / 16, 16.0
 _NODES = 15
 # Places at which the link itself is tabulated.
@@ -85,18 +85,23 @@ def _cell(link: int, i: int, j: int) -> FloatArray:
     """
     spread, lapse = float(SPREADS[i]), float(LAPSES[j])
     m, s = axis(M0, M_OCTAVES)[::_M_STEP], axis(S0, S_OCTAVES)[::_S_STEP]
-    chance, _, _ = _link(_PLACES, spread, lapse, link)
-    certainty = (entr(chance) + entr(1.0 - chance)) / np.log(2)
+    rare = _link(-_PLACES, spread, lapse, link)[0]
+    uncertainty = (entr(rare) + entr(1.0 - rare)) / np.log(2)
     out = np.empty((4, len(s), len(m)))
     p, first, second = _link(m, spread, lapse, link)
+    unlikely = np.maximum(_link(-m, spread, lapse, link)[0], 1e-250)
+    floor = float(entr(0.5 * lapse) + entr(1.0 - 0.5 * lapse)) / np.log(2)
+    excess = uncertainty - floor
+    area = float(np.sum((excess[1:] + excess[:-1]) * np.diff(_PLACES)))
     for row, deviation in enumerate(s.tolist()):
         if deviation < _S_LOW:
-            explained = (deviation * first) ** 2 / (p * np.maximum(1.0 - p, 1e-250))
+            explained = (deviation * first) ** 2 / (p * unlikely)
             shift = p + 0.5 * deviation**2 * second
             out[:, row] = shift, explained / (2.0 * np.log(2)), explained, -explained
+        elif deviation < _S_HIGH:
+            out[:, row] = _row(m, deviation, rare, uncertainty, link)
         else:
-            width = min(deviation, _S_HIGH)
-            out[:, row] = _row(m * (width / deviation), width, chance, certainty, link)
+            out[:, row] = _steep(m / deviation, lapse, floor, area / deviation)
     out[1:] = np.sqrt(np.maximum(np.stack([out[1], out[2], -out[3]]), 0.0))
     grown = np.maximum.accumulate(out[1:], axis=1)
     out[1:] = np.maximum.accumulate(grown[:, :, ::-1], axis=2)[:, :, ::-1]
@@ -104,7 +109,7 @@ def _cell(link: int, i: int, j: int) -> FloatArray:
 
 
 def _link(z: FloatArray, spread: float, lapse: float, link: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """F, F' and F'' at z >= 0."""
+    """F, F' and F''."""
     x, weights = np.polynomial.hermite_e.hermegauss(_NODES if spread > 0.0 else 1)
     scale = np.exp(spread * x)
     weights = weights / weights.sum()
@@ -113,15 +118,22 @@ def _link(z: FloatArray, spread: float, lapse: float, link: int) -> tuple[FloatA
     return above, (1.0 - lapse) * (slope @ (weights * scale)), (1.0 - lapse) * (curve @ (weights * scale**2))
 
 
-def _row(m: FloatArray, s: float, chance: FloatArray, certainty: FloatArray, link: int) -> FloatArray:
+def _steep(u: FloatArray, lapse: float, floor: float, area: float) -> FloatArray:
+    """(4, len(u)) where F is a step at the scale of s, u = m/s: to first order in the width of the step."""
+    density = np.exp(-0.5 * u**2) / np.sqrt(2.0 * np.pi)
+    above, below = (0.5 * lapse + (1.0 - lapse) * ndtr(x) for x in (u, -u))
+    return combined(above, below, (1.0 - lapse) * density, -(1.0 - lapse) * u * density, floor + area * density)
+
+
+def _row(m: FloatArray, s: float, rare: FloatArray, uncertainty: FloatArray, link: int) -> FloatArray:
     """(4, len(m)) at one s, by the trapezoidal rule over u."""
     step = (0.5 if link == LOGISTIC else 0.2) / max(s, 1.0)
-    u = np.arange(-8.0, 8.0 + step / 2, step)
+    u = np.arange(-7.0, 7.0 + step / 2, step)
     weights = np.exp(-0.5 * u**2)
     weights /= weights.sum()
     z = m[:, None] + s * u
-    likelier = np.interp(np.abs(z), _PLACES, chance)
-    f = np.where(z > 0.0, likelier, 1.0 - likelier)
-    entropy = np.interp(np.abs(z), _PLACES, certainty) @ weights
-    above = f @ weights
-    return combined(above, 1.0 - above, f @ (weights * u), f @ (weights * (u**2 - 1.0)), entropy)
+    tail = np.interp(np.abs(z), _PLACES, rare)
+    f, rest = np.where(z > 0.0, 1.0 - tail, tail), np.where(z > 0.0, tail, 1.0 - tail)
+    entropy = np.interp(np.abs(z), _PLACES, uncertainty) @ weights
+    first, second = -(rest @ (weights * u)), -(rest @ (weights * (u**2 - 1.0)))
+    return combined(f @ weights, rest @ weights, first, second, entropy)

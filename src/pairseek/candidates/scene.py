@@ -93,6 +93,12 @@ class Scene:
         return replace(self.belief, mean=mean, covariance=covariance)
 
     @property
+    def caveat(self) -> str:
+        """What must be said beside a gap: for which scores it is certain."""
+        unknown = self.belief.reliability is not None
+        return "; by a score that takes k and lapse for independent of the point" if unknown else ""
+
+    @property
     def rescores(self) -> bool:
         """Whether a second score by samples serves the strategy."""
         return hasattr(self.strategy, "exact") and getattr(self.strategy, "rescored", True)
