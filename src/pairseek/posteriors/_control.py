@@ -20,7 +20,7 @@ from pairseek._kernels import LOGISTIC, exp_minus, kernel, log_ndtr, primitive
 from pairseek._moments import CHUNK, sample_moments
 from pairseek._parallel import for_ranges
 from pairseek._types import Evidence, FloatArray
-from pairseek.posteriors._lapsing import lapsing_slope
+from pairseek.posteriors._lapsing import lapsing_slope, margins
 from pairseek.priors import Prior
 from pairseek.responses import Response
 
@@ -70,26 +70,28 @@ def _gradient(x: Any, evidence: Any, prior: Any, link: int, out: Any) -> None:
 
 
 @primitive
-def _lapsing_gradient(x: Any, evidence: Any, prior: Any, link: int, out: Any) -> None:
+def _lapsing_gradient(x: Any, evidence: Any, prior: Any, link: int, scratch: Any, out: Any) -> None:
     """Gradient of the log posterior in w at a state (w, u, lapse), as if there were no box."""
-    slopes, offsets, decided, appeal = evidence
+    columns, offsets, decided, appeal = evidence
     _, _, centre, precision = prior
-    m, d = slopes.shape
+    d, m = columns.shape
     r = math.exp(x[d])
     half = 0.5 * x[d + 1]
+    margins(x, columns, offsets, scratch)
+    if half > 0.0:
+        for j in range(m):
+            scratch[j] = r * lapsing_slope(r * scratch[j] + appeal[j], half, decided[j], link)
+    else:
+        for j in range(m):
+            scratch[j] = r * slope(r * scratch[j] + appeal[j], decided[j], link)
     for i in range(d):
         total = 0.0
         for h in range(d):
             total -= precision[i, h] * (x[h] - centre[h])
+        column = columns[i]
+        for j in range(m):
+            total += scratch[j] * column[j]
         out[i] = total
-    for j in range(m):
-        z = offsets[j]
-        for i in range(d):
-            z += slopes[j, i] * x[i]
-        z = r * z + appeal[j]
-        g = r * (lapsing_slope(z, half, decided[j], link) if half > 0.0 else slope(z, decided[j], link))
-        for i in range(d):
-            out[i] += g * slopes[j, i]
 
 
 @primitive
@@ -166,14 +168,14 @@ def _lapsing_products(
     total = out[start // CHUNK]
     total[:] = 0.0
     rows = np.zeros((_ROWS, 2 * controls))
-    gradient = np.empty(d)
+    gradient, scratch = np.empty(d), np.empty(len(evidence[1]))
     for first in range(start, stop, _ROWS):
         for r in range(_ROWS):
             rows[r, :] = 0.0
             if first + r < stop:
                 x = states[first + r]
                 weight = weights[first + r]
-                _lapsing_gradient(x, evidence, prior, link, gradient)
+                _lapsing_gradient(x, evidence, prior, link, scratch, gradient)
                 _fill(x[:d], mean, gradient, prior, rows[r])
                 for j in range(2 * controls):
                     total[0, j] += weight * rows[r, j]

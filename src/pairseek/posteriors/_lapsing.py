@@ -15,9 +15,8 @@ import numpy as np
 
 from pairseek._kernels import LOGISTIC, exp_minus, kernel, log_answer, next_uniform, primitive
 
-# A product of at most this many denominators between 1 and 2, squared, leaves room for the numerators.
-_BLOCK = 64
-_ROOM = 200.0
+# A product of at most this many denominators between 1 and 2 cannot overflow.
+_BLOCK = 512
 
 
 @primitive
@@ -37,15 +36,17 @@ def log_one(z: float, half: float, decided: float, link: int) -> float:
 
 @primitive
 def block_length(half: float) -> int:
-    """Answers whose numerators can be multiplied, squared, without underflow."""
-    return int(min(_BLOCK, max(4.0, 0.5 * _ROOM / -math.log10(max(half, 1e-16)))))
+    """Answers whose numerators, at least `half` and at least 2e-16, can be multiplied without underflow."""
+    return 48 if half > 1e-4 else 16
 
 
 @primitive
-def log_many(
-    t: float, r: float, half: float, z: Any, c: Any, appeal: Any, decided: Any, count: int, link: int
-) -> float:
-    """Log-likelihood of the first answers where the margins are z + t c and k is r times the reference."""
+def log_many(t: float, r: float, half: float, z: Any, c: Any, answers: Any, count: int, link: int) -> float:
+    """Log-likelihood of the first answers where the margins are z + t c and k is r times the reference.
+
+    ``answers`` is (appeal, decided, whether there are ties).
+    """
+    appeal, decided, tied = answers
     total = 0.0
     if link == LOGISTIC and half > 0.0:
         length = block_length(half)
@@ -55,12 +56,16 @@ def log_many(
             for j in range(block, min(block + length, count)):
                 y = r * (z[j] + t * c[j]) + appeal[j]
                 e = exp_minus(abs(y))
-                large = 1.0 - half * (1.0 - e)
-                small = e + half * (1.0 - e)
-                one = large if y > 0.0 else small
-                numerator *= one * (one if decided[j] > 0.0 else (small if y > 0.0 else large))
+                part = half * (1.0 - e)
+                numerator *= 1.0 - part if y > 0.0 else e + part
                 denominator *= 1.0 + e
-            total += 0.5 * math.log(numerator / (denominator * denominator))
+            total += math.log(numerator / denominator)
+        if tied:
+            # Each was counted as an answer to one side.
+            for j in range(count):
+                if decided[j] == 0.0:
+                    y = r * (z[j] + t * c[j]) + appeal[j]
+                    total += log_one(y, half, 0.0, link) - log_one(y, half, 1.0, link)
     elif link == LOGISTIC:
         for block in range(0, count, _BLOCK):
             linear = 0.0
@@ -76,11 +81,27 @@ def log_many(
     return total
 
 
+@primitive
+def _any_tie(decided: Any) -> bool:
+    return bool(np.any(decided == 0.0))
+
+
+@primitive
+def margins(x: Any, columns: Any, offsets: Any, z: Any) -> None:
+    """z = offsets + Σ x_i columns_i."""
+    for j in range(len(z)):
+        z[j] = offsets[j]
+    for i in range(columns.shape[0]):
+        column, place = columns[i], x[i]
+        for j in range(len(z)):
+            z[j] += column[j] * place
+
+
 @kernel
 def log_answers(start: int, stop: int, first: int, states: Any, evidence: Any, link: int, out: Any) -> None:
     """Log-likelihood of the answers from `first` on at each state."""
-    slopes, offsets, decided, appeal = evidence
-    m, d = slopes.shape
+    columns, offsets, decided, appeal = evidence
+    d, m = columns.shape
     for row in range(start, stop):
         r = math.exp(states[row, d])
         half = 0.5 * states[row, d + 1]
@@ -88,7 +109,7 @@ def log_answers(start: int, stop: int, first: int, states: Any, evidence: Any, l
         for j in range(first, m):
             z = offsets[j]
             for i in range(d):
-                z += slopes[j, i] * states[row, i]
+                z += columns[i, j] * states[row, i]
             total += log_one(r * z + appeal[j], half, decided[j], link)
         out[row] = total
 
@@ -108,28 +129,35 @@ def _lapse_terms(r: float, z: Any, appeal: Any, out: Any, link: int) -> None:
 
 
 @primitive
-def log_lapsing(half: float, terms: Any, decided: Any, count: int) -> float:
+def log_lapsing(half: float, terms: Any, answers: Any, count: int) -> float:
     """Log-likelihood of the first answers as a function of the lapse alone: products, no exponential."""
+    _, decided, tied = answers
     total = 0.0
+    rest = 1.0 - 2.0 * half
+    right, wrong = terms[0], terms[1]
     length = block_length(half)
     for block in range(0, count, length):
         product = 1.0
         for j in range(block, min(block + length, count)):
-            one = half + (1.0 - 2.0 * half) * terms[0, j]
-            product *= one * (one if decided[j] > 0.0 else half + (1.0 - 2.0 * half) * terms[1, j])
-        total += 0.5 * math.log(product)
+            product *= half + rest * right[j]
+        total += math.log(product)
+    if tied:
+        for j in range(count):
+            if decided[j] == 0.0:
+                total += 0.5 * math.log((half + rest * wrong[j]) / (half + rest * right[j]))
     return total
 
 
 @primitive
-def _lapse_level(lapse: float, terms: Any, decided: Any, powers: Any, unknown: Any) -> float:
+def _lapse_level(lapse: float, terms: Any, answers: Any, powers: Any, unknown: Any) -> float:
     """Log posterior of the lapse, all else given."""
+    decided = answers[1]
     half = 0.5 * lapse
     last = len(decided) - 1
     one = math.log(half + (1.0 - 2.0 * half) * terms[0, last])
     if decided[last] == 0.0:
         one = 0.5 * (one + math.log(half + (1.0 - 2.0 * half) * terms[1, last]))
-    total = powers[0] * log_lapsing(half, terms, decided, last) + powers[1] * one
+    total = powers[0] * log_lapsing(half, terms, answers, last) + powers[1] * one
     return total + unknown[2] * math.log(lapse) + unknown[3] * math.log1p(-lapse)
 
 
@@ -149,14 +177,15 @@ def lapsing_sweep(  # noqa: C901
 ) -> None:
     """Move states[start:stop] once along every direction of (w, u) in the frame, then along the lapse, in place.
 
-    ``frame`` is (directions (D, d + 1), lines (D, m)); ``evidence`` (slopes, offsets, decided, appeal); ``prior`` as in
+    ``frame`` is (directions (D, d + 1), lines (D, m)); ``evidence`` (slopes by coordinate (d, m), offsets, decided, appeal); ``prior`` as in
     `slice_sweep`; ``unknown`` (centre and precision of u, a - 1 and b - 1 of the lapse's Beta, and the width of its
     interval: 0 where it is known). Interval and shrinkage as in `slice_sweep`; they are right for any density.
     """
     directions, lines = frame
-    slopes, offsets, decided, appeal = evidence
+    columns, offsets, decided, appeal = evidence
     low, high, centre, precision = prior
-    m, d = slopes.shape
+    d, m = columns.shape
+    answers = (appeal, decided, _any_tie(decided))
     last = m - 1
     z = np.empty(m)
     terms = np.empty((2, m))
@@ -164,14 +193,10 @@ def lapsing_sweep(  # noqa: C901
     for row in range(start, stop):
         x = states[row]
         state[0] = seeds[row]
-        for j in range(m):
-            total = offsets[j]
-            for i in range(d):
-                total += slopes[j, i] * x[i]
-            z[j] = total
+        margins(x, columns, offsets, z)
         half = 0.5 * x[d + 1]
         r = math.exp(x[d])
-        here = powers[0] * log_many(0.0, r, half, z, lines[0], appeal, decided, last, link)
+        here = powers[0] * log_many(0.0, r, half, z, lines[0], answers, last, link)
         here += powers[1] * log_one(r * z[last] + appeal[last], half, decided[last], link)
         for k in range(directions.shape[0]):
             v = directions[k]
@@ -197,7 +222,7 @@ def lapsing_sweep(  # noqa: C901
             for _ in range(100):
                 t = left + (right - left) * next_uniform(state)
                 r = math.exp(x[d] + t * rise)
-                there = powers[0] * log_many(t, r, half, z, c, appeal, decided, last, link)
+                there = powers[0] * log_many(t, r, half, z, c, answers, last, link)
                 there += powers[1] * log_one(r * (z[last] + t * c[last]) + appeal[last], half, decided[last], link)
                 if there - t * (0.5 * curve * t + tilt) >= level:
                     here = there
@@ -213,13 +238,13 @@ def lapsing_sweep(  # noqa: C901
                     right = t
         if unknown[4] > 0.0:
             _lapse_terms(math.exp(x[d]), z, appeal, terms, link)
-            level = _lapse_level(x[d + 1], terms, decided, powers, unknown) + math.log(next_uniform(state))
+            level = _lapse_level(x[d + 1], terms, answers, powers, unknown) + math.log(next_uniform(state))
             left = x[d + 1] - unknown[4] * next_uniform(state)
             right = min(left + unknown[4], 1.0 - 1e-9)
             left = max(left, 1e-9)
             for _ in range(100):
                 lapse = left + (right - left) * next_uniform(state)
-                if _lapse_level(lapse, terms, decided, powers, unknown) >= level:
+                if _lapse_level(lapse, terms, answers, powers, unknown) >= level:
                     x[d + 1] = lapse
                     break
                 if lapse < x[d + 1]:
@@ -235,30 +260,27 @@ def conditionals(start: int, stop: int, states: Any, evidence: Any, grid: Any, l
     ``grid`` is (u (Q,), their log weights, lapses (L,), their log weights): quadratures of the two priors. ``out`` is
     (chances (n, Q), lapses (n, Q)).
     """
-    slopes, offsets, decided, appeal = evidence
+    columns, offsets, decided, appeal = evidence
     nodes, node_logs, lapses, lapse_logs = grid
     chances, means = out
-    m, d = slopes.shape
+    m = len(offsets)
+    answers = (appeal, decided, _any_tie(decided))
     z = np.empty(m)
     terms = np.empty((2, m))
     logs = np.empty(len(lapses))
     for row in range(start, stop):
-        for j in range(m):
-            total = offsets[j]
-            for i in range(d):
-                total += slopes[j, i] * states[row, i]
-            z[j] = total
+        margins(states[row], columns, offsets, z)
         top = -np.inf
         for q in range(len(nodes)):
             r = math.exp(nodes[q])
             if len(lapses) == 1:
                 means[row, q] = lapses[0]
-                chances[row, q] = node_logs[q] + log_many(0.0, r, 0.5 * lapses[0], z, z, appeal, decided, m, link)
+                chances[row, q] = node_logs[q] + log_many(0.0, r, 0.5 * lapses[0], z, z, answers, m, link)
             else:
                 _lapse_terms(r, z, appeal, terms, link)
                 most = -np.inf
                 for k in range(len(lapses)):
-                    logs[k] = lapse_logs[k] + log_lapsing(0.5 * lapses[k], terms, decided, m)
+                    logs[k] = lapse_logs[k] + log_lapsing(0.5 * lapses[k], terms, answers, m)
                     most = max(most, logs[k])
                 total = 0.0
                 mean = 0.0

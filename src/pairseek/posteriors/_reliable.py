@@ -30,13 +30,13 @@ MOST_STAGES = 4
 # Answers whose chances were so much worse than even, in nats, may be right about a place that was left.
 _SURPRISED = math.log(10.0)
 # Samples at whose points the distribution of k and lapse is worked out, values of k, and of the lapse.
-_ROWS = 512
+_ROWS = 320
 _K_NODES = 7
-_LAPSE_NODES = 6
+_LAPSE_NODES = 4
 # The values of k reach so many deviations of log k to either side.
 _REACH = 2.7
 
-# Slopes, offsets without appeal, decided, appeal: as in `_lapsing`.
+# Slopes by coordinate, offsets without appeal, decided, appeal: as in `_lapsing`.
 Data: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
@@ -70,7 +70,7 @@ def reliable_update(
     n, data = settings.n, _data(evidence)
     states, weights = _states(belief, belief.reliability, response), belief.weights
     power, stages, fresh = 0.0, 0, False
-    gain = _gain(states, data, len(data[0]) - 1, response)
+    gain = _gain(states, data, len(data[1]) - 1, response)
     surprise = belief.reliability.surprise
     if evidence.decided[-1] > 0.0:
         surprise = max(0.0, surprise - math.log(2.0) - math.log(max(float(np.exp(gain) @ weights), 1e-300)))
@@ -92,7 +92,7 @@ def reliable_update(
         if power >= 1.0:
             break
         fresh = stages >= MOST_STAGES
-        gain = _gain(states, data, len(data[0]) - 1, response)
+        gain = _gain(states, data, len(data[1]) - 1, response)
     if fresh:
         states, more = _afresh(settings, data, prior, response, rng)
         stages, surprise, weights = stages + more, 0.0, np.full(n, 1 / n)
@@ -104,7 +104,7 @@ def reliable_update(
 
 def _data(evidence: Evidence) -> Data:
     appeal = np.zeros_like(evidence.offsets) if evidence.appeal is None else evidence.appeal
-    return evidence.slopes, evidence.offsets - appeal, evidence.decided, appeal
+    return np.ascontiguousarray(evidence.slopes.T), evidence.offsets - appeal, evidence.decided, appeal
 
 
 def _states(belief: Belief, reliability: Reliability, response: Response) -> FloatArray:
@@ -133,7 +133,7 @@ def _afresh(
 ) -> tuple[FloatArray, int]:
     """Samples of the posterior from those of the priors, by a growing power of the whole likelihood; and the stages."""
     n = settings.n
-    states = _drawn(n, prior, data[0].shape[1], response, rng)
+    states = _drawn(n, prior, len(data[0]), response, rng)
     weights = np.full(n, 1 / n)
     power, stages = 0.0, 0
     while power < 1.0:
@@ -171,7 +171,7 @@ def _moved(
         frame, _ = np.linalg.qr(rng.standard_normal((free, free)))
         directions = np.zeros((free, d + 1))
         directions[:, :free] = (root @ frame).T
-        lines = np.einsum("kd,md->km", directions[:, :d], data[0])
+        lines = np.einsum("kd,dm->km", directions[:, :d], data[0])
         for_ranges(
             lapsing_sweep,
             n,
