@@ -49,7 +49,7 @@ class LogNormal:
         if not (is_number(self.spread) and 0 < self.spread <= _WIDEST):
             raise InvalidParameter(
                 f"LogNormal(spread={self.spread!r}): give the standard deviation of log k, above 0 and at most "
-                f"{_WIDEST:g}"
+                f"{_WIDEST:g}; give k itself where it is known"
             )
         object.__setattr__(self, "spread", float(self.spread))
 

@@ -41,6 +41,18 @@ def block_length(half: float) -> int:
 
 
 @primitive
+def _ties_instead(t: float, r: float, half: float, z: Any, c: Any, answers: Any, count: int, link: int) -> float:
+    """What ties have more than if each had been an answer."""
+    appeal, decided, _ = answers
+    total = 0.0
+    for j in range(count):
+        if decided[j] == 0.0:
+            y = r * (z[j] + t * c[j]) + appeal[j]
+            total += log_one(y, half, 0.0, link) - log_one(y, half, 1.0, link)
+    return total
+
+
+@primitive
 def log_many(t: float, r: float, half: float, z: Any, c: Any, answers: Any, count: int, link: int) -> float:
     """Log-likelihood of the first answers where the margins are z + t c and k is r times the reference.
 
@@ -61,11 +73,7 @@ def log_many(t: float, r: float, half: float, z: Any, c: Any, answers: Any, coun
                 denominator *= 1.0 + e
             total += math.log(numerator / denominator)
         if tied:
-            # Each was counted as an answer to one side.
-            for j in range(count):
-                if decided[j] == 0.0:
-                    y = r * (z[j] + t * c[j]) + appeal[j]
-                    total += log_one(y, half, 0.0, link) - log_one(y, half, 1.0, link)
+            total += _ties_instead(t, r, half, z, c, answers, count, link)
     elif link == LOGISTIC:
         for block in range(0, count, _BLOCK):
             linear = 0.0
@@ -177,9 +185,10 @@ def lapsing_sweep(  # noqa: C901
 ) -> None:
     """Move states[start:stop] once along every direction of (w, u) in the frame, then along the lapse, in place.
 
-    ``frame`` is (directions (D, d + 1), lines (D, m)); ``evidence`` (slopes by coordinate (d, m), offsets, decided, appeal); ``prior`` as in
-    `slice_sweep`; ``unknown`` (centre and precision of u, a - 1 and b - 1 of the lapse's Beta, and the width of its
-    interval: 0 where it is known). Interval and shrinkage as in `slice_sweep`; they are right for any density.
+    ``frame`` is (directions (D, d + 1), lines (D, m)); ``evidence`` (slopes by coordinate (d, m), offsets, decided,
+    appeal); ``prior`` as in `slice_sweep`; ``unknown`` (centre and precision of u, a - 1 and b - 1 of the lapse's Beta,
+    and the width of its interval: 0 where it is known). Interval and shrinkage as in `slice_sweep`; they are right for
+    any density.
     """
     directions, lines = frame
     columns, offsets, decided, appeal = evidence
