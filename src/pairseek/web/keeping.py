@@ -64,28 +64,35 @@ class Keeper:
             self._round(EVERY, self._stopped.is_set)
 
     def _round(self, least: int, enough: Callable[[], bool]) -> None:
-        """Go through all sessions once, until it is enough or the store takes no more."""
+        """Go through all sessions, until it is enough or the store takes no more: first for what costs nothing."""
+        if self._written(self._sessions.prepared, enough):
+            self._written(lambda live: self._belief(live, least), enough)
+
+    def _written(self, worth: Callable[[Live], Kept | None], enough: Callable[[], bool]) -> bool:
         batch: list[Kept] = []
         for live in self._sessions.all_live():
             if enough():
                 break
-            batch += self._worth(live, least)
+            found = worth(live)
+            if found is not None:
+                batch.append(found)
             if len(batch) >= _BATCH:
                 if not self._write(batch):
-                    return
+                    return False
                 batch = []
-        if batch:
-            self._write(batch)
+        return self._write(batch)
 
-    def _worth(self, live: Live, least: int) -> list[Kept]:
-        """What is worth keeping of a session: the queries to come, and the belief after so many events more."""
-        found: list[Kept | None] = [self._sessions.prepared(live)]
-        if len(live.standing.search.history) - live.kept >= least:
-            self._gate.wait_idle(0.0 if self._stopped.is_set() else _QUIET)
-            found.append(self._sessions.snapshot(live))
-        return [one for one in found if one is not None]
+    def _belief(self, live: Live, least: int) -> Kept | None:
+        """The belief, after so many events more than the last that was kept."""
+        if len(live.standing.search.history) - live.kept < least:
+            return None
+        self._gate.wait_idle(0.0 if self._stopped.is_set() else _QUIET)
+        return self._sessions.snapshot(live)
 
     def _write(self, batch: list[Kept]) -> bool:
+        """Store it; False where the store cannot take it."""
+        if not batch:
+            return True
         # In one order everywhere, so that workers who keep the same sessions do not wait for each other.
         batch = sorted(batch, key=lambda one: one.session_id)
         try:
