@@ -19,6 +19,7 @@ from pairseek.cli import (
     export,
     fit_noise,
     plan,
+    population,
     replay,
     reproduce,
     serve,
@@ -47,6 +48,7 @@ app.command("export")(export.command)
 app.command("replay")(replay.command)
 app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)
+app.add_typer(population.app, name="population")
 app.add_typer(study.app, name="study")
 app.add_typer(user.app, name="user")
 app.add_typer(db.app, name="db")

@@ -76,6 +76,11 @@ class Population:
         return GaussianPrior(self.mean, self.covariance)
 
     @property
+    def informed(self) -> bool:
+        """Whether the choices said more than coins would."""
+        return bool(self.provenance.get("informed", True))
+
+    @property
     def response(self) -> Logistic:
         """How a typical person answers."""
         return Logistic(self.k, "constant")
@@ -134,6 +139,7 @@ class Population:
             "configuration": configuration,
             "seed": seed,
             "rounds": state.rounds,
+            "informed": note is None,
             "notes": [*choices.notes, *([] if note is None else [note])],
             "choice": None if chosen is None else chosen.record(),
         }

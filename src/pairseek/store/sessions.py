@@ -17,7 +17,10 @@ IDENTITIES = ("participant", "prolific_pid", "prolific_study", "prolific_session
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """A session. ``version`` counts what was added to it: whoever has seen the same number has seen all."""
+    """A session. ``version`` counts what was added to it: whoever has seen the same number has seen all.
+
+    ``population`` is the version of the study's population that it began with; None before there was one.
+    """
 
     id: str
     study_id: int
@@ -33,6 +36,7 @@ class SessionRow:
     reason: str | None
     final: Any
     truth: Any
+    population: int | None
     is_open: bool
 
 

@@ -27,14 +27,13 @@ from pairseek.web.pages import languages
 from pairseek.web.problems import Problem
 from pairseek.web.results import NEAREST, dots, flat
 from pairseek.web.service import Service
-from pairseek.web.standing import Standing
 
 PAGE = 50
 """Participants on one page of the list."""
 # Answers a minute are counted over so many minutes.
 _RATE_MINUTES = 5
 _SAMPLES = 400
-_SHOWN = ("void", "restore", "open", "close", "create", "simulate")
+_SHOWN = ("void", "restore", "open", "close", "create", "simulate", "population")
 # Items that a map sends; the rest would not be seen.
 _DOTS = 4000
 
@@ -102,7 +101,7 @@ def person_page(service: Service, user: str, study: Study, row: SessionRow) -> J
     """One participant."""
     one = export.told(service.database, [row])[0]
     done, along = one.done, export.believed_along(study, one)
-    standing = Standing.begun(study.configuration, study.items, row.seed).after(done)
+    standing = one.begun(study).after(done)
     belief = standing.search.belief
     # Drawn by weight at even steps: no randomness, and the same every time.
     steps = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
@@ -211,7 +210,7 @@ def _audit(service: Service, study: Study) -> list[JSON]:
             "when": note["at"],
             "who": note["who"],
             "action": note["action"],
-            "what": str(note["details"].get("count", "")),
+            "what": str(note["details"].get("count", note["details"].get("version", ""))),
             "reason": None,
             "session": None,
         }

@@ -16,7 +16,6 @@ from pairseek.web import export
 from pairseek.web.catalogue import Study
 from pairseek.web.quality import signs
 from pairseek.web.results import flat
-from pairseek.web.standing import Standing
 
 _KEPT = 5000
 # Sessions read at once.
@@ -89,7 +88,7 @@ def person(study: Study, one: export.Told) -> JSON:
 
 def _point(study: Study, one: export.Told) -> JSON:
     along = export.believed_along(study, one)
-    found = along[-1] if along else Standing.begun(study.configuration, study.items, one.row.seed).believed()
+    found = along[-1] if along else one.begun(study).believed()
     return {
         "session": one.row.id,
         "name": one.row.participant or one.row.prolific_pid,

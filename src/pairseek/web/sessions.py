@@ -18,13 +18,15 @@ import sqlalchemy as sa
 
 from pairseek._types import JSON
 from pairseek.errors import AnswerConflict, UnknownQuery
-from pairseek.store import cache, events, sessions
+from pairseek.population import Population
+from pairseek.store import cache, events, populations, sessions
 from pairseek.store.database import Database, now
 from pairseek.store.events import EventRow, Overtaken, QueryRow
 from pairseek.store.sessions import SessionRow
 from pairseek.web.admission import closed, expired, taken, too_old
 from pairseek.web.beliefs import pack_belief, unpack_belief
 from pairseek.web.catalogue import Catalogue, Study
+from pairseek.web.export import populations_of
 from pairseek.web.live import Live, Said, foreseen, put_by, state_of, take_up
 from pairseek.web.metrics import ANSWERS, PREPARED
 from pairseek.web.problems import Problem, invalid
@@ -32,6 +34,7 @@ from pairseek.web.standing import OUTCOMES, Answered, Standing, digest_of, effec
 from pairseek.web.tokens import hashed, new_token
 
 _TRIES = 8
+_POPULATIONS = 16
 
 
 class Sessions:
@@ -50,6 +53,7 @@ class Sessions:
         self._kept = kept
         self._lock = threading.Lock()
         self._live: OrderedDict[str, Live] = OrderedDict()
+        self._populations: OrderedDict[tuple[int, int], Population] = OrderedDict()
 
     # Opening
 
@@ -75,6 +79,7 @@ class Sessions:
                 chosen = int(np.random.default_rng([int(study.configuration.seed or 0), count]).integers(2**63))
             values = {name: identity.get(name) for name in sessions.IDENTITIES}
             further = {"study_id": study.row.id, "kind": kind, "token_hash": hashed(token), "truth": truth}
+            further["population"] = populations.latest(connection, study.row.id)
             sessions.add(connection, {"id": session_id, "seed": chosen, **values, **further})
 
         try:
@@ -186,7 +191,7 @@ class Sessions:
         live = self.peek(row.id)
         if live is None:
             study = self.catalogue.numbered(row.study_id)
-            standing = Standing.begun(study.configuration, study.items, row.seed)
+            standing = Standing.begun(study.configuration, study.items, row.seed, self._population(row))
             # A version that no row has: the first use reads the events.
             live = Live(replace(row, version=-1), study, standing, {}, [])
         with self._lock:
@@ -196,6 +201,21 @@ class Sessions:
             while len(self._live) > self._kept:
                 self._live.popitem(last=False)
             return live
+
+    def _population(self, row: SessionRow) -> Population | None:
+        """What the session began with; read once, as it never changes."""
+        if row.population is None:
+            return None
+        key = (row.study_id, row.population)
+        with self._lock:
+            known = self._populations.get(key)
+        if known is None:
+            known = populations_of(self.database, [row])[key]
+            with self._lock:
+                self._populations[key] = known
+                while len(self._populations) > _POPULATIONS:
+                    self._populations.popitem(last=False)
+        return known
 
     def peek(self, session_id: str) -> Live | None:
         """The session if it is in memory."""

@@ -20,6 +20,7 @@ from pairseek._types import JSON, Event, Query, QueryInfo
 from pairseek._version import __version__
 from pairseek.errors import NoPairLeft
 from pairseek.items import Items
+from pairseek.population import Population
 from pairseek.search import Search
 from pairseek.store.database import now
 from pairseek.store.events import EventRow, QueryRow
@@ -110,9 +111,11 @@ class Standing:
     search: Search
 
     @classmethod
-    def begun(cls, configuration: StudyConfiguration, items: Items, seed: int) -> Standing:
+    def begun(
+        cls, configuration: StudyConfiguration, items: Items, seed: int, population: Population | None = None
+    ) -> Standing:
         """Before the first answer."""
-        return cls(configuration, seed, (), configuration.search(items, seed))
+        return cls(configuration, seed, (), configuration.search(items, seed, population))
 
     def after(self, done: tuple[Answered, ...]) -> Standing:
         """The same session after other answers; cheap where they begin alike."""

@@ -18,6 +18,7 @@ from pairseek import records, registry
 from pairseek._types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.items import Items
+from pairseek.population import Population
 from pairseek.search import Search
 from pairseek.web.pages import languages
 
@@ -161,16 +162,20 @@ class StudyConfiguration(_Strict):
         """The slug, from the title if none was given."""
         return self.slug or slug_of(self.title)
 
-    def search(self, items: Items, seed: int) -> Search:
-        """The search of one person. The number of answers is counted by the session, as other pairs count too."""
+    def search(self, items: Items, seed: int, population: Population | None = None) -> Search:
+        """The search of one person. The number of answers is counted by the session, as other pairs count too.
+
+        What a population has learned takes the place of the response and the prior.
+        """
+        learned = () if population is None else ("response", "prior")
         parts = {
             kind: registry.decode(kind, value)
             for kind in ("strategy", "response", "prior", "posterior", "candidates")
-            if (value := getattr(self, kind)) is not None
+            if (value := getattr(self, kind)) is not None and kind not in learned
         }
         stop = [registry.decode("stop", rule) for rule in self.stop]
         rest = registry.decode("rest", {"name": "rest", **self.rest})
-        return Search(items, rest=rest, stop=stop, rng=seed, **parts)
+        return Search(items, rest=rest, stop=stop, rng=seed, population=population, **parts)
 
 
 def configured(record: Any) -> StudyConfiguration:

@@ -23,7 +23,7 @@ from pairseek.errors import InvalidItems, InvalidParameter, PairseekError
 from pairseek.store import people, sessions, studies
 from pairseek.store.database import stamp
 from pairseek.store.sessions import SessionRow
-from pairseek.web import auth, dashboard, forms, making, simulating
+from pairseek.web import auth, dashboard, forms, making, populations, simulating
 from pairseek.web.catalogue import Study
 from pairseek.web.media import MOST_PICTURES
 from pairseek.web.problems import Problem, invalid, not_found, problem_of
@@ -231,6 +231,13 @@ def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[i
     service.database.write(lambda connection: studies.note(connection, who, "simulate", slug, count=count))
     service.later(lambda: simulating.fill(service.sessions, service.gate, study, count, rng))
     return RedirectResponse(f"/studies/{slug}?filling={count}", 303)
+
+
+@router.post("/studies/{slug}/population", dependencies=[OurForm])
+def learn(slug: str, service: TheService, who: Researcher) -> Response:
+    """Learn from finished sessions: those that begin from now on begin with it."""
+    populations.fit(service.database, service.catalogue.named(slug), who)
+    return RedirectResponse(f"/studies/{slug}#population", 303)
 
 
 @router.get("/studies/{slug}/people/{session}")
