@@ -12,10 +12,11 @@ from pairseek import bounds, datasets, errors, metrics
 from pairseek._parallel import set_thread_count
 from pairseek._types import Belief, Event, Query
 from pairseek._version import __version__
-from pairseek.candidates import AllPairs, Candidates, Rest, SampledPairs
+from pairseek.candidates import AllPairs, Candidates, ListedPairs, Rest, SampledPairs
 from pairseek.errors import PairseekError
 from pairseek.estimates import Estimate, Recommendation
 from pairseek.items import Items, Space
+from pairseek.population import Choices, Population
 from pairseek.posteriors import Grid, Laplace, Particles
 from pairseek.priors import GaussianPrior, UniformBox
 from pairseek.responses import Logistic, Probit
@@ -33,6 +34,7 @@ from pairseek.strategies import (
     InfoGain,
     Random,
 )
+from pairseek.unknowns import Beta, LogNormal, Unknown
 
 if _TYPE_CHECKING:
     from pairseek import embed, experiments
@@ -45,7 +47,9 @@ __all__ = [
     "AllPairs",
     "Belief",
     "BestItemFound",
+    "Beta",
     "Candidates",
+    "Choices",
     "Estimate",
     "Event",
     "GaussCloud",
@@ -58,9 +62,12 @@ __all__ = [
     "InformationBelow",
     "Items",
     "Laplace",
+    "ListedPairs",
+    "LogNormal",
     "Logistic",
     "PairseekError",
     "Particles",
+    "Population",
     "Probit",
     "Query",
     "RadiusBelow",
@@ -72,6 +79,7 @@ __all__ = [
     "SimulatedUser",
     "Space",
     "UniformBox",
+    "Unknown",
     "__version__",
     "bounds",
     "datasets",

@@ -15,6 +15,7 @@ from pairseek.cli import (
     check,
     db,
     embed,
+    evaluate,
     export,
     fit_noise,
     plan,
@@ -40,6 +41,7 @@ app.command("plan")(plan.command)
 app.command("embed")(embed.command)
 app.command("fit-noise")(fit_noise.command)
 app.command("check")(check.command)
+app.command("evaluate")(evaluate.command)
 app.command("serve")(serve.command)
 app.command("export")(export.command)
 app.command("replay")(replay.command)
