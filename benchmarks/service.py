@@ -331,7 +331,7 @@ def restarted(options, url: str, server: Server, base: float) -> None:
     from pairseek.store import cache
     from pairseek.web.catalogue import Catalogue
     from pairseek.web.keeping import EVERY
-    from pairseek.web.live import Said
+    from pairseek.web.live import Said, foreseen
     from pairseek.web.sessions import Sessions
 
     opened = Database(url)
@@ -346,8 +346,13 @@ def restarted(options, url: str, server: Server, base: float) -> None:
             if (step + 1) % EVERY == 0 and step + 1 < options.restart:
                 # As a worker does now and then; the newest answers came after it.
                 kept = people.snapshot(people.live(people.by_id(session)))
-                opened.write(lambda connection, kept=kept: cache.keep_snapshot(connection, kept))
+                opened.write(lambda connection, kept=kept: cache.keep(connection, [kept]))
         tokens.append((token, state["query"]["query"]))
+        # And what it prepares while a person thinks.
+        live = people.live(people.by_id(session))
+        live.prepared = {outcome: foreseen(live, outcome) for outcome in ("left", "right")}
+        following = people.prepared(live)
+        opened.write(lambda connection, kept=following: cache.keep(connection, [kept]))
     opened.close()
 
     async def person(token: str, query: str, *, answers: bool) -> tuple[float, str]:
@@ -366,7 +371,12 @@ def restarted(options, url: str, server: Server, base: float) -> None:
     async def everyone(*, answers: bool) -> list[tuple[float, str]]:
         return await asyncio.gather(*(person(*one, answers=answers) for one in tokens))
 
-    for answers, words in ((False, "who ask where they are"), (True, "who answer")):
+    phases = (
+        (False, "who ask where they are"),
+        (True, "who have thought and answer"),
+        (True, "who answer within a moment of their last answer"),
+    )
+    for answers, words in phases:
         server.start()
         came = asyncio.run(everyone(answers=answers))
         tokens = [(token, following) for (token, _), (_, following) in zip(tokens, came, strict=True)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import log_expit, log_ndtr
+from scipy.special import expit, log_expit, log_ndtr, ndtr
 
 
 def naive_constant(p, q, k, noise):
@@ -304,3 +304,45 @@ def naive_triplet_likelihood(points, triplets, k, noise, link):
     return sum(
         naive_log_answer(naive_logit(points[i], points[j], points[h], k, noise), "first", link) for i, j, h in triplets
     )
+
+
+def reliability_grid(answers, k, noise, link, *, spread=None, beta=None, lapse=0.0):
+    """The posterior of (w, log k, lapse) in one dimension, by the midpoint rule over all three.
+
+    Flat prior of w from -1 to 1; log k normal around log(k) with this spread, or known if that is None; the lapse
+    Beta(*beta), or known if that is None. Answers are those of `naive_log_likelihood`. Returns the axes w,
+    log(k/median) and lapse, and the (w, log k, lapse) probabilities.
+    """
+    f = expit if link == "logistic" else ndtr
+    w = -1.0 + 2.0 * (np.arange(161) + 0.5) / 161
+    u = np.zeros(1) if spread is None else spread * (-4.0 + 8.0 * (np.arange(61) + 0.5) / 61)
+    lapse = np.array([lapse]) if beta is None else (np.arange(60) + 0.5) / 60
+    logs = np.zeros((len(w), len(u), len(lapse)))
+    if spread is not None:
+        logs -= 0.5 * (u[:, None] / spread) ** 2
+    if beta is not None:
+        logs += (beta[0] - 1) * np.log(lapse) + (beta[1] - 1) * np.log1p(-lapse)
+    for p, q, outcome, *appeal in answers:
+        chance = _lapsing_chance(f, w, u, lapse, p, q, k, noise, sum(appeal))
+        first, second = (np.log(np.maximum(x, 1e-300)) for x in (chance, 1.0 - chance))
+        logs += {"first": first, "second": second, "tie": 0.5 * (first + second)}[outcome]
+    weights = np.exp(logs - logs.max())
+    return (w, u, lapse), weights / weights.sum()
+
+
+def _lapsing_chance(f, w, u, lapse, p, q, k, noise, appeal):
+    """P(first) on the grid: lapse/2 + (1 - lapse) f(e^u z + appeal)."""
+    z = naive_constant(p, q, k, noise) * ((w - q[0]) ** 2 - (w - p[0]) ** 2)
+    chance = f(np.exp(u) * z[:, None] + appeal)
+    return lapse / 2 + (1 - lapse) * chance[:, :, None]
+
+
+def reliability_information(axes, weights, p, q, k, noise, link, appeal=0.0):
+    """I(w; y) in bits, k and lapse integrated out, and P(first), on a grid of `reliability_grid`."""
+    f = expit if link == "logistic" else ndtr
+    chance = _lapsing_chance(f, *axes, p, q, k, noise, appeal)
+    place = weights.sum(axis=(1, 2))
+    given = (weights * chance).sum(axis=(1, 2)) / np.maximum(place, 1e-300)
+    marginal = float(place @ given)
+    conditional = math.fsum(float(a) * naive_entropy(float(b)) for a, b in zip(place, given, strict=True))
+    return naive_entropy(marginal) - conditional, marginal

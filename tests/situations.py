@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pairseek._types import Belief, BeliefInfo, Evidence
+from pairseek.posteriors import Particles
 from pairseek.priors import UniformBox
 from reference import naive_logit, naive_probability
 
@@ -58,3 +59,19 @@ def standardized(belief, mean, covariance):
     whitener = vectors / np.sqrt(values)
     ratios = np.linalg.eigvalsh(whitener.T @ belief.covariance @ whitener)
     return float(np.linalg.norm((belief.mean - mean) @ whitener)), float(ratios[0]), float(ratios[-1])
+
+
+def reliable_evidence(response, answers):
+    """`evidence_of` answers (p, q, outcome, appeal difference) for a response whose k may be unknown."""
+    appeal = np.array([-shift if outcome == "second" else shift for _, _, outcome, shift in answers])
+    made = evidence_of(response, answers)
+    return Evidence(made.slopes, made.offsets, made.decided, appeal)
+
+
+def reliable_belief(response, answers, *, n=4000, seed=0):
+    """The belief of particles after all answers, for a response whose k or lapse may be unknown."""
+    prior, posterior, evidence = UniformBox(), Particles(n), reliable_evidence(response, answers)
+    belief = posterior.start(prior, evidence.slopes.shape[1], np.random.default_rng([seed, 0]), response)
+    for m in range(1, len(answers) + 1):
+        belief = posterior.update(belief, evidence.first(m), prior, response, np.random.default_rng([seed, m]))
+    return belief

@@ -90,6 +90,11 @@ def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     assert ps.Search.load("me.json").history[0].winner == "riesling-2"
 
 
+def test_the_code_of_the_reliability_page_runs(capsys):
+    exec(compile(code_of("reliability.md"), "reliability.md", "exec"), {})
+    assert capsys.readouterr().out.split()[0] in ("consistent", "noisy", "random")
+
+
 def test_the_strategy_of_the_contributing_page_works():
     names = {}
     exec(compile(code_of("CONTRIBUTING.md", "class Uncertainty"), "CONTRIBUTING.md", "exec"), names)

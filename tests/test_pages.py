@@ -197,7 +197,26 @@ def test_a_map_of_many_items_is_thinned_and_keeps_its_shape() -> None:
     assert drawing.height > drawing.width, "twice as high as wide, on the same scale"
     assert len(render(*result(map=many)).encode()) < 15_000
     alone = drawn_map({"items": [(1.0, 1.0, "#000000", None)], "point": (1.0, 1.0), "ellipse": []})
-    assert alone.point == (60, 60)
+    assert alone.point == (72, 72)
+
+
+def test_few_items_are_named_on_the_map_and_no_name_lies_on_another() -> None:
+    crowd = [(0.01 * n, 0.0, None, f"Crowded {n}") for n in range(5)]
+    far = [
+        (1.0, 1.0, None, "In a corner of the map with a long name"),
+        (0.0, 1.0, None, "Left <b>"),
+        (1.0, 0.0, None, None),
+    ]
+    data = {"items": crowd + far, "point": (0.02, 0.0), "ellipse": []}
+    drawing = drawn_map(data)
+    texts = [text for _, _, text in drawing.names]
+    assert "In a corner of the map …" in texts
+    assert "Left <b>" in texts
+    assert 1 <= sum(text.startswith("Crowded") for text in texts) <= 2, "below and above"
+    assert all(0 <= x <= drawing.width and y <= drawing.height for x, y, _ in drawing.names)
+    page = render(*result(map=data))
+    assert "Left &lt;b&gt;</text>" in page
+    assert drawn_map({**data, "items": dots(41)}).names == ()
 
 
 def test_plotly_comes_from_its_python_package() -> None:

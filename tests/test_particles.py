@@ -11,7 +11,7 @@ from scipy.stats import norm
 from pairseek._types import Evidence
 from pairseek.errors import InvalidParameter
 from pairseek.posteriors import Particles
-from pairseek.posteriors.particles import _resampled
+from pairseek.posteriors._weights import resampled
 from pairseek.priors import GaussianPrior, UniformBox
 from pairseek.responses import Logistic, Probit
 from reference import naive_kish, naive_log_posterior, quadrature_moments
@@ -255,7 +255,7 @@ def test_systematic_resampling_keeps_every_share_to_within_one():
     rng = np.random.default_rng(0)
     for _ in range(20):
         weights = rng.dirichlet(np.full(200, 0.1))
-        counts = np.bincount(_resampled(weights, rng), minlength=200)
+        counts = np.bincount(resampled(weights, rng), minlength=200)
         assert counts.sum() == 200
         assert np.all(counts >= np.floor(200 * weights - 1e-9))
         assert np.all(counts <= np.ceil(200 * weights + 1e-9))

@@ -122,6 +122,24 @@ def test_a_stranger_who_fails_in_somebodys_name_does_not_keep_them_out(visitors)
     assert sign_in(visitors, "198.51.100.4", PASSWORD).status_code == 303
 
 
+@pytest.mark.parametrize(
+    ("came", "back"),
+    [
+        ("{}/s/which?PROLIFIC_PID=a&x=%22%3E", 'href="/s/which?PROLIFIC_PID=a&amp;x=%22%3E"'),
+        ("https://evil.example/s/which", None),
+        ("{}//evil.example", None),
+        ("", None),
+    ],
+)
+def test_a_page_that_says_no_leads_back_to_where_one_was_and_nowhere_else(visitors, came, back):
+    browser = visitors.browser(headers={"accept": "text/html", "referer": came.format(visitors.address)})
+    page = browser.post("/s/which/start", data={"csrf": "0" * 64})
+    assert page.status_code == 403
+    assert ("Go back" in page.text) == (back is not None)
+    assert back is None or back in page.text
+    assert "evil" not in page.text
+
+
 def test_who_has_to_sign_in_is_not_led_away_by_a_false_host(visitors):
     browser = visitors.browser(headers={"accept": "text/html", "host": "evil.example"})
     assert browser.get("/studies/which").headers["location"] == "/login?next=%2Fstudies%2Fwhich"

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from pairseek.errors import AnswerConflict, UnknownQuery
 from pairseek.store import cache, events, migrate, sessions
 from pairseek.store.database import Database
 from pairseek.store.schema import snapshots
+from pairseek.web import catalogue
 from pairseek.web.ahead import Ahead, Gate
 from pairseek.web.beliefs import pack_belief, unpack_belief
 from pairseek.web.catalogue import Catalogue
@@ -144,7 +146,7 @@ def test_a_kept_belief_is_taken_up_to_the_bit_and_a_wrong_one_is_not(database):
         state = say(one, session_id, state, outcome)
     kept = one.snapshot(one.live(one.by_id(session_id)))
     assert kept.count == 6
-    database.write(lambda c: cache.keep_snapshot(c, kept))
+    database.write(lambda c: cache.keep(c, [kept]))
 
     def restarted():
         fresh = worker(database)
@@ -159,7 +161,7 @@ def test_a_kept_belief_is_taken_up_to_the_bit_and_a_wrong_one_is_not(database):
     marred = unpack_belief(kept.content)
     marred = replace(marred, mean=marred.mean + 1)
     wrong = replace(kept, digest="0" * 64, content=pack_belief(marred))
-    database.write(lambda c: cache.keep_snapshot(c, wrong))
+    database.write(lambda c: cache.keep(c, [wrong]))
     search = restarted().standing.search
     assert np.array_equal(search.belief.mean, one.live(one.by_id(session_id)).standing.search.belief.mean)
 
@@ -187,7 +189,7 @@ def test_replies_are_the_same_to_the_bit_with_and_without_what_was_kept(database
         if back is not None:
             done = live.standing.done[: len(live.standing.done) - back]
             kept = one.snapshot(replace(live, kept=0, standing=live.standing.after(done)))
-            database.write(lambda c, kept=kept: cache.keep_snapshot(c, kept))
+            database.write(lambda c, kept=kept: cache.keep(c, [kept]))
         fresh = worker(database)
         shown = fresh.state(row)
         recalled = fresh.live(row)
@@ -199,6 +201,64 @@ def test_replies_are_the_same_to_the_bit_with_and_without_what_was_kept(database
     for belief in beliefs[1:]:
         for name in ("samples", "weights", "mean", "covariance"):
             assert np.array_equal(getattr(belief, name), getattr(beliefs[0], name)), name
+
+
+def test_next_queries_that_were_kept_are_taken_up_and_are_those_that_would_be_found(database):
+    settings = {"answers": 30, "repeated": 0.3, "random": 0.2, "offer": {"tie": True, "skip": True}}
+    session_id = a_session(database, **settings)
+    one = worker(database)
+    state = one.state(one.by_id(session_id))
+    for outcome in ["left", "right", "tie", "right", "skip", "left", "left", "right"]:
+        state = say(one, session_id, state, outcome)
+    with preparing(one) as ahead:
+        ahead.prepare(one.by_id(session_id), "p9").result(timeout=30)
+    live = one.live(one.by_id(session_id))
+    kept = one.prepared(live)
+    assert one.prepared(live) is None, "it is kept once"
+    found = {outcome: foreseen(live, outcome).query for outcome in ("left", "right", "tie", "skip")}
+    keep = lambda kept: database.write(lambda c: cache.keep(c, [kept]))  # noqa: E731
+
+    keep(kept)
+    fresh = worker(database)
+    assert fresh.state(fresh.by_id(session_id)) == state
+    taken = fresh.live(fresh.by_id(session_id))
+    assert set(taken.prepared) == set(found)
+    for outcome, query in found.items():
+        again = taken.prepared[outcome].query
+        assert (again.name, again.left, again.right, again.kind) == (query.name, query.left, query.right, query.kind)
+        assert timeless(again) == timeless(query)
+    assert 8 not in taken.standing.search._beliefs, "nothing had to be worked out"
+    # What follows another open query, other answers or another program is left alone.
+    for wrong in (replace(kept, query="p8"), replace(kept, digest="0" * 64)):
+        keep(wrong)
+        fresh = worker(database)
+        fresh.state(fresh.by_id(session_id))
+        assert fresh.live(fresh.by_id(session_id)).prepared == {}
+    keep(kept)
+    database.write(lambda c: sessions.mark(c, session_id, "p2", "void", "asleep", "ann"))
+    fresh = worker(database)
+    fresh.state(fresh.by_id(session_id))
+    assert fresh.live(fresh.by_id(session_id)).prepared == {}, "a voided answer leads elsewhere"
+
+
+def test_a_reply_from_a_kept_query_is_the_reply_that_would_be_worked_out(database):
+    session_id, twin = a_session(database, answers=30), None
+    one = worker(database)
+    twin, _ = one.open(one.catalogue.named("which"), {}, seed=11)
+    states = [one.state(one.by_id(name)) for name in (session_id, twin)]
+    for outcome in ["left", "right", "right", "left"]:
+        states = [say(one, name, state, outcome) for name, state in zip((session_id, twin), states, strict=True)]
+    with preparing(one) as ahead:
+        ahead.prepare(one.by_id(session_id), "p5").result(timeout=30)
+    kept = one.prepared(one.live(one.by_id(session_id)))
+    database.write(lambda c: cache.keep(c, [kept]))
+    fresh = worker(database)
+    for outcome in ["right", "left", "left"]:
+        states = [say(fresh, name, state, outcome) for name, state in zip((session_id, twin), states, strict=True)]
+        assert states[0] == states[1]
+    rows = [database.read(lambda c, name=name: events.queries_of(c, [name])) for name in (session_id, twin)]
+    for mine, theirs in zip(*rows, strict=True):
+        assert timeless(mine) == timeless(theirs)
 
 
 def timeless(query):
@@ -215,11 +275,32 @@ def test_a_kept_belief_that_is_damaged_is_left_alone(database, harm):
     for outcome in ("left", "right", "left"):
         state = say(one, session_id, state, outcome)
     kept = one.snapshot(one.live(one.by_id(session_id)))
-    database.write(lambda c: cache.keep_snapshot(c, replace(kept, content=harm(kept.content))))
+    database.write(lambda c: cache.keep(c, [replace(kept, content=harm(kept.content))]))
     fresh = worker(database)
     assert fresh.state(fresh.by_id(session_id)) == state
     assert fresh.live(fresh.by_id(session_id)).kept == 0
     assert say(fresh, session_id, state, "left")["query"]["query"] == "p5"
+
+
+def test_a_study_is_unpacked_once_however_many_come_at_once_and_not_by_a_worker_that_was_handed_it(
+    database, monkeypatch
+):
+    a_session(database)
+    unpacked, unpack = [], catalogue.unpack_items
+
+    def slowly(content):
+        unpacked.append(len(content))
+        time.sleep(0.2)
+        return unpack(content)
+
+    monkeypatch.setattr(catalogue, "unpack_items", slowly)
+    first = Catalogue(database)
+    with ThreadPoolExecutor(8) as crowd:
+        found = list(crowd.map(lambda _: first.named("which").items, range(8)))
+    assert len(unpacked) == 1
+    assert all(items is found[0] for items in found)
+    assert Catalogue(database, warm_studies(database)).named("which").items.n == 40
+    assert len(unpacked) == 2, "by the first process, and by no worker"
 
 
 def test_the_keeper_keeps_beliefs_now_and_then_and_at_the_end(database):
@@ -235,8 +316,12 @@ def test_the_keeper_keeps_beliefs_now_and_then_and_at_the_end(database):
         assert time.monotonic() < until
         time.sleep(0.05)
     say(one, session_id, state, "left")
+    with preparing(one) as ahead:
+        ahead.prepare(one.by_id(session_id), "p7").result(timeout=30)
     keeper.stop()
     assert database.read(lambda c: cache.snapshot_of(c, session_id)).count == 6
+    following = database.read(lambda c: cache.foreseen_of(c, session_id))
+    assert (following.query, set(following.content)) == ("p7", {"left", "right"})
 
 
 def test_what_is_prepared_is_what_is_asked(database):

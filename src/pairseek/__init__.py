@@ -34,6 +34,7 @@ from pairseek.strategies import (
     InfoGain,
     Random,
 )
+from pairseek.unknowns import Beta, LogNormal, Unknown
 
 if _TYPE_CHECKING:
     from pairseek import embed, experiments
@@ -46,6 +47,7 @@ __all__ = [
     "AllPairs",
     "Belief",
     "BestItemFound",
+    "Beta",
     "Candidates",
     "Choices",
     "Estimate",
@@ -61,6 +63,7 @@ __all__ = [
     "Items",
     "Laplace",
     "ListedPairs",
+    "LogNormal",
     "Logistic",
     "PairseekError",
     "Particles",
@@ -76,6 +79,7 @@ __all__ = [
     "SimulatedUser",
     "Space",
     "UniformBox",
+    "Unknown",
     "__version__",
     "bounds",
     "datasets",

@@ -75,6 +75,27 @@ def check_together(
                 raise Unsupported(f"{name}={part!r} would do nothing, because {who}: leave it out")
 
 
+def infers_reliability(posterior: object) -> bool:
+    """Whether a posterior can infer k and lapse."""
+    return bool(getattr(posterior, "infers_reliability", False))
+
+
+def check_inference(response: Response, posterior: Any) -> None:
+    """Refuse a response that the posterior cannot infer."""
+    if infers_reliability(posterior):
+        return
+    kind = type(posterior).__name__
+    if response.unknown:
+        raise Unsupported(
+            f"{kind} cannot infer k or a lapse, and the response is {response!r}: use Particles(), or give numbers"
+        )
+    if response.share > 0.0 and not getattr(posterior, "takes_lapses", False):
+        raise Unsupported(
+            f"{kind} needs a log-concave posterior, which lapse={response.share:g} does not give: use Particles(), "
+            f"or lapse=0"
+        )
+
+
 def rules_of(stop: StopRule | Sequence[StopRule] | int | None) -> tuple[StopRule, ...]:
     """The stop rules, whichever way they were given."""
     if stop is None:

@@ -165,3 +165,81 @@ def weigh(start: int, stop: int, slopes: Any, offsets: Any, columns: Any, weight
                     total += f[s] * a[s] * b[s]
                 out[row, 1 + d + i * d + h] = total
                 out[row, 1 + d + h * d + i] = total
+
+
+@primitive
+def _lapsing_link(y: float, link: int) -> float:
+    if link == LOGISTIC:
+        u = exp_minus(abs(y))
+        return (1.0 if y > 0.0 else u) / (1.0 + u)
+    return 0.5 * math.erfc(-y * math.sqrt(0.5))
+
+
+@kernel
+def expect_mixed(
+    start: int, stop: int, planes: Any, columns: Any, weights: Any, mixture: Any, link: int, out: Any
+) -> None:
+    """`expect` where every sample has a link of its own, base + Σ parts_q f(ratio_q (z - appeal) + appeal).
+
+    ``planes`` is (slopes (m, d), offsets (m,), appeal (m,)); ``mixture`` (bases (S,), parts (Q, S), ratios (Q,)).
+    """
+    slopes, offsets, appeal = planes
+    bases, parts, ratios = mixture
+    n = columns.shape[1]
+    z = np.empty(n)
+    chance = np.empty(n)
+    for row in range(start, stop):
+        shift = appeal[row]
+        _logits(slopes[row], offsets[row] - shift, columns, z)
+        chance[:] = bases
+        for q in range(len(ratios)):
+            ratio, part = ratios[q], parts[q]
+            for s in range(n):
+                chance[s] += part[s] * _lapsing_link(ratio * z[s] + shift, link)
+        probability = 0.0
+        entropy = 0.0
+        for s in range(n):
+            p = min(max(chance[s], 1e-300), 1.0 - 1e-16)
+            probability += weights[s] * p
+            entropy -= weights[s] * (p * math.log(p) + (1.0 - p) * math.log1p(-p))
+        out[0, row], out[1, row] = probability, entropy
+
+
+@kernel
+def weigh_mixed(
+    start: int, stop: int, planes: Any, columns: Any, weights: Any, answering: Any, link: int, out: Any
+) -> None:
+    """`weigh` where every sample has a k and a lapse of its own: ``answering`` is (ratios (S,), lapses (S,))."""
+    slopes, offsets, appeal = planes
+    ratios, lapses = answering
+    d, n = columns.shape
+    f = np.empty(n)
+    for row in range(start, stop):
+        shift = appeal[row]
+        _logits(slopes[row], offsets[row] - shift, columns, f)
+        for s in range(n):
+            p = 0.5 * lapses[s] + (1.0 - lapses[s]) * _lapsing_link(ratios[s] * f[s] + shift, link)
+            f[s] = weights[s] * p
+        _weighed(f, columns, d, out[row])
+
+
+@primitive
+def _weighed(f: Any, columns: Any, d: int, out: Any) -> None:
+    """Σ f, Σ f x, Σ f x x'."""
+    total = 0.0
+    for s in range(len(f)):
+        total += f[s]
+    out[0] = total
+    for i in range(d):
+        a = columns[i]
+        total = 0.0
+        for s in range(len(f)):
+            total += f[s] * a[s]
+        out[1 + i] = total
+        for h in range(i, d):
+            b = columns[h]
+            total = 0.0
+            for s in range(len(f)):
+                total += f[s] * a[s] * b[s]
+            out[1 + d + i * d + h] = total
+            out[1 + d + h * d + i] = total

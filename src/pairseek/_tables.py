@@ -58,7 +58,7 @@ class Tables:
 @lru_cache(maxsize=2)
 def tables(link: int) -> Tables:
     """The tables of a link, computed at first use (about 0.2 s)."""
-    m, s = _axis(M0, M_OCTAVES), _axis(S0, S_OCTAVES)
+    m, s = axis(M0, M_OCTAVES), axis(S0, S_OCTAVES)
     out = np.empty((4, len(s), len(m)))
     for row, deviation in enumerate(s):
         out[:, row] = moments(m, float(deviation), link)
@@ -70,7 +70,8 @@ def tables(link: int) -> Tables:
     return Tables(*out)
 
 
-def _axis(origin: float, octaves: int) -> FloatArray:
+def axis(origin: float, octaves: int) -> FloatArray:
+    """The places of one axis."""
     steps = 1 << STEPS_BITS
     fine = (1.0 + np.arange(steps) / steps) * 2.0 ** np.arange(octaves)[:, None]
     return np.append(fine.ravel(), 2.0**octaves) * origin - origin
@@ -88,19 +89,19 @@ def moments(m: FloatArray, s: float, link: int) -> FloatArray:
         weights = np.exp(-0.5 * u**2)
         weights /= weights.sum()
         z = m[:, None] + s * u
-        above, below, first, second, entropy = (part @ weights for part in _functions(z, link))
+        above, below, first, second, entropy = (part @ weights for part in link_functions(z, link))
     else:
         reach = 40.0 if link == LOGISTIC else 9.0
         z = np.arange(-reach, reach + step / 2, step)
-        _, _, slope, curve, uncertainty = _functions(z, link)
+        _, _, slope, curve, uncertainty = link_functions(z, link)
         above = ndtr((m[:, None] - z) / s) @ slope * step
         below = ndtr((z - m[:, None]) / s) @ slope * step
         density = np.exp(-0.5 * ((m[:, None] - z) / s) ** 2) * (step / (s * np.sqrt(2 * np.pi)))
         first, second, entropy = density @ slope, density @ curve, density @ uncertainty
-    return _combined(above, below, s * first, s * s * second, entropy)
+    return combined(above, below, s * first, s * s * second, entropy)
 
 
-def _functions(z: FloatArray, link: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+def link_functions(z: FloatArray, link: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """f(z), f(-z), f'(z), f''(z) and h_b(f(z)) in bits."""
     if link == LOGISTIC:
         f, rest, log_f, log_rest = expit(z), expit(-z), log_expit(z), log_expit(-z)
@@ -114,9 +115,10 @@ def _functions(z: FloatArray, link: int) -> tuple[FloatArray, FloatArray, FloatA
     return f, rest, slope, curve, entropy
 
 
-def _combined(
+def combined(
     above: FloatArray, below: FloatArray, first: FloatArray, second: FloatArray, entropy: FloatArray
 ) -> FloatArray:
+    """The four functions from P, 1 - P, E[u f], E[(u² - 1) f] and E h_b(f)."""
     # Where the rarer outcome is rarer than this, knowing it is worth nothing that a double could hold.
     rare = np.maximum(below, 1e-250)
     marginal = -(above * np.log2(np.maximum(above, 1e-250)) + below * np.log2(rare))

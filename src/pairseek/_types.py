@@ -103,6 +103,46 @@ class BeliefInfo:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Reliability:
+    """What is believed of how a person answers, beside the user point.
+
+    Attributes
+    ----------
+    k
+        (S,) noise constant of each sample of the belief.
+    lapse
+        (S,) share of random answers of each sample.
+    typical_k
+        Geometric mean of k.
+    spread
+        Standard deviation of log k.
+    typical_lapse
+        Mean of the lapse.
+    rows
+        (R,) some of the samples, for which the distribution of k and lapse at that very point is worked out.
+    nodes
+        (Q,) values of k.
+    chances
+        (R, Q) probability of each value at the point of each row; a row sums to 1.
+    lapses
+        (R, Q) mean of the lapse at that point and that k.
+    surprise
+        How much less than even the chances of the latest answers were, in nats: see `Particles`.
+    """
+
+    k: FloatArray = field(repr=False)
+    lapse: FloatArray = field(repr=False)
+    typical_k: float
+    spread: float
+    typical_lapse: float
+    rows: IntArray = field(repr=False)
+    nodes: FloatArray = field(repr=False)
+    chances: FloatArray = field(repr=False)
+    lapses: FloatArray = field(repr=False)
+    surprise: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Belief:
     """What is believed of the user point: weighted samples and their first two moments.
 
@@ -118,6 +158,8 @@ class Belief:
         (d, d) posterior covariance.
     info
         How it was reached.
+    reliability
+        What is believed of k and lapse, sample by sample; None where k is known and there are no lapses.
     """
 
     samples: FloatArray = field(repr=False)
@@ -125,6 +167,14 @@ class Belief:
     mean: FloatArray
     covariance: FloatArray
     info: BeliefInfo
+    reliability: Reliability | None = None
+
+
+def arrays_of(belief: Belief) -> tuple[npt.NDArray[Any], ...]:
+    """Every array that a belief holds."""
+    own = (belief.samples, belief.weights, belief.mean, belief.covariance)
+    r = belief.reliability
+    return own if r is None else (*own, r.k, r.lapse, r.rows, r.nodes, r.chances, r.lapses)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +182,8 @@ class Evidence:
     """All answers so far, as half spaces seen through noise.
 
     The logit of answer j at the point w is ``slopes[j] @ w + offsets[j]``, oriented towards the winner
-    (towards the left one for a tie).
+    (towards the left one for a tie). Where k is unknown, that is so at the median of its prior, and at r times the
+    median the logit is ``r * (slopes[j] @ w + offsets[j] - appeal[j]) + appeal[j]``.
 
     Attributes
     ----------
@@ -142,11 +193,19 @@ class Evidence:
         (m,), -k_pq b plus the difference of appeal.
     decided
         (m,), 1.0 for an answer, 0.0 for a tie.
+    appeal
+        (m,), the part of the offsets that k does not scale. None: nothing.
     """
 
     slopes: FloatArray
     offsets: FloatArray
     decided: FloatArray
+    appeal: FloatArray | None = None
+
+    def first(self, count: int) -> Evidence:
+        """The first answers."""
+        appeal = None if self.appeal is None else self.appeal[:count]
+        return Evidence(self.slopes[:count], self.offsets[:count], self.decided[:count], appeal)
 
 
 JSON: TypeAlias = dict[str, Any]

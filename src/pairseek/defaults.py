@@ -29,6 +29,13 @@ def default_prior(items: Items | Space) -> UniformBox:
     return UniformBox(tuple((low - pad).tolist()), tuple((high + pad).tolist()))
 
 
+def spread_of(prior: Prior, d: int) -> float:
+    """Root mean square standard deviation of a prior along a coordinate."""
+    with np.errstate(over="ignore", under="ignore"):
+        _, covariance = prior.moments(d)
+        return float(np.sqrt(np.trace(covariance) / d))
+
+
 def resolve(
     items: Items | Space,
     response: Response | None,
@@ -38,9 +45,7 @@ def resolve(
 ) -> tuple[Response, Prior, Posterior, Utility | Procedure]:
     """The parts with every None filled in, for these items."""
     prior = default_prior(items) if prior is None else prior
-    with np.errstate(over="ignore", under="ignore"):
-        _, covariance = prior.moments(items.d)
-        spread = float(np.sqrt(np.trace(covariance) / items.d))
+    spread = spread_of(prior, items.d)
     if not _SMALL < spread < 1.0 / _SMALL:
         raise InvalidParameter(
             f"the prior has a standard deviation of {spread:.3g}, whose powers a double cannot hold: use another unit"

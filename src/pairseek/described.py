@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
 from pairseek._kernels import read_only
+from pairseek._mixtures import TableName, table
 from pairseek._moments import sample_moments
-from pairseek._pairs import describe, expect, shadow, weigh
+from pairseek._pairs import describe, expect, expect_mixed, shadow, weigh, weigh_mixed
 from pairseek._parallel import for_ranges
-from pairseek._tables import look_up, tables
+from pairseek._tables import look_up
 from pairseek._types import Belief, FloatArray, IntArray
 from pairseek.responses import NOISES, Response
 
-TableName = Literal["probability", "information", "explained", "log_volume"]
+__all__ = ["Candidates", "TableName", "seen", "square_root"]
 
 # Pairs a thread takes at a time: enough to hide the hand-over, the same for any number of threads.
 _CHUNK = 8192
@@ -29,6 +29,12 @@ def square_root(covariance: FloatArray) -> FloatArray:
     """(d, d) L with LL' = covariance; by eigenvectors, so that a singular one has a root too."""
     values, vectors = np.linalg.eigh(covariance)
     return np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def seen(response: Response, belief: Belief) -> Response:
+    """The response with an unknown k or lapse at what the belief takes for typical."""
+    known = belief.reliability
+    return response if known is None else replace(response, k=known.typical_k, lapse=known.typical_lapse)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +58,9 @@ class Candidates:
     appeal
         (m,) appeal of p minus that of q.
     response
-        The response model.
+        The response model; with the typical k and lapse where they are unknown, see `seen`.
+    spread
+        Standard deviation of log k; 0 where it is known.
     """
 
     points: FloatArray
@@ -64,6 +72,7 @@ class Candidates:
     variance: FloatArray
     appeal: FloatArray
     response: Response
+    spread: float = 0.0
 
     def __len__(self) -> int:
         return len(self.first)
@@ -93,7 +102,8 @@ class Candidates:
         for_ranges(describe, m, _CHUNK, i, j, used, shadows, mean, response.constant, noise, out)
         margin, length, constant, variance = out
         difference = np.zeros(len(first)) if appeal is None else appeal[first] - appeal[second]
-        return cls(points, first, second, margin, length, constant, variance, difference, response)
+        spread = 0.0 if belief.reliability is None else belief.reliability.spread
+        return cls(points, first, second, margin, length, constant, variance, difference, response, spread)
 
     def take(self, rows: IntArray) -> Candidates:
         """Some of them."""
@@ -110,13 +120,14 @@ class Candidates:
         """(m,) standard deviation of the logit, k_pq sqrt(a'Σa)."""
         return self.constant * np.sqrt(self.variance)
 
-    def gaussian(self, table: TableName) -> FloatArray:
+    def gaussian(self, name: TableName) -> FloatArray:
         """(m,) a function of the answer as if the logit were Gaussian: see `pairseek._tables`.
 
-        ``"probability"`` is that of the likelier outcome.
+        ``"probability"`` is that of the likelier outcome. Where k or the lapse is unknown, as if they did not depend on
+        the user point: see `pairseek._mixtures`.
         """
         out = np.empty(len(self))
-        values = getattr(tables(self.response.link), table)
+        values = table(self.response.link, name, self.spread, self.response.share)
         for_ranges(look_up, len(self), _CHUNK, values, self.logit_mean, self.logit_deviation, out)
         return out
 
@@ -125,13 +136,35 @@ class Candidates:
         return self.response.planes(self.points[self.first], self.points[self.second], self.appeal)
 
     def sampled(self, belief: Belief) -> tuple[FloatArray, FloatArray]:
-        """(m,) E f(z) and (m,) E h_b(f(z)) in bits, over all samples of the belief: O(samples d) a pair."""
+        """(m,) E P and (m,) E h_b(P) in bits, P = P(first | w), over samples of the belief: O(samples d) a pair.
+
+        Over all samples; where k or lapse is unknown over those at whose points its belief knows their distribution,
+        so that P is the probability given the user point alone.
+        """
         slopes, offsets = self.planes()
         out = np.empty((2, len(self)))
+        if not (belief.reliability is None and self.response.plain):
+            samples, weights, mixture = self._links(belief)
+            planes = (slopes, offsets, self.appeal)
+            mixed = (planes, np.ascontiguousarray(samples.T), weights, mixture, self.response.link, out)
+            for_ranges(expect_mixed, len(self), _SAMPLED_CHUNK, *mixed)
+            return out[0], out[1] / np.log(2)
         columns = np.ascontiguousarray(belief.samples.T)
         arguments = (slopes, offsets, columns, belief.weights, self.response.link, out)
         for_ranges(expect, len(self), _SAMPLED_CHUNK, *arguments)
         return out[0], out[1] / np.log(2)
+
+    def _links(self, belief: Belief) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray, FloatArray]]:
+        """Samples, weights, and the link of each sample as `expect_mixed` takes it."""
+        known = belief.reliability
+        if known is None:
+            lapse, one = self.response.share, np.ones(len(belief.weights))
+            return belief.samples, belief.weights, (0.5 * lapse * one, (1.0 - lapse) * one[None], np.ones(1))
+        weights = belief.weights[known.rows]
+        parts = known.chances * (1.0 - known.lapses)
+        bases = 0.5 * np.sum(known.chances * known.lapses, axis=1)
+        mixture = (bases, np.ascontiguousarray(parts.T), known.nodes / self.response.constant)
+        return belief.samples[known.rows], weights / weights.sum(), mixture
 
     def after(self, belief: Belief) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
         """For the outcomes "first" and "second": (m,) probability, (m, d) mean and (m, d, d) covariance.
@@ -145,8 +178,19 @@ class Candidates:
         # Around their mean, so that samples far from zero keep their digits.
         mean, covariance = sample_moments(belief.samples, belief.weights)
         columns = np.ascontiguousarray((belief.samples - mean).T)
-        arguments = (slopes, offsets + np.einsum("md,d->m", slopes, mean), columns, belief.weights)
-        for_ranges(weigh, len(self), _SAMPLED_CHUNK, *arguments, self.response.link, out)
+        moved = offsets + np.einsum("md,d->m", slopes, mean)
+        known = belief.reliability
+        if known is None and self.response.plain:
+            arguments = (slopes, moved, columns, belief.weights)
+            for_ranges(weigh, len(self), _SAMPLED_CHUNK, *arguments, self.response.link, out)
+        else:
+            one = np.ones(len(belief.weights))
+            answering = (one, self.response.share * one)
+            if known is not None:
+                answering = (known.k / self.response.constant, np.array(known.lapse))
+            planes = (slopes, moved, self.appeal)
+            mixed = (planes, columns, belief.weights, answering, self.response.link, out)
+            for_ranges(weigh_mixed, len(self), _SAMPLED_CHUNK, *mixed)
         whole = np.concatenate(([1.0], np.zeros(d), covariance.ravel()))
         outcomes = []
         for part in (out, whole - out):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy
@@ -14,6 +15,44 @@ from pairseek._types import Belief, FloatArray, IntArray, ItemId
 from pairseek.errors import InvalidParameter
 from pairseek.items import Items
 from pairseek.responses import Response
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A number that is not known: its posterior median, and the ends between which 95 % of the posterior lies."""
+
+    median: float
+    low: float
+    high: float
+
+
+Manner: TypeAlias = Literal["consistent", "noisy", "random"]
+CONSISTENT, RANDOM = 0.8, 0.6
+"""From the first on the answers of a person are called consistent, below the second random, by their `agreement`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityEstimate:
+    """How a person answers, where that was inferred.
+
+    Attributes
+    ----------
+    k
+        Noise constant.
+    lapse
+        Share of answers given at random.
+    agreement
+        Share of answers that follow the person's own taste, for questions whose plane is one standard deviation of
+        the prior away from the person: lapse/2 + (1 - lapse) f(z). One half is a coin, 0.88 is what a search assumes
+        that is told nothing.
+    word
+        The likeliest of consistent (`agreement` of 0.8 or more), noisy, and random (below 0.6).
+    """
+
+    k: Interval
+    lapse: Interval
+    agreement: Interval
+    word: Manner
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +69,15 @@ class Estimate:
         The samples behind it.
     note
         What a procedure has to say of its own estimate, such as that the answers contradict each other.
+    reliability
+        How the person answers; None where k is known and there are no lapses.
     """
 
     point: FloatArray
     covariance: FloatArray
     belief: Belief
     note: str | None = None
+    reliability: ReliabilityEstimate | None = None
 
     def credible_radius(self, level: float = 0.95) -> float:
         """Radius of the ball around the point that holds this share of the posterior."""
@@ -45,6 +87,32 @@ class Estimate:
         order = np.argsort(distances, kind="stable")
         mass = np.cumsum(self.belief.weights[order])
         return float(distances[order[min(np.searchsorted(mass, level * mass[-1]), len(order) - 1)]])
+
+
+def reliability_estimate(belief: Belief, response: Response, spread: float) -> ReliabilityEstimate | None:
+    """How the person answers, for a prior with this standard deviation along a coordinate."""
+    known = belief.reliability
+    if known is None:
+        return None
+    try:
+        usual = dataclasses.replace(response, k=None, lapse=0.0).for_spread(spread).constant
+    except InvalidParameter:  # decaying noise at a scale that has no usual k
+        usual = response.reference
+    f = response.link_function(response.typical * known.k / usual)
+    agreement = np.asarray(0.5 * known.lapse + (1.0 - known.lapse) * f)
+    likely = [
+        float(np.sum(belief.weights[within]))
+        for within in (agreement >= CONSISTENT, (agreement >= RANDOM) & (agreement < CONSISTENT), agreement < RANDOM)
+    ]
+    k, lapse, agrees = (_interval(values, belief.weights) for values in (known.k, known.lapse, agreement))
+    return ReliabilityEstimate(k, lapse, agrees, get_args(Manner)[int(np.argmax(likely))])
+
+
+def _interval(values: FloatArray, weights: FloatArray) -> Interval:
+    order = np.argsort(values, kind="stable")
+    mass = np.cumsum(weights[order])
+    places = np.searchsorted(mass, np.array([0.5, 0.025, 0.975]) * mass[-1])
+    return Interval(*values[order[np.minimum(places, len(order) - 1)]].tolist())
 
 
 @dataclass(frozen=True, slots=True)

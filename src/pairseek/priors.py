@@ -52,7 +52,7 @@ def _vector(value: object, d: int, what: str) -> FloatArray:
     return array
 
 
-def _stratified(n: int, d: int, rng: np.random.Generator) -> FloatArray:
+def stratified(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     """A Latin hypercube in (0, 1)^d: the sample means and variances of the prior come out nearly exact."""
     cells = rng.permuted(np.tile(np.arange(n, dtype=np.float64), (d, 1)), axis=1)
     return np.ascontiguousarray(((cells + rng.random((d, n))) / n).T)
@@ -107,7 +107,7 @@ class UniformBox:
     def sample(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
         """(n, d) points."""
         low, high = self.box(d)
-        return low + (high - low) * _stratified(n, d, rng)
+        return low + (high - low) * stratified(n, d, rng)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,5 +187,5 @@ class GaussianPrior:
     def sample(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
         """(n, d) points."""
         mean, covariance = self.moments(d)
-        normal = ndtri(np.clip(_stratified(n, d, rng), 1e-12, 1 - 1e-12))
+        normal = ndtri(np.clip(stratified(n, d, rng), 1e-12, 1 - 1e-12))
         return np.asarray(mean + normal @ np.linalg.cholesky(covariance).T)

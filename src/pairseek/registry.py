@@ -18,6 +18,7 @@ from pairseek.priors import GaussianPrior, UniformBox
 from pairseek.responses import RESPONSES
 from pairseek.stopping import STOP_RULES
 from pairseek.strategies import STRATEGIES
+from pairseek.unknowns import UNKNOWNS
 
 PRIORS = {prior.name: prior for prior in (UniformBox, GaussianPrior)}
 KINDS: dict[str, Mapping[str, Any]] = {
@@ -28,6 +29,7 @@ KINDS: dict[str, Mapping[str, Any]] = {
     "candidates": SOURCES,
     "stop": STOP_RULES,
     "rest": {"rest": Rest},
+    "unknown": UNKNOWNS,
 }
 
 
@@ -90,6 +92,8 @@ def _plain(value: Any, where: str) -> Any:
         value = value.tolist()
     if isinstance(value, tuple | list):
         return [_plain(x, where) for x in value]
+    if isinstance(value, tuple(UNKNOWNS.values())):
+        return encode(value)
     if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise InvalidParameter(
@@ -98,4 +102,6 @@ def _plain(value: Any, where: str) -> Any:
 
 
 def _frozen(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return decode("unknown", value)
     return tuple(_frozen(x) for x in value) if isinstance(value, list) else value

@@ -19,16 +19,17 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import numpy as np
 
 from pairseek import files, records, registry
-from pairseek._arguments import check_parts, check_together, rules_of
+from pairseek._arguments import check_inference, check_parts, check_together, infers_reliability, rules_of
 from pairseek._checks import seed_of, whole
 from pairseek._notice import first_use
-from pairseek._types import JSON, Belief, Event, Evidence, FloatArray, Outcome, Query, QueryInfo, Side
+from pairseek._types import JSON, Belief, Event, Evidence, FloatArray, Outcome, Query, QueryInfo, Side, arrays_of
 from pairseek._version import __version__
 from pairseek._words import plural
 from pairseek.candidates import Rest
 from pairseek.candidates.scene import Source
 from pairseek.choosing import Draws, Situation, next_query, pair_info
-from pairseek.defaults import resolve
+from pairseek.defaults import resolve, spread_of
+from pairseek.described import seen
 from pairseek.errors import (
     AnswerConflict,
     InvalidAnswer,
@@ -39,7 +40,13 @@ from pairseek.errors import (
     UnknownQuery,
     Unsupported,
 )
-from pairseek.estimates import Estimate, Recommendation, best_probabilities, recommendations
+from pairseek.estimates import (
+    Estimate,
+    Recommendation,
+    best_probabilities,
+    recommendations,
+    reliability_estimate,
+)
 from pairseek.items import Items, Space
 from pairseek.population import Population
 from pairseek.posteriors import Posterior
@@ -135,11 +142,13 @@ class Search:
         self.stop = rules_of(stop)
         self.seed = seed_of(rng)
         check_together(items, self.strategy, {"candidates": candidates, "rest": rest}, self.stop)
+        check_inference(self.response, self.posterior)
         self.prior.box(items.d)
         self._lock = threading.RLock()
         self._events: list[Event] = []
         self._pending: list[Query] = []
-        self._beliefs: dict[int, Belief] = {0: self.posterior.start(self.prior, items.d, self._rng(_START))}
+        more = () if self.response.plain or not infers_reliability(self.posterior) else (self.response,)
+        self._beliefs: dict[int, Belief] = {0: self.posterior.start(self.prior, items.d, self._rng(_START), *more)}
         self._next: tuple[int, Query | None] | None = None
 
     def __repr__(self) -> str:
@@ -157,7 +166,7 @@ class Search:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=threading.RLock())
         for belief in self._beliefs.values():
-            for array in (belief.samples, belief.weights, belief.mean, belief.covariance):
+            for array in arrays_of(belief):
                 array.flags.writeable = False  # copies of arrays can be written to
 
     # Asking
@@ -331,19 +340,20 @@ class Search:
     def estimate(self) -> Estimate:
         """Where the person is: the posterior mean, or the procedure's own estimate."""
         belief = self.belief
+        reliability = reliability_estimate(belief, self.response, spread_of(self.prior, self.items.d))
         if not isinstance(self.strategy, Procedure) or isinstance(self.items, Space):
-            return Estimate(belief.mean, belief.covariance, belief)
+            return Estimate(belief.mean, belief.covariance, belief, reliability=reliability)
         point = np.asarray(self.strategy.estimate(self.items, self.history))
         status = getattr(self.strategy, "status", None)
         note = None if status is None else status(self.items, self.history)
-        return Estimate(point, belief.covariance, belief, note)
+        return Estimate(point, belief.covariance, belief, note, reliability)
 
     @_alone
     def recommend(self, count: int = 5) -> list[Recommendation]:
         """The items most likely to be this person's best."""
         if isinstance(self.items, Space):
             raise Unsupported("a continuous Space has no items to recommend: read estimate().point")
-        return recommendations(self.items, self.estimate(), self.response, count)
+        return recommendations(self.items, self.estimate(), seen(self.response, self.belief), count)
 
     # Keeping
 
@@ -435,9 +445,8 @@ class Search:
         for index in range(done, count):
             if self._events[index].outcome != "skip":
                 m = int(rows[index])
-                seen = Evidence(evidence.slopes[:m], evidence.offsets[:m], evidence.decided[:m])
                 rng = self._rng(_POSTERIOR, events=index)
-                belief = self.posterior.update(belief, seen, self.prior, self.response, rng)
+                belief = self.posterior.update(belief, evidence.first(m), self.prior, self.response, rng)
             self._beliefs[index + 1] = belief
         for old in sorted(self._beliefs)[1:-_KEPT]:
             del self._beliefs[old]
@@ -451,7 +460,7 @@ class Search:
         appeal = np.array([self._appeal(a) - self._appeal(b) for a, b in sides])
         slopes, offsets = self.response.planes(winners, losers, appeal)
         decided = np.array([float(event.outcome == "answer") for event in told])
-        return Evidence(np.ascontiguousarray(slopes), offsets, decided)
+        return Evidence(np.ascontiguousarray(slopes), offsets, decided, appeal)
 
     def _prepared(self) -> Query | None:
         """The query that `ask` would give if none were open, worked out once; None when a procedure has finished."""
@@ -461,13 +470,14 @@ class Search:
         return self._next[1]
 
     def _situation(self, pending: Sequence[Query]) -> Situation:
+        belief = self.belief
         return Situation(
             self.items,
-            self.response,
+            seen(self.response, belief),
             self.strategy,
             self.candidates,
             self.rest,
-            self.belief,
+            belief,
             self.history,
             pending,
         )
@@ -551,7 +561,8 @@ class _Progress:
         return 0.0 if query is None or query.info is None else query.info.information
 
     def best_probability(self) -> float:
-        return float(best_probabilities(self._items, self._search.belief, self._search.response).max())
+        belief = self._search.belief
+        return float(best_probabilities(self._items, belief, seen(self._search.response, belief)).max())
 
     def path(self) -> list[tuple[float, float]]:
         return expected_path(self.information(), self._search.items.d, self._search.response.link)

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pairseek._kernels import kernel
+from pairseek._mixtures import TableName, table
 from pairseek._parallel import for_ranges
-from pairseek._tables import tables
 from pairseek._types import FloatArray, IntArray
 from pairseek.candidates._bounds import CONSTANT, DECAYING, SHELL, SQUARE_HIGH, SQUARE_LOW, steepness
 from pairseek.candidates._tree import LANES, Tree, boxes, tree_of
@@ -100,7 +100,10 @@ class View:
         cells = (centre, half, tree.centre, tree.half, ranges, values)
         noise = NOISES.index(scene.response.noise)
         k = scene.response.constant
-        model = (SHAPES.index(surface.shape), noise, k, surface.penalty, _table(scene.response.link, surface.table))
+        known = scene.belief.reliability
+        spread = 0.0 if known is None else known.spread
+        values_by_logit = _table(scene.response.link, surface.table, spread, scene.response.share)
+        model = (SHAPES.index(surface.shape), noise, k, surface.penalty, values_by_logit)
         root = np.ascontiguousarray(vectors * np.sqrt(values))
         points = (columns, tree.columns, tree.order, tree.points, mean, root)
         return cls(tree, model, cells, points, _scale(tree, ranges, values, k, noise))
@@ -124,8 +127,8 @@ def _scale(tree: Tree, ranges: FloatArray, values: FloatArray, k: float, noise: 
 
 
 @lru_cache(maxsize=8)
-def _table(link: int, name: str) -> FloatArray:
-    values: FloatArray = getattr(tables(link), name)
+def _table(link: int, name: TableName, spread: float, lapse: float) -> FloatArray:
+    values = table(link, name, spread, lapse)
     if name == "log_volume":
         values = -values
         values.flags.writeable = False

@@ -91,7 +91,7 @@ class AllPairs:
         if surface.signed and not self.gap:
             zero = median_score(scene)
         gap = certified_gap(found, zero)
-        words = _words(len(scene.points), found, gap, len(scores) if rescore else 0)
+        words = _words(len(scene.points), found, gap, len(scores) if rescore else 0, scene.caveat)
         return Choice(
             int(first[row]), int(second[row]), float(scores[row]), found.looked, words, bound=found.bound, gap=gap
         )
@@ -171,15 +171,16 @@ def best_by_list(scene: Scene, rng: np.random.Generator, *, rescore: int) -> Cho
         merged = [np.append(old, new) for old, new in zip(best, more, strict=True)]
         rows = np.lexsort((merged[1], -merged[0]))[:wanted]
         best = merged[0][rows], merged[1][rows], merged[2][rows]
-    words = f"all {total:,} pairs, each scored{_again(min(rescore, total) if scene.rescores else 0)}"
+    again = _again(min(rescore, total) if scene.rescores else 0)
+    words = f"all {total:,} pairs, each scored{scene.caveat}{again}"
     choice = best_of(scene, *pair_rows(best[2], n), rng, rescore=rescore, words=words)
     return None if choice is None else replace(choice, considered=total, bound=float(best[0][0]), gap=0.0)
 
 
-def _words(n: int, found: Found, gap: float, rescored: int) -> str:
+def _words(n: int, found: Found, gap: float, rescored: int, caveat: str) -> str:
     total = n * (n - 1) // 2
     how = "exact" if gap == 0.0 else f"to within {_percent(max(gap, 1e-6))}"
-    return f"best of all {total:,} pairs, {how}; {_percent(found.looked / total)} visited{_again(rescored)}"
+    return f"best of all {total:,} pairs, {how}; {_percent(found.looked / total)} visited{caveat}{_again(rescored)}"
 
 
 def _again(rescored: int) -> str:

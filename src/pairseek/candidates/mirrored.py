@@ -122,11 +122,20 @@ def _equiprobable(normal: FloatArray, space: Space, belief: Belief, response: Re
         _, t = _fitted(space, Planes(normal[None], np.array([offset])), response)
         length = 4.0 * t
         logits = response.pair_constant(length) * length * (along - offset)
-        if belief.weights @ response.probability(logits) > 0.5:
+        if belief.weights @ _chances(response, belief, logits) > 0.5:
             low = offset
         else:
             high = offset
     return (low + high) / 2
+
+
+def _chances(response: Response, belief: Belief, logits: FloatArray) -> FloatArray:
+    """(S,) probability of the first answer by each sample, from logits at the response's k."""
+    known = belief.reliability
+    if known is None:
+        return response.probability(logits)
+    f = response.link_function(known.k / response.constant * logits)
+    return np.asarray(0.5 * known.lapse + (1.0 - known.lapse) * f)
 
 
 def mirrored_candidates(

@@ -84,9 +84,19 @@ class Scene:
 
     @cached_property
     def plain(self) -> Belief:
-        """The belief with the moments that its samples have themselves."""
-        mean, covariance = sample_moments(self.belief.samples, self.belief.weights)
+        """The belief with the moments that the samples have themselves over which `Candidates.sampled` goes."""
+        samples, weights, known = self.belief.samples, self.belief.weights, self.belief.reliability
+        if known is not None:
+            samples, weights = np.ascontiguousarray(samples[known.rows]), weights[known.rows]
+            weights = weights / weights.sum()
+        mean, covariance = sample_moments(samples, weights)
         return replace(self.belief, mean=mean, covariance=covariance)
+
+    @property
+    def caveat(self) -> str:
+        """What must be said beside a gap: for which scores it is certain."""
+        unknown = self.belief.reliability is not None
+        return "; by a score that takes k and lapse for independent of the point" if unknown else ""
 
     @property
     def rescores(self) -> bool:

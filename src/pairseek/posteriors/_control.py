@@ -11,6 +11,7 @@ after some answers it divides their variance by five to twenty.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from pairseek._kernels import LOGISTIC, exp_minus, kernel, log_ndtr, primitive
 from pairseek._moments import CHUNK, sample_moments
 from pairseek._parallel import for_ranges
 from pairseek._types import Evidence, FloatArray
+from pairseek.posteriors._lapsing import lapsing_slope, margins
 from pairseek.priors import Prior
 from pairseek.responses import Response
 
@@ -65,6 +67,31 @@ def _gradient(x: Any, evidence: Any, prior: Any, link: int, out: Any) -> None:
         g = slope(z, decided[j], link)
         for i in range(d):
             out[i] += g * slopes[j, i]
+
+
+@primitive
+def _lapsing_gradient(x: Any, evidence: Any, prior: Any, link: int, scratch: Any, out: Any) -> None:
+    """Gradient of the log posterior in w at a state (w, u, lapse), as if there were no box."""
+    columns, offsets, decided, appeal = evidence
+    _, _, centre, precision = prior
+    d, m = columns.shape
+    r = math.exp(x[d])
+    half = 0.5 * x[d + 1]
+    margins(x, columns, offsets, scratch)
+    if half > 0.0:
+        for j in range(m):
+            scratch[j] = r * lapsing_slope(r * scratch[j] + appeal[j], half, decided[j], link)
+    else:
+        for j in range(m):
+            scratch[j] = r * slope(r * scratch[j] + appeal[j], decided[j], link)
+    for i in range(d):
+        total = 0.0
+        for h in range(d):
+            total -= precision[i, h] * (x[h] - centre[h])
+        column = columns[i]
+        for j in range(m):
+            total += scratch[j] * column[j]
+        out[i] = total
 
 
 @primitive
@@ -132,6 +159,37 @@ def _products(
 
 
 @kernel
+def _lapsing_products(
+    start: int, stop: int, states: Any, weights: Any, mean: Any, evidence: Any, prior: Any, link: int, out: Any
+) -> None:
+    """The same for states (w, u, lapse): Stein's identity holds for fields in w alone, whatever u and lapse are."""
+    d = len(mean)
+    controls = d + d * (d + 1) // 2
+    total = out[start // CHUNK]
+    total[:] = 0.0
+    rows = np.zeros((_ROWS, 2 * controls))
+    gradient, scratch = np.empty(d), np.empty(len(evidence[1]))
+    for first in range(start, stop, _ROWS):
+        for r in range(_ROWS):
+            rows[r, :] = 0.0
+            if first + r < stop:
+                x = states[first + r]
+                weight = weights[first + r]
+                _lapsing_gradient(x, evidence, prior, link, scratch, gradient)
+                _fill(x[:d], mean, gradient, prior, rows[r])
+                for j in range(2 * controls):
+                    total[0, j] += weight * rows[r, j]
+                    rows[r, j] *= math.sqrt(weight)
+                for j in range(controls):
+                    total[1 + controls, j] += rows[r, j] ** 4
+        a, b, c, e = rows[0], rows[1], rows[2], rows[3]
+        for i in range(controls):
+            line = total[1 + i]
+            for j in range(i, 2 * controls):
+                line[j] += a[i] * a[j] + b[i] * b[j] + c[i] * c[j] + e[i] * e[j]
+
+
+@kernel
 def _solve(matrix: Any, vector: Any) -> None:
     """Solve matrix x = vector in place by Cholesky; only the lower triangle of the matrix is used."""
     n = len(vector)
@@ -161,15 +219,35 @@ def controlled_moments(
 
     O(n (m d + d⁴)) for n samples and m answers.
     """
+    data = (evidence.slopes, evidence.offsets, evidence.decided)
+    return _corrected(_products, points, points, weights, data, prior, response)
+
+
+def lapsing_moments(
+    states: FloatArray, weights: FloatArray, data: tuple[FloatArray, ...], prior: Prior, response: Response
+) -> tuple[FloatArray, FloatArray]:
+    """The same for states (w, u, lapse) and evidence as in `_lapsing`: moments of w."""
+    points = np.ascontiguousarray(states[:, :-2])
+    return _corrected(_lapsing_products, points, states, weights, data, prior, response)
+
+
+def _corrected(
+    products_of: Callable[..., None],
+    points: FloatArray,
+    states: FloatArray,
+    weights: FloatArray,
+    data: tuple[FloatArray, ...],
+    prior: Prior,
+    response: Response,
+) -> tuple[FloatArray, FloatArray]:
     n, d = points.shape
     mean, covariance = sample_moments(points, weights)
     count = d + d * (d + 1) // 2
     if 1.0 / np.sum(weights**2) < _SAMPLES_PER_CONTROL * count:
         return mean, covariance
     out = np.empty((-(-n // CHUNK), 2 + count, 2 * count))
-    data = (evidence.slopes, evidence.offsets, evidence.decided)
     for_ranges(
-        _products, n, CHUNK, points, weights, mean, data, (*prior.box(d), *prior.quadratic(d)), response.link, out
+        products_of, n, CHUNK, states, weights, mean, data, (*prior.box(d), *prior.quadratic(d)), response.link, out
     )
     total = out.sum(axis=0)
     means, products = total[0], total[1:-1] - np.multiply.outer(total[0, :count], total[0])

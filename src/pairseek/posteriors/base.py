@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray
+from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray, Reliability, arrays_of
 from pairseek.priors import Prior
 from pairseek.responses import Response
 
@@ -16,6 +16,9 @@ class Posterior(Protocol):
 
     ``update`` is a pure step: the same belief, evidence and generator give the same new belief, and nothing that
     was passed is changed. Whatever the answers, the new belief is finite.
+
+    One that can infer k and lapse says so by ``infers_reliability = True``, and its ``start`` takes the response as
+    one more argument; `Particles` does.
     """
 
     @property
@@ -40,9 +43,14 @@ def effective_samples(weights: FloatArray) -> float:
 
 
 def frozen_belief(
-    samples: FloatArray, weights: FloatArray, moments: tuple[FloatArray, FloatArray], info: BeliefInfo
+    samples: FloatArray,
+    weights: FloatArray,
+    moments: tuple[FloatArray, FloatArray],
+    info: BeliefInfo,
+    reliability: Reliability | None = None,
 ) -> Belief:
     """A belief whose arrays are read-only."""
-    for array in (samples, weights, *moments):
+    belief = Belief(samples, weights, *moments, info, reliability)
+    for array in arrays_of(belief):
         array.flags.writeable = False
-    return Belief(samples, weights, *moments, info)
+    return belief

@@ -33,6 +33,8 @@ class Grid:
 
     points: int | None = None
     name: ClassVar[str] = "grid"
+    # Nothing is assumed of the density.
+    takes_lapses: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.points is not None and self.points < 2:

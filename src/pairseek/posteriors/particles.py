@@ -10,25 +10,20 @@ import numpy as np
 
 from pairseek._moments import CHUNK, sample_moments
 from pairseek._parallel import for_ranges
-from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray, IntArray
+from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.posteriors._control import controlled_moments
+from pairseek.posteriors._reliable import MOST_STAGES, STAGE, WIDTH, Settings, reliable_start, reliable_update
 from pairseek.posteriors._slice import log_newest, slice_sweep
+from pairseek.posteriors._weights import resampled, reweighted, stage_power
 from pairseek.posteriors.base import effective_samples, frozen_belief
 from pairseek.priors import Prior
 from pairseek.responses import Response
 
-# Slice interval in standard deviations along the direction.
-_WIDTH = 5.0
-# When an answer would leave a smaller share of effective samples than this, it enters in stages.
-_STAGE = 0.25
-# When it takes more stages than this (most answers take one or none), all answers enter together instead.
-_MOST_STAGES = 4
-
 
 @dataclass(frozen=True)
 class Particles:
-    """A sequential Monte Carlo sampler for log-concave posteriors.
+    """A sequential Monte Carlo sampler.
 
     One answer carries less than a bit, so reweighting is enough most of the time. When the effective sample size
     falls under ``threshold`` times n, particles are resampled (systematically) and each is moved by slice steps
@@ -37,6 +32,11 @@ class Particles:
     stages, as a power between 0 and 1 of its likelihood, chosen so that each stage keeps half of them. An answer
     that contradicts a narrow belief would drag it far; where it takes more than a few stages all answers enter
     together, from the prior.
+
+    Where k or the lapse is unknown, a particle has a k and a lapse too, and moves in all of them. Such a posterior need
+    not be log-concave: with lapses, answers that contradict earlier ones may be right about a place that all particles
+    have left. So when the chances of the latest answers were ten times worse than even, all answers enter together,
+    from the prior.
 
     Mean and covariance of the belief come from the samples with most of their noise taken out by control variates.
 
@@ -56,6 +56,7 @@ class Particles:
     threshold: float = 0.8
     sweeps: int = 2
     name: ClassVar[str] = "particles"
+    infers_reliability: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.n < 2:
@@ -65,8 +66,10 @@ class Particles:
         if self.sweeps < 1:
             raise InvalidParameter(f"Particles(sweeps={self.sweeps}): give at least 1")
 
-    def start(self, prior: Prior, d: int, rng: np.random.Generator) -> Belief:
-        """Samples of the prior."""
+    def start(self, prior: Prior, d: int, rng: np.random.Generator, response: Response | None = None) -> Belief:
+        """Samples of the prior; of the priors of k and lapse too where the response has them."""
+        if response is not None and not response.plain:
+            return reliable_start(self.n, prior, d, response, rng)
         weights = np.full(self.n, 1 / self.n)
         return frozen_belief(prior.sample(self.n, d, rng), weights, prior.moments(d), BeliefInfo(float(self.n)))
 
@@ -74,6 +77,9 @@ class Particles:
         self, belief: Belief, evidence: Evidence, prior: Prior, response: Response, rng: np.random.Generator
     ) -> Belief:
         """The belief after the newest answer, the last row of the evidence."""
+        if not response.plain:
+            settings = Settings(self.n, self.threshold, self.sweeps)
+            return reliable_update(settings, belief, evidence, prior, response, rng)
         began = time.perf_counter()
         samples, weights = belief.samples, belief.weights
         power, stages = 0.0, 0
@@ -81,22 +87,22 @@ class Particles:
             gain = np.empty(self.n)
             newest = (evidence.slopes[-1], evidence.offsets[-1], evidence.decided[-1])
             log_newest(0, self.n, samples, *newest, response.link, gain)
-            full = _reweighted(weights, gain, 1.0 - power)
+            full = reweighted(weights, gain, 1.0 - power)
             if effective_samples(full) >= self.threshold * self.n:
                 weights = full
                 break
-            if effective_samples(full) >= _STAGE * self.n:
+            if effective_samples(full) >= STAGE * self.n:
                 step, weights = 1.0 - power, full
             else:
-                step = _stage(weights, gain, 1.0 - power, effective_samples(weights) / 2)
-                weights = _reweighted(weights, gain, step)
+                step = stage_power(weights, gain, 1.0 - power, effective_samples(weights) / 2)
+                weights = reweighted(weights, gain, step)
             power = min(power + step, 1.0)
             samples = _moved(samples, weights, evidence, prior, response, (1.0, power), self.sweeps, rng)
             weights = np.full(self.n, 1 / self.n)
             stages += 1
             if power >= 1.0:
                 break
-            if stages >= _MOST_STAGES:
+            if stages >= MOST_STAGES:
                 samples, more = _afresh(self.n, evidence, prior, response, self.sweeps, rng)
                 stages += more
                 break
@@ -104,25 +110,6 @@ class Particles:
         moves = stages * self.sweeps * samples.shape[1]
         info = BeliefInfo(effective_samples(weights), moves, stages, time.perf_counter() - began)
         return frozen_belief(samples, weights, moments, info)
-
-
-def _reweighted(weights: FloatArray, gain: FloatArray, power: float) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        logs = np.log(weights) + power * gain
-    out = np.exp(logs - logs.max())
-    return np.asarray(out / out.sum())
-
-
-def _stage(weights: FloatArray, gain: FloatArray, most: float, target: float) -> float:
-    """The power at which the effective sample size falls to the target, by bisection."""
-    low, high = 0.0, most
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if effective_samples(_reweighted(weights, gain, middle)) > target:
-            low = middle
-        else:
-            high = middle
-    return high
 
 
 def _afresh(
@@ -143,19 +130,12 @@ def _afresh(
         for answer in zip(evidence.slopes, evidence.offsets, evidence.decided, strict=True):
             log_newest(0, n, samples, *answer, response.link, part)
             gain += part
-        step = _stage(weights, gain, 1.0 - power, n / 2)
+        step = stage_power(weights, gain, 1.0 - power, n / 2)
         power = min(power + step, 1.0)
-        uneven = _reweighted(weights, gain, step)
+        uneven = reweighted(weights, gain, step)
         samples = _moved(samples, uneven, evidence, prior, response, (power, power), sweeps, rng)
         stages += 1
     return samples, stages
-
-
-def _resampled(weights: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Systematic resampling: one random number, every particle at its share rounded up or down."""
-    n = len(weights)
-    positions = (np.arange(n) + rng.random()) / n
-    return np.minimum(np.searchsorted(np.cumsum(weights), positions), n - 1)
 
 
 def _moved(
@@ -173,7 +153,7 @@ def _moved(
     # A square root by eigenvectors exists for a flat covariance too; the floor keeps every direction movable.
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 1e-20 * max(values[-1], 1e-300)))
-    points = np.ascontiguousarray(samples[_resampled(weights, rng)])
+    points = np.ascontiguousarray(samples[resampled(weights, rng)])
     low, high = prior.box(d)
     centre, precision = prior.quadratic(d)
     for _ in range(sweeps):
@@ -190,7 +170,7 @@ def _moved(
             (evidence.slopes, evidence.offsets, evidence.decided),
             (low, high, centre, precision),
             powers,
-            _WIDTH,
+            WIDTH,
             response.link,
         )
     return points

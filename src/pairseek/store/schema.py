@@ -195,3 +195,12 @@ snapshots = sa.Table(
     sa.Column("digest", KEY, nullable=False),
     sa.Column("content", sa.LargeBinary, nullable=False),
 )
+
+foreseen = sa.Table(
+    "foreseen",
+    metadata,
+    sa.Column("session_id", sa.ForeignKey("sessions.id"), primary_key=True),
+    sa.Column("query", KEY, nullable=False),
+    sa.Column("digest", KEY, nullable=False),
+    sa.Column("content", sa.JSON, nullable=False),
+)

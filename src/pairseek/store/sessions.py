@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from pairseek._types import JSON
 from pairseek.store.database import now
-from pairseek.store.schema import blurs, events, marks, queries, sessions, snapshots, studies
+from pairseek.store.schema import blurs, events, foreseen, marks, queries, sessions, snapshots, studies
 
 IDENTITIES = ("participant", "prolific_pid", "prolific_study", "prolific_session")
 
@@ -127,7 +127,7 @@ def blurs_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[JSON
 def forget_preview(connection: sa.Connection, before: str) -> None:
     """Remove previews that began before this moment. Nothing else is ever removed."""
     old = sa.select(sessions.c.id).where((sessions.c.kind == "preview") & (sessions.c.created_at < before))
-    for table in (events, queries, marks, blurs, snapshots):
+    for table in (events, queries, marks, blurs, snapshots, foreseen):
         connection.execute(table.delete().where(table.c.session_id.in_(old)))
     connection.execute(sessions.delete().where((sessions.c.kind == "preview") & (sessions.c.created_at < before)))
 

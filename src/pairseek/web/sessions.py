@@ -27,7 +27,7 @@ from pairseek.web.admission import closed, expired, taken, too_old
 from pairseek.web.beliefs import pack_belief, unpack_belief
 from pairseek.web.catalogue import Catalogue, Study
 from pairseek.web.export import populations_of
-from pairseek.web.live import Live, Said, foreseen, state_of
+from pairseek.web.live import Live, Said, foreseen, put_by, state_of, take_up
 from pairseek.web.metrics import ANSWERS, PREPARED
 from pairseek.web.problems import Problem, invalid
 from pairseek.web.standing import OUTCOMES, Answered, Standing, digest_of, effective, learned, voided
@@ -234,12 +234,14 @@ class Sessions:
         if row.version == live.row.version:
             live.row = row
             return
-        asked, happened, marks, kept = self.database.read(
+        fresh = live.row.version < 0
+        asked, happened, marks, kept, live.foreseen = self.database.read(
             lambda connection: (
                 events.queries_of(connection, [row.id]),
                 events.events_of(connection, [row.id]),
                 sessions.marks_of(connection, [row.id]),
-                cache.snapshot_of(connection, row.id) if live.row.version < 0 else None,
+                cache.snapshot_of(connection, row.id) if fresh else None,
+                cache.foreseen_of(connection, row.id) if fresh else None,
             )
         )
         done = effective(asked, happened, voided(marks)[1])
@@ -274,6 +276,11 @@ class Sessions:
             live.kept = count
             content = pack_belief(search.belief)
             return None if content is None else cache.Snapshot(live.row.id, count, live.standing.digest, content)
+
+    def prepared(self, live: Live) -> cache.Foreseen | None:
+        """What follows the open query, to keep, if it has been prepared and is not kept yet."""
+        with live.lock:
+            return None if live.row.finished_at is not None else put_by(live)
 
     def all_live(self) -> list[Live]:
         """Every session in memory."""
@@ -363,3 +370,4 @@ class Sessions:
         if stored is None:
             stored = self.database.write(lambda connection: events.add_query(connection, query))
         live.queries[stored.name] = live.current = stored
+        take_up(live)

@@ -55,7 +55,7 @@ class Settings:
     ahead: bool = True
     most_body: int = 256_000
     most_upload: int = 200_000_000
-    starts_per_minute: int = 120
+    starts_per_minute: int = 300
     answers_per_minute: int = 600
     calls_per_minute: int = 6000
     requests_per_minute: int = 12_000

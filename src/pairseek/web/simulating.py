@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pairseek._types import Query
+from pairseek.described import seen
 from pairseek.simulate import SimulatedUser
 from pairseek.web.ahead import Gate
 from pairseek.web.catalogue import Study
@@ -27,7 +28,7 @@ def one(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) 
     """One simulated person, whose point is drawn from the prior; the session's id."""
     search = Standing.begun(study.configuration, study.items, 0).search
     point = search.prior.sample(1, study.items.d, rng)[0]
-    person = SimulatedUser(point, search.response, rng)
+    person = SimulatedUser(point, seen(search.response, search.belief), rng)
     seed = int(rng.integers(2**63))
     session_id, _ = sessions.open(study, {}, kind="simulated", seed=seed, truth={"point": point.tolist()})
     row = sessions.by_id(session_id)

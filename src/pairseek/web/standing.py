@@ -224,6 +224,11 @@ class Standing:
         """Which events the search has seen, and with which program: what a kept belief must agree with."""
         return digest_of(self.configuration, self.items, self.seed, self.search.history)
 
+    @property
+    def place(self) -> str:
+        """Where the session stands, and with which program: what a kept next query must agree with."""
+        return hashlib.sha256(f"{self.digest}:{self.path}".encode()).hexdigest()
+
 
 def learned(done: Iterable[Answered]) -> tuple[Event, ...]:
     """The events of the search."""

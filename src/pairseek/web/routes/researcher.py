@@ -28,6 +28,7 @@ from pairseek.web.catalogue import Study
 from pairseek.web.media import MOST_PICTURES
 from pairseek.web.problems import Problem, invalid, not_found, problem_of
 from pairseek.web.rates import network_of
+from pairseek.web.replies import local
 from pairseek.web.routes.api import bundle_reply, table_reply
 from pairseek.web.routes.participant import cookie_of
 from pairseek.web.security import check_form, set_cookie
@@ -79,7 +80,7 @@ def home() -> Response:
 @router.get("/login")
 def login_page(request: Request, service: TheService, next: str = "") -> Response:
     """Where one signs in."""
-    return service.page(request, "login", {"next": _local(next), "name": "", "error": None})
+    return service.page(request, "login", {"next": local(next), "name": "", "error": None})
 
 
 @router.post("/login")
@@ -97,11 +98,11 @@ def login(
     try:
         token = auth.sign_in(service.database, name, password, address)
     except Problem as problem:
-        data = {"next": _local(next), "name": name, "error": problem.record()["error"]}
+        data = {"next": local(next), "name": name, "error": problem.record()["error"]}
         page = service.page(request, "login", data, status=problem.status)
         page.headers.update(problem.headers)
         return page
-    response = RedirectResponse(_local(next) or "/studies", 303)
+    response = RedirectResponse(local(next) or "/studies", 303)
     set_cookie(response, auth.COOKIE, token, service.settings, days=auth.HOURS / 24)
     return response
 
@@ -356,12 +357,6 @@ def _person(service: Service, slug: str, session: str) -> tuple[Study, SessionRo
     if row is None or row.study_id != study.row.id or row.kind == "preview":
         raise not_found("participant", session[:64])
     return study, row
-
-
-def _local(address: str) -> str | None:
-    """An address on this server, and no other."""
-    plain = address.startswith("/") and not address.startswith("//") and "\\" not in address and address.isprintable()
-    return address if plain else None
 
 
 async def sign_in_first(_: Request, error: Any) -> Response:

@@ -1,0 +1,306 @@
+"""Unknown reliability: what it costs, what it saves, and whether people who click at random are recognised.
+
+    python benchmarks/reliability.py speed      # time of an answer and a question, as a ratio to a known k
+    python benchmarks/reliability.py error      # squared error with k known, unknown, and fixed at a guess; the figure
+    python benchmarks/reliability.py clickers   # area under the curve of the reported agreement
+    python benchmarks/reliability.py fidelity   # the score by table against I(w; y) from the samples
+
+Users of `error` are the same for all rows of a column. Times are processor times on one thread, so that a machine that
+others use too gives the same ratio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import pairseek as ps
+from food import items, name, response
+from pairseek.candidates.sampled import sampled_pairs
+from pairseek.candidates.scene import Scene
+from pairseek.described import seen
+
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+METHODS = ("known", "unknown", "fixed")
+D = 4
+TWINS = 6
+_shown: dict[int, ps.Items] = {}
+
+
+def catalogue(count):
+    """So many of the items, the same for everybody."""
+    if count not in _shown:
+        whole = items(D)
+        rows = np.random.default_rng(0).choice(whole.n, size=min(count, whole.n), replace=False)
+        _shown[count] = ps.Items(whole.coordinates[np.sort(rows)])
+    return _shown[count]
+
+
+def believed(method, guess, k):
+    """The response that a search is told."""
+    if method == "unknown":
+        return ps.Logistic(ps.Unknown(ps.LogNormal(guess)))
+    if method == "both":
+        return ps.Logistic(ps.Unknown(ps.LogNormal(guess)), lapse=ps.Unknown())
+    return ps.Logistic(k if method == "known" else guess)
+
+
+def error_trial(task):
+    """Squared error after each answer, and the k that was inferred as a share of the guess."""
+    factor, method, seed, answers, samples = task
+    ps.set_thread_count(1)
+    guess = response(D, "normalized").k
+    rng = np.random.default_rng([seed, D])
+    shown = catalogue(2000)
+    user = ps.SimulatedUser(rng.uniform(-1, 1, D), ps.Logistic(guess * factor), rng=seed)
+    search = ps.Search(
+        shown,
+        response=believed(method, guess, guess * factor),
+        prior=ps.UniformBox(),
+        posterior=ps.Particles(samples),
+        candidates=ps.SampledPairs(count=1500, rescore=16),
+        rng=seed,
+    )
+    errors = []
+    for _ in range(answers):
+        query = search.ask()
+        search.tell(query, winner=user.answer(shown, query, repeat=0))
+        errors.append(ps.metrics.squared_error(search.estimate().point, user.point))
+    known = search.belief.reliability
+    return task, errors, None if known is None else (known.typical_k / guess, known.spread)
+
+
+def clicker_trial(task):
+    """The reported agreement of a good person or a random clicker."""
+    random, strategy, seed, answers = task
+    ps.set_thread_count(1)
+    shown = catalogue(2000)
+    rng = np.random.default_rng([seed, 1])
+    good = ps.SimulatedUser(rng.uniform(-1, 1, D), ps.Logistic(2 * np.sqrt(3), lapse=0.05), rng=seed)
+    search = ps.Search(
+        shown,
+        response=ps.Logistic(ps.Unknown(), lapse=ps.Unknown()),
+        prior=ps.UniformBox(),
+        strategy=ps.Random() if strategy == "random" else ps.InfoGain(),
+        candidates=ps.SampledPairs(count=1500, rescore=16),
+        posterior=ps.Particles(2000),
+        rng=seed,
+    )
+    for _ in range(answers):
+        query = search.ask()
+        toss = query.left if rng.random() < 0.5 else query.right
+        search.tell(query, winner=toss if random else good.answer(shown, query, repeat=0))
+    estimate = search.estimate()
+    width = float(np.trace(search.belief.covariance) / np.trace(search.prior.moments(D)[1]))
+    return task, estimate.reliability.agreement.median, estimate.reliability.word, width
+
+
+def in_parallel(trial, tasks, jobs):
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        for done, out in enumerate(pool.imap_unordered(trial, tasks, chunksize=2), 1):
+            if sys.stderr.isatty():
+                print(f"\r{done} of {len(tasks)} searches", end="", file=sys.stderr)
+            yield out
+
+
+def error(options):
+    answers = 40
+    tasks = [
+        (factor, method, seed, answers, options.samples)
+        for seed in range(options.users)
+        for factor in FACTORS
+        for method in METHODS
+    ]
+    found: dict[tuple[float, str], list] = {(factor, method): [] for factor in FACTORS for method in METHODS}
+    learned: dict[float, list] = {factor: [] for factor in FACTORS}
+    for task, errors, known in in_parallel(error_trial, tasks, options.jobs):
+        found[task[:2]].append((task[2], errors))
+        if known is not None:
+            learned[task[0]].append(known)
+    curves = {key: np.array([errors for _, errors in sorted(runs)]) for key, runs in found.items()}
+    print(f"\n{name()}, d = {D}, normalized noise, {options.users} users, squared error after {answers} answers\n")
+    heads = {"true k/guess": 14, "known": 16, "unknown": 16, "fixed": 16, "unknown/known": 20, "fixed/known": 20}
+    print("".join(f"{head:>{width}}" for head, width in {**heads, "k/guess": 10, "spread": 8}.items()))
+    for factor in FACTORS:
+        last = {method: curves[factor, method][:, -1] for method in METHODS}
+        cells = [f"{x.mean():.3f} ± {x.std(ddof=1) / np.sqrt(len(x)):.3f}" for x in last.values()]
+        ratios = [ratio(last[method], last["known"]) for method in ("unknown", "fixed")]
+        k, spread = np.exp(np.mean(np.log([x[0] for x in learned[factor]]))), np.mean([x[1] for x in learned[factor]])
+        print(
+            f"{factor:>14g}"
+            + "".join(f"{c:>16}" for c in cells)
+            + "".join(f"{r:>20}" for r in ratios)
+            + f"{k:>10.2f}{spread:>8.2f}"
+        )
+    if options.figure:
+        draw(curves, answers, options.figure)
+
+
+def ratio(values, base):
+    """Ratio of two means over the same users, with its standard error."""
+    r = values.mean() / base.mean()
+    return f"{r:.2f} ± {np.std(values - r * base, ddof=1) / np.sqrt(len(base)) / base.mean():.2f}"
+
+
+def draw(curves, answers, path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    colours = {"known": "#222222", "unknown": "#0b6e99", "fixed": "#c1440e"}
+    labels = {"known": "k known", "unknown": "k unknown", "fixed": "k fixed at the guess"}
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.6), constrained_layout=True)
+    for method in METHODS:
+        last = [curves[factor, method][:, -1] for factor in FACTORS]
+        mean = np.array([x.mean() for x in last])
+        bars = 2 * np.array([x.std(ddof=1) / np.sqrt(len(x)) for x in last])
+        left.errorbar(
+            FACTORS, mean, bars, color=colours[method], marker="o", ms=4, lw=1.6, capsize=2, label=labels[method]
+        )
+        right.plot(
+            range(1, answers + 1), curves[4.0, method].mean(axis=0), color=colours[method], lw=1.6, label=labels[method]
+        )
+    left.set_xscale("log", base=2)
+    left.set_xticks(FACTORS, ["1/4", "1/2", "1", "2", "4"])
+    left.set_xlabel("true k, as a multiple of the guess")
+    left.set_ylabel(f"mean squared error after {answers} answers")
+    right.set_xlabel("answers, true k four times the guess")
+    right.set_ylabel("mean squared error")
+    for axes in (left, right):
+        axes.set_yscale("log")
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+    left.legend(frameon=False)
+    figure.savefig(path, dpi=150)
+    print(f"\nwrote {path}")
+
+
+def clickers(options):
+    tasks = [
+        (seed % 5 == 0, strategy, seed, 40) for seed in range(options.users) for strategy in ("infogain", "random")
+    ]
+    found: dict[tuple[bool, str], list] = {}
+    for task, agreement, word, width in in_parallel(clicker_trial, tasks, options.jobs):
+        found.setdefault(task[:2], []).append((agreement, word, width))
+    print(f"\n{name()}, d = {D}: {options.users} people, one in five clicks at random, 40 answers\n")
+    for strategy in ("infogain", "random"):
+        good, bad = ([x[0] for x in found[random, strategy]] for random in (False, True))
+        area = np.mean(np.subtract.outer(good, bad) > 0)
+        words = [
+            {w: sum(x[1] == w for x in found[random, strategy]) for w in ("consistent", "noisy", "random")}
+            for random in (False, True)
+        ]
+        widths = [np.mean([x[2] for x in found[random, strategy]]) for random in (False, True)]
+        print(f"questions by {strategy}: area under the curve {area:.3f}; good people {words[0]}, clickers {words[1]}")
+        print(f"  share of the prior's variance left: good people {widths[0]:.2f}, clickers {widths[1]:.2f}")
+
+
+def speed(options):
+    ps.set_thread_count(1)
+    print(f"\n{name()}, 4000 samples, default candidates, answers 1 to {options.answers}: milliseconds of one thread\n")
+    print(f"{'':24}{'update':>10}{'question':>10}{'both':>10}{'update':>12}{'question':>10}{'both':>8}")
+    for d in (4, 12):
+        k = response(d, "normalized").k
+        responses = {
+            "k known": ps.Logistic(k),
+            "k unknown": ps.Logistic(ps.Unknown(ps.LogNormal(k))),
+            "k and lapse unknown": ps.Logistic(ps.Unknown(ps.LogNormal(k)), lapse=ps.Unknown()),
+        }
+        for answering in responses.values():
+            timed(items(d), answering, k, options.answers)
+        runs = [{name: timed(items(d), r, k, options.answers) for name, r in responses.items()} for _ in range(3)]
+        for label in responses:
+            mean = 1e3 * np.mean([run[label] for run in runs], axis=0)
+            base = 1e3 * np.mean([run["k known"] for run in runs], axis=0)
+            cells = [*mean, mean.sum()]
+            ratios = [*(mean / base), mean.sum() / base.sum()]
+            print(
+                f"{f'd = {d}, {label}':24}"
+                + "".join(f"{c:>10.2f}" for c in cells)
+                + f"{ratios[0]:>11.2f}x{ratios[1]:>9.2f}x{ratios[2]:>7.2f}x"
+            )
+
+
+def timed(shown, answering, k, answers):
+    """Mean processor time of an update and of a question."""
+    search = ps.Search(shown, response=answering, prior=ps.UniformBox(), rng=7)
+    user = ps.SimulatedUser(np.random.default_rng(3).uniform(-1, 1, shown.d), ps.Logistic(k), rng=5)
+    times = []
+    for _ in range(answers):
+        began = time.process_time()
+        search.belief  # noqa: B018 - the posterior is worked out when it is first looked at
+        middle = time.process_time()
+        query = search.ask()
+        times.append((middle - began, time.process_time() - middle))
+        search.tell(query, winner=user.answer(shown, query))
+    return np.mean(times, axis=0)
+
+
+def fidelity(options):
+    """How much of the best pair's I(w; y) the chosen one has, judged by samples, for 500 random pairs in each state."""
+    shown = items(D)
+    k = response(D, "normalized").k
+    print(f"\n{name()}, d = {D}, InfoGain: the pair chosen from 500, judged by the samples of six other beliefs\n")
+    for method in ("unknown", "both"):
+        for answers in (0, 5, 15, 40):
+            shares = [state_fidelity(shown, believed(method, k, k), k, answers, seed) for seed in range(options.states)]
+            by_table, again = np.array(shares).T
+            print(
+                f"{method:8} after {answers:>2} answers: by table alone {by_table.mean():.3f} (worst "
+                f"{by_table.min():.3f}), scored again {again.mean():.3f} (worst {again.min():.3f})"
+            )
+
+
+def state_fidelity(shown, answering, k, answers, seed):
+    search = ps.Search(
+        shown,
+        response=answering,
+        prior=ps.UniformBox(),
+        candidates=ps.SampledPairs(count=2000),
+        rng=seed,
+    )
+    user = ps.SimulatedUser(np.random.default_rng(seed).uniform(-1, 1, D), ps.Logistic(k), rng=seed)
+    for _ in range(answers):
+        query = search.ask()
+        search.tell(query, winner=user.answer(shown, query))
+    first, second = sampled_pairs(shown.n, 500, np.random.default_rng(seed))
+    judged = np.zeros(len(first))
+    for other in range(TWINS):
+        twin = ps.Search(shown, response=answering, prior=ps.UniformBox(), rng=1000 + other)
+        for event in search.history:
+            twin.observe(event.left, event.right, winner=event.winner)
+        judge = Scene.of(shown, twin.belief, seen(answering, twin.belief), ps.InfoGain())
+        judged += judge.rescored(judge.candidates(first, second)) / TWINS
+    scene = Scene.of(shown, search.belief, seen(search.response, search.belief), ps.InfoGain())
+    pairs = scene.candidates(first, second)
+    scores = scene.scores(pairs)
+    rows = np.argsort(-scores)[:32]
+    again = rows[np.argmax(scene.rescored(pairs.take(rows)))]
+    best = judged.max()
+    return judged[np.argmax(scores)] / best, judged[again] / best
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="?", choices=("speed", "error", "clickers", "fidelity"))
+    parser.add_argument("--users", type=int, default=200)
+    parser.add_argument("--answers", type=int, default=60)
+    parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument("--states", type=int, default=4)
+    parser.add_argument("--figure", type=Path, help="where to draw the errors")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    options = parser.parse_args()
+    parts = {"speed": speed, "error": error, "clickers": clickers, "fidelity": fidelity}
+    for part in (options.what,) if options.what else parts:
+        parts[part](options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,344 @@
+"""Unknown k and lapse: the posterior against a grid of all three, I(w; y) against nested sums, and what people see."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import pairseek as ps
+from pairseek._mixtures import LAPSES, SPREADS, table
+from pairseek._tables import interpolate
+from pairseek.candidates import DefaultPairs, WeightedPairs
+from pairseek.candidates.scene import Scene
+from pairseek.described import Candidates, seen
+from pairseek.posteriors._lapsing import lapsing_slope, log_many, log_one
+from pairseek.strategies import UTILITIES
+from reference import (
+    naive_best_pair,
+    naive_entropy,
+    naive_logit,
+    naive_probability,
+    reliability_grid,
+    reliability_information,
+)
+from situations import reliable_belief
+
+K = 3.0
+UNKNOWN = ps.Unknown(ps.LogNormal(K, 1.0))
+LAPSE = ps.Unknown(ps.Beta(1.0, 9.0))
+
+
+def answers_of(rng, w, count, *, k=K, lapse=0.05, ties=False, appeal=False):
+    """Answers to random pairs of [-1, 1]^d."""
+    out = []
+    for _ in range(count):
+        p, q = rng.uniform(-1, 1, size=(2, len(w))).tolist()
+        shift = rng.normal() if appeal else 0.0
+        chance = lapse / 2 + (1 - lapse) * naive_probability(naive_logit(w, p, q, k, "normalized", shift), "logistic")
+        outcome = "first" if rng.random() < chance else "second"
+        out.append((p, q, "tie" if ties and rng.random() < 0.2 else outcome, shift))
+    return out
+
+
+def marginal(axis, weights):
+    """Mean and deviation."""
+    mean = float(weights @ axis)
+    return mean, math.sqrt(float(weights @ (axis - mean) ** 2))
+
+
+class TestKernels:
+    @pytest.mark.parametrize("link", [0, 1])
+    @pytest.mark.parametrize("half", [0.0, 1e-9, 0.03, 0.4])
+    def test_likelihoods_are_those_of_the_formula(self, link, half):
+        name = ("logistic", "probit")[link]
+        z = np.linspace(-6, 6, 41)
+        decided = (np.arange(41) % 3 > 0).astype(float)
+        f = np.array([naive_probability(x, name) for x in z])
+        chance = half + (1 - 2 * half) * f
+        each = np.where(decided > 0, np.log(chance), 0.5 * (np.log(chance) + np.log1p(-chance)))
+        found = [log_one(x, half, y, link) for x, y in zip(z, decided, strict=True)]
+        assert found == pytest.approx(each, rel=1e-8)
+        # The same from margins z - appeal at twice the k, in two steps along a line.
+        appeal = np.sin(z)
+        margins = (z - appeal) / 2
+        step = np.cos(z)
+        total = log_many(0.5, 2.0, half, margins - 0.5 * step, step, (appeal, decided, True), 41, link)
+        assert total == pytest.approx(each.sum(), rel=1e-8)
+
+    @pytest.mark.parametrize("half", [1e-9, 0.3])
+    def test_two_hundred_wrong_answers_do_not_underflow(self, half):
+        z, decided = np.full(200, -50.0), np.ones(200)
+        total = log_many(0.0, 1.0, half, z, z, (np.zeros(200), decided, False), 200, 0)
+        assert total == pytest.approx(200 * math.log(half), rel=1e-3)
+
+    @pytest.mark.parametrize("link", [0, 1])
+    def test_slopes_are_those_of_finite_differences(self, link):
+        for z in np.linspace(-4, 4, 17):
+            for decided in (0.0, 1.0):
+                difference = (log_one(z + 1e-5, 0.1, decided, link) - log_one(z - 1e-5, 0.1, decided, link)) / 2e-5
+                assert lapsing_slope(z, 0.1, decided, link) == pytest.approx(difference, abs=1e-6)
+
+
+RESPONSES = {
+    "k and lapse": ps.Logistic(UNKNOWN, lapse=LAPSE),
+    "k alone": ps.Logistic(UNKNOWN),
+    "k with a known lapse": ps.Logistic(UNKNOWN, lapse=0.1),
+    "lapse alone": ps.Logistic(K, lapse=LAPSE),
+    "a known lapse": ps.Logistic(K, lapse=0.1),
+    "constant noise": ps.Logistic(UNKNOWN, "constant", lapse=LAPSE),
+    "decaying noise": ps.Logistic(UNKNOWN, "decaying", lapse=LAPSE),
+    "probit": ps.Probit(UNKNOWN, lapse=LAPSE),
+}
+
+
+def grid_of(response, answers):
+    """The same posterior on a grid."""
+    k, lapse = response.k_prior, response.lapse_prior
+    return reliability_grid(
+        answers,
+        K,
+        response.noise,
+        response.name,
+        spread=None if k is None else k.spread,
+        beta=None if lapse is None else (lapse.a, lapse.b),
+        lapse=0.0 if lapse is not None else response.share,
+    )
+
+
+@pytest.fixture(scope="module", params=RESPONSES)
+def one_dimension(request):
+    """A response, its belief after 18 answers of all kinds, and the grid."""
+    response = RESPONSES[request.param]
+    answers = answers_of(np.random.default_rng(1), [0.3], 18, ties=True, appeal=True)
+    return response, reliable_belief(response, answers), grid_of(response, answers)
+
+
+class TestOneDimension:
+    """4000 particles have a standard error of 1/63 deviations if independent; 0.08 is five of those."""
+
+    def test_the_posterior_is_that_of_a_grid_over_point_k_and_lapse(self, one_dimension):
+        _, belief, (axes, weights) = one_dimension
+        known = belief.reliability
+        samples = belief.samples[:, 0], np.log(known.k / K), known.lapse
+        for axis, values, others in zip(axes, samples, [(1, 2), (0, 2), (0, 1)], strict=True):
+            mean, deviation = marginal(axis, weights.sum(axis=others))
+            found, spread = marginal(values, belief.weights)
+            if len(axis) == 1:
+                assert (found, spread) == pytest.approx((mean, 0.0), abs=1e-9)
+                continue
+            assert abs(found - mean) < 0.08 * deviation
+            assert spread == pytest.approx(deviation, rel=0.06)
+        mean, deviation = marginal(axes[0], weights.sum(axis=(1, 2)))
+        assert abs(belief.mean[0] - mean) < 0.05 * deviation
+        assert math.sqrt(belief.covariance[0, 0]) == pytest.approx(deviation, rel=0.05)
+        assert known.typical_k == pytest.approx(np.exp(belief.weights @ np.log(known.k)))
+        assert 1.0 <= belief.info.effective_samples <= 4000
+
+    def test_the_information_is_about_the_point_alone(self, one_dimension):
+        """h_b(E P) - E h_b(P) with P = P(y | w): k and lapse given w are integrated out, not told."""
+        response, belief, (axes, weights) = one_dimension
+        rng = np.random.default_rng(2)
+        points, appeal = rng.uniform(-1, 1, size=(8, 1)), 0.5 * rng.normal(size=8)
+        i, j = np.triu_indices(8, 1)
+        pairs = Candidates.of(points, i, j, belief=belief, response=seen(response, belief), appeal=appeal)
+        exact, chance = ps.InfoGain().exact(pairs, belief), pairs.sampled(belief)[0]
+        for row, (a, b) in enumerate(zip(i, j, strict=True)):
+            shift = appeal[a] - appeal[b]
+            bits, first = reliability_information(
+                axes, weights, points[a], points[b], K, response.noise, response.name, shift
+            )
+            # 512 points: five standard errors of a probability are 0.03 for a belief that splits in half.
+            assert chance[row] == pytest.approx(first, abs=0.03)
+            assert exact[row] == pytest.approx(bits, abs=0.02)
+
+
+@pytest.fixture(scope="module")
+def three_dimensions():
+    response = ps.Logistic(UNKNOWN, lapse=LAPSE)
+    answers = answers_of(np.random.default_rng(3), [0.3, -0.4, 0.1], 20)
+    return response, answers, reliable_belief(response, answers)
+
+
+def test_information_agrees_with_nested_monte_carlo(three_dimensions):
+    """Outer draws: samples of the belief. Inner: k and lapse from their priors, weighted by all answers at that w."""
+    response, answers, belief = three_dimensions
+    rng = np.random.default_rng(4)
+    outer, inner = 400, 1500
+    ks, lapses = K * np.exp(rng.normal(size=inner)), rng.beta(1.0, 9.0, size=inner)
+    rows = rng.choice(len(belief.weights), size=outer, p=belief.weights)
+    points = rng.uniform(-1, 1, size=(8, 3))
+    chances = np.empty((outer, 4))
+    for place, w in enumerate(belief.samples[rows].tolist()):
+        logs = np.zeros(inner)
+        for p, q, outcome, _ in answers:
+            margin = naive_logit(w, p, q, 1.0, "normalized") * (1 if outcome == "first" else -1)
+            logs += np.log(lapses / 2 + (1 - lapses) * expit(ks * margin))
+        weights = np.exp(logs - logs.max())
+        weights /= weights.sum()
+        for pair in range(4):
+            margin = naive_logit(w, points[2 * pair], points[2 * pair + 1], 1.0, "normalized")
+            chances[place, pair] = weights @ (lapses / 2 + (1 - lapses) * expit(ks * margin))
+    pairs = Candidates.of(
+        points, np.arange(0, 8, 2), np.arange(1, 8, 2), belief=belief, response=seen(response, belief)
+    )
+    found = ps.InfoGain().exact(pairs, belief)
+    for pair in range(4):
+        column = chances[:, pair]
+        entropies = np.array([naive_entropy(p) for p in column])
+        bits = naive_entropy(column.mean()) - entropies.mean()
+        # Four standard errors of 400 outer and of 512 own draws.
+        error = 4 * math.hypot(entropies.std() / 20, entropies.std() / 22) + 0.003
+        assert found[pair] == pytest.approx(bits, abs=error)
+        # What would be told of k and lapse too is more, and is not counted.
+    joint = [
+        naive_entropy(chances[:, pair].mean()) - told(belief, points[2 * pair], points[2 * pair + 1])
+        for pair in range(4)
+    ]
+    assert np.all(np.array(joint) > found)
+
+
+def told(belief, p, q):
+    """E h_b(P(y | w, k, lapse))."""
+    known = belief.reliability
+    gap = ((belief.samples - q) ** 2).sum(axis=1) - ((belief.samples - p) ** 2).sum(axis=1)
+    chance = known.lapse / 2 + (1 - known.lapse) * expit(known.k / (2 * math.dist(p, q)) * gap)
+    return float(belief.weights @ [naive_entropy(x) for x in chance])
+
+
+class TestTables:
+    def gaussian(self, m, s, spread, lapse):
+        """Probability, information and explained variance of F(m + s u), by plain sums."""
+        x, v = np.polynomial.hermite_e.hermegauss(60)
+        u = np.linspace(-8, 8, 2001)
+        w = np.exp(-0.5 * u**2) / np.exp(-0.5 * u**2).sum()
+        f = lapse / 2 + (1 - lapse) * expit((m + s * u)[:, None] * np.exp(spread * x)) @ (v / v.sum())
+        chance = w @ f
+        bits = naive_entropy(chance) - w @ np.array([naive_entropy(p) for p in f])
+        return chance, bits, (w @ (u * f)) ** 2 / (chance * (1 - chance))
+
+    @pytest.mark.parametrize(("spread", "lapse"), [(0.3, 0.0), (0.63, 0.08), (1.0, 0.1), (0.0, 0.3), (0.1, 0.6)])
+    def test_a_blend_is_near_the_integral(self, spread, lapse):
+        for m, s in ((0.0, 0.1), (0.3, 0.5), (0.0, 2.0), (1.5, 1.0), (3.0, 2.0), (5.0, 6.0)):
+            chance, bits, explained = self.gaussian(m, s, spread, lapse)
+            found = [
+                interpolate(table(0, name, spread, lapse), m, s) for name in ("probability", "information", "explained")
+            ]
+            assert found[0] == pytest.approx(chance, abs=0.003)
+            assert found[1] == pytest.approx(bits, rel=0.03, abs=1e-4)
+            assert found[2] == pytest.approx(explained, rel=0.03, abs=1e-4)
+
+    @pytest.mark.parametrize("name", ["information", "explained", "log_volume"])
+    def test_they_grow_with_s_and_fall_with_m_to_the_bit(self, name):
+        values = table(0, name, 0.63, 0.08) * (-1 if name == "log_volume" else 1)
+        assert np.all(np.diff(values, axis=0) >= 0)
+        assert np.all(np.diff(values, axis=1) <= 0)
+
+    def test_what_is_known_takes_the_tables_of_the_link(self):
+        from pairseek._tables import tables
+
+        assert table(0, "information") is tables(0).information
+        for name in ("probability", "information"):
+            near = table(0, name, 1e-9, 1e-9)
+            assert np.max(np.abs(near - getattr(tables(0), name))) < 0.02
+
+    def test_the_grid_of_parameters_begins_at_nothing(self):
+        assert (SPREADS[0], LAPSES[0], LAPSES[-1]) == (0.0, 0.0, 1.0)
+
+
+SOURCES = {
+    "default": DefaultPairs(),
+    "all": ps.AllPairs(),
+    "sampled": ps.SampledPairs(count=200),
+    "weighted": WeightedPairs(count=300),
+}
+
+
+@pytest.fixture(scope="module")
+def catalogue():
+    rng = np.random.default_rng(5)
+    return ps.Items(rng.uniform(-1, 1, size=(60, 3)), appeal=0.2 * rng.normal(size=60))
+
+
+class TestChoosing:
+    @pytest.mark.parametrize("noise", ["constant", "normalized", "decaying"])
+    @pytest.mark.parametrize("strategy", ["infogain", "epmv", "mcmv", "greedy_mse", "greedy_volume"])
+    def test_the_best_of_all_pairs_is_found_without_a_look_at_most(self, catalogue, three_dimensions, strategy, noise):
+        """The bound holds for this score as for that of a known k: gap 0 finds the same pair as a look at each."""
+        _, _, belief = three_dimensions
+        rule = UTILITIES[strategy]()
+        response = seen(ps.Logistic(UNKNOWN, noise, lapse=LAPSE), belief)
+        scene = Scene.of(catalogue, belief, response, rule)
+        choice = ps.AllPairs().choose(scene, np.random.default_rng(0))
+        i, j = np.triu_indices(60, 1)
+        scores = dict(zip(zip(i.tolist(), j.tolist(), strict=True), scene.scores(scene.candidates(i, j)), strict=True))
+        best = naive_best_pair(60, lambda a, b: scores[a, b], lambda a, b: True)
+        assert choice.utility == pytest.approx(best[0], rel=1e-9)
+        assert choice.gap == 0.0
+
+    @pytest.mark.parametrize("source", SOURCES)
+    @pytest.mark.parametrize("strategy", UTILITIES)
+    def test_every_source_works_with_every_strategy(self, catalogue, source, strategy):
+        search = ps.Search(
+            catalogue,
+            response=ps.Logistic(ps.Unknown(), lapse=ps.Unknown()),
+            posterior=ps.Particles(600),
+            strategy=UTILITIES[strategy](),
+            candidates=SOURCES[source],
+            rng=1,
+        )
+        for _ in range(3):
+            query = search.ask()
+            assert 0.0 <= query.info.information <= 1.0
+            assert 0.0 < query.info.probability_left < 1.0
+            search.tell(query, winner=query.left)
+        certain = source in ("default", "all") and strategy != "random"
+        assert ("k and lapse for independent" in query.info.candidates) == certain
+
+    @pytest.mark.parametrize("strategy", ["infogain", "epmv", "mcmv", "greedy_mse", "random"])
+    def test_a_continuous_space_works(self, strategy):
+        space = ps.Space((-1.0, -1.0), (1.0, 1.0))
+        search = ps.Search(
+            space,
+            response=ps.Logistic(ps.Unknown(), lapse=ps.Unknown()),
+            posterior=ps.Particles(600),
+            strategy=UTILITIES[strategy](),
+            rng=1,
+        )
+        user = ps.SimulatedUser([0.5, -0.3], ps.Logistic(20.0), rng=1)
+        for _ in range(12):
+            query = search.ask()
+            search.tell(query, winner=user.answer(space, query))
+        if strategy != "random":
+            assert np.linalg.norm(search.estimate().point - user.point) < 0.45
+        if strategy == "epmv":
+            assert query.info.probability_left == pytest.approx(0.5, abs=0.05)
+
+    def test_the_greedy_drops_are_those_of_the_samples_reweighted(self, catalogue, three_dimensions):
+        _, _, belief = three_dimensions
+        response = seen(ps.Logistic(UNKNOWN, lapse=LAPSE), belief)
+        pair = Scene.of(catalogue, belief, response).candidates(np.array([3]), np.array([7]))
+        known, (p, q) = belief.reliability, catalogue.coordinates[[3, 7]]
+        gap = ((belief.samples - q) ** 2).sum(axis=1) - ((belief.samples - p) ** 2).sum(axis=1)
+        z = known.k / (2 * math.dist(p, q)) * gap + pair.appeal[0]
+        chance = known.lapse / 2 + (1 - known.lapse) * expit(z)
+        for (found, mean, _), by in zip(pair.after(belief), (chance, 1 - chance), strict=True):
+            weights = belief.weights * by
+            assert found[0] == pytest.approx(weights.sum(), rel=1e-6)
+            assert mean[0] == pytest.approx(weights @ belief.samples / weights.sum(), abs=1e-6)
+
+    def test_a_grid_takes_a_known_lapse(self):
+        items = ps.Items([[-0.8], [-0.1], [0.5], [0.9]])
+        found = []
+        for posterior in (ps.Grid(401), ps.Particles(4000)):
+            search = ps.Search(
+                items, response=ps.Logistic(4.0, lapse=0.2), prior=ps.UniformBox(), posterior=posterior, rng=1
+            )
+            search.observe(0, 2, winner=2)
+            search.observe(3, 1, winner=1)
+            found.append(
+                (search.estimate().point[0], search.expect(0, 3).information, search.expect(0, 3).probability_left)
+            )
+        assert found[0] == pytest.approx(found[1], abs=0.02)

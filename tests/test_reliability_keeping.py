@@ -1,0 +1,173 @@
+"""Searches with unknown k and lapse: kept, described, and refused where they make no sense."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+import pytest
+
+import pairseek as ps
+from pairseek import registry
+from pairseek._types import arrays_of
+from pairseek.errors import InvalidFile, InvalidParameter, Unsupported
+
+BOTH = ps.Logistic(ps.Unknown(), lapse=ps.Unknown())
+
+
+@pytest.fixture(scope="module")
+def items():
+    return ps.Items(np.random.default_rng(8).uniform(-1, 1, size=(80, 2)))
+
+
+class TestKeeping:
+    def told(self, items, **more):
+        search = ps.Search(items, response=BOTH, posterior=ps.Particles(400), rng=3, **more)
+        user = ps.SimulatedUser([0.4, 0.1], ps.Logistic(4.0, lapse=0.1), rng=2)
+        for number in range(9):
+            query = search.ask()
+            if number == 4:
+                search.tell(query, tie=True)
+            else:
+                search.tell(query, winner=user.answer(items, query))
+        return search
+
+    def same(self, one, two):
+        assert all(np.array_equal(a, b) for a, b in zip(arrays_of(one), arrays_of(two), strict=True))
+        assert one.reliability.surprise == two.reliability.surprise
+
+    def test_undo_load_copy_and_the_number_of_threads_change_no_bit(self, items, tmp_path, on_threads):
+        search = self.told(items)
+        before, asks = search.belief, search.ask()
+        search.tell(asks, winner=asks.left)
+        _ = search.belief
+        search.undo()
+        self.same(search.belief, before)
+        search.save(tmp_path / "me.json")
+        loaded = ps.Search.load(tmp_path / "me.json")
+        assert loaded.response == search.response
+        assert loaded.ask() == asks
+        self.same(loaded.belief, before)
+        for other in (copy.deepcopy(search), search.continued(search.history)):
+            self.same(other.belief, before)
+            assert all(not array.flags.writeable for array in arrays_of(other.belief))
+        for threads in (1, 2):
+            self.same(on_threads(threads, lambda: self.told(items).belief), before)
+
+    def test_a_belief_is_packed_to_the_bit(self, items):
+        from pairseek.web.beliefs import pack_belief, unpack_belief
+
+        belief = self.told(items).belief
+        unpacked = unpack_belief(pack_belief(belief))
+        self.same(unpacked, belief)
+        assert unpacked.info == belief.info
+        numbers = ("typical_k", "spread", "typical_lapse")
+        assert [getattr(unpacked.reliability, n) for n in numbers] == [getattr(belief.reliability, n) for n in numbers]
+
+    def test_a_response_is_described_by_plain_data(self, items):
+        record = registry.encode(ps.Search(items, response=BOTH, prior=ps.UniformBox(), rng=1).response)
+        assert record == {
+            "name": "logistic",
+            "k": {
+                "name": "unknown",
+                "prior": {"name": "log_normal", "median": pytest.approx(2 * math.sqrt(3)), "spread": 1.0},
+            },
+            "noise": "normalized",
+            "lapse": {"name": "unknown", "prior": {"name": "beta", "a": 1.0, "b": 9.0}},
+        }
+        assert registry.encode(registry.decode("response", record)) == record
+        assert registry.decode("response", {"name": "probit", "k": {"name": "unknown"}}) == ps.Probit(ps.Unknown())
+
+    def test_a_file_with_a_prior_that_is_none_is_refused(self, items, tmp_path):
+        from pairseek import files
+
+        search = ps.Search(items, response=BOTH, rng=1)
+        search.save(tmp_path / "me.json")
+        record = files.read(tmp_path / "me.json")
+        record["configuration"]["response"]["k"]["prior"]["spread"] = -1.0
+        files.write(tmp_path / "bad.json", {k: v for k, v in record.items() if not k.startswith("format")})
+        with pytest.raises(InvalidFile, match=r"LogNormal\(spread=-1.0\): give the standard deviation of log k"):
+            ps.Search.load(tmp_path / "bad.json")
+
+    def test_known_k_and_no_lapse_are_the_paper_to_the_bit(self, items):
+        searches = [
+            ps.Search(items, response=response, rng=1) for response in (ps.Logistic(3.0), ps.Logistic(3.0, lapse=0.0))
+        ]
+        for search in searches:
+            for _ in range(5):
+                query = search.ask()
+                search.tell(query, winner=query.left)
+        one, two = (search.belief for search in searches)
+        assert one.reliability is None
+        assert all(np.array_equal(a, b) for a, b in zip(arrays_of(one), arrays_of(two), strict=True))
+
+
+ERRORS = {
+    "a negative median": (lambda: ps.LogNormal(-1.0), r"LogNormal\(median=-1.0\): give a number above 0"),
+    "no median": (lambda: ps.LogNormal(0), r"LogNormal\(median=0\): give a number above 0"),
+    "a negative spread": (
+        lambda: ps.LogNormal(1.0, -0.5),
+        r"LogNormal\(spread=-0.5\): give the standard deviation of log k, above 0",
+    ),
+    "no spread": (lambda: ps.LogNormal(1.0, 0.0), "give k itself where it is known"),
+    "a text for a spread": (lambda: ps.LogNormal(1.0, "wide"), r"LogNormal\(spread='wide'\)"),
+    "a negative count": (lambda: ps.Beta(-1.0, 2.0), r"Beta\(a=-1.0\): give a number above 0"),
+    "nothing for b": (lambda: ps.Beta(1.0, float("nan")), r"Beta\(b=nan\): give a number above 0"),
+    "a lapse of one": (
+        lambda: ps.Logistic(lapse=1.0),
+        "lapse is 1.0: give the share of answers that are given at random, from 0 to below 1",
+    ),
+    "a negative lapse": (lambda: ps.Logistic(lapse=-0.1), "lapse is -0.1: give the share"),
+    "a lapse that is no number": (lambda: ps.Logistic(lapse=True), "lapse is True: give the share"),
+    "the wrong prior for k": (
+        lambda: ps.Logistic(ps.Unknown(ps.Beta())),
+        r"k is unknown with the prior Beta\(a=1.0, b=9.0\): give a LogNormal",
+    ),
+    "the wrong prior for a lapse": (
+        lambda: ps.Logistic(lapse=ps.Unknown(ps.LogNormal(1.0))),
+        "lapse is unknown with the prior LogNormal.*: give a Beta",
+    ),
+    "no prior": (lambda: ps.Unknown(3.0), "the prior of an Unknown is 3.0: give LogNormal"),
+    "the class": (lambda: ps.Logistic(ps.Unknown), "k is <class .*Unknown'>: give a number, at least 0, or Unknown()"),
+    "a simulated person": (
+        lambda: ps.SimulatedUser([0.0], ps.Logistic(ps.Unknown())),
+        "k of Logistic is unknown: give a number",
+    ),
+    "a simulated lapse": (
+        lambda: ps.SimulatedUser([0.0], ps.Logistic(1.0, lapse=ps.Unknown())),
+        "the lapse of Logistic is unknown: give a number",
+    ),
+    "a median that nobody set": (
+        lambda: ps.Logistic(ps.Unknown()).planes(np.ones((1, 2)), np.zeros((1, 2))),
+        "the median of an unknown k is not set: give it, or let a Search choose it",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ERRORS)
+def test_bad_input_is_named_with_what_to_do(what):
+    call, words = ERRORS[what]
+    with pytest.raises(InvalidParameter, match=words):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("posterior", "response", "words"),
+    [
+        (
+            ps.Laplace(),
+            ps.Logistic(ps.Unknown()),
+            r"Laplace cannot infer k or a lapse.*: use Particles\(\), or give numbers",
+        ),
+        (ps.Grid(), ps.Logistic(2.0, lapse=ps.Unknown()), "Grid cannot infer k or a lapse"),
+        (
+            ps.Laplace(),
+            ps.Logistic(2.0, lapse=0.1),
+            r"Laplace needs a log-concave posterior, which lapse=0.1 does not give",
+        ),
+    ],
+)
+def test_a_posterior_that_cannot_is_refused(posterior, response, words):
+    with pytest.raises(Unsupported, match=words):
+        ps.Search(ps.Items([[0.0], [1.0]]), response=response, posterior=posterior)
