@@ -284,6 +284,17 @@ class TestASearchThatBeginsFromIt:
         assert search.prior == ps.UniformBox(-2, 2)
         assert search.response.k == 3.0
 
+    def test_an_open_k_is_that_of_a_typical_person(self, truth, population):
+        search = ps.Search(truth.items, population=population, response=ps.Logistic(ps.Unknown(), "constant"), rng=3)
+        assert search.response.k.prior.median == population.k
+        known = ps.Search(truth.items, population=population, response=ps.Logistic(noise="constant"))
+        assert known.response == population.response
+        # Under another noise k has another unit.
+        other = ps.Search(truth.items, population=population, response=ps.Logistic())
+        assert other.response.k != population.k
+        search.tell(search.ask(), winner=search.ask().left)
+        assert np.all(np.isfinite(search.belief.mean))
+
     def test_a_saved_search_needs_it_no_more(self, truth, population, tmp_path):
         search = ps.Search(truth.items, population=population, rng=3)
         search.tell(search.ask(), winner=search.ask().left)

@@ -583,7 +583,7 @@ def _begun_from(
             f"population is {population!r}: give a Population, as from Population.fit(...) or Population.load(path)"
         )
     matched = population.matched(items)
-    return matched, population.response if response is None else response, population.prior if prior is None else prior
+    return matched, population.answering(response), population.prior if prior is None else prior
 
 
 def _is_tie(tie: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -19,7 +19,8 @@ from pairseek.population import _fitting
 from pairseek.population.choices import Choices, named
 from pairseek.population.model import Learned, Places, Plain, coordinates_of, places, start_of
 from pairseek.priors import GaussianPrior
-from pairseek.responses import Logistic
+from pairseek.responses import Logistic, Response
+from pairseek.unknowns import Unknown
 
 KIND = files.Kind("pairseek population", 1, "a population")
 Wish = bool | Literal["auto"]
@@ -84,6 +85,22 @@ class Population:
     def response(self) -> Logistic:
         """How a typical person answers."""
         return Logistic(self.k, "constant")
+
+    def answering(self, response: Response | None) -> Response:
+        """How somebody new answers: as a typical person, or as given, with a k of constant noise filled in if it is open.
+
+        The median of an unknown k is that of a typical person.
+        """
+        if response is None:
+            return self.response
+        if response.noise != "constant" or not isinstance(response, Logistic):
+            return response
+        if response.k is None:
+            return replace(response, k=self.k)
+        prior = response.k_prior
+        if prior is None or prior.median is not None:
+            return response
+        return replace(response, k=Unknown(replace(prior, median=self.k)))
 
     @classmethod
     def fit(
