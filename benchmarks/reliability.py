@@ -30,6 +30,7 @@ FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 METHODS = ("known", "unknown", "fixed")
 D = 4
 TWINS = 6
+STRATEGIES = {"default": None, "infogain": ps.InfoGain(), "random": ps.Random()}
 _shown: dict[int, ps.Items] = {}
 
 
@@ -64,7 +65,7 @@ def error_trial(task):
         response=believed(method, guess, guess * factor),
         prior=ps.UniformBox(),
         posterior=ps.Particles(samples),
-        candidates=ps.SampledPairs(count=1500, rescore=16),
+        candidates=ps.SampledPairs(count=800, rescore=16),
         rng=seed,
     )
     errors = []
@@ -87,9 +88,9 @@ def clicker_trial(task):
         shown,
         response=ps.Logistic(ps.Unknown(), lapse=ps.Unknown()),
         prior=ps.UniformBox(),
-        strategy=ps.Random() if strategy == "random" else ps.InfoGain(),
-        candidates=ps.SampledPairs(count=1500, rescore=16),
-        posterior=ps.Particles(2000),
+        strategy=STRATEGIES[strategy],
+        candidates=ps.SampledPairs(count=800, rescore=16),
+        posterior=ps.Particles(1000),
         rng=seed,
     )
     for _ in range(answers):
@@ -183,14 +184,12 @@ def draw(curves, answers, path):
 
 
 def clickers(options):
-    tasks = [
-        (seed % 5 == 0, strategy, seed, 40) for seed in range(options.users) for strategy in ("infogain", "random")
-    ]
+    tasks = [(seed % 5 == 0, strategy, seed, 40) for seed in range(options.users) for strategy in STRATEGIES]
     found: dict[tuple[bool, str], list] = {}
     for task, agreement, word, width in in_parallel(clicker_trial, tasks, options.jobs):
         found.setdefault(task[:2], []).append((agreement, word, width))
     print(f"\n{name()}, d = {D}: {options.users} people, one in five clicks at random, 40 answers\n")
-    for strategy in ("infogain", "random"):
+    for strategy in STRATEGIES:
         good, bad = ([x[0] for x in found[random, strategy]] for random in (False, True))
         area = np.mean(np.subtract.outer(good, bad) > 0)
         words = [
@@ -292,7 +291,7 @@ def main():
     parser.add_argument("what", nargs="?", choices=("speed", "error", "clickers", "fidelity"))
     parser.add_argument("--users", type=int, default=200)
     parser.add_argument("--answers", type=int, default=60)
-    parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--states", type=int, default=4)
     parser.add_argument("--figure", type=Path, help="where to draw the errors")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))

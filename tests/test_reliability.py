@@ -14,8 +14,10 @@ from pairseek._tables import interpolate
 from pairseek.candidates import DefaultPairs, WeightedPairs
 from pairseek.candidates.scene import Scene
 from pairseek.described import Candidates, seen
+from pairseek.errors import InvalidParameter
 from pairseek.posteriors._lapsing import lapsing_slope, log_many, log_one
 from pairseek.strategies import UTILITIES
+from pairseek.strategies._check import Check
 from reference import (
     naive_best_pair,
     naive_entropy,
@@ -315,6 +317,53 @@ class TestChoosing:
             assert np.linalg.norm(search.estimate().point - user.point) < 0.45
         if strategy == "epmv":
             assert query.info.probability_left == pytest.approx(0.5, abs=0.05)
+
+    def test_a_check_tells_of_k_what_a_sum_over_the_samples_says(self, three_dimensions):
+        """I(k; y) by samples in ten groups of equal size by their k; the score takes point and k for independent."""
+        _, _, belief = three_dimensions
+        known, rng = belief.reliability, np.random.default_rng(6)
+        points = rng.uniform(-1, 1, size=(60, 3))
+        response = seen(ps.Logistic(UNKNOWN, lapse=LAPSE), belief)
+        pairs = Candidates.of(points, np.arange(30), np.arange(30, 60), belief=belief, response=response)
+        score = Check().score(pairs, belief)
+        order = np.argsort(known.k)
+        groups = np.array_split(order, 10)
+        truth = []
+        for p, q in zip(points[:30], points[30:], strict=True):
+            gap = ((belief.samples - q) ** 2).sum(axis=1) - ((belief.samples - p) ** 2).sum(axis=1)
+            chance = known.lapse / 2 + (1 - known.lapse) * expit(known.k / (2 * math.dist(p, q)) * gap)
+            by_group = [np.average(chance[g], weights=belief.weights[g]) for g in groups]
+            share = [belief.weights[g].sum() for g in groups]
+            told = naive_entropy(np.average(by_group, weights=share))
+            truth.append(told - np.average([naive_entropy(x) for x in by_group], weights=share))
+        assert np.corrcoef(score, truth)[0, 1] > 0.85
+        assert truth[np.argmax(score)] > 0.8 * max(truth)
+        assert np.all(score >= -1e-12)
+
+    def test_every_fourth_question_checks_unless_infogain_is_asked_for(self, catalogue):
+        unknown = ps.Logistic(ps.Unknown())
+        for strategy, response, names in (
+            (None, unknown, ["infogain"] * 3 + ["check"] + ["infogain"]),
+            (ps.InfoGain(), unknown, ["infogain"] * 5),
+            (ps.InfoGain(checks=2), unknown, ["infogain", "check"] * 2 + ["infogain"]),
+            (ps.InfoGain(checks=2), None, ["infogain"] * 5),
+        ):
+            search = ps.Search(catalogue, response=response, strategy=strategy, posterior=ps.Particles(300), rng=1)
+            asked = []
+            for _ in range(5):
+                query = search.ask()
+                asked.append(query)
+                search.tell(query, winner=query.left)
+            assert [query.info.strategy for query in asked] == names
+            search.undo()
+            assert search.ask() == asked[-1]
+        assert [q.info.strategy for q in ps.Search(catalogue, response=unknown, rng=1).ask_many(4)] == [
+            "infogain"
+        ] * 3 + ["check"]
+
+    def test_checks_of_nothing_are_refused(self):
+        with pytest.raises(InvalidParameter, match="checks of InfoGain is 1: give a whole number, at least 2"):
+            ps.InfoGain(checks=1)
 
     def test_the_greedy_drops_are_those_of_the_samples_reweighted(self, catalogue, three_dimensions):
         _, _, belief = three_dimensions

@@ -151,15 +151,15 @@ class TestPeople:
         words = []
         for seed in range(8):
             for name, response in (("unknown", BOTH), ("fixed", ps.Logistic())):
-                search = asked(items, response, lambda q: coin(q, rng), seed=seed, strategy=ps.Random())
+                search = asked(items, response, lambda q: coin(q, rng), seed=seed, strategy=None)
                 widths[name].append(np.trace(search.belief.covariance) / (2 / 3))
                 if name == "unknown":
                     words.append(search.estimate().reliability.word)
         assert np.mean(widths["unknown"]) > 0.5
         assert np.mean(widths["fixed"]) < 0.15
-        # Forty coin tosses look like a noisy person as often; never like a consistent one.
-        assert words.count("random") >= 3
-        assert "consistent" not in words
+        # Ten checks among forty coin tosses: one person in some dozens is lucky in all of them.
+        assert words.count("random") >= 5
+        assert words.count("consistent") <= 1
 
     def test_random_clickers_are_told_from_good_people(self, items):
         """Area under the curve of the reported agreement, 24 good people and 6 who toss a coin."""
@@ -168,7 +168,7 @@ class TestPeople:
         for seed in range(30):
             user = ps.SimulatedUser(rng.uniform(-1, 1, size=2), ps.Logistic(3.5, lapse=0.05), rng)
             person = (lambda q: coin(q, rng)) if seed % 5 == 0 else (lambda q, u=user: u.answer(items, q))
-            search = asked(items, BOTH, person, seed=seed, strategy=ps.Random())
+            search = asked(items, BOTH, person, seed=seed, strategy=ps.InfoGain(checks=3))
             (bad if seed % 5 == 0 else good).append(search.estimate().reliability.agreement.median)
         area = np.mean(np.subtract.outer(good, bad) > 0)
         assert area >= 0.95

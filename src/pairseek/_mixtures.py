@@ -49,7 +49,7 @@ def _blended(link: int, name: TableName, spread: float, lapse: float) -> FloatAr
             part = by_spread * by_lapse * _cell(link, i, j)[NAMES.index(name)]
             coarse = part if coarse is None else coarse + part
     assert coarse is not None
-    fine = _finer(_finer(coarse, _S_STEP).T, _M_STEP).T
+    fine = np.ascontiguousarray(_finer(_finer(coarse, _S_STEP).T, _M_STEP).T)
     if name != "probability":
         # Rounding must not undo what bounds rely on.
         fine = np.maximum.accumulate(np.maximum.accumulate(fine, axis=0)[:, ::-1], axis=1)[:, ::-1]

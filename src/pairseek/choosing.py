@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from pairseek._types import Belief, Event, Query, QueryInfo, Side
 from pairseek._words import plural
-from pairseek.candidates import Candidates, DefaultPairs, Rest
+from pairseek.candidates import Candidates, DefaultPairs, Rest, SampledPairs
 from pairseek.candidates.mirrored import mirrored_candidates
 from pairseek.candidates.scene import Choice, Scene, Source
 from pairseek.errors import NoPairLeft
 from pairseek.items import Items, Space
 from pairseek.responses import Response
+from pairseek.strategies._check import Check
 from pairseek.strategies.base import Procedure, Utility
+
+# A check has no bound, and many are as good.
+_CHECKS = SampledPairs(count=2000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +53,7 @@ def next_query(situation: Situation, draws: Draws, name: str) -> Query | None:
         return None
     pair, choice = chosen
     swap = bool(draws.sides.integers(2))
-    info = _info(situation, pair, choice, situation.strategy.name, swap=swap)
+    info = _info(situation, pair, choice, _asking(situation).name, swap=swap)
     first, second = _shown(situation.items, pair)
     return Query(name, second, first, info) if swap else Query(name, first, second, info)
 
@@ -77,7 +82,7 @@ def _info(situation: Situation, pair: Candidates, choice: Choice, strategy: str,
 
 def _chosen(situation: Situation, draws: Draws) -> tuple[Candidates, Choice] | None:
     """The pair, described as a single candidate, and how it was chosen."""
-    items, strategy = situation.items, situation.strategy
+    items, strategy = situation.items, _asking(situation)
     if isinstance(items, Space):
         assert isinstance(strategy, Utility)
         return _from_space(items, strategy, situation, draws.choice)
@@ -92,8 +97,16 @@ def _chosen(situation: Situation, draws: Draws) -> tuple[Candidates, Choice] | N
     return scene.candidates(np.array([choice.first]), np.array([choice.second])), choice
 
 
+def _asking(situation: Situation) -> Utility | Procedure:
+    """What chooses this question: the strategy, or what a strategy that takes turns says about items."""
+    turn = None if isinstance(situation.items, Space) else getattr(situation.strategy, "turn", None)
+    if turn is None:
+        return situation.strategy
+    return cast(Utility, turn(len(situation.history) + len(situation.pending), situation.belief))
+
+
 def _from_items(items: Items, strategy: Utility, situation: Situation, rng: np.random.Generator) -> Choice:
-    source = situation.source or DefaultPairs()
+    source = _CHECKS if isinstance(strategy, Check) else situation.source or DefaultPairs()
     shown = [(items.index(event.left), items.index(event.right)) for event in situation.history]
     open_pairs = [(items.index(query.left), items.index(query.right)) for query in situation.pending]
     rule = ""

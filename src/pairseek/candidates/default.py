@@ -17,6 +17,9 @@ from pairseek.surface import surface_of
 # as fast as a search and spares the compilation of its kernels.
 _LISTED = 500_000
 _FEW = 100_000
+# Where k is unknown the utility is flat, so that certainty takes long, and it would be of a score that is near the truth
+# and not the truth: the best found with so many looks.
+_ROUGH = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -55,4 +58,5 @@ class DefaultPairs:
             return best_by_list(scene, rng, rescore=self.rescore)
         if surface is None:
             return WeightedPairs(rescore=self.rescore).choose(scene, rng)
-        return AllPairs(self.gap, self.budget, self.rescore).choose(scene, rng)
+        budget = self.budget if scene.belief.reliability is None else min(self.budget, _ROUGH)
+        return AllPairs(self.gap, budget, self.rescore).choose(scene, rng)

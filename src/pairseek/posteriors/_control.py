@@ -174,19 +174,21 @@ def _lapsing_products(
             rows[r, :] = 0.0
             if first + r < stop:
                 x = states[first + r]
-                weight = weights[first + r]
+                weight, root = weights[first + r], math.sqrt(weights[first + r])
                 _lapsing_gradient(x, evidence, prior, link, scratch, gradient)
                 _fill(x[:d], mean, gradient, prior, rows[r])
                 for j in range(2 * controls):
                     total[0, j] += weight * rows[r, j]
-                    rows[r, j] *= math.sqrt(weight)
+                    rows[r, j] *= root
                 for j in range(controls):
-                    total[1 + controls, j] += rows[r, j] ** 4
+                    square = rows[r, j] * rows[r, j]
+                    total[1 + controls, j] += square * square
         a, b, c, e = rows[0], rows[1], rows[2], rows[3]
         for i in range(controls):
             line = total[1 + i]
+            p, q, s, t = a[i], b[i], c[i], e[i]
             for j in range(i, 2 * controls):
-                line[j] += a[i] * a[j] + b[i] * b[j] + c[i] * c[j] + e[i] * e[j]
+                line[j] += p * a[j] + q * b[j] + s * c[j] + t * e[j]
 
 
 @kernel

@@ -8,8 +8,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import entr
 
+from pairseek._checks import whole
 from pairseek._types import Belief, FloatArray
 from pairseek.described import Candidates
+from pairseek.strategies._check import Check
 from pairseek.surface import Surface
 
 
@@ -17,10 +19,27 @@ from pairseek.surface import Surface
 class InfoGain:
     """η_0(p, q) = I(W; Y) = h_b(E f(z)) - E h_b(f(z)), in bits (equations 4 to 7 of the paper).
 
-    The score takes the logit for Gaussian, from a table; `exact` is the same by all samples.
+    The score takes the logit for Gaussian, from a table; `exact` is the same by all samples. Where k or the lapse is
+    unknown it is still what the answer tells of W alone, and f(z) is P(Y | W) with k and lapse integrated out.
+
+    Parameters
+    ----------
+    checks
+        Where k or the lapse is unknown and items are asked about, every so many-th question, at least 2, is one that
+        tells most of k instead: see `Check`. None: never.
     """
 
+    checks: int | None = None
     name: ClassVar[str] = "infogain"
+
+    def __post_init__(self) -> None:
+        if self.checks is not None:
+            object.__setattr__(self, "checks", whole(self.checks, "checks of InfoGain", 2))
+
+    def turn(self, number: int, belief: Belief) -> InfoGain | Check:
+        """The utility of the question of this number, counted from 0."""
+        due = self.checks is not None and number % self.checks == self.checks - 1
+        return Check() if due and belief.reliability is not None else self
 
     def score(self, candidates: Candidates, belief: Belief) -> FloatArray:  # noqa: ARG002
         """(m,) bits, from the mean and variance of the logit."""
