@@ -87,7 +87,7 @@ class Population:
         return Logistic(self.k, "constant")
 
     def answering(self, response: Response | None) -> Response:
-        """How somebody new answers: as a typical person, or as given, with a k of constant noise filled in if it is open.
+        """How somebody new answers: as a typical person, or as given, with an open k of constant noise filled in.
 
         The median of an unknown k is that of a typical person.
         """
