@@ -152,7 +152,7 @@ class TestOneDimension:
             bits, first = reliability_information(
                 axes, weights, points[a], points[b], K, response.noise, response.name, shift
             )
-            # 512 points: five standard errors of a probability are 0.03 for a belief that splits in half.
+            # 256 points: four standard errors of a probability are 0.03 for a belief that splits in half.
             assert chance[row] == pytest.approx(first, abs=0.03)
             assert exact[row] == pytest.approx(bits, abs=0.02)
 
@@ -191,8 +191,8 @@ def test_information_agrees_with_nested_monte_carlo(three_dimensions):
         column = chances[:, pair]
         entropies = np.array([naive_entropy(p) for p in column])
         bits = naive_entropy(column.mean()) - entropies.mean()
-        # Four standard errors of 400 outer and of 512 own draws.
-        error = 4 * math.hypot(entropies.std() / 20, entropies.std() / 22) + 0.003
+        # Four standard errors of 400 outer and of 256 own draws.
+        error = 4 * math.hypot(entropies.std() / 20, entropies.std() / 16) + 0.003
         assert found[pair] == pytest.approx(bits, abs=error)
         # What would be told of k and lapse too is more, and is not counted.
     joint = [
