@@ -340,10 +340,11 @@ class TestChoosing:
         assert truth[np.argmax(score)] > 0.8 * max(truth)
         assert np.all(score >= -1e-12)
 
-    def test_every_fourth_question_checks_unless_infogain_is_asked_for(self, catalogue):
-        unknown = ps.Logistic(ps.Unknown())
+    def test_every_fourth_question_checks_where_the_lapse_is_unknown_and_no_strategy_given(self, catalogue):
+        unknown, lapsing = ps.Logistic(ps.Unknown()), ps.Logistic(ps.Unknown(), lapse=ps.Unknown())
         for strategy, response, names in (
-            (None, unknown, ["infogain"] * 3 + ["check"] + ["infogain"]),
+            (None, lapsing, ["infogain"] * 3 + ["check"] + ["infogain"]),
+            (None, unknown, ["infogain"] * 5),
             (ps.InfoGain(), unknown, ["infogain"] * 5),
             (ps.InfoGain(checks=2), unknown, ["infogain", "check"] * 2 + ["infogain"]),
             (ps.InfoGain(checks=2), None, ["infogain"] * 5),
@@ -357,9 +358,8 @@ class TestChoosing:
             assert [query.info.strategy for query in asked] == names
             search.undo()
             assert search.ask() == asked[-1]
-        assert [q.info.strategy for q in ps.Search(catalogue, response=unknown, rng=1).ask_many(4)] == [
-            "infogain"
-        ] * 3 + ["check"]
+        several = ps.Search(catalogue, response=lapsing, posterior=ps.Particles(300), rng=1).ask_many(4)
+        assert [query.info.strategy for query in several] == ["infogain"] * 3 + ["check"]
 
     def test_checks_of_nothing_are_refused(self):
         with pytest.raises(InvalidParameter, match="checks of InfoGain is 1: give a whole number, at least 2"):
