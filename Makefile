@@ -25,7 +25,7 @@ terminal: $(VENV)/.installed-cli ## Search for a colour in the terminal: make te
 	@if [ -t 0 ]; then $(BIN)/pairseek demo $(ARGS); else $(BIN)/pairseek demo --simulate $(ARGS); fi
 
 test: $(VENV)/.installed-dev ## Run the tests: make test ARGS="-k demo"
-	@$(BIN)/pytest $(ARGS)
+	@$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 check: $(VENV)/.installed-dev ## Check format, style, types and the direction of imports
 	@$(BIN)/ruff format --check .

@@ -217,7 +217,9 @@ class Server:
     def start(self) -> None:
         arguments = ["serve", "--database", self.database, "--port", str(self.port), "--workers", str(self.workers)]
         script = f"from pairseek.cli import main; main({arguments!r})"
-        environment = {**os.environ, "PAIRSEEK_PASSWORD": "a long password", "PAIRSEEK_STARTS_PER_MINUTE": "100000"}
+        # Everyone comes from one address here.
+        limits = {f"PAIRSEEK_{what}_PER_MINUTE": "10000000" for what in ("STARTS", "REQUESTS")}
+        environment = {**os.environ, "PAIRSEEK_PASSWORD": "a long password", **limits}
         self.process = subprocess.Popen(
             [sys.executable, "-c", script], stdout=self.log, stderr=self.log, env=environment
         )
@@ -324,11 +326,12 @@ def disturber(kind: str, server: Server, cluster, faults: int, log: list[str]):
     return disturb
 
 
-def restarted(options, url: str, server: Server) -> None:
+def restarted(options, url: str, server: Server, base: float) -> None:
     """Sessions under way, a server that knows none of them, and everyone back at once: the time to each first reply."""
     from pairseek.store import cache
     from pairseek.web.catalogue import Catalogue
-    from pairseek.web.live import Said
+    from pairseek.web.keeping import EVERY
+    from pairseek.web.live import Said, foreseen
     from pairseek.web.sessions import Sessions
 
     opened = Database(url)
@@ -340,38 +343,53 @@ def restarted(options, url: str, server: Server) -> None:
         for step in range(options.restart):
             said = Said(state["query"]["query"], "left" if (number + step) % 3 else "right")
             state = people.answer(people.by_id(session), said)
-            if (step + 1) % 5 == 0:
+            if (step + 1) % EVERY == 0 and step + 1 < options.restart:
+                # As a worker does now and then; the newest answers came after it.
                 kept = people.snapshot(people.live(people.by_id(session)))
-                opened.write(lambda connection, kept=kept: cache.keep_snapshot(connection, kept))
+                opened.write(lambda connection, kept=kept: cache.keep(connection, [kept]))
         tokens.append((token, state["query"]["query"]))
+        # And what it prepares while a person thinks.
+        live = people.live(people.by_id(session))
+        live.prepared = {outcome: foreseen(live, outcome) for outcome in ("left", "right")}
+        following = people.prepared(live)
+        opened.write(lambda connection, kept=following: cache.keep(connection, [kept]))
     opened.close()
-    server.start()
 
-    async def person(token: str, query: str) -> tuple[float, float]:
+    async def person(token: str, query: str, *, answers: bool) -> tuple[float, str]:
         browser = Browser(server.port)
         browser.cookies["pairseek_load"] = token
-        began = time.perf_counter()
-        status, body = await browser.send("GET", "/s/load/state")
-        first = time.perf_counter() - began
-        assert status == 200
-        assert json.loads(body)["query"]["query"] == query
-        await asyncio.sleep(random.Random(token).random() * options.pace)
-        began = time.perf_counter()
         body = json.dumps({"query": query, "outcome": "left"}).encode()
-        status, _ = await browser.send("POST", "/s/load/answer", body)
-        assert status == 200
+        began = time.perf_counter()
+        status, reply = await browser.send(*(("POST", "/s/load/answer", body) if answers else ("GET", "/s/load/state")))
+        spent = time.perf_counter() - began
         browser.close()
-        return first, time.perf_counter() - began
+        assert status == 200
+        following = json.loads(reply)["query"]["query"]
+        assert answers == (following != query)
+        return spent, following
 
-    async def everyone() -> list[tuple[float, float]]:
-        return await asyncio.gather(*(person(*one) for one in tokens))
+    async def everyone(*, answers: bool) -> list[tuple[float, str]]:
+        return await asyncio.gather(*(person(*one, answers=answers) for one in tokens))
 
-    times = np.array(asyncio.run(everyone()))
-    print(
-        f"{len(tokens)} sessions of {options.restart} answers after a restart, everyone at once: first reply at most "
-        f"{times[:, 0].max():.2f} s (median {np.median(times[:, 0]):.2f} s); the first answer, within "
-        f"{options.pace:g} s of it, at most {times[:, 1].max():.2f} s (median {np.median(times[:, 1]):.2f} s)"
+    phases = (
+        (False, "who ask where they are"),
+        (True, "who have thought and answer"),
+        (True, "who answer within a moment of their last answer"),
     )
+    for answers, words in phases:
+        server.start()
+        came = asyncio.run(everyone(answers=answers))
+        tokens = [(token, following) for (token, _), (_, following) in zip(tokens, came, strict=True)]
+        times = np.array([spent for spent, _ in came])
+        print(
+            f"{len(tokens)} sessions of {options.restart} answers after a kill and a start, everyone at once, {words}: "
+            f"first reply at most {times.max():.2f} s (median {np.median(times):.2f} s; the longest is "
+            f"{times.max() / base:.0f} times the reference)"
+        )
+        workers = server.children()
+        server.kill()
+        for pid in workers:
+            os.kill(pid, signal.SIGKILL)
 
 
 def reference(items: Items) -> float:
@@ -412,7 +430,7 @@ def run(options) -> int:
             server = Server(url, options.workers)
             stack.callback(server.stop)
             if options.restart:
-                restarted(options, url, server)
+                restarted(options, url, server, base)
                 continue
             server.start()
             log: list[str] = []

@@ -33,9 +33,11 @@ def shared_folder() -> Path | None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_unconfigure():
+def pytest_unconfigure(config):
     """A thread or process that a test left behind is told by its stack, instead of keeping the run from ending."""
-    faulthandler.dump_traceback_later(60, exit=True, file=sys.__stderr__)
+    # One of several workers waits here for the others.
+    if not hasattr(config, "workerinput"):
+        faulthandler.dump_traceback_later(60, exit=True, file=sys.__stderr__)
 
 
 def pytest_report_header() -> str:

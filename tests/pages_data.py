@@ -216,7 +216,12 @@ def result(**changes) -> tuple[str, dict]:
     ]
     drawn = {"items": dots(949), "point": [0.32, 0.21], "ellipse": ellipse(0.32, 0.21, 0.22, 0.16)}
     data = {"study": HEAD, "map": drawn, "nearest": near_colours(), "learned": learned, "answers": 12}
-    ends = {"mine": "/s/colours/mine", "redirect": "https://example.org/complete?cc=C1A2B3", "code": "C1A2B3"}
+    ends = {
+        "mine": "/s/colours/mine",
+        "redirect": "https://example.org/complete?cc=C1A2B3",
+        "code": "C1A2B3",
+        "wait": 20,
+    }
     return "result", {**data, **ends, "debrief_html": None, "preview": False, **changes}
 
 
@@ -234,6 +239,10 @@ START = {
 NEW = {
     **USER,
     "strategies": ["infogain", "epmv", "mcmv", "random"],
+    "stops": ["radius", "information", "best_item"],
+    "responses": ["logistic", "probit"],
+    "noises": ["constant", "normalized", "decaying"],
+    "priors": ["uniform_box", "gaussian"],
     "languages": ["en", "de"],
     "values": {"answers": "20", "offer.undo": "true", "strategy": "infogain", "resume.hours": "72"},
     "errors": {},
@@ -255,8 +264,9 @@ STUDY = {
     "live": LIVE,
     "map": study_map(),
     "people": people(),
+    "paging": {"page": 2, "pages": 5, "first": 51, "total": 214},
     "audit": audit(),
-    "notice": None,
+    "filling": 0,
     "configuration": "title: A colour for the hallway\nstrategy: infogain\nanswers: 12\n",
 }
 TOKENS = {
@@ -341,11 +351,17 @@ PAGES: dict[str, tuple[str, dict]] = {
             },
         },
     ),
-    "study": ("study", STUDY | {"notice": "The study is open."}),
+    "study": ("study", STUDY | {"filling": 10}),
     "study-empty": (
         "study",
         STUDY
-        | {"study": study_row(status="draft"), "people": [], "audit": [], "map": {"items": dots(), "people": []}}
+        | {
+            "study": study_row(status="draft"),
+            "people": [],
+            "audit": [],
+            "paging": {"page": 1, "pages": 1, "first": 1, "total": 0},
+            "map": {"items": dots(), "people": []},
+        }
         | {"live": LIVE | {"started": 0, "finished": 0, "answers": 0, "median_seconds": None, "latency_ms": None}},
     ),
     "person": (

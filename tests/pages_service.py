@@ -44,6 +44,9 @@ class Study:
     ahead: bool = True
     down: bool = False
     closed: bool = False
+    undo: bool = True
+    redirect: str | None = None
+    wait: int | None = None
     deaf: bool = False
     """Take what is sent, and lose the reply."""
     events: list[tuple[str, str]] = field(default_factory=list)
@@ -93,7 +96,7 @@ class Study:
                 "left": self.total - answered,
                 "share": answered / self.total,
             },
-            "can": {"undo": self.events[-1][0] if self.events else None, "tie": True, "skip": True},
+            "can": {"undo": self.events[-1][0] if self.events and self.undo else None, "tie": True, "skip": True},
             "result": f"/s/{SLUG}/result" if status == "finished" else None,
         }
 
@@ -116,8 +119,10 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
         return RedirectResponse(f"/s/{SLUG}/run", 303)
 
     async def run(request: Request) -> Response:
+        if study.state()["status"] == "finished":
+            return RedirectResponse(f"/s/{SLUG}/result", 303)
         data = {"study": STUDY, "session": "s1", "question": None, "state": study.state(), "preview": False}
-        offers = {"undo": True, "tie": True, "skip": True}
+        offers = {"undo": study.undo, "tie": True, "skip": True}
         return html("run", {**data, "offers": offers, "practice": study.practice or None})
 
     async def result(request: Request) -> Response:
@@ -129,7 +134,8 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
             "debrief_html": None,
             "answers": study.answered(),
         }
-        return html("result", {**data, "mine": f"/s/{SLUG}/mine", "redirect": None, "code": "C123", "preview": False})
+        ends = {"mine": f"/s/{SLUG}/mine", "redirect": study.redirect, "wait": study.wait, "code": "C123"}
+        return html("result", {**data, **ends, "preview": False})
 
     async def state(request: Request) -> Response:
         return JSONResponse(study.state())

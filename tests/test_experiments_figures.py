@@ -23,7 +23,8 @@ from pairseek.experiments.paper import with_data
 from pairseek.experiments.planning import Question, plan
 from pairseek.experiments.report import Section, write_report
 from pairseek.experiments.reproducing import chosen, draw_any, reproduce, specification_of
-from pairseek.experiments.trial import Outcome, tasks
+from pairseek.experiments.trial import Outcome
+from pairseek.experiments.work import tasks
 
 
 def invented(spec, trials=4):

@@ -14,7 +14,8 @@ from pairseek.experiments import MEASURES, Contender, Results, Setting, Specific
 from pairseek.experiments import trial as trial_module
 from pairseek.experiments.data import Parcel, load_items
 from pairseek.experiments.results import standard_error
-from pairseek.experiments.trial import Outcome, tasks
+from pairseek.experiments.trial import Outcome
+from pairseek.experiments.work import tasks
 
 RECORD = {
     "name": "small",

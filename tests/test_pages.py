@@ -38,6 +38,7 @@ SHAPES = {
     "docs": data.DocsPage,
 }
 MOST_BYTES = 60_000
+SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in FOLDER.parent.rglob("*.py"))
 
 
 class Elements(HTMLParser):
@@ -137,7 +138,7 @@ def test_no_message_is_missing_or_left_over() -> None:
     used = set(re.findall(r"""\b(?:t|say)\(\s*["'`]([\w.]+)["'`]""", text))
     used |= set(re.findall(r"""["']((?:run|plot|number|language)\.[\w.]+)["']""", text))
     built = {"learned.", "status.", "audit.", "person.", "flag.", "outcome.", "kind.", "export.", "language."}
-    built |= {"run.side.", "run.practice.", "number."}
+    built |= {"run.side.", "run.practice.", "number.", "new.stop.", "new.prior.", "problem."}
     messages = set(words("en").messages)
     assert {key for key in used if not key.endswith((".", ".js"))} <= messages
     assert {key for key in messages - used if not key.startswith(tuple(built))} == set()
@@ -148,6 +149,21 @@ def test_no_message_is_missing_or_left_over() -> None:
 def test_every_page_in_every_language(name, language) -> None:
     template, values = PAGES[name]
     assert f'<html lang="{language}">' in render(template, values, language=language)
+
+
+def test_what_a_participant_can_meet_is_said_in_their_language() -> None:
+    codes = [key.removeprefix("problem.") for key in words("en").starting("problem.") if not key.endswith(".hint")]
+    assert {"study_closed", "session_expired", "store_unavailable"} <= set(codes)
+    for code in codes:
+        error = {"code": code, "message": "in English", "received": None, "hint": "Do this."}
+        data = {"status": 409, "error": error, "back": None}
+        page = render("error", data, language="de")
+        assert words("de").say(f"problem.{code}") in page
+        assert words("de").say(f"problem.{code}.hint") in page
+        assert "Do this." not in page
+        # What exactly is wrong with the database is for those who can mend it.
+        assert ("in English" in page) == (code == "store_unavailable")
+        assert code in SOURCES, "no error has this code any more"
 
 
 def test_numbers_plurals_and_languages() -> None:
@@ -181,7 +197,26 @@ def test_a_map_of_many_items_is_thinned_and_keeps_its_shape() -> None:
     assert drawing.height > drawing.width, "twice as high as wide, on the same scale"
     assert len(render(*result(map=many)).encode()) < 15_000
     alone = drawn_map({"items": [(1.0, 1.0, "#000000", None)], "point": (1.0, 1.0), "ellipse": []})
-    assert alone.point == (60, 60)
+    assert alone.point == (72, 72)
+
+
+def test_few_items_are_named_on_the_map_and_no_name_lies_on_another() -> None:
+    crowd = [(0.01 * n, 0.0, None, f"Crowded {n}") for n in range(5)]
+    far = [
+        (1.0, 1.0, None, "In a corner of the map with a long name"),
+        (0.0, 1.0, None, "Left <b>"),
+        (1.0, 0.0, None, None),
+    ]
+    data = {"items": crowd + far, "point": (0.02, 0.0), "ellipse": []}
+    drawing = drawn_map(data)
+    texts = [text for _, _, text in drawing.names]
+    assert "In a corner of the map …" in texts
+    assert "Left <b>" in texts
+    assert 1 <= sum(text.startswith("Crowded") for text in texts) <= 2, "below and above"
+    assert all(0 <= x <= drawing.width and y <= drawing.height for x, y, _ in drawing.names)
+    page = render(*result(map=data))
+    assert "Left &lt;b&gt;</text>" in page
+    assert drawn_map({**data, "items": dots(41)}).names == ()
 
 
 def test_plotly_comes_from_its_python_package() -> None:

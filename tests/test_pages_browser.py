@@ -58,6 +58,14 @@ def press(page, study: Study, key: str, outcome: str) -> None:
     until(lambda: study.outcomes() == (*before, outcome), f"{key} arrives as {outcome}")
 
 
+def finish(page) -> None:
+    """From the last pair to the result."""
+    page.get_by_role("heading", name="That was the last pair").wait_for()
+    page.wait_for_timeout(300)  # longer than the guard against double presses
+    page.get_by_role("button", name="Finish").click()
+    page.wait_for_url("**/result")
+
+
 @pytest.mark.parametrize("device", [PHONE, DESKTOP], ids=["phone", "desktop"])
 def test_a_whole_study_from_consent_to_result(visit, address, study, device) -> None:
     page = visit(address, **device)
@@ -68,7 +76,7 @@ def test_a_whole_study_from_consent_to_result(visit, address, study, device) -> 
         assert page.locator("#count").inner_text() == f"{number} of 5"
         card = page.locator(f"#{side} button")
         (card.tap if device is PHONE else card.click)()
-    page.wait_for_url("**/result")
+    finish(page)
     assert study.outcomes() == chosen
     assert page.get_by_role("heading", name="What we found").is_visible()
     assert len(study.received) == 5
@@ -93,6 +101,10 @@ def test_by_keyboard_alone(visit, address, study) -> None:
     press(page, study, "Space", "right")
     assert page.evaluate("document.activeElement.parentElement.id") == "right"
     press(page, study, "Enter", "right")
+    page.get_by_role("heading", name="That was the last pair").wait_for()
+    page.wait_for_timeout(300)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
     page.wait_for_url("**/result")
 
 
@@ -227,8 +239,61 @@ def test_when_one_tab_has_finished_the_other_shows_the_result_too(visit, address
     shows(one, study.pair(()))
     two = visit(f"{address}/run", context=one.context)
     press(two, study, "f", "left")
-    two.wait_for_url("**/result")
+    one.get_by_role("heading", name="That was the last pair").wait_for()
+    finish(two)
     one.wait_for_url("**/result")
+
+
+def test_the_last_answer_can_be_taken_back_like_any_other(visit, address, study) -> None:
+    study.total = 2
+    page = visit(f"{address}/run", **PHONE)
+    press(page, study, "f", "left")
+    shows(page, study.pair(("left",)))
+    page.locator("#right button").dblclick()  # the second press is not meant for what comes then
+    page.get_by_role("heading", name="That was the last pair").wait_for()
+    assert "All 2 answers are saved" in page.locator("#panel").inner_text()
+    assert page.evaluate("document.activeElement.id") == "panel-title"
+    page.wait_for_timeout(300)
+    page.get_by_role("button", name="Change my last answer").tap()
+    shows(page, study.pair(("left",)))
+    assert not page.locator("#panel").is_visible()
+    page.locator("#left button").tap()
+    finish(page)
+    assert study.outcomes() == ("left", "left")
+
+
+def test_without_undo_the_result_comes_at_once(visit, address, study) -> None:
+    study.total, study.undo = 1, False
+    page = visit(f"{address}/run", **DESKTOP)
+    shows(page, study.pair(()))
+    page.keyboard.press("f")
+    page.wait_for_url("**/result")
+
+
+def test_the_result_page_counts_down_to_the_way_back_and_one_can_stay(visit, address, study) -> None:
+    study.redirect, study.wait = f"{address}?cc=C1", 2
+    page = visit(f"{address}/result", **DESKTOP)
+    assert page.get_by_role("timer").inner_text() == "You are taken back in 2 s."
+    page.wait_for_url("**?cc=C1", timeout=6000)
+    page.goto(f"{address}/result")
+    page.get_by_role("button", name="Stay here").click()
+    assert page.evaluate("document.activeElement.id") == "return"
+    page.wait_for_timeout(3000)
+    assert page.url.endswith("/result")
+    assert not page.get_by_role("timer").is_visible()
+    page.get_by_role("link", name="Finish and return").click()
+    page.wait_for_url("**?cc=C1")
+
+
+def test_time_out_of_sight_does_not_count_towards_the_way_back(visit, address, study) -> None:
+    study.redirect, study.wait = f"{address}?cc=C1", 2
+    page = visit("about:blank", **DESKTOP)
+    page.add_init_script("Object.defineProperty(document, 'hidden', {get: () => !window.seen})")
+    page.goto(f"{address}/result")
+    page.wait_for_timeout(3500)
+    assert page.get_by_role("timer").inner_text() == "You are taken back in 2 s."
+    page.evaluate("window.seen = true")
+    page.wait_for_url("**?cc=C1", timeout=6000)
 
 
 def test_a_tab_that_was_closed_with_an_answer_on_its_way_is_helped_out_by_the_other(visit, address, study) -> None:

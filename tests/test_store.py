@@ -50,6 +50,25 @@ def test_the_migrations_make_the_tables_that_the_program_knows(database):
     migrate.ready(database)
 
 
+def test_a_database_of_the_first_version_is_upgraded_and_keeps_what_it_holds(database, session):
+    database.write(lambda c: events.add_event(c, an_answer(0, "p1"), version=0))
+
+    def as_it_was(connection):
+        connection.execute(sa.text("DROP TABLE foreseen"))
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '0001'"))
+
+    database.write(as_it_was)
+    with pytest.raises(StoreOutdated, match="version 0001"):
+        migrate.ready(database)
+    assert migrate.upgrade(database) == migrate.newest()
+    migrate.ready(database)
+    assert [event.query for event in database.read(lambda c: events.events_of(c, ["s"]))] == ["p1"]
+    kept = cache.Foreseen("s", "p2", "d", {"left": {"name": "p3"}})
+    for one in (replace(kept, query="p1"), kept):
+        database.write(lambda c, one=one: cache.keep(c, [one]))
+    assert database.read(lambda c: cache.foreseen_of(c, "s")) == kept
+
+
 def test_tables_of_another_version_are_refused(database):
     database.write(lambda c: c.execute(sa.text("UPDATE alembic_version SET version_num = '0000'")))
     with pytest.raises(StoreOutdated, match=r"version 0000, this pairseek needs .*: make a backup"):
@@ -164,7 +183,7 @@ def test_only_old_previews_are_forgotten(database, session):
 
 def test_a_belief_is_kept_to_the_byte_and_replaced(database, session):
     for count, content in ((5, b"\x00\xff"), (10, b"\x01")):
-        database.write(lambda c, n=count, b=content: cache.keep_snapshot(c, cache.Snapshot("s", n, "d", b)))
+        database.write(lambda c, n=count, b=content: cache.keep(c, [cache.Snapshot("s", n, "d", b)]))
     assert database.read(lambda c: cache.snapshot_of(c, "s")) == cache.Snapshot("s", 10, "d", b"\x01")
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import time
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from browsers import DESKTOP, PHONE
+from pages_data import sound
 from pairseek.datasets import colours
 from pairseek.items import Items
 from pairseek.store import events
 from pairseek.web import auth
+from pairseek.web.making import create
 from pairseek.web.serving import warm_up
 from pairseek.web.study import study_items
 from serving import configuration, served
@@ -74,6 +77,14 @@ def settled(page, query: str | None = None) -> dict:
         time.sleep(0.05)
 
 
+def finish(page) -> None:
+    """From the last pair to the result."""
+    page.get_by_role("heading", name="That was the last pair").wait_for()
+    page.wait_for_timeout(300)  # longer than the guard against double presses
+    page.get_by_role("button", name="Finish").click()
+    page.wait_for_url("**/result")
+
+
 def stored(visitors, page) -> list[tuple[str, str, str | None]]:
     """What the database holds of this page's session."""
     token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "pairseek_colours")
@@ -96,7 +107,9 @@ def test_a_whole_study_and_every_page_of_it_is_accessible(visit, visitors, devic
             assert Axe().run(page).violations_count == 0
         card = page.locator("#left button" if number % 2 else "#right button")
         (card.tap if device is PHONE else card.click)()
-    page.wait_for_url("**/result")
+    page.get_by_role("heading", name="That was the last pair").wait_for()
+    assert Axe().run(page).violations_count == 0
+    finish(page)
     assert Axe().run(page).violations_count == 0
     page.get_by_text("All 6 answers are saved").wait_for()
     assert page.locator(".code").inner_text() == "C1"
@@ -121,7 +134,7 @@ def test_a_phone_loads_less_than_60_kilobytes_for_a_whole_study(visit, visitors)
     for _ in range(ANSWERS):
         query = settled(page, query)["query"]["query"]
         page.locator("#left button").tap()
-    page.wait_for_url("**/result")
+    finish(page)
     page.wait_for_load_state("networkidle")
     of = {kind: sum(sizes.get(name, 0) for name in kinds if kinds[name] == kind) for kind in set(kinds.values())}
     said = of.pop("Fetch", 0)
@@ -145,9 +158,18 @@ def test_by_keyboard_alone_with_undo_tie_and_skip(visit, visitors) -> None:
         elif key == "ArrowLeft":
             first = [now["query"][side]["id"] for side in ("left", "right")]
         page.keyboard.press(key)
+    page.get_by_role("heading", name="That was the last pair").wait_for()
+    page.wait_for_timeout(300)
+    page.keyboard.press("u")
+    assert settled(page, query)["query"]["number"] == 7
+    page.keyboard.press("f")
+    page.get_by_role("heading", name="That was the last pair").wait_for()
+    page.wait_for_timeout(300)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
     page.wait_for_url("**/result")
     outcomes = [outcome or kind for kind, _, outcome in stored(visitors, page)]
-    assert outcomes == ["left", "undo", "right", "tie", "skip", "left", "left", "right", "right"]
+    assert outcomes == ["left", "undo", "right", "tie", "skip", "left", "left", "right", "right", "undo", "left"]
 
 
 def test_offline_reload_and_two_tabs_lose_nothing_and_count_nothing_twice(visit, visitors) -> None:
@@ -174,6 +196,76 @@ def test_offline_reload_and_two_tabs_lose_nothing_and_count_nothing_twice(visit,
     page.locator("#right button").tap()
     settled(other, now["query"]["query"])
     assert [outcome for _, _, outcome in stored(visitors, page)] == ["left", "right", "left", "right"]
+
+
+@pytest.fixture(scope="module")
+def film(browser) -> bytes:
+    """A short film, made by the browser itself."""
+    context = browser.new_context()
+    page = context.new_page()
+    text = page.evaluate(
+        """async () => {
+            const canvas = document.createElement("canvas");
+            Object.assign(canvas, { width: 160, height: 120 });
+            const brush = canvas.getContext("2d");
+            const recorder = new MediaRecorder(canvas.captureStream(25), { mimeType: "video/webm" });
+            const pieces = [];
+            recorder.ondataavailable = (event) => pieces.push(event.data);
+            const stopped = new Promise((done) => (recorder.onstop = done));
+            recorder.start();
+            for (let step = 0; step < 20; step += 1) {
+                brush.fillStyle = `hsl(${18 * step} 60% 50%)`;
+                brush.fillRect(0, 0, 160, 120);
+                await new Promise((done) => setTimeout(done, 40));
+            }
+            recorder.stop();
+            await stopped;
+            const bytes = new Uint8Array(await new Blob(pieces).arrayBuffer());
+            return btoa(String.fromCharCode(...bytes));
+        }"""
+    )
+    context.close()
+    return base64.b64decode(text)
+
+
+@pytest.mark.parametrize("kind", ["audio", "video"])
+@pytest.mark.parametrize("device", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_sounds_and_films_by_address_are_played_and_then_chosen(visit, browser, visitors, film, kind, device) -> None:
+    slug = f"{kind}-{'phone' if device is PHONE else 'desktop'}"
+    ending, content = ("wav", sound(5)) if kind == "audio" else ("webm", film)
+    data = {kind: [f"https://media.example/{n}.{ending}" for n in range(12)]}
+    items = study_items(
+        Items([[n % 4, n // 4] for n in range(12)], [f"m{n}" for n in range(12)], data=data), scaled=False
+    )
+    create(visitors.service.database, configuration(slug=slug, answers=2), items, is_open=True, who="test")
+    context = browser.new_context(**device)
+    kinds = {"wav": "audio/wav", "webm": "video/webm"}
+    context.route("https://media.example/**", lambda route: route.fulfill(body=content, content_type=kinds[ending]))
+    page = visit(f"{visitors.address}/s/{slug}", context=context)
+    page.get_by_role("button", name="Begin").click()
+    page.locator("#stage[data-shown='p1']").wait_for()
+    players = page.locator(f".card-show {kind}")
+    assert players.count() == 2
+    for side in (0, 1):
+        # A person presses the player's own button; a script is let to do so as well in a browser that is driven.
+        played = players.nth(side).evaluate(
+            """async (player) => {
+                player.muted = true;
+                await player.play();
+                const late = new Promise((_, failed) => setTimeout(() => failed("stuck"), 8000));
+                await Promise.race([new Promise((done) => (player.onended = done)), late]);
+                return [player.error, player.currentTime > 0, player.videoWidth ?? 0];
+            }"""
+        )
+        assert played == [None, True, 160 if kind == "video" else 0]
+    assert Axe().run(page).violations_count == 0
+    # The player takes the presses on it; the button below it answers.
+    players.first.click()
+    page.wait_for_timeout(300)
+    assert state(page)["progress"]["answered"] == 0
+    page.locator("#right button").click()
+    page.locator("#stage[data-shown='p2']").wait_for()
+    context.close()
 
 
 def test_declining_gives_the_code_for_it_and_keeps_nothing(visit, visitors) -> None:
@@ -278,6 +370,6 @@ def test_a_preview_is_a_whole_study_that_leaves_nothing(visit, visitors) -> None
     for _ in range(ANSWERS):
         query = settled(page, query)["query"]["query"]
         page.keyboard.press("f")
-    page.wait_for_url("**/result")
+    finish(page)
     page.goto(f"{visitors.address}/studies/colours")
     assert page.locator("[data-number='started']").inner_text() == before

@@ -46,15 +46,27 @@ def test_every_acknowledged_answer_survives_a_kill_under_load(kind, kills, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("pragma", "words"), [("max_page_count=1", "full"), ("query_only=ON", "read-only")], ids=["full", "read-only"]
+    ("kind", "statement", "words"),
+    [
+        ("sqlite", "PRAGMA max_page_count=1", "full"),
+        ("sqlite", "PRAGMA query_only=ON", "read-only"),
+        ("postgresql", "SET default_transaction_read_only = on", "read-only"),
+    ],
+    ids=["full", "read-only", "read-only on PostgreSQL"],
 )
-def test_a_full_disk_and_a_read_only_database_are_said_and_lose_nothing(tmp_path, pragma, words):
-    with served(tmp_path / "f.db", studies=[(configuration(answers=200), some_items())]) as visitors:
+def test_a_full_disk_and_a_read_only_database_are_said_and_lose_nothing(tmp_path, cluster, kind, statement, words):
+    url = tmp_path / "f.db" if kind == "sqlite" else cluster.database()
+    with served(url, studies=[(configuration(answers=200), some_items())]) as visitors:
         browser = visitors.browser()
         state = begin(browser)
         state = answer(browser, state, "left").json()
         engine = visitors.service.database.engine
-        broken = lambda connection, _: connection.execute(f"PRAGMA {pragma}")  # noqa: E731
+
+        def broken(connection, _):
+            connection.execute(statement)
+            if kind == "postgresql":
+                connection.commit()
+
         sa.event.listen(engine, "connect", broken)
         engine.dispose()
         # A file has a little room inside; after some answers it has to grow.

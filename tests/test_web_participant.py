@@ -174,6 +174,43 @@ def test_the_code_at_the_end_says_how_it_went(visitors, outcome, code):
     assert f"https://panel.example/complete?cc={code}&amp;who=p%261" in page
 
 
+def finish(client, slug):
+    state = begin(client, slug, PROLIFIC_PID="ann")
+    while state["query"] is not None:
+        state = answer(client, state, slug=slug).json()
+    return client.get(f"/s/{slug}/result")
+
+
+@pytest.mark.parametrize(("wait", "counts"), [({}, "20"), ({"wait": 90}, "90"), ({"wait": None}, None)])
+def test_the_result_page_goes_back_by_itself_after_a_while(visitors, wait, counts):
+    completion = {"address": "https://panel.example/?cc={code}", "codes": {"finished": "C1"}, **wait}
+    slug = make(visitors, title=f"Back {counts}", completion=completion)
+    page = finish(visitors.browser(), slug)
+    assert page.status_code == 200
+    assert 'href="https://panel.example/?cc=C1"' in page.text
+    assert (f'data-wait="{counts}"' in page.text) == (counts is not None)
+    assert ("finish.js" in page.text) == (counts is not None)
+
+
+def test_the_way_back_is_taken_at_once_where_the_study_says_so_and_only_when_all_is_answered(visitors):
+    completion = {
+        "address": "https://panel.example/?cc={code}&who={participant}",
+        "codes": {"finished": "C1"},
+        "wait": 0,
+    }
+    slug = make(visitors, title="At once", completion=completion)
+    client = visitors.browser()
+    reply = finish(client, slug)
+    assert (reply.status_code, reply.headers["location"]) == (303, "https://panel.example/?cc=C1&who=ann")
+    undone = client.post(f"/s/{slug}/undo", json={"query": "p3"}, headers=GUARD).json()
+    assert undone["status"] == "asking"
+    assert client.get(f"/s/{slug}/result").headers["location"] == f"/s/{slug}/run"
+    preview = visitors.browser()
+    _, token = visitors.service.sessions.open(visitors.service.catalogue.named(slug), {}, kind="preview")
+    preview.cookies.set(f"pairseek_{slug}", token)
+    assert finish(preview, slug).status_code == 200
+
+
 def test_without_consent_nothing_is_stored(visitors):
     completion = {"address": "https://panel.example/?cc={code}", "codes": {"no_consent": "C-NO"}}
     slug = make(visitors, title="Consent", consent="Do you agree?", completion=completion)
@@ -270,4 +307,4 @@ def test_what_goes_wrong_inside_is_said_without_details(tmp_path, monkeypatch):
         assert reply.json()["error"]["code"] == "internal_error"
         assert "secret-person" not in reply.text
         page = client.get("/s/which/run", headers={"accept": "text/html"})
-        assert "something went wrong inside the service" in page.text
+        assert "Something went wrong inside the service" in page.text

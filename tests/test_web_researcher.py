@@ -12,7 +12,9 @@ from PIL import Image
 
 from pairseek.client import Client, ServiceError
 from pairseek.store import sessions
+from pairseek.web import export
 from pairseek.web.auth import set_password
+from pairseek.web.live import Said
 from serving import GUARD, answer, begin, configuration, csrf_of, served, some_items
 
 PASSWORD = "a long password"
@@ -120,9 +122,62 @@ def test_a_study_is_made_by_the_form_and_labels_are_shown_as_text(visitors, ann)
     assert "<script>alert(1)" not in participant.get("/s/fruit-veg/result").text
 
 
+def test_the_form_sets_the_model_the_stop_rule_and_how_soon_a_pair_returns(visitors, ann):
+    fields = {
+        "title": "Model",
+        "answers": "30",
+        "stop.name": "radius",
+        "stop.value": "0.4",
+        "response.name": "probit",
+        "response.noise": "constant",
+        "response.k": "2.5",
+        "prior.name": "gaussian",
+        "prior.mean": "0.5",
+        "prior.covariance": "2",
+        "rest.pair": "3",
+        "rest.item": "1",
+        "completion.wait": "0",
+        "completion.address": "https://panel.example/",
+    }
+    assert make(ann, fields).status_code == 303
+    made = visitors.service.catalogue.named("model").configuration
+    search = made.search(visitors.service.catalogue.named("model").items, 1)
+    assert [(rule.name, rule.radius) for rule in search.stop] == [("radius", 0.4)]
+    assert (search.response.name, search.response.noise, search.response.k) == ("probit", "constant", 2.5)
+    assert (search.prior.name, float(search.prior.mean), float(search.prior.covariance)) == ("gaussian", 0.5, 2.0)
+    assert (search.rest.pair, search.rest.item, made.completion.wait) == (3, 1, 0)
+    # Left empty, each part suits the items.
+    assert make(ann, {"title": "Plain"}).status_code == 303
+    plain = visitors.service.catalogue.named("plain").configuration
+    assert (plain.response, plain.prior, plain.rest, plain.stop) == (None, None, {}, [])
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"stop.name": "radius"}, "stop.value"),
+        ({"stop.name": "radius", "stop.value": "-1"}, "stop.value"),
+        ({"stop.value": "3"}, "stop.name"),
+        ({"stop.name": "boredom"}, "stop.name"),
+        ({"response.k": "-2"}, "response.k"),
+        ({"prior.low": "0"}, "prior.name"),
+        ({"prior.name": "uniform_box", "prior.low": "1", "prior.high": "0"}, "prior.low"),
+        ({"prior.name": "gaussian", "prior.covariance": "0"}, "prior.covariance"),
+        ({"rest.pair": "1.5"}, "rest.pair"),
+        ({"completion.wait": "9000"}, "completion.wait"),
+    ],
+)  # fmt: skip
+def test_a_part_that_cannot_be_is_said_at_its_field(ann, fields, place):
+    reply = make(ann, {"title": "t", **fields})
+    assert reply.status_code == 422
+    assert f'id="e-{place}"' in reply.text, reply.text
+
+
 @pytest.mark.parametrize(
     ("fields", "items", "words"),
     [
+        ({"title": "t", "more": "a: &a [1]\nb: [*a, *a]"}, CSV, "holds references (*name): write the settings out<"),
+        ({"title": "t", "more": "space: {low: 0, high: 1}"}, CSV, "a continuous space has none"),
         ({"title": ""}, CSV, "setting &#39;title&#39; is missing"),
         ({"title": "t", "answers": "many"}, CSV, "give a number"),
         ({"title": "t", "strategy": "guess"}, CSV, "unknown strategy"),
@@ -196,6 +251,40 @@ def test_a_dashboard_shows_counts_people_and_the_map(visitors, ann):
     data = json.loads(re.search(r'id="map-data">(.*?)</script>', page, re.DOTALL)[1])
     assert len(data["items"]) == 40
     assert data["people"]
+
+
+def test_many_participants_come_page_by_page_and_only_the_changed_are_read_again(visitors, ann, monkeypatch):
+    assert make(ann, {"title": "Crowd", "answers": "4"}).status_code == 303
+    study = visitors.service.catalogue.named("crowd")
+    opened = [visitors.service.sessions.open(study, {"participant": f"number-{k:03}"}) for k in range(120)]
+    read, told = [], export.told
+
+    def counted(database, rows):
+        read.extend(rows)
+        return told(database, rows)
+
+    monkeypatch.setattr(export, "told", counted)
+    pages = [ann.get("/studies/crowd", params={"page": page}).text for page in (1, 2, 3, 99, -1)]
+    assert len(read) == 120
+    names = [re.findall(r"number-\d{3}(?=</a>)", page) for page in pages]
+    assert [len(found) for found in names] == [50, 50, 20, 20, 50]
+    assert len({name for found in names for name in found}) == 120
+    assert names[0][0] == "number-119"
+    assert "1 to 50 of 120" in pages[0]
+    assert "101 to 120 of 120" in pages[2]
+    for page in pages:
+        people = json.loads(re.search(r'id="map-data">(.*?)</script>', page, re.DOTALL)[1])["people"]
+        assert len(people) == 120
+    service, token = visitors.service.sessions, opened[7][1]
+    before = people[7]
+    assert before["name"] == "number-007"
+    row = service.by_token(token)
+    service.answer(row, Said(service.state(row)["query"]["query"], "left"))
+    read.clear()
+    page = ann.get("/studies/crowd").text
+    assert [one.participant for one in read] == ["number-007"]
+    after = json.loads(re.search(r'id="map-data">(.*?)</script>', page, re.DOTALL)[1])["people"][7]
+    assert after["point"] != before["point"]
 
 
 def test_a_participant_and_an_answer_are_voided_and_restored_on_record(visitors, ann):

@@ -12,10 +12,11 @@ from pairseek import bounds, datasets, errors, metrics
 from pairseek._parallel import set_thread_count
 from pairseek._types import Belief, Event, Query
 from pairseek._version import __version__
-from pairseek.candidates import AllPairs, Candidates, Rest, SampledPairs
+from pairseek.candidates import AllPairs, Candidates, ListedPairs, Rest, SampledPairs
 from pairseek.errors import PairseekError
 from pairseek.estimates import Estimate, Recommendation
 from pairseek.items import Items, Space
+from pairseek.population import Choices, Population
 from pairseek.posteriors import Grid, Laplace, Particles
 from pairseek.priors import GaussianPrior, UniformBox
 from pairseek.responses import Logistic, Probit
@@ -48,6 +49,7 @@ __all__ = [
     "BestItemFound",
     "Beta",
     "Candidates",
+    "Choices",
     "Estimate",
     "Event",
     "GaussCloud",
@@ -60,10 +62,12 @@ __all__ = [
     "InformationBelow",
     "Items",
     "Laplace",
+    "ListedPairs",
     "LogNormal",
     "Logistic",
     "PairseekError",
     "Particles",
+    "Population",
     "Probit",
     "Query",
     "RadiusBelow",

@@ -6,12 +6,12 @@ Needs nothing beyond Python's own library.
 from __future__ import annotations
 
 import json
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from time import sleep
 from typing import Any, Literal, TypeAlias
 
 from pairseek.errors import PairseekError
@@ -19,6 +19,8 @@ from pairseek.errors import PairseekError
 Outcome: TypeAlias = Literal["left", "right", "tie", "skip"]
 _TRIES = 4
 _PAUSE = 0.2
+# Seconds: of what the service asks for, no more is waited at a time.
+_LONGEST = 10.0
 # Worth another try: the answer was not taken, or nobody knows.
 _AGAIN = (429, 502, 503, 504)
 
@@ -85,26 +87,30 @@ class _Connection:
         content = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         url = f"{self.address.rstrip('/')}/api/v1{path}"
-        tries = _TRIES if again else 1
-        for attempt in range(tries):
+        # Too many requests: nothing was done, so that is never done twice.
+        retried = _AGAIN if again else (429,)
+        for attempt in range(_TRIES):
+            last = attempt == _TRIES - 1
+            pause = _PAUSE * 2**attempt
             request = urllib.request.Request(url, content, headers, method=method)
             try:
                 with urllib.request.urlopen(request, timeout=self.seconds) as reply:
                     return bytes(reply.read())
             except urllib.error.HTTPError as error:
                 with error:
-                    refused = _refused(error.code, error.read())
-                if error.code not in _AGAIN or attempt == tries - 1:
+                    refused, asked = _refused(error.code, error.read()), error.headers.get("Retry-After", "")
+                pause = max(pause, min(float(asked), _LONGEST)) if asked.isdigit() else pause
+                if error.code not in retried or last:
                     raise refused from None
             except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
-                if attempt == tries - 1:
+                if last or not again:
                     raise ServiceError(
                         0,
                         "unreachable",
                         f"the service at {self.address} cannot be reached ({error})",
                         "Check the address, and whether it runs.",
                     ) from None
-            time.sleep(_PAUSE * 2**attempt)
+            sleep(pause)
         raise AssertionError("unreachable")
 
     def json(self, method: str, path: str, body: Any = None, *, again: bool = True) -> Any:

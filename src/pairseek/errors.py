@@ -5,6 +5,7 @@
     PairseekError
     ├── InvalidItems        (ValueError)    the items or the file that holds them
     ├── InvalidTriplets     (ValueError)    judgements of likeness or the file that holds them
+    ├── InvalidChoices      (ValueError)    people's choices or ratings, or the file that holds them
     ├── InvalidParameter    (ValueError)    a setting of a model, strategy, rule or search
     ├── InvalidAnswer       (ValueError)    a winner that was not in the query
     ├── InvalidFile         (ValueError)    a saved search that cannot be read
@@ -34,6 +35,10 @@ class InvalidItems(PairseekError, ValueError):
 
 class InvalidTriplets(PairseekError, ValueError):
     """The triplets, or the file that holds them, cannot be used."""
+
+
+class InvalidChoices(PairseekError, ValueError):
+    """People's choices, rankings or ratings, or the file that holds them, cannot be used."""
 
 
 class InvalidParameter(PairseekError, ValueError):

@@ -1,4 +1,4 @@
-"""A search as a file: JSON with a checksum, replaced in one step."""
+"""A search, or a population, as a file: JSON with a checksum, replaced in one step."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import math
 import os
 import secrets
 import stat
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,18 +20,30 @@ FORMAT = "pairseek search"
 FORMAT_VERSION = 1
 
 
+@dataclass(frozen=True)
+class Kind:
+    """What a file holds: its name in the file, the version of its format, and what people call it."""
+
+    format: str
+    version: int
+    noun: str
+
+
+SEARCH = Kind(FORMAT, FORMAT_VERSION, "a saved search")
+
+
 def _digest(body: Any) -> str:
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def write(path: str | Path, body: JSON) -> None:
+def write(path: str | Path, body: JSON, kind: Kind = SEARCH) -> None:
     """Write the record. The old file is whole until the new one is complete and on disk.
 
     A link is followed. A new file gets the mode that the umask says, an old one keeps its own.
     """
     target = _target(path)
-    record = {"format": FORMAT, "format_version": FORMAT_VERSION, **body}
+    record = {"format": kind.format, "format_version": kind.version, **body}
     record["checksum"] = _digest(record)
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.part")
@@ -69,7 +82,7 @@ def _target(path: str | Path) -> Path:
     return target
 
 
-def read(path: str | Path) -> JSON:
+def read(path: str | Path, kind: Kind = SEARCH) -> JSON:
     """Read a record; every way in which it can be wrong has its own message. The file is never touched."""
     path = Path(path)
     try:
@@ -78,14 +91,14 @@ def read(path: str | Path) -> JSON:
         raise InvalidFile(f"there is no file {path}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidFile(f"{path} cannot be read as text: {error}") from None
-    record = _parsed(path, text)
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise InvalidFile(f"{path} is JSON but not a saved search: it lacks format = {FORMAT!r}")
+    record = _parsed(path, text, kind)
+    if not isinstance(record, dict) or record.get("format") != kind.format:
+        raise InvalidFile(f"{path} is JSON but not {kind.noun}: it lacks format = {kind.format!r}")
     version = record.get("format_version")
-    if version != FORMAT_VERSION:
+    if version != kind.version:
         raise InvalidFile(
             f"{path} has format version {version!r} (written by pairseek {record.get('pairseek_version')!r}), "
-            f"this pairseek reads version {FORMAT_VERSION}: use a matching pairseek; it was left as it is"
+            f"this pairseek reads version {kind.version}: use a matching pairseek; it was left as it is"
         )
     checksum = record.pop("checksum", None)
     try:
@@ -97,16 +110,16 @@ def read(path: str | Path) -> JSON:
     return record
 
 
-def _parsed(path: Path, text: str) -> Any:
+def _parsed(path: Path, text: str, kind: Kind) -> Any:
     if not text.strip():
-        raise InvalidFile(f"{path} is empty: it is not a saved search")
+        raise InvalidFile(f"{path} is empty: it is not {kind.noun}")
     try:
         return json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except RecursionError:
-        raise InvalidFile(f"{path} is nested too deeply for a saved search; it was left as it is") from None
+        raise InvalidFile(f"{path} is nested too deeply for {kind.noun}; it was left as it is") from None
     except json.JSONDecodeError as error:
-        begins = FORMAT in text[:200]
-        what = "is cut off or damaged" if begins else "is not a saved search (not JSON)"
+        begins = kind.format in text[:200]
+        what = "is cut off or damaged" if begins else f"is not {kind.noun} (not JSON)"
         raise InvalidFile(f"{path} {what}, at line {error.lineno}: {error.msg}; it was left as it is") from None
     except ValueError as error:
         raise InvalidFile(f"{path} was edited or damaged: {error}; it was left as it is") from None

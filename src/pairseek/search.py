@@ -48,6 +48,7 @@ from pairseek.estimates import (
     reliability_estimate,
 )
 from pairseek.items import Items, Space
+from pairseek.population import Population
 from pairseek.posteriors import Posterior
 from pairseek.priors import Prior
 from pairseek.responses import Response
@@ -99,6 +100,9 @@ class Search:
         A rule, several (the first that is met counts), or a number of answers. None: never.
     rng
         A seed (whole number, at least 0), or a generator to draw one from. None: a fresh one.
+    population
+        What was learned from other people about these items: their appeal, and the prior and response where none is
+        given. A saved search keeps these themselves.
 
     Examples
     --------
@@ -122,9 +126,12 @@ class Search:
         rest: Rest | None = None,
         stop: StopRule | Sequence[StopRule] | int | None = None,
         rng: int | np.random.Generator | None = None,
+        population: Population | None = None,
     ) -> None:
         if not isinstance(items, Items | Space):
             items = Items(items)
+        if population is not None:
+            items, response, prior = _begun_from(population, items, response, prior)
         self.items = items
         check_parts(
             response=response, prior=prior, posterior=posterior, strategy=strategy, candidates=candidates, rest=rest
@@ -565,6 +572,18 @@ class _Progress:
         if isinstance(self._search.items, Space):
             raise Unsupported("a continuous Space has no best item: use another stop rule")
         return self._search.items
+
+
+def _begun_from(
+    population: Population, items: Items | Space, response: Response | None, prior: Prior | None
+) -> tuple[Items, Response, Prior]:
+    """Items, response and prior as the population says, but for what was given."""
+    if not isinstance(population, Population):
+        raise InvalidParameter(
+            f"population is {population!r}: give a Population, as from Population.fit(...) or Population.load(path)"
+        )
+    matched = population.matched(items)
+    return matched, population.answering(response), population.prior if prior is None else prior
 
 
 def _is_tie(tie: object) -> bool:

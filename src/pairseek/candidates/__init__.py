@@ -2,11 +2,12 @@
 
 from pairseek.candidates.allpairs import AllPairs
 from pairseek.candidates.default import DefaultPairs
+from pairseek.candidates.listed import ListedPairs
 from pairseek.candidates.rest import Rest
 from pairseek.candidates.sampled import SampledPairs
 from pairseek.candidates.weighted import WeightedPairs
 from pairseek.described import Candidates
 
-SOURCES = {source.name: source for source in (AllPairs, DefaultPairs, SampledPairs, WeightedPairs)}
+SOURCES = {source.name: source for source in (AllPairs, DefaultPairs, ListedPairs, SampledPairs, WeightedPairs)}
 
-__all__ = ["SOURCES", "AllPairs", "Candidates", "DefaultPairs", "Rest", "SampledPairs", "WeightedPairs"]
+__all__ = ["SOURCES", "AllPairs", "Candidates", "DefaultPairs", "ListedPairs", "Rest", "SampledPairs", "WeightedPairs"]

@@ -15,9 +15,11 @@ from pairseek.cli import (
     check,
     db,
     embed,
+    evaluate,
     export,
     fit_noise,
     plan,
+    population,
     replay,
     reproduce,
     serve,
@@ -40,11 +42,13 @@ app.command("plan")(plan.command)
 app.command("embed")(embed.command)
 app.command("fit-noise")(fit_noise.command)
 app.command("check")(check.command)
+app.command("evaluate")(evaluate.command)
 app.command("serve")(serve.command)
 app.command("export")(export.command)
 app.command("replay")(replay.command)
 app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)
+app.add_typer(population.app, name="population")
 app.add_typer(study.app, name="study")
 app.add_typer(user.app, name="user")
 app.add_typer(db.app, name="db")

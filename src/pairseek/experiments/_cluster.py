@@ -9,14 +9,14 @@ from typing import Any
 
 from pairseek.errors import InvalidParameter, MissingExtra, PairseekError
 from pairseek.experiments._working import describe, perform_parcel
-from pairseek.experiments.data import Parcel
 from pairseek.experiments.trial import Outcome, Task
+from pairseek.experiments.work import Work
 
 CONNECT_SECONDS = 10
 WORKER_SECONDS = 30
 
 
-def on_cluster(parcel: Parcel, pending: list[Task], take: Callable[[Outcome], None], *, address: str) -> None:
+def on_cluster(parcel: Work, pending: list[Task], take: Callable[[Outcome], None], *, address: str) -> None:
     """Run the tasks on the cluster of this scheduler and hand over each outcome as it comes.
 
     A trial whose worker is lost is run again elsewhere by the scheduler; an outcome is handed over once.
@@ -36,7 +36,7 @@ def on_cluster(parcel: Parcel, pending: list[Task], take: Callable[[Outcome], No
         client.close()
 
 
-def _collect(client: Any, parcel: Parcel, futures: dict[Any, Task], take: Callable[[Outcome], None]) -> None:
+def _collect(client: Any, parcel: Work, futures: dict[Any, Task], take: Callable[[Outcome], None]) -> None:
     from distributed import as_completed
     from distributed.scheduler import KilledWorker
 
@@ -50,7 +50,7 @@ def _collect(client: Any, parcel: Parcel, futures: dict[Any, Task], take: Callab
                 f"again; finished trials are kept"
             ) from None
         except Exception as error:  # whatever a trial raises is told with the trial's name
-            raise PairseekError(describe(parcel.specification, task, error)) from error
+            raise PairseekError(describe(parcel, task, error)) from error
         take(outcome)
         future.release()
 
@@ -82,5 +82,5 @@ def _await_workers(client: Any, address: str) -> None:
         ) from None
 
 
-def _itself(parcel: Parcel) -> Parcel:
+def _itself(parcel: Work) -> Work:
     return parcel

@@ -15,8 +15,8 @@ from multiprocessing.connection import Connection
 
 from pairseek.errors import PairseekError
 from pairseek.experiments._working import describe, perform, prepare
-from pairseek.experiments.data import Parcel
 from pairseek.experiments.trial import Outcome, Task
+from pairseek.experiments.work import Work
 
 ONE_THREAD = (
     "OMP_NUM_THREADS",
@@ -29,7 +29,7 @@ _DEATHS = 3
 """Pools that may break, as when the system runs out of memory, before the run gives up."""
 
 
-def on_processes(parcel: Parcel, pending: list[Task], take: Callable[[Outcome], None], *, jobs: int) -> None:
+def on_processes(work: Work, pending: list[Task], take: Callable[[Outcome], None], *, jobs: int) -> None:
     """Run the tasks and hand over each outcome as it comes.
 
     A worker that dies is replaced and its trial run again. An error in a trial ends the run; what was finished before
@@ -39,7 +39,7 @@ def on_processes(parcel: Parcel, pending: list[Task], take: Callable[[Outcome], 
     deaths = 0
     while left:
         try:
-            _with_pool(parcel, left, take, jobs)
+            _with_pool(work, left, take, jobs)
         except BrokenProcessPool:
             deaths += 1
             if deaths > _DEATHS:
@@ -49,7 +49,7 @@ def on_processes(parcel: Parcel, pending: list[Task], take: Callable[[Outcome], 
                 ) from None
 
 
-def _with_pool(parcel: Parcel, left: dict[Task, None], take: Callable[[Outcome], None], jobs: int) -> None:
+def _with_pool(work: Work, left: dict[Task, None], take: Callable[[Outcome], None], jobs: int) -> None:
     context = multiprocessing.get_context("spawn")
     # A pool that breaks while it starts a worker forgets that worker. This end of the pipe closes with the pool, and
     # whoever is left then ends.
@@ -58,7 +58,7 @@ def _with_pool(parcel: Parcel, left: dict[Task, None], take: Callable[[Outcome],
         contextlib.closing(life),
         contextlib.closing(held),
         _environment(),
-        ProcessPoolExecutor(jobs, context, initializer=_start, initargs=(parcel, life)) as pool,
+        ProcessPoolExecutor(jobs, context, initializer=_start, initargs=(work, life)) as pool,
     ):
         waiting = iter(list(left))
         running: dict[Future[Outcome], Task] = {}
@@ -78,7 +78,7 @@ def _with_pool(parcel: Parcel, left: dict[Task, None], take: Callable[[Outcome],
                     except BrokenProcessPool:
                         raise
                     except Exception as error:  # whatever a trial raises is told with the trial's name
-                        raise PairseekError(describe(parcel.specification, task, error)) from error
+                        raise PairseekError(describe(work, task, error)) from error
                     take(outcome)
                     del left[task]
                     submit(1)
@@ -102,11 +102,11 @@ def _environment() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _start(parcel: Parcel, life: Connection) -> None:
+def _start(work: Work, life: Connection) -> None:
     # Ctrl-C reaches the whole group; it is for the parent to decide.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_pool, args=(life,), daemon=True).start()
-    prepare(parcel)
+    prepare(work)
 
 
 def _end_with_pool(life: Connection) -> None:

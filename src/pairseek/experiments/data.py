@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -9,8 +11,12 @@ from pairseek._types import FloatArray, ItemId
 from pairseek.datasets import colours, food10k, synthetic
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.spec import Setting, Specification
+from pairseek.experiments.trial import Outcome, Task, run_trial
 from pairseek.items import Items, Space
 from pairseek.priors import UniformBox
+
+_WARM_UP = 6
+"""Answers after which the particles have moved at least once."""
 
 
 def load_items(specification: Specification) -> tuple[Items | Space, ...]:
@@ -97,6 +103,22 @@ class Parcel:
             for content in self.contents
         ]
         return tuple(parts[index] for index in self.which)
+
+    def begin(self) -> Callable[[Task], Outcome]:
+        """Unpack, and go once through what a trial does, so that no trial is timed while kernels are loaded."""
+        specification, items = self.specification, self.items()
+        queries = min(_WARM_UP, specification.queries)
+        short = replace(specification, queries=queries, every=queries)
+        for strategy in range(len(short.strategies)):
+            # What goes wrong here goes wrong in the trial too, and is told there with its name.
+            with contextlib.suppress(Exception):
+                run_trial(short, Task(0, strategy, 0), items[0])
+        return lambda task: run_trial(specification, task, items[task.setting])
+
+    def describe(self, task: Task) -> str:
+        """Which trial, in words."""
+        strategy, setting = self.specification.strategies[task.strategy], self.specification.settings[task.setting]
+        return f"trial {task.trial} of {strategy.label} in setting {setting.label!r}"
 
 
 def _without_items(specification: Specification) -> Specification:

@@ -24,8 +24,8 @@ from pairseek._types import JSON
 from pairseek._version import __version__
 from pairseek.errors import InvalidFile, InvalidParameter
 from pairseek.experiments.reading import to_toml
-from pairseek.experiments.spec import Specification
 from pairseek.experiments.trial import Outcome, Task
+from pairseek.experiments.work import Plan
 
 try:
     import fcntl
@@ -57,7 +57,7 @@ _KEPT = "finished trials are kept: run the same command again to go on"
 class ResultsFolder:
     """The journal of a run, open for writing. Use `opened`."""
 
-    def __init__(self, path: Path, specification: Specification, run: JSON, journal: BinaryIO) -> None:
+    def __init__(self, path: Path, specification: Plan, run: JSON, journal: BinaryIO) -> None:
         self.path = path
         self.specification = specification
         self.outcomes: dict[Task, Outcome] = {}
@@ -66,7 +66,7 @@ class ResultsFolder:
 
     @classmethod
     @contextlib.contextmanager
-    def opened(cls, path: Path, specification: Specification, identity: str) -> Iterator[ResultsFolder]:
+    def opened(cls, path: Path, specification: Plan, identity: str) -> Iterator[ResultsFolder]:
         """Begin a folder, or go on with one; another specification is refused."""
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -126,7 +126,7 @@ class ResultsFolder:
         self._save()
 
 
-def _claimed(path: Path, specification: Specification, identity: str) -> JSON:
+def _claimed(path: Path, specification: Plan, identity: str) -> JSON:
     """What `run.json` says, or a new one for an empty folder."""
     file = path / RUN
     if not file.exists():

@@ -14,6 +14,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.experiments import _checks
 from pairseek.experiments._names import strategy_from
 from pairseek.experiments.spec import NAMED_DATA, Answering, Contender, Setting, Specification
+from pairseek.experiments.work import Plan
 
 _SETTING = tuple(f.name for f in fields(Setting))
 _OWN = tuple(f.name for f in fields(Specification))
@@ -126,7 +127,7 @@ def _contender(record: Mapping[str, Any], where: str, queries: int) -> Contender
         raise InvalidParameter(f"{where}: {error}") from None
 
 
-def to_toml(specification: Specification) -> str:
+def to_toml(specification: Plan) -> str:
     """The specification as TOML, which `read_specification` reads back."""
     record = specification.record()
     settings, strategies = record.pop("settings"), record.pop("strategies")

@@ -9,13 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pairseek._types import JSON
 from pairseek.errors import InvalidParameter
 from pairseek.experiments import _checks
 from pairseek.experiments.data import Parcel, load_items
 from pairseek.experiments.folder import RUN, ResultsFolder
 from pairseek.experiments.results import Results, TableFormat, require_parquet
 from pairseek.experiments.spec import Specification
-from pairseek.experiments.trial import Outcome, Task, tasks
+from pairseek.experiments.trial import Outcome, Task
+from pairseek.experiments.work import Plan, Work, tasks
 
 _NOTE_EVERY = 5.0
 """Seconds after which the time spent is written down again."""
@@ -35,7 +37,7 @@ class Progress:
         Trials of each strategy.
     """
 
-    specification: Specification
+    specification: Plan
     done: tuple[int, ...]
     total: int
 
@@ -66,24 +68,59 @@ def run(
     progress
         Called at the start and after every trial.
     """
+    if _checks.one_of("table", table, ("csv", "parquet")) == "parquet":
+        require_parquet()
+    items = load_items(specification)
+    identity = specification.identity(items)
+    outcomes, record = carry_out(
+        Parcel.of(specification, items),
+        specification,
+        folder,
+        identity=identity,
+        jobs=jobs,
+        scheduler=scheduler,
+        progress=progress,
+    )
+    results = Results.of(specification, outcomes, record)
+    results.write(Path(folder), table)
+    return results
+
+
+def carry_out(
+    work: Work,
+    plan: Plan,
+    folder: str | Path,
+    *,
+    identity: str,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> tuple[dict[Task, Outcome], JSON]:
+    """Do what is not in the folder yet: all outcomes, and what is known of the run.
+
+    Parameters
+    ----------
+    work, plan
+        What does a trial, and which trials there are.
+    identity
+        Of all that an outcome depends on. A folder with another one is refused.
+    folder, jobs, scheduler, progress
+        See `run`.
+    """
     _checks.whole("jobs", jobs, 1)
     if scheduler is not None and jobs != 1:
         raise InvalidParameter(
             f"jobs is {jobs} and a scheduler is given: the cluster has its own workers, leave it out"
         )
-    if _checks.one_of("table", table, ("csv", "parquet")) == "parquet":
-        require_parquet()
-    items = load_items(specification)
-    parcel = Parcel.of(specification, items)
-    with ResultsFolder.opened(Path(folder), specification, specification.identity(items)) as kept:
+    with ResultsFolder.opened(Path(folder), plan, identity) as kept:
         began = noted = time.perf_counter()
-        pending = [task for task in tasks(specification) if task not in kept.outcomes]
+        pending = [task for task in tasks(plan) if task not in kept.outcomes]
         done = Counter(task.strategy for task in kept.outcomes)
 
         def tell() -> None:
             if progress is not None:
-                counts = tuple(done[i] for i in range(len(specification.strategies)))
-                progress(Progress(specification, counts, specification.trials * len(specification.settings)))
+                counts = tuple(done[i] for i in range(len(plan.labels)))
+                progress(Progress(plan, counts, plan.trials * len(plan.settings)))
 
         def take(outcome: Outcome) -> None:
             nonlocal noted
@@ -97,24 +134,22 @@ def run(
 
         tell()
         if pending:
-            _carry_out(parcel, pending, take, jobs, scheduler)
+            _carry_out(work, pending, take, jobs, scheduler)
         kept.note(
             trials_run=len(pending), seconds=round(time.perf_counter() - began, 3), jobs=jobs, scheduler=scheduler
         )
         record = json.loads((kept.path / RUN).read_text(encoding="utf-8"))
-        results = Results.of(specification, kept.outcomes, record)
-        results.write(kept.path, table)
-    return results
+        return dict(kept.outcomes), record
 
 
 def _carry_out(
-    parcel: Parcel, pending: list[Task], take: Callable[[Outcome], None], jobs: int, scheduler: str | None
+    work: Work, pending: list[Task], take: Callable[[Outcome], None], jobs: int, scheduler: str | None
 ) -> None:
     if scheduler is None:
         from pairseek.experiments._processes import on_processes
 
-        on_processes(parcel, pending, take, jobs=min(jobs, len(pending)))
+        on_processes(work, pending, take, jobs=min(jobs, len(pending)))
         return
     from pairseek.experiments._cluster import on_cluster
 
-    on_cluster(parcel, pending, take, address=scheduler)
+    on_cluster(work, pending, take, address=scheduler)

@@ -57,16 +57,6 @@ class Outcome:
     asked: int
 
 
-def tasks(specification: Specification) -> list[Task]:
-    """All trials, those of the first user first."""
-    return [
-        Task(setting, strategy, trial)
-        for trial in range(specification.trials)
-        for setting in range(len(specification.settings))
-        for strategy in range(len(specification.strategies))
-    ]
-
-
 def run_trial(specification: Specification, task: Task, items: Items | Space) -> Outcome:
     """Run one trial.
 

@@ -16,11 +16,11 @@ import sqlalchemy as sa
 from pairseek.errors import InvalidFile
 from pairseek.store import migrate
 from pairseek.store.database import Database, now
-from pairseek.store.schema import logins, metadata, snapshots
+from pairseek.store.schema import foreseen, logins, metadata, snapshots
 
 FORMAT = "pairseek backup"
 # What only costs time to lose, and what should not live on.
-_LEFT_OUT = {snapshots.name, logins.name}
+_LEFT_OUT = {snapshots.name, foreseen.name, logins.name}
 _BATCH = 500
 
 

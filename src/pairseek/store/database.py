@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -51,6 +53,11 @@ class Database:
         self.url = _url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgres(self.url)
+        # SQLite has one writer at a time, and who finds it busy looks again after a pause that grows. Those of this
+        # process queue up here instead, and are let in at once.
+        self._turn: contextlib.AbstractContextManager[object] = (
+            threading.Lock() if self.is_sqlite else contextlib.nullcontext()
+        )
         # What is read in several statements is of one moment: so SQLite does it anyway, and so PostgreSQL does it.
         self._reading = (
             self.engine if self.is_sqlite else self.engine.execution_options(isolation_level="REPEATABLE READ")
@@ -80,9 +87,8 @@ class Database:
     def _attempt(self, function: Callable[[sa.Connection], T], *, writes: bool) -> T:
         for attempt in range(_TRIES):
             try:
-                engine = self.engine if writes else self._reading
-                with engine.connect().execution_options(writes=writes) as connection, connection.begin():
-                    return function(connection)
+                with self._turn if writes else contextlib.nullcontext():
+                    return self._done(function, writes=writes)
             except (DataError, UnicodeEncodeError):
                 raise InvalidParameter(
                     "a text holds characters that cannot be stored, such as NUL or half a surrogate: remove them"
@@ -95,6 +101,11 @@ class Database:
                 # Spread out, so that those who met once do not meet again.
                 time.sleep(_PAUSE * 2**attempt * (0.5 + random.random()))
         raise AssertionError("unreachable")
+
+    def _done(self, function: Callable[[sa.Connection], T], *, writes: bool) -> T:
+        engine = self.engine if writes else self._reading
+        with engine.connect().execution_options(writes=writes) as connection, connection.begin():
+            return function(connection)
 
 
 def unavailable(error: Exception) -> StoreUnavailable:

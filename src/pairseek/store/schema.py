@@ -89,6 +89,16 @@ media = sa.Table(
     sa.Column("content", sa.LargeBinary, nullable=False),
 )
 
+populations = sa.Table(
+    "populations",
+    metadata,
+    sa.Column("study_id", sa.ForeignKey("studies.id"), primary_key=True),
+    sa.Column("version", sa.Integer, primary_key=True),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+    sa.Column("created_at", TIME, nullable=False),
+    sa.Column("created_by", NAME, nullable=False),
+)
+
 sessions = sa.Table(
     "sessions",
     metadata,
@@ -107,6 +117,7 @@ sessions = sa.Table(
     sa.Column("reason", sa.Text, nullable=True),
     sa.Column("final", sa.JSON(none_as_null=True), nullable=True),
     sa.Column("truth", sa.JSON(none_as_null=True), nullable=True),
+    sa.Column("population", sa.Integer, nullable=True),
     sa.Index("ix_sessions_study_id_kind", "study_id", "kind"),
     sa.Index("ix_sessions_study_id_participant", "study_id", "participant"),
     sa.Index("ix_sessions_study_id_prolific_pid", "study_id", "prolific_pid"),
@@ -183,4 +194,13 @@ snapshots = sa.Table(
     sa.Column("count", sa.Integer, nullable=False),
     sa.Column("digest", KEY, nullable=False),
     sa.Column("content", sa.LargeBinary, nullable=False),
+)
+
+foreseen = sa.Table(
+    "foreseen",
+    metadata,
+    sa.Column("session_id", sa.ForeignKey("sessions.id"), primary_key=True),
+    sa.Column("query", KEY, nullable=False),
+    sa.Column("digest", KEY, nullable=False),
+    sa.Column("content", sa.JSON, nullable=False),
 )

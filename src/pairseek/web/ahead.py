@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from pairseek._types import JSON
 from pairseek.store.sessions import SessionRow
-from pairseek.web.live import Live, Prepared, foreseen, pair_of
+from pairseek.web.live import Live, Prepared, foreseen, outcomes_of, pair_of
 from pairseek.web.sessions import Sessions
 
 _WAITING = 200
@@ -132,10 +132,8 @@ class Ahead:
             live = self._sessions.live(row)
         if live.current is None or live.current.name != query:
             return None
-        offer = live.study.configuration.offer
-        outcomes = ["left", "right", *(["tie"] if offer.tie else []), *(["skip"] if offer.skip else [])]
         out: JSON = {"query": query, "left": None, "right": None, "tie": None, "skip": None}
-        for outcome in outcomes:
+        for outcome in outcomes_of(live.study):
             while not self._gate.wait_idle(1.0):
                 if self._stopped or live.current is None or live.current.name != query:
                     return None

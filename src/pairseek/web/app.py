@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 
 from pairseek._version import __version__
 from pairseek.errors import PairseekError
+from pairseek.web.catalogue import Study
 from pairseek.web.logs import Watch
 from pairseek.web.pages.files import PageFiles
 from pairseek.web.replies import http_error, invalid_request, refused
@@ -20,12 +21,12 @@ from pairseek.web.service import Service
 from pairseek.web.settings import Settings
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """The application; it opens its database when it starts."""
+def create_app(settings: Settings, known: Mapping[int, Study] | None = None) -> FastAPI:
+    """The application; it opens its database when it starts. ``known`` are studies that have been read before."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service = app.state.service = Service.opened(settings)
+        service = app.state.service = Service.opened(settings, known)
         try:
             yield
         finally:

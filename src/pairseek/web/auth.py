@@ -24,7 +24,10 @@ SCOPES = ("read", "write", "answer")
 """read: studies and their data. write: make, open and close studies. answer: open sessions and answer in them."""
 HOURS = 12
 LEAST_PASSWORD = 10
-_TRIES, _MINUTES = 10, 15
+# Failures within so many minutes: for a name from an address, from an address, and for a name from anywhere. The last
+# is high, so that a stranger cannot keep somebody out by failing in their name.
+_MINUTES = 15
+_TRIES = (10, 50, 300)
 _PREFIX = "psk_"
 
 
@@ -65,11 +68,12 @@ def first_user(database: Database, password: str) -> str | None:
 
 def sign_in(database: Database, name: str, password: str, address: str) -> str:
     """The token of a new sign-in; a `Problem` for a wrong password, and for too many of them."""
-    keys = [_key("name", name), _key("address", address)]
+    keys = [_key("name at address", f"{name}\n{address}"), _key("address", address), _key("name", name)]
     since = stamp(datetime.now(UTC) - timedelta(minutes=_MINUTES))
     failed = database.read(lambda connection: [people.count_attempts(connection, key, since) for key in keys])
-    if failed[0] >= _TRIES or failed[1] >= 5 * _TRIES:
-        raise Problem(429, "too_many_attempts", "too many failed attempts to sign in", hint=f"Wait {_MINUTES} minutes.")
+    if any(count >= most for count, most in zip(failed, _TRIES, strict=True)):
+        words, wait = f"Wait {_MINUTES} minutes.", 60 * _MINUTES
+        raise Problem(429, "too_many_attempts", "too many failed attempts to sign in", hint=words, wait=wait)
     user = database.read(lambda connection: people.user(connection, name))
     if not _verified(str(user["password"]) if user else _nobody(), password) or user is None:
 

@@ -8,7 +8,7 @@ import json
 import platform
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -21,6 +21,7 @@ from pairseek._types import JSON
 from pairseek._version import __version__
 from pairseek.errors import InvalidFile, MissingExtra
 from pairseek.items import Items
+from pairseek.population import Population
 from pairseek.store.database import Database, now
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.web import export
@@ -30,6 +31,7 @@ from pairseek.web.study import StudyConfiguration, configured
 
 FORMAT = "pairseek bundle"
 FORMAT_VERSION = 1
+POPULATIONS = "populations.json"
 TOLERANCE = 0.1
 """Share of the radius by which an estimate may differ with other versions or another processor: rounding can turn a
 resampling step, and what is left is sampling noise, a few hundredths of the radius with the default 4000 samples."""
@@ -49,9 +51,13 @@ def write(database: Database, study: Study, out: BinaryIO) -> None:
             except MissingExtra:
                 continue
         archive.writestr("study.json", _json(_study_record(study)))
+        learned: dict[str, JSON] = {}
         with archive.open("sessions.jsonl", "w") as file:
             for one in export.all_told(database, study):
                 file.write(json.dumps(_session_record(study, one)).encode() + b"\n")
+                if one.population is not None and str(one.row.population) not in learned:
+                    learned[str(one.row.population)] = one.population.record()
+        archive.writestr(POPULATIONS, _json(learned))
         archive.writestr("items.json", _json(records.items_record(study.items)))
         archive.writestr("codebook.csv", _codebook(study))
         archive.writestr("README.txt", _README.format(slug=study.row.slug))
@@ -63,6 +69,7 @@ answers, participants, estimates, items   tables as CSV, and as Parquet where th
 codebook.csv        what every column of every table means
 study.json          configuration and versions
 items.json          the items with every digit of their coordinates
+populations.json    what sessions began with, by version: learned from sessions before them
 sessions.jsonl      one session a line: seed, what was asked, what was answered, what was voided by whom
 
 pairseek replay FILE.zip works everything out again and says how it compares.
@@ -139,6 +146,13 @@ class Bundle:
     items: Items
     versions: JSON
     sessions: tuple[JSON, ...]
+    populations: Mapping[int, Population]
+
+    def begun(self, configuration: StudyConfiguration, session: JSON) -> Standing:
+        """A session before its first answer."""
+        learned = session.get("population")
+        population = None if learned is None else self.populations[learned]
+        return Standing.begun(configuration, self.items, session["seed"], population)
 
     @property
     def same_program(self) -> bool:
@@ -154,13 +168,16 @@ def read(path: Path) -> Bundle:
             if sum(archive.getinfo(name).file_size for name in names) > _MOST:
                 raise InvalidFile(f"{path} unpacks to more than {_MOST:,} bytes: it is not a bundle of pairseek")
             study, items, sessions = (archive.read(name).decode() for name in names)
+            # A bundle from before there were populations has none.
+            learned = archive.read(POPULATIONS).decode() if POPULATIONS in archive.namelist() else "{}"
         record = json.loads(study)
         if record.get("format") != FORMAT or record.get("format_version") != FORMAT_VERSION:
             raise InvalidFile(f"{path} is not a bundle of a format that this pairseek reads: use a matching pairseek")
         found = records.items_from(json.loads(items))
         assert isinstance(found, Items)
         people = tuple(json.loads(line) for line in sessions.splitlines() if line)
-        return Bundle(record["slug"], configured(record["configuration"]), found, record["versions"], people)
+        known = {int(number): Population.from_record(one) for number, one in json.loads(learned).items()}
+        return Bundle(record["slug"], configured(record["configuration"]), found, record["versions"], people, known)
     except FileNotFoundError:
         raise InvalidFile(f"there is no file {path}") from None
     except (OSError, zipfile.BadZipFile, KeyError, ValueError, UnicodeDecodeError) as error:
@@ -194,7 +211,7 @@ def replayed(bundle: Bundle) -> Iterator[Compared]:
         done = done_of(session)
         if not done or session["estimate"] is None:
             continue
-        standing = Standing.begun(bundle.configuration, bundle.items, session["seed"]).after(done)
+        standing = bundle.begun(bundle.configuration, session).after(done)
         found, before = standing.believed(), session["estimate"]
         gap = float(np.max(np.abs(np.array(found["mean"]) - np.array(before["mean"]))))
         gap = max(gap, abs(found["radius"] - before["radius"])) / max(before["radius"], 1e-300)
@@ -205,7 +222,7 @@ def rethought(bundle: Bundle, other: StudyConfiguration) -> Iterator[JSON]:
     """What another strategy, or model, would have thought and asked, given the same answers."""
     for session in bundle.sessions:
         done = done_of(session)
-        standing = Standing.begun(other, bundle.items, session["seed"])
+        standing = bundle.begun(other, session)
         for count, answered in enumerate(done, 1):
             wished, _ = standing.following
             asked = standing.search.expect(answered.query.left, answered.query.right)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pairseek._types import JSON
@@ -33,12 +34,26 @@ class Study:
 
 
 class Catalogue:
-    """The studies of a database."""
+    """The studies of a database.
 
-    def __init__(self, database: Database) -> None:
+    Parameters
+    ----------
+    database
+        Where they are.
+    known
+        Studies that were read before, by their number: a worker takes over what the first process has read.
+    """
+
+    def __init__(self, database: Database, known: Mapping[int, Study] | None = None) -> None:
         self._database = database
-        self._lock = threading.Lock()
-        self._known: OrderedDict[int, Study] = OrderedDict()
+        self._lock, self._reading = threading.Lock(), threading.Lock()
+        self._known: OrderedDict[int, Study] = OrderedDict(known or {})
+
+    @property
+    def known(self) -> dict[int, Study]:
+        """What has been read."""
+        with self._lock:
+            return dict(self._known)
 
     def row(self, slug: str) -> StudyRow:
         """What is stored of a study now, such as whether it is open."""
@@ -63,10 +78,19 @@ class Catalogue:
         return self._study(row)
 
     def _study(self, row: StudyRow) -> Study:
+        known = self._recalled(row)
+        if known is not None:
+            return known
+        # Everyone comes at once after a restart: one of them reads, which takes a while, and the others wait for it.
+        with self._reading:
+            return self._recalled(row) or self._read(row)
+
+    def _recalled(self, row: StudyRow) -> Study | None:
         with self._lock:
             known = self._known.get(row.id)
-        if known is not None:
-            return Study(row, known.configuration, known.items, known.pictures)
+        return None if known is None else Study(row, known.configuration, known.items, known.pictures)
+
+    def _read(self, row: StudyRow) -> Study:
         content, pictures = self._database.read(
             lambda connection: (studies.items(connection, row.id), media.sizes(connection, row.id))
         )

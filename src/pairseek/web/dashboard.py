@@ -10,6 +10,8 @@ import numpy as np
 import yaml
 
 from pairseek._types import JSON
+from pairseek.registry import PRIORS
+from pairseek.responses import NOISES, RESPONSES
 from pairseek.store import people, studies
 from pairseek.store.counts import counts, marked
 from pairseek.store.database import now, stamp
@@ -19,17 +21,19 @@ from pairseek.strategies import STRATEGIES
 from pairseek.web import export
 from pairseek.web.auth import SCOPES
 from pairseek.web.catalogue import Study
+from pairseek.web.forms import STOPS
+from pairseek.web.overview import person
 from pairseek.web.pages import languages
 from pairseek.web.problems import Problem
-from pairseek.web.quality import signs
 from pairseek.web.results import NEAREST, dots, flat
 from pairseek.web.service import Service
-from pairseek.web.standing import Standing
 
+PAGE = 50
+"""Participants on one page of the list."""
 # Answers a minute are counted over so many minutes.
 _RATE_MINUTES = 5
 _SAMPLES = 400
-_SHOWN = ("void", "restore", "open", "close", "create", "simulate")
+_SHOWN = ("void", "restore", "open", "close", "create", "simulate", "population")
 # Items that a map sends; the rest would not be seen.
 _DOTS = 4000
 
@@ -73,20 +77,23 @@ def live(service: Service, study: Study) -> JSON:
     }
 
 
-def study_page(service: Service, user: str, study: Study, link: str, notice: str | None) -> JSON:
-    """The dashboard of a study."""
-    told = list(export.all_told(service.database, study))
-    along = {one.row.id: export.believed_along(study, one) for one in told}
+def study_page(service: Service, user: str, study: Study, link: str, *, filling: int, page: int) -> JSON:
+    """The dashboard of a study; its participants page by page, the newest first."""
+    everyone = service.overview.of(study)
+    pages = max(1, -(-len(everyone) // PAGE))
+    page = min(max(1, page), pages)
+    shown = everyone[PAGE * (page - 1) : PAGE * page]
     return {
         "user": {"name": user},
         "study": study_facts(service, study.row, study.items.n),
         "link": link,
         "live": live(service, study),
-        "map": {"items": _thin(dots(study.items)), "people": [_point(study, one, along[one.row.id]) for one in told]},
-        "people": [_person(study, one) for one in reversed(told)],
+        "map": {"items": _thin(dots(study.items)), "people": [point for _, point in reversed(everyone)]},
+        "people": [row for row, _ in shown],
+        "paging": {"page": page, "pages": pages, "first": PAGE * (page - 1) + 1, "total": len(everyone)},
         "audit": _audit(service, study),
         "configuration": yaml.safe_dump(study.row.configuration, sort_keys=False, allow_unicode=True),
-        "notice": notice,
+        "filling": filling,
     }
 
 
@@ -94,7 +101,7 @@ def person_page(service: Service, user: str, study: Study, row: SessionRow) -> J
     """One participant."""
     one = export.told(service.database, [row])[0]
     done, along = one.done, export.believed_along(study, one)
-    standing = Standing.begun(study.configuration, study.items, row.seed).after(done)
+    standing = one.begun(study).after(done)
     belief = standing.search.belief
     # Drawn by weight at even steps: no randomness, and the same every time.
     steps = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
@@ -103,7 +110,7 @@ def person_page(service: Service, user: str, study: Study, row: SessionRow) -> J
     return {
         "user": {"name": user},
         "study": study_facts(service, study.row, study.items.n),
-        "person": _person(study, one),
+        "person": person(study, one),
         "ids": {name: str(value) for name, value in export.identity(row).items() if value and name != "simulated"},
         "map": {
             "items": _thin(dots(study.items)),
@@ -146,10 +153,15 @@ def new_page(user: str, values: Mapping[str, str], errors: Mapping[str, str]) ->
         "random": "0",
         "resume.policy": "resume",
         "resume.hours": "72",
+        "completion.wait": "20",
     }
     return {
         "user": {"name": user},
         "strategies": list(STRATEGIES),
+        "stops": list(STOPS),
+        "responses": list(RESPONSES),
+        "noises": list(NOISES),
+        "priors": list(PRIORS),
         "languages": list(languages()),
         "values": dict(values) or first,
         "errors": dict(errors),
@@ -178,35 +190,6 @@ def tokens_page(service: Service, user: str, fresh: str | None = None, error: Pr
     }
 
 
-def _person(study: Study, one: export.Told) -> JSON:
-    row, done = one.row, one.done
-    quality = signs(study.configuration, done)
-    median = quality.pop("median_ms")
-    return {
-        "session": row.id,
-        "name": row.participant or row.prolific_pid,
-        "status": "asking" if row.finished_at is None else "finished",
-        "answers": sum(answered.outcome != "skip" for answered in done),
-        "started": row.created_at,
-        "median_seconds": None if median is None else median / 1000,
-        "simulated": row.kind == "simulated",
-        "voided": one.is_void,
-        "quality": quality,
-    }
-
-
-def _point(study: Study, one: export.Told, along: list[JSON]) -> JSON:
-    found = along[-1] if along else Standing.begun(study.configuration, study.items, one.row.seed).believed()
-    return {
-        "session": one.row.id,
-        "name": one.row.participant or one.row.prolific_pid,
-        "point": flat(study.items, np.array(found["mean"]))[0],
-        "radius": found["radius"],
-        "simulated": one.row.kind == "simulated",
-        "voided": one.is_void,
-    }
-
-
 def _audit(service: Service, study: Study) -> list[JSON]:
     marks, notes = service.database.read(
         lambda connection: (marked(connection, study.row.id), studies.notes(connection, study.row.slug))
@@ -227,7 +210,7 @@ def _audit(service: Service, study: Study) -> list[JSON]:
             "when": note["at"],
             "who": note["who"],
             "action": note["action"],
-            "what": str(note["details"].get("count", "")),
+            "what": str(note["details"].get("count", note["details"].get("version", ""))),
             "reason": None,
             "session": None,
         }

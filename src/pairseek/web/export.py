@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -12,7 +14,8 @@ import sqlalchemy as sa
 
 from pairseek._types import JSON
 from pairseek.errors import MissingExtra
-from pairseek.store import events, sessions
+from pairseek.population import Population
+from pairseek.store import events, populations, sessions
 from pairseek.store.database import Database
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.sessions import SessionRow
@@ -37,6 +40,11 @@ class Told:
     events: tuple[EventRow, ...]
     marks: tuple[JSON, ...]
     blurs: tuple[JSON, ...]
+    population: Population | None = None
+
+    def begun(self, study: Study) -> Standing:
+        """Before its first answer."""
+        return Standing.begun(study.configuration, study.items, self.row.seed, self.population)
 
     @property
     def is_void(self) -> bool:
@@ -70,13 +78,33 @@ def told(database: Database, rows: Sequence[SessionRow]) -> list[Told]:
         )
 
     asked, happened, marks, blurs = database.read(read)
+    learned = populations_of(database, rows)
     queries_by = _grouped(asked, lambda query: query.session_id)
     events_by = _grouped(happened, lambda event: event.session_id)
     marks_by, blurs_by = (_grouped(found, lambda one: one["session_id"]) for found in (marks, blurs))
     return [
-        Told(row, *(tuple(found.get(row.id, ())) for found in (queries_by, events_by, marks_by, blurs_by)))
+        Told(
+            row,
+            tuple(queries_by.get(row.id, ())),
+            tuple(events_by.get(row.id, ())),
+            tuple(marks_by.get(row.id, ())),
+            tuple(blurs_by.get(row.id, ())),
+            learned.get((row.study_id, row.population)),
+        )
         for row in rows
     ]
+
+
+def populations_of(database: Database, rows: Iterable[SessionRow]) -> dict[tuple[int, int | None], Population]:
+    """The populations that these sessions began with, by study and version."""
+    wanted = sorted({(row.study_id, row.population) for row in rows if row.population is not None})
+    found = database.read(
+        lambda connection: [populations.content(connection, study_id, version) for study_id, version in wanted]
+    )
+    return {
+        key: Population.from_record(json.loads(zlib.decompress(content)))
+        for key, content in zip(wanted, found, strict=True)
+    }
 
 
 def _grouped(rows: Sequence[Row], of: Callable[[Row], str]) -> dict[str, list[Row]]:
@@ -93,7 +121,7 @@ def believed_along(study: Study, one: Told) -> list[JSON]:
         stored = _as_stored(study, one, done)
         if stored is not None:
             return stored
-    standing = Standing.begun(study.configuration, study.items, one.row.seed)
+    standing = one.begun(study)
     out = []
     for count in range(1, len(done) + 1):
         standing = standing.after(done[:count])
@@ -104,7 +132,7 @@ def believed_along(study: Study, one: Told) -> list[JSON]:
 def _as_stored(study: Study, one: Told, done: Sequence[Answered]) -> list[JSON] | None:
     """A query keeps what was believed when it was chosen: the belief after the answer before it."""
     known = {(query.position, query.details.get("after")): query.details for query in one.queries}
-    standing = Standing.begun(study.configuration, study.items, one.row.seed)
+    standing = one.begun(study)
     out = []
     for count in range(1, len(done) + 1):
         path = replace(standing, done=tuple(done[:count])).path
@@ -216,7 +244,7 @@ def estimate_row(study: Study, one: Told) -> JSON:
     """Where a person was found to be; void answers do not count."""
     done, true = one.done, (one.row.truth or {}).get("point")
     along = believed_along(study, one)
-    found = along[-1] if along else Standing.begun(study.configuration, study.items, one.row.seed).believed()
+    found = along[-1] if along else one.begun(study).believed()
     return {
         "study": study.row.slug,
         **identity(one.row),
@@ -257,7 +285,7 @@ def rows_of(database: Database, study: Study, table: str) -> Iterator[JSON]:
 def columns_of(study: Study, table: str) -> list[str]:
     """The columns of a table, there where it has no rows too."""
     nobody = SessionRow(
-        "", study.row.id, "person", 0, None, None, None, None, "", 0, None, None, None, None, is_open=True
+        "", study.row.id, "person", 0, None, None, None, None, "", 0, None, None, None, None, None, is_open=True
     )
     if table == "items":
         return list(next(item_rows(study)))

@@ -15,11 +15,28 @@ from pairseek.web.problems import Problem
 from pairseek.web.study import read_yaml
 
 _PLAIN = ("title", "slug", "question", "instructions", "consent", "debrief", "language", "strategy")
-_NUMBERS = ("answers", "repeated", "random", "resume.hours")
+_NUMBERS = (
+    "answers",
+    "repeated",
+    "random",
+    "resume.hours",
+    "completion.wait",
+    "response.k",
+    "prior.low",
+    "prior.high",
+    "prior.mean",
+    "prior.covariance",
+    "rest.pair",
+    "rest.item",
+)
+_WHOLE = ("answers", "completion.wait", "rest.pair", "rest.item")
 _TICKS = ("scaled", "offer.undo", "offer.tie", "offer.skip")
 _NESTED = (
     "practice.left",
     "practice.right",
+    "response.name",
+    "response.noise",
+    "prior.name",
     "resume.policy",
     "completion.address",
     "completion.codes.finished",
@@ -27,19 +44,30 @@ _NESTED = (
     "completion.codes.no_consent",
 )
 _MOST_YAML = 1_000_000
+STOPS = {"radius": "radius", "information": "bits", "best_item": "probability"}
+"""Rules that the form offers -> the setting of each that its number is."""
+# How a part's own refusal begins -> the field that it is about.
+_PLACES = {
+    "unknown strategy": "strategy",
+    "the slug": "slug",
+    "attention names": "attention",
+    "the address": "completion.address",
+    "RadiusBelow": "stop.value",
+    "InformationBelow": "stop.value",
+    "BestItemFound": "stop.value",
+    "k is": "response.k",
+    "the box from": "prior.low",
+    "the covariance of a GaussianPrior": "prior.covariance",
+    "Rest(pair": "rest.pair",
+    "Rest(item": "rest.item",
+}
 
 
 def record_of(sent: object, values: Mapping[str, str]) -> dict[str, Any]:
     """Settings from a YAML file, if one was sent, or else from the fields."""
     if isinstance(sent, UploadFile) and sent.filename:
-        content = sent.file.read(_MOST_YAML + 1)
-        if len(content) > _MOST_YAML:
-            raise InvalidParameter(f"the study's file has more than {_MOST_YAML:,} bytes: it holds settings, not items")
-        record = read_yaml(content.decode("utf-8", errors="replace"))
-        if not isinstance(record, dict):
-            raise InvalidParameter("the study's file holds no settings: write title: ... and so on")
-        return record
-    record = {}
+        return _of_file(sent)
+    record: dict[str, Any] = {}
     for name in (*_PLAIN, *_NESTED):
         if values.get(name, "").strip():
             _put(record, name, values[name].strip())
@@ -48,10 +76,38 @@ def record_of(sent: object, values: Mapping[str, str]) -> dict[str, Any]:
             _put(record, name, _number(name, values[name].strip()))
     for name in _TICKS:
         _put(record, name, values.get(name) == "true")
-    pairs = _pairs(values.get("attention", ""))
-    if pairs:
-        record["attention"] = {"pairs": pairs}
-    return record | _further(values.get("more", ""))
+    parts = _attention(values.get("attention", "")) | _stop(values)
+    return _complete(record) | parts | _further(values.get("more", ""))
+
+
+def _of_file(sent: UploadFile) -> dict[str, Any]:
+    content = sent.file.read(_MOST_YAML + 1)
+    if len(content) > _MOST_YAML:
+        raise InvalidParameter(f"the study's file has more than {_MOST_YAML:,} bytes: it holds settings, not items")
+    record = read_yaml(content.decode("utf-8", errors="replace"))
+    if not isinstance(record, dict):
+        raise InvalidParameter("the study's file holds no settings: write title: ... and so on")
+    return record
+
+
+def _complete(record: dict[str, Any]) -> dict[str, Any]:
+    """With the names of the parts whose numbers were given."""
+    if "response" in record:
+        record["response"].setdefault("name", "logistic")
+    if "name" not in record.get("prior", {"name": ""}):
+        raise InvalidParameter("the setting 'prior.name' is empty, and there are numbers for it: choose which it is")
+    return record
+
+
+def _stop(values: Mapping[str, str]) -> dict[str, Any]:
+    name, value = (values.get(field, "").strip() for field in ("stop.name", "stop.value"))
+    if not name:
+        if value:
+            raise InvalidParameter(f"the setting 'stop.name' is empty, and its number is {value[:50]!r}: choose a rule")
+        return {}
+    if name not in STOPS:
+        raise InvalidParameter(f"the setting 'stop.name' is {name[:50]!r}: give one of {', '.join(STOPS)}")
+    return {"stop": [{"name": name, STOPS[name]: _number("stop.value", value)}]}
 
 
 def _further(text: str) -> dict[str, Any]:
@@ -94,13 +150,7 @@ def place_of(error: PairseekError) -> str:
     found = re.match(r"the setting '([^']+)'", text)
     if found:
         return found[1]
-    named = {
-        "unknown strategy": "strategy",
-        "the slug": "slug",
-        "attention names": "attention",
-        "the address": "completion.address",
-    }
-    return next((place for words, place in named.items() if text.startswith(words)), "")
+    return next((place for words, place in _PLACES.items() if text.startswith(words)), "")
 
 
 def _put(record: dict[str, Any], name: str, value: Any) -> None:
@@ -115,10 +165,10 @@ def _number(name: str, text: str) -> float | int:
         number = float(text.replace(",", "."))
     except ValueError:
         raise InvalidParameter(f"the setting {name!r} is {text[:50]!r}: give a number") from None
-    return int(number) if number.is_integer() and name == "answers" else number
+    return int(number) if number.is_integer() and name in _WHOLE else number
 
 
-def _pairs(text: str) -> list[dict[str, str]]:
+def _attention(text: str) -> dict[str, Any]:
     pairs = []
     for line in text.splitlines():
         if not line.strip():
@@ -127,4 +177,4 @@ def _pairs(text: str) -> list[dict[str, str]]:
         if len(parts) != 3:
             raise InvalidParameter(f"the setting 'attention' has the line {line[:80]!r}: write left, right, answer")
         pairs.append(dict(zip(("left", "right", "answer"), parts, strict=True)))
-    return pairs
+    return {"attention": {"pairs": pairs}} if pairs else {}

@@ -27,6 +27,8 @@ def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
         record = read_yaml(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidParameter(f"the study's file {path} cannot be read: {error}") from None
+    if isinstance(record, dict) and "space" in record:
+        from_record(record)  # which says why that cannot be
     if not isinstance(record, dict) or "items" not in record:
         raise InvalidParameter(f"{path} names no items: add items: FILE.csv, a path beside the study's file")
     place = path.parent / str(record["items"])

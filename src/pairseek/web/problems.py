@@ -8,6 +8,7 @@ from pairseek._types import JSON
 from pairseek.errors import (
     AnswerConflict,
     InvalidAnswer,
+    InvalidChoices,
     InvalidFile,
     InvalidItems,
     InvalidParameter,
@@ -35,11 +36,21 @@ class Problem(PairseekError):
         What to do.
     received
         What came instead; never a secret.
+    wait
+        Seconds after which it is worth another try.
     """
 
-    def __init__(self, status: int, code: str, message: str, *, hint: str, received: Any = None) -> None:
+    def __init__(
+        self, status: int, code: str, message: str, *, hint: str, received: Any = None, wait: int | None = None
+    ) -> None:
         super().__init__(f"{message}: {hint}")
         self.status, self.code, self.message, self.hint, self.received = status, code, message, hint, received
+        self.wait = wait
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the reply says besides."""
+        return {} if self.wait is None else {"retry-after": str(self.wait)}
 
     def record(self) -> JSON:
         """The body of the reply."""
@@ -51,6 +62,7 @@ _KNOWN: dict[type[PairseekError], tuple[int, str, str]] = {
     UnknownQuery: (404, "unknown_query", "Ask for the current query and answer that one."),
     UnknownItem: (404, "unknown_item", "Use an id from the study's items."),
     InvalidAnswer: (422, "invalid_answer", "Answer left, right, or tie and skip where they are offered."),
+    InvalidChoices: (409, "nothing_to_learn", "Wait until more people have finished."),
     InvalidItems: (422, "invalid_items", "Mend the file of items and send it again."),
     InvalidParameter: (422, "invalid_parameter", "Mend the setting and send it again."),
     InvalidFile: (422, "invalid_file", "Send the file as it was exported."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from typing import Any
+from urllib.parse import urlsplit
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -21,10 +22,26 @@ def reply_to(request: Request, problem: Problem) -> Response:
     """A problem as a page for people and as data for programs: the same words."""
     if _wants_page(request):
         service = request.app.state.service
-        data = {"status": problem.status, "error": problem.record()["error"], "back": None}
+        data = {"status": problem.status, "error": problem.record()["error"], "back": _back(request)}
         response: Response = service.page(request, "error", data, status=problem.status)
-        return response
-    return JSONResponse(problem.record(), problem.status)
+    else:
+        response = JSONResponse(problem.record(), problem.status)
+    response.headers.update(problem.headers)
+    return response
+
+
+def local(address: str) -> str | None:
+    """An address on this server, and no other."""
+    plain = address.startswith("/") and not address.startswith("//") and "\\" not in address and address.isprintable()
+    return address if plain else None
+
+
+def _back(request: Request) -> str | None:
+    """The page of ours that led here: a person who goes back to it keeps what its address says of them."""
+    came = urlsplit(request.headers.get("referer", ""))
+    if not came.netloc or came.netloc != request.headers.get("host"):
+        return None
+    return local(came._replace(scheme="", netloc="", fragment="").geturl())
 
 
 def _wants_page(request: Request) -> bool:
@@ -57,6 +74,7 @@ async def http_error(request: Request, error: Exception) -> Response:
         # The framework wraps what goes wrong while a body is read.
         return reply_to(request, problem_of(error.__cause__))
     known = {
+        400: ("invalid_body", "the body cannot be read", "Send it as the description at /docs says."),
         404: ("not_found", "there is nothing at this address", "Check the address."),
         405: ("method_not_allowed", "this address does not take that method", "See /docs for what it takes."),
     }

@@ -6,15 +6,16 @@ import hashlib
 import hmac
 import logging
 import secrets
-import threading
-import time
-from collections import OrderedDict
 
 from fastapi import Request, Response
-from starlette.datastructures import MutableHeaders
+from fastapi.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pairseek.web.problems import Problem
+from pairseek.errors import PairseekError
+from pairseek.web.auth import caller
+from pairseek.web.problems import Problem, problem_of
+from pairseek.web.rates import Rate, network_of
 from pairseek.web.replies import broken, reply_to
 from pairseek.web.settings import Settings
 
@@ -36,14 +37,18 @@ CSRF_COOKIE = "pairseek_form"
 CSRF_FIELD = "csrf"
 GUARD_HEADER = "x-pairseek"
 # These take files; all others are small.
-UPLOADS = ("/studies/new", "/api/v1/studies")
+_OPEN_UPLOAD = "/api/v1/studies"
+UPLOADS = ("/studies/new", _OPEN_UPLOAD)
+# Not counted: browsers keep these files, and those who run the service ask often how it is.
+_FREE = ("/static/", "/media/", "/healthz", "/readyz", "/metrics")
 
 
 class Guard:
-    """Headers on every reply, and no body that is larger than allowed, announced or not."""
+    """Headers on every reply, no more requests than allowed, and no body that is larger, announced or not."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app, self.settings = app, settings
+        self._requests = Rate("requests from one address", settings.requests_per_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -58,9 +63,13 @@ class Guard:
             await send(message)
 
         most = self.settings.most_upload if scope["path"] in UPLOADS else self.settings.most_body
-        announced = dict(scope["headers"]).get(b"content-length", b"0")
-        if announced.isdigit() and int(announced) > most:
-            problem = too_large(int(announced), most)
+        try:
+            self._admit(scope, most)
+            if scope["path"] == _OPEN_UPLOAD and scope["method"] == "POST":
+                # The framework reads a body before it asks who sends it.
+                await run_in_threadpool(_may_make, scope)
+        except PairseekError as error:
+            problem = problem_of(error)
             await reply_to(Request(scope), problem)(scope, receive, self._guarded(scope, send))
             return
         try:
@@ -70,6 +79,13 @@ class Guard:
             if began:
                 raise
             await reply_to(Request(scope), broken())(scope, receive, self._guarded(scope, send))
+
+    def _admit(self, scope: Scope, most: int) -> None:
+        if not scope["path"].startswith(_FREE):
+            self._requests.check(network_of((scope.get("client") or ("",))[0]))
+        announced = dict(scope["headers"]).get(b"content-length", b"0")
+        if announced.isdigit() and int(announced) > most:
+            raise too_large(int(announced), most)
 
     def _guarded(self, scope: Scope, send: Send) -> Send:
         secure = self.settings.https or scope.get("scheme") == "https"
@@ -86,6 +102,12 @@ class Guard:
             await send(message)
 
         return guarded
+
+
+def _may_make(scope: Scope) -> None:
+    """Refuse a large body from someone who may not make a study."""
+    database = scope["app"].state.service.database
+    caller(database, Headers(scope=scope).get("authorization")).need("write")
 
 
 def _secured(name: bytes, value: bytes) -> tuple[bytes, bytes]:
@@ -121,9 +143,14 @@ def too_large(size: int, most: int) -> Problem:
     )
 
 
+def signature(secret: str, purpose: str, text: str) -> str:
+    """That this text came from here, for this purpose and no other."""
+    return hmac.new(secret.encode(), f"{purpose}:{text}".encode(), hashlib.sha256).hexdigest()
+
+
 def csrf_token(secret: str, nonce: str) -> str:
     """What a form must send back, for the browser that holds this nonce."""
-    return hmac.new(secret.encode(), nonce.encode(), hashlib.sha256).hexdigest()
+    return signature(secret, "form", nonce)
 
 
 def form_nonce(request: Request) -> str:
@@ -162,36 +189,3 @@ def set_cookie(
     response.set_cookie(
         name, value, max_age=int(days * 86400), path=path, httponly=True, samesite="lax", secure=settings.https
     )
-
-
-class Rate:
-    """At most so many in a while, for each key, in this worker.
-
-    Parameters
-    ----------
-    count, seconds
-        How many in how long.
-    """
-
-    def __init__(self, count: int, seconds: float) -> None:
-        self._count, self._seconds = count, seconds
-        self._lock = threading.Lock()
-        self._known: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def check(self, key: str) -> None:
-        """Count one more; a `Problem` where it is one too many."""
-        moment = time.monotonic()
-        with self._lock:
-            # A bucket that refills steadily: (what is left, when).
-            left, since = self._known.pop(key, (float(self._count), moment))
-            left = min(self._count, left + (moment - since) * self._count / self._seconds)
-            self._known[key] = (max(0.0, left - 1), moment)
-            while len(self._known) > 20_000:
-                self._known.popitem(last=False)
-        if left < 1:
-            raise Problem(
-                429,
-                "too_many",
-                f"more than {self._count} requests in {self._seconds:g} seconds",
-                hint="Wait and try again.",
-            )

@@ -19,12 +19,14 @@ from pairseek.store import migrate, people
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
 from pairseek.web.ahead import Ahead, Gate
-from pairseek.web.catalogue import Catalogue
+from pairseek.web.catalogue import Catalogue, Study
 from pairseek.web.keeping import Keeper
 from pairseek.web.live import Said
 from pairseek.web.metrics import Latency
+from pairseek.web.overview import Overview
 from pairseek.web.pages import languages, preferred_language, render
-from pairseek.web.security import CSRF_COOKIE, Rate, csrf_token, form_nonce, set_cookie
+from pairseek.web.rates import Rates
+from pairseek.web.security import CSRF_COOKIE, csrf_token, form_nonce, set_cookie
 from pairseek.web.sessions import Sessions
 from pairseek.web.settings import Settings
 
@@ -43,18 +45,19 @@ class Service:
     gate: Gate
     ahead: Ahead | None
     keeper: Keeper
-    starts: Rate
+    rates: Rates
+    overview: Overview
     latency: Latency = field(default_factory=Latency)
     _workers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="pairseek-later")
     )
 
     @classmethod
-    def opened(cls, settings: Settings) -> Service:
+    def opened(cls, settings: Settings, known: Mapping[int, Study] | None = None) -> Service:
         """Open the database and check its tables."""
         database = Database(settings.database)
         migrate.ready(database)
-        catalogue = Catalogue(database)
+        catalogue = Catalogue(database, known)
         fresh = secrets.token_urlsafe(32)
         secret = settings.secret or database.write(lambda connection: people.secret(connection, fresh))
         sessions, gate = Sessions(database, catalogue, settings.kept_sessions), Gate()
@@ -63,9 +66,8 @@ class Service:
             ahead.start()
         keeper = Keeper(sessions, gate)
         keeper.start()
-        return cls(
-            settings, database, catalogue, sessions, secret, gate, ahead, keeper, Rate(settings.starts_per_minute, 60)
-        )
+        rates = Rates.of(settings)
+        return cls(settings, database, catalogue, sessions, secret, gate, ahead, keeper, rates, Overview(database))
 
     def close(self) -> None:
         """Stop preparing and let go of the database."""
@@ -88,6 +90,7 @@ class Service:
 
     def answered(self, row: SessionRow, said: Said) -> JSON:
         """Store an answer and give what comes next, and have the pairs prepared that may follow that."""
+        self.rates.answers.check(row.id)
         began = time.perf_counter()
         with self.gate.working():
             state = self.sessions.answer(row, said)
@@ -95,6 +98,12 @@ class Service:
         if self.ahead is not None and state["query"] is not None:
             self.ahead.prepare(row, state["query"]["query"])
         return state
+
+    def undone(self, row: SessionRow, query: str) -> JSON:
+        """Take back the last answer, which is the one to this query."""
+        self.rates.answers.check(row.id)
+        with self.gate.working():
+            return self.sessions.undo(row, query)
 
     def page(
         self, request: Request, name: str, data: Mapping[str, Any], *, status: int = 200, language: str | None = None

@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import uvicorn
 
@@ -21,6 +21,7 @@ from pairseek.store import migrate
 from pairseek.store.database import Database
 from pairseek.web import auth, logs
 from pairseek.web.app import create_app
+from pairseek.web.catalogue import Study
 from pairseek.web.settings import Settings
 from pairseek.web.warming import warm_studies, warm_up
 
@@ -65,18 +66,18 @@ def serve(
         if workers > 1:
             # Copies can be made of a process without threads only; together they use as many cores as they are.
             set_thread_count(1)
-        prepare(settings, new_password=new_password)
+        known = prepare(settings, new_password=new_password)
         address = announce(host, listening.getsockname()[1])
         if announced is not None:
             announced(address)
         if workers == 1:
-            run(settings, listening)
+            run(settings, listening, known)
         else:
-            Workers(settings, listening, workers).run()
+            Workers(settings, listening, workers, known).run()
 
 
-def prepare(settings: Settings, *, new_password: bool = False) -> None:
-    """Make the tables and the first user, say the password once, and compile the kernels."""
+def prepare(settings: Settings, *, new_password: bool = False) -> dict[int, Study]:
+    """Make the tables and the first user, say the password once, compile the kernels, and read the studies."""
     database = Database(settings.database)
     try:
         migrate.ready(database)
@@ -87,7 +88,7 @@ def prepare(settings: Settings, *, new_password: bool = False) -> None:
         if password is not None:
             _say(f"Sign in as {auth.FIRST_USER} with the password {password}  (said once, stored as a hash only)")
         warm_up()
-        warm_studies(database)
+        return warm_studies(database)
     finally:
         database.close()
 
@@ -125,10 +126,10 @@ def own_address() -> str:
             return socket.gethostname()
 
 
-def run(settings: Settings, listening: socket.socket) -> None:
+def run(settings: Settings, listening: socket.socket, known: Mapping[int, Study]) -> None:
     """Serve in this process."""
     logs.set_up()
-    _served(uvicorn.Server(_configuration(settings)), listening)
+    _served(uvicorn.Server(_configuration(settings, known)), listening)
 
 
 def _served(server: uvicorn.Server, listening: socket.socket) -> None:
@@ -138,9 +139,9 @@ def _served(server: uvicorn.Server, listening: socket.socket) -> None:
     server.run(sockets=[listening])
 
 
-def _configuration(settings: Settings) -> uvicorn.Config:
+def _configuration(settings: Settings, known: Mapping[int, Study]) -> uvicorn.Config:
     return uvicorn.Config(
-        create_app(settings),
+        create_app(settings, known),
         access_log=False,
         server_header=False,
         log_config=None,
@@ -160,10 +161,12 @@ class Workers:
         What they serve, and where.
     count
         How many.
+    known
+        Studies that have been read: they all use this one copy.
     """
 
-    def __init__(self, settings: Settings, listening: socket.socket, count: int) -> None:
-        self._settings, self._listening, self._count = settings, listening, count
+    def __init__(self, settings: Settings, listening: socket.socket, count: int, known: Mapping[int, Study]) -> None:
+        self._settings, self._listening, self._count, self._known = settings, listening, count, known
         self._stop = threading.Event()
         self._began: dict[int, float] = {}
         self._deaths = 0
@@ -200,7 +203,7 @@ class Workers:
             os._exit(code)
 
     def _work(self) -> None:
-        server = uvicorn.Server(_configuration(self._settings))
+        server = uvicorn.Server(_configuration(self._settings, self._known))
 
         def watch() -> None:
             os.read(self._reading, 1)

@@ -18,20 +18,23 @@ import sqlalchemy as sa
 
 from pairseek._types import JSON
 from pairseek.errors import AnswerConflict, UnknownQuery
-from pairseek.store import cache, events, sessions
+from pairseek.population import Population
+from pairseek.store import cache, events, populations, sessions
 from pairseek.store.database import Database, now
 from pairseek.store.events import EventRow, Overtaken, QueryRow
 from pairseek.store.sessions import SessionRow
 from pairseek.web.admission import closed, expired, taken, too_old
 from pairseek.web.beliefs import pack_belief, unpack_belief
 from pairseek.web.catalogue import Catalogue, Study
-from pairseek.web.live import Live, Said, foreseen, state_of
+from pairseek.web.export import populations_of
+from pairseek.web.live import Live, Said, foreseen, put_by, state_of, take_up
 from pairseek.web.metrics import ANSWERS, PREPARED
 from pairseek.web.problems import Problem, invalid
 from pairseek.web.standing import OUTCOMES, Answered, Standing, digest_of, effective, learned, voided
 from pairseek.web.tokens import hashed, new_token
 
 _TRIES = 8
+_POPULATIONS = 16
 
 
 class Sessions:
@@ -50,6 +53,7 @@ class Sessions:
         self._kept = kept
         self._lock = threading.Lock()
         self._live: OrderedDict[str, Live] = OrderedDict()
+        self._populations: OrderedDict[tuple[int, int], Population] = OrderedDict()
 
     # Opening
 
@@ -75,6 +79,7 @@ class Sessions:
                 chosen = int(np.random.default_rng([int(study.configuration.seed or 0), count]).integers(2**63))
             values = {name: identity.get(name) for name in sessions.IDENTITIES}
             further = {"study_id": study.row.id, "kind": kind, "token_hash": hashed(token), "truth": truth}
+            further["population"] = populations.latest(connection, study.row.id)
             sessions.add(connection, {"id": session_id, "seed": chosen, **values, **further})
 
         try:
@@ -175,6 +180,8 @@ class Sessions:
 
     def blur(self, row: SessionRow, query: str, lost_at: str, ms: int) -> None:
         """The page was out of sight."""
+        if not row.is_open and row.kind == "person":
+            raise closed(self.catalogue.numbered(row.study_id).row.slug)
         self.database.write(lambda connection: sessions.blur(connection, row.id, query, lost_at, ms))
 
     # Memory
@@ -184,7 +191,7 @@ class Sessions:
         live = self.peek(row.id)
         if live is None:
             study = self.catalogue.numbered(row.study_id)
-            standing = Standing.begun(study.configuration, study.items, row.seed)
+            standing = Standing.begun(study.configuration, study.items, row.seed, self._population(row))
             # A version that no row has: the first use reads the events.
             live = Live(replace(row, version=-1), study, standing, {}, [])
         with self._lock:
@@ -194,6 +201,21 @@ class Sessions:
             while len(self._live) > self._kept:
                 self._live.popitem(last=False)
             return live
+
+    def _population(self, row: SessionRow) -> Population | None:
+        """What the session began with; read once, as it never changes."""
+        if row.population is None:
+            return None
+        key = (row.study_id, row.population)
+        with self._lock:
+            known = self._populations.get(key)
+        if known is None:
+            known = populations_of(self.database, [row])[key]
+            with self._lock:
+                self._populations[key] = known
+                while len(self._populations) > _POPULATIONS:
+                    self._populations.popitem(last=False)
+        return known
 
     def peek(self, session_id: str) -> Live | None:
         """The session if it is in memory."""
@@ -212,12 +234,14 @@ class Sessions:
         if row.version == live.row.version:
             live.row = row
             return
-        asked, happened, marks, kept = self.database.read(
+        fresh = live.row.version < 0
+        asked, happened, marks, kept, live.foreseen = self.database.read(
             lambda connection: (
                 events.queries_of(connection, [row.id]),
                 events.events_of(connection, [row.id]),
                 sessions.marks_of(connection, [row.id]),
-                cache.snapshot_of(connection, row.id) if live.row.version < 0 else None,
+                cache.snapshot_of(connection, row.id) if fresh else None,
+                cache.foreseen_of(connection, row.id) if fresh else None,
             )
         )
         done = effective(asked, happened, voided(marks)[1])
@@ -232,11 +256,15 @@ class Sessions:
 
     def _recall(self, live: Live, done: tuple[Answered, ...], kept: cache.Snapshot) -> None:
         """Take up a stored belief, if it is the one that these answers and this program would lead to."""
-        told = learned(done)[: kept.count]
-        if len(told) == kept.count and kept.digest == digest_of(live.study.configuration, live.row.seed, told):
-            search = live.standing.search.continued(told, belief=(kept.count, unpack_belief(kept.content)))
+        told, standing = learned(done)[: kept.count], live.standing
+        if len(told) != kept.count or kept.digest != digest_of(
+            standing.configuration, standing.items, standing.seed, told
+        ):
+            return
+        belief = unpack_belief(kept.content)
+        if belief is not None:
             live.kept = kept.count
-            live.standing = Standing(live.standing.configuration, live.standing.seed, (), search)
+            live.standing = replace(standing, search=standing.search.continued(told, belief=(kept.count, belief)))
 
     def snapshot(self, live: Live) -> cache.Snapshot | None:
         """The belief to keep, if a newer one than the last has been worked out."""
@@ -246,7 +274,13 @@ class Sessions:
             if count <= live.kept or live.row.finished_at is not None:
                 return None
             live.kept = count
-            return cache.Snapshot(live.row.id, count, live.standing.digest, pack_belief(search.belief))
+            content = pack_belief(search.belief)
+            return None if content is None else cache.Snapshot(live.row.id, count, live.standing.digest, content)
+
+    def prepared(self, live: Live) -> cache.Foreseen | None:
+        """What follows the open query, to keep, if it has been prepared and is not kept yet."""
+        with live.lock:
+            return None if live.row.finished_at is not None else put_by(live)
 
     def all_live(self) -> list[Live]:
         """Every session in memory."""
@@ -336,3 +370,4 @@ class Sessions:
         if stored is None:
             stored = self.database.write(lambda connection: events.add_query(connection, query))
         live.queries[stored.name] = live.current = stored
+        take_up(live)

@@ -38,6 +38,12 @@ class Settings:
         Bytes of an upload.
     starts_per_minute
         Sessions that may be begun from one address in a minute, in one worker.
+    answers_per_minute
+        Answers, undos and losses of focus that one session may send in a minute, to one worker.
+    calls_per_minute
+        Calls of the HTTP API that one token may make in a minute, in one worker.
+    requests_per_minute
+        Requests of any kind from one address in a minute, in one worker; files of pages and pictures are not counted.
     """
 
     database: str = "pairseek.db"
@@ -49,7 +55,10 @@ class Settings:
     ahead: bool = True
     most_body: int = 256_000
     most_upload: int = 200_000_000
-    starts_per_minute: int = 120
+    starts_per_minute: int = 300
+    answers_per_minute: int = 600
+    calls_per_minute: int = 6000
+    requests_per_minute: int = 12_000
 
     @classmethod
     def of(cls, environment: Mapping[str, str] | None = None, **given: Any) -> Self:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numba
 import numpy as np
 import scipy
 
@@ -18,6 +20,7 @@ from pairseek._types import JSON, Event, Query, QueryInfo
 from pairseek._version import __version__
 from pairseek.errors import NoPairLeft
 from pairseek.items import Items
+from pairseek.population import Population
 from pairseek.search import Search
 from pairseek.store.database import now
 from pairseek.store.events import EventRow, QueryRow
@@ -108,9 +111,11 @@ class Standing:
     search: Search
 
     @classmethod
-    def begun(cls, configuration: StudyConfiguration, items: Items, seed: int) -> Standing:
+    def begun(
+        cls, configuration: StudyConfiguration, items: Items, seed: int, population: Population | None = None
+    ) -> Standing:
         """Before the first answer."""
-        return cls(configuration, seed, (), configuration.search(items, seed))
+        return cls(configuration, seed, (), configuration.search(items, seed, population))
 
     def after(self, done: tuple[Answered, ...]) -> Standing:
         """The same session after other answers; cheap where they begin alike."""
@@ -183,6 +188,9 @@ class Standing:
             return None
         kind = pair.kind if isinstance(pair, Planned) else "strategy"
         details = {"after": self.path, **self.believed(), **self._details(pair)}
+        if self.configuration.stop:
+            # To forecast it again would take the belief, which a worker that has just started does not have.
+            details["left"] = self.left
         return QueryRow(session_id, name, position, kind, str(pair.left), str(pair.right), now(), details)
 
     def believed(self) -> JSON:
@@ -214,7 +222,12 @@ class Standing:
     @cached_property
     def digest(self) -> str:
         """Which events the search has seen, and with which program: what a kept belief must agree with."""
-        return digest_of(self.configuration, self.seed, self.search.history)
+        return digest_of(self.configuration, self.items, self.seed, self.search.history)
+
+    @property
+    def place(self) -> str:
+        """Where the session stands, and with which program: what a kept next query must agree with."""
+        return hashlib.sha256(f"{self.digest}:{self.path}".encode()).hexdigest()
 
 
 def learned(done: Iterable[Answered]) -> tuple[Event, ...]:
@@ -222,11 +235,11 @@ def learned(done: Iterable[Answered]) -> tuple[Event, ...]:
     return tuple(event for one in done if (event := one.learned()) is not None)
 
 
-def digest_of(configuration: StudyConfiguration, seed: int, events: Sequence[Event]) -> str:
+def digest_of(configuration: StudyConfiguration, items: Items, seed: int, events: Sequence[Event]) -> str:
     """SHA-256 of all that a belief depends on."""
     told = [[event.left, event.right, event.outcome, event.winner] for event in events]
-    versions = [__version__, np.__version__, scipy.__version__]
-    text = json.dumps([versions, configuration.model_dump(mode="json"), seed, told])
+    program = [__version__, np.__version__, scipy.__version__, numba.__version__, platform.machine()]
+    text = json.dumps([program, configuration.model_dump(mode="json"), items.hash, seed, told])
     return hashlib.sha256(text.encode()).hexdigest()
 
 

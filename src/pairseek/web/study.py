@@ -18,6 +18,7 @@ from pairseek import records, registry
 from pairseek._types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.items import Items
+from pairseek.population import Population
 from pairseek.search import Search
 from pairseek.web.pages import languages
 
@@ -102,6 +103,12 @@ class Completion(_Strict):
 
     address: str | None = Field(default=None, max_length=1000)
     codes: Codes = Codes()
+    wait: int | None = Field(
+        default=20,
+        ge=0,
+        le=600,
+        description="seconds until the result page goes there by itself; 0: at once, null: never",
+    )
 
     @model_validator(mode="after")
     def _is_web(self) -> Self:
@@ -155,16 +162,20 @@ class StudyConfiguration(_Strict):
         """The slug, from the title if none was given."""
         return self.slug or slug_of(self.title)
 
-    def search(self, items: Items, seed: int) -> Search:
-        """The search of one person. The number of answers is counted by the session, as other pairs count too."""
+    def search(self, items: Items, seed: int, population: Population | None = None) -> Search:
+        """The search of one person. The number of answers is counted by the session, as other pairs count too.
+
+        What a population has learned takes the place of the response and the prior.
+        """
+        learned = () if population is None else ("response", "prior")
         parts = {
             kind: registry.decode(kind, value)
             for kind in ("strategy", "response", "prior", "posterior", "candidates")
-            if (value := getattr(self, kind)) is not None
+            if (value := getattr(self, kind)) is not None and kind not in learned
         }
         stop = [registry.decode("stop", rule) for rule in self.stop]
         rest = registry.decode("rest", {"name": "rest", **self.rest})
-        return Search(items, rest=rest, stop=stop, rng=seed, **parts)
+        return Search(items, rest=rest, stop=stop, rng=seed, population=population, **parts)
 
 
 def configured(record: Any) -> StudyConfiguration:
@@ -208,10 +219,8 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
 def read_yaml(text: str) -> Any:
     """Plain data from YAML; an `InvalidParameter` with the line where it is not."""
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
-            # A few lines of references to references can stand for more than any memory holds.
-            raise InvalidParameter("the study's file holds references (*name): write the settings out")
-        return yaml.safe_load(text)
+        refers = any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader))
+        record = None if refers else yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark is not None else ""
@@ -219,6 +228,10 @@ def read_yaml(text: str) -> Any:
         raise InvalidParameter(f"the study's file cannot be read{where}: {problem}; mend it there") from None
     except (RecursionError, ValueError) as error:
         raise InvalidParameter(f"the study's file cannot be read: {error}; write plain settings") from None
+    if refers:
+        # A few lines of references to references can stand for more than any memory holds.
+        raise InvalidParameter("the study's file holds references (*name): write the settings out")
+    return record
 
 
 def read_items(path: Path, *, scaled: bool = False) -> Items:
@@ -250,8 +263,9 @@ def _check_shown(name: str, value: str, item: Any) -> None:
         raise InvalidItems(f"the colour of item {item!r} is {value!r}: write it as #rrggbb")
     if name in ("audio", "video") and value:
         parts = urlsplit(value)
-        if parts.scheme not in ("http", "https", "") or (not parts.scheme and not value.startswith("/")):
-            raise InvalidItems(f"the {name} of item {item!r} is {value!r}: give an address with https://")
+        if parts.scheme != "https" and (parts.scheme or not value.startswith("/") or value.startswith("//")):
+            # Others are stopped by the pages' content policy.
+            raise InvalidItems(f"the {name} of item {item!r} is {value[:100]!r}: give an address with https://")
 
 
 def pack_items(items: Items) -> bytes:
@@ -291,6 +305,11 @@ def _header(path: Path) -> list[str]:
 def _in_words(error: Any) -> str:
     place = ".".join(str(part) for part in error["loc"])
     kind, received = error["type"], _short(error.get("input"))
+    if kind == "extra_forbidden" and place == "space":
+        return (
+            "a study asks about items, and a continuous space has none: draw points of the space as rows of the CSV, "
+            "with a column that shows each (colour, audio, ...), or search it in Python with Search(Space(...))"
+        )
     if kind == "extra_forbidden":
         return f"there is no setting {place!r}: remove it, or see docs/studies.md for the settings"
     if kind == "missing":

@@ -37,12 +37,13 @@ def warm_study(study: Study) -> None:
         logger.warning("a study could not be tried", extra={"facts": {"study": study.row.slug}})
 
 
-def warm_studies(database: Database) -> None:
-    """The open studies of a database."""
+def warm_studies(database: Database) -> dict[int, Study]:
+    """The open studies of a database, as they were read."""
     catalogue = Catalogue(database)
     rows = [row for row in database.read(studies.every) if row.is_open]
     for row in rows[:_MOST]:
         warm_study(catalogue.named(row.slug))
+    return catalogue.known
 
 
 def _go_through(search: Search) -> None:

@@ -31,7 +31,17 @@ COLOURS = {
 }
 _OTHERS = ("#56B4E9", "#8C6D1F", "#7F7F7F", "#CC79A7", "#E69F00", "#009E73", "#D55E00", "#0072B2")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.4)), (0, (5, 1.5, 1.2, 1.5)))
-_MARKERS = {"InfoGain": "o", "EPMV": "s", "MCMV": "^", "Random": "D", "GaussCloud": "v", "ActRank": "P"}
+_MARKERS = {
+    "InfoGain": "o",
+    "EPMV": "s",
+    "MCMV": "^",
+    "Random": "D",
+    "GaussCloud": "v",
+    "ActRank": "P",
+    "GreedyMSE": "<",
+    "GreedyVolume": ">",
+    "GaussSearch": "p",
+}
 INK, FAINT = "#16161d", "#8a8a92"
 _LOOK: dict[Any, Any] = {
     "font.family": "DejaVu Sans",

@@ -152,7 +152,10 @@ class Learned(TypedDict):
 
 
 class ResultPage(TypedDict):
-    """``result``: what was found. ``redirect`` is where the person came from, ``code`` what they bring back."""
+    """``result``: what was found. ``redirect`` is where the person came from, ``code`` what they bring back.
+
+    ``wait`` is the number of seconds until the page goes there by itself, None where it does not.
+    """
 
     study: StudyHead
     map: MapData | None
@@ -162,6 +165,7 @@ class ResultPage(TypedDict):
     debrief_html: str | None
     mine: str
     redirect: str | None
+    wait: int | None
     code: str | None
     preview: bool
 
@@ -237,6 +241,10 @@ class NewStudyPage(TypedDict):
     user: User
     csrf: str
     strategies: list[str]
+    stops: list[str]
+    responses: list[str]
+    noises: list[str]
+    priors: list[str]
     languages: list[str]
     values: dict[str, str]
     errors: dict[str, str]
@@ -307,8 +315,17 @@ class AuditRow(TypedDict):
     reason: str | None
 
 
+class Paging(TypedDict):
+    """Which part of a list is shown; ``first`` is the number of its first row, from 1."""
+
+    page: int
+    pages: int
+    first: int
+    total: int
+
+
 class StudyPage(TypedDict):
-    """``study``: the dashboard; ``notice`` says what was just done."""
+    """``study``: the dashboard; ``filling`` is the number of simulated people who were just asked for."""
 
     user: User
     csrf: str
@@ -317,9 +334,10 @@ class StudyPage(TypedDict):
     live: Live
     map: StudyMap
     people: list[PersonRow]
+    paging: Paging
     audit: list[AuditRow]
     configuration: str
-    notice: str | None
+    filling: int
 
 
 class AnswerRow(TypedDict):

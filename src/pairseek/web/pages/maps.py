@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pairseek.web.pages.data import Dot, MapData
 
 WIDTH = 1000
-MARGIN = 60
-MOST_DOTS = 200
+MARGIN = 72
+MOST_DOTS = 160
+# Names are written beside the dots while there are not more items than this, and each where there is room for it.
+MOST_NAMES = 40
+_LETTER, _LINE = 17.5, 34
+_LONGEST = 24
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """In the units of its view box, rounded: ``dots`` are (x, y, colour)."""
+    """In the units of its view box, rounded: ``dots`` are (x, y, colour), ``names`` (x of the middle, y, text)."""
 
     width: int
     height: int
@@ -22,6 +27,7 @@ class Drawing:
     plain: str
     outline: str
     point: tuple[int, int]
+    names: tuple[tuple[int, int, str], ...]
 
 
 def drawn_map(data: MapData) -> Drawing:
@@ -41,7 +47,29 @@ def drawn_map(data: MapData) -> Drawing:
     corners = [place(x, y) for x, y in data["ellipse"]]
     outline = "M" + "L".join(f"{x} {y}" for x, y in corners) + "Z" if corners else ""
     coloured = tuple(dot for dot in dots if dot[2] is not None)
-    return Drawing(width, height, coloured, plain, outline, place(*data["point"]))
+    you = place(*data["point"])
+    places = [(*place(dot[0], dot[1]), dot[3]) for dot in data["items"] if dot[3]]
+    names = _named(places, you, width) if len(data["items"]) <= MOST_NAMES else ()
+    return Drawing(width, height, coloured, plain, outline, you, names)
+
+
+def _named(
+    places: Sequence[tuple[int, int, str]], you: tuple[int, int], width: int
+) -> tuple[tuple[int, int, str], ...]:
+    """Names below or above their dots, the nearest to the person first, none over another."""
+    taken = [(you[0] - 26.0, you[1] - 26.0, you[0] + 26.0, you[1] + 26.0)]
+    written: list[tuple[int, int, str]] = []
+    for x, y, label in sorted(places, key=lambda one: math.hypot(one[0] - you[0], one[1] - you[1])):
+        text = label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
+        half = len(text) * _LETTER / 2
+        middle = min(max(x, half + 8), width - half - 8)
+        for top in (y + 12.0, y + 28.0, y - 12.0 - _LINE):
+            box = (middle - half, top, middle + half, top + _LINE)
+            if not any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken):
+                taken.append(box)
+                written.append((round(middle), round(top) + 28, text))
+                break
+    return tuple(written)
 
 
 def thinned(items: Sequence[Dot], most: int) -> list[Dot]:

@@ -57,9 +57,14 @@ def short_time(moment: str | datetime | None, said: Words) -> str:
     return when.strftime(said.say("date.minute"))
 
 
-def paired(value: str, said: Words | None = None) -> tuple[str, str]:
-    """A choice of a form: its value, and what it is called (a language by its own name)."""
-    return value, value if said is None else said.say(f"language.{value}")
+def paired(value: str) -> tuple[str, str]:
+    """A choice of a form that is called by its value."""
+    return value, value
+
+
+def named(value: str, said: Words, under: str) -> tuple[str, str]:
+    """A choice of a form: its value, and what the catalogue calls it under a prefix."""
+    return value, said.say(f"{under}{value}")
 
 
 @cache
@@ -74,6 +79,7 @@ def _environment() -> Environment:
     made.filters["in_script"] = in_script
     made.filters["short_time"] = short_time
     made.filters["paired"] = paired
+    made.filters["named"] = named
     made.globals["static"] = static_address
     made.globals["drawn_map"] = drawn_map
     return made

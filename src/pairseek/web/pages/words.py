@@ -43,6 +43,10 @@ class Words:
         point, group = str(self.messages["number.point"]), str(self.messages["number.group"])
         return text.translate({ord(","): group, ord("."): point})
 
+    def knows(self, key: str) -> bool:
+        """Whether there is such a message."""
+        return key in self.messages
+
     def starting(self, prefix: str) -> dict[str, Message]:
         """The messages whose key starts so: what a script on a page needs."""
         return {key: message for key, message in self.messages.items() if key.startswith(prefix)}

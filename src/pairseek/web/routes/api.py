@@ -30,9 +30,15 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": shapes.ErrorReply} for status in (400, 401, 403, 404, 409, 410, 413, 422, 429, 503)
 }
 _bearer = HTTPBearer(auto_error=False, description="A token for programs, or the token of one session.")
-router = APIRouter(prefix="/api/v1", responses=_ERRORS, dependencies=[Security(_bearer)])
-
 TheService = Annotated[Service, Depends(service_of)]
+
+
+async def limited(request: Request, service: TheService) -> None:
+    """Refuse a token that calls too often. Asynchronous, for a thread would cost more than it does."""
+    service.rates.calls.check(hashed(request.headers.get("authorization", "")))
+
+
+router = APIRouter(prefix="/api/v1", responses=_ERRORS, dependencies=[Security(_bearer), Depends(limited)])
 Slug = Annotated[str, Path(max_length=200, description="name of the study in its link")]
 SessionId = Annotated[str, Path(max_length=64, description="id of the session")]
 
@@ -189,8 +195,7 @@ def post_answer(body: shapes.Answer, row: TheSession, service: TheService) -> JS
 @router.post("/sessions/{session_id}/undo", tags=["sessions"], response_model=shapes.State)
 def undo_answer(body: shapes.Undo, row: TheSession, service: TheService) -> JSON:
     """Take back the last answer."""
-    with service.gate.working():
-        return service.sessions.undo(row, body.query)
+    return service.undone(row, body.query)
 
 
 @router.get("/sessions/{session_id}/estimate", tags=["sessions"], response_model=shapes.EstimateFacts)

@@ -19,7 +19,8 @@ from pairseek.web.admission import closed, expired, taken, too_old
 from pairseek.web.catalogue import Study
 from pairseek.web.live import Said
 from pairseek.web.problems import Problem
-from pairseek.web.security import check_form, check_guard, csrf_token, set_cookie
+from pairseek.web.rates import network_of
+from pairseek.web.security import check_form, check_guard, set_cookie, signature
 from pairseek.web.service import Service, service_of
 
 router = APIRouter(include_in_schema=False)
@@ -130,7 +131,7 @@ def begin(slug: str, request: Request, service: TheService, csrf: Annotated[str,
         return to_run
     if not study.row.is_open:
         raise closed(slug)
-    service.starts.check(request.client.host if request.client else "")
+    service.rates.starts.check(network_of(request.client.host if request.client else ""))
     if row is not None and row.kind == "person" and not identity:
         identity = {name: getattr(row, name) for name in IDENTITIES}
         if study.configuration.resume.policy == "block" and not expired(row, study):
@@ -172,9 +173,10 @@ def result(slug: str, request: Request, service: TheService, row: TheSession) ->
     study = service.catalogue.named(slug)
     if service.sessions.state(row)["status"] != "finished":
         return RedirectResponse(f"/s/{slug}/run", 303)
-    return service.page(
-        request, "result", views.result_page(service, study, row), language=study.configuration.language
-    )
+    data = views.result_page(service, study, row)
+    if data["redirect"] is not None and data["wait"] == 0:
+        return RedirectResponse(data["redirect"], 303)
+    return service.page(request, "result", data, language=study.configuration.language)
 
 
 @router.get("/s/{slug}/state")
@@ -195,14 +197,14 @@ def answer(body: AnswerBody, request: Request, row: TheSession, service: TheServ
 def undo(body: UndoBody, request: Request, row: TheSession, service: TheService) -> Response:
     """Take back the last answer."""
     check_guard(request)
-    with service.gate.working():
-        return JSONResponse(service.sessions.undo(row, body.query))
+    return JSONResponse(service.undone(row, body.query))
 
 
 @router.post("/s/{slug}/focus")
 def focus(body: FocusBody, request: Request, row: TheSession, service: TheService) -> Response:
     """The page was out of sight."""
     check_guard(request)
+    service.rates.answers.check(row.id)
     service.sessions.blur(row, body.query, body.lost_at, body.ms)
     return Response(status_code=204)
 
@@ -255,11 +257,11 @@ def _identity(parameters: Any) -> dict[str, str]:
 
 def _signed(secret: str, identity: dict[str, str]) -> str:
     body = base64.urlsafe_b64encode(json.dumps(identity).encode()).decode()
-    return f"{body}.{csrf_token(secret, body)}"
+    return f"{body}.{signature(secret, 'who', body)}"
 
 
 def _unsigned(secret: str, text: str) -> dict[str, str | None]:
     body, _, mark = text.partition(".")
-    if not body or not hmac.compare_digest(csrf_token(secret, body), mark):
+    if not body or not hmac.compare_digest(signature(secret, "who", body), mark):
         return {}
     return dict(json.loads(base64.urlsafe_b64decode(body)))

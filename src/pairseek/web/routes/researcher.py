@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import secrets
 import tempfile
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
 
 import numpy as np
 import sqlalchemy as sa
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from pairseek._types import JSON
@@ -20,9 +23,12 @@ from pairseek.errors import InvalidItems, InvalidParameter, PairseekError
 from pairseek.store import people, sessions, studies
 from pairseek.store.database import stamp
 from pairseek.store.sessions import SessionRow
-from pairseek.web import auth, dashboard, forms, making, simulating
+from pairseek.web import auth, dashboard, forms, making, populations, simulating
 from pairseek.web.catalogue import Study
+from pairseek.web.media import MOST_PICTURES
 from pairseek.web.problems import Problem, invalid, not_found, problem_of
+from pairseek.web.rates import network_of
+from pairseek.web.replies import local
 from pairseek.web.routes.api import bundle_reply, table_reply
 from pairseek.web.routes.participant import cookie_of
 from pairseek.web.security import check_form, set_cookie
@@ -74,7 +80,7 @@ def home() -> Response:
 @router.get("/login")
 def login_page(request: Request, service: TheService, next: str = "") -> Response:
     """Where one signs in."""
-    return service.page(request, "login", {"next": _local(next), "name": "", "error": None})
+    return service.page(request, "login", {"next": local(next), "name": "", "error": None})
 
 
 @router.post("/login")
@@ -88,13 +94,15 @@ def login(
 ) -> Response:
     """Sign in."""
     check_form(request, service.secret, csrf)
-    address = request.client.host if request.client else ""
+    address = network_of(request.client.host if request.client else "")
     try:
         token = auth.sign_in(service.database, name, password, address)
     except Problem as problem:
-        data = {"next": _local(next), "name": name, "error": problem.record()["error"]}
-        return service.page(request, "login", data, status=problem.status)
-    response = RedirectResponse(_local(next) or "/studies", 303)
+        data = {"next": local(next), "name": name, "error": problem.record()["error"]}
+        page = service.page(request, "login", data, status=problem.status)
+        page.headers.update(problem.headers)
+        return page
+    response = RedirectResponse(local(next) or "/studies", 303)
     set_cookie(response, auth.COOKIE, token, service.settings, days=auth.HOURS / 24)
     return response
 
@@ -123,9 +131,19 @@ def new_study(request: Request, service: TheService, who: Researcher) -> Respons
 @router.post("/studies/new")
 async def make_study(request: Request, service: TheService, who: Researcher) -> Response:
     """Make a study from the form, or from a YAML file."""
-    async with request.form(max_files=_MOST_FILES, max_fields=_MOST_FIELDS) as form:
-        check_form(request, service.secret, form.get("csrf"))
-        return await run_in_threadpool(_make, request, service, who, form)
+    try:
+        async with request.form(max_files=_MOST_FILES, max_fields=_MOST_FIELDS) as form:
+            check_form(request, service.secret, form.get("csrf"))
+            return await run_in_threadpool(_make, request, service, who, form)
+    except HTTPException as error:
+        if isinstance(error.__cause__, PairseekError):
+            raise
+        raise invalid(
+            "the form cannot be read, or has too many parts",
+            str(error.detail)[:100],
+            f"Send at most {MOST_PICTURES:,} images.",
+            "invalid_form",
+        ) from None
 
 
 def _make(request: Request, service: Service, who: str, form: FormData) -> Response:
@@ -161,12 +179,15 @@ def _made(service: Service, who: str, form: FormData, values: dict[str, str]) ->
 
 
 @router.get("/studies/{slug}")
-def show_study(slug: str, request: Request, service: TheService, who: Researcher, filling: int = 0) -> Response:
+def show_study(
+    slug: str, request: Request, service: TheService, who: Researcher, filling: int = 0, page: int = 1
+) -> Response:
     """The dashboard."""
     study = service.catalogue.named(slug)
     link = f"{str(request.base_url).rstrip('/')}/s/{slug}"
-    notice = f"{filling} simulated people are answering; the page shows them as they come." if filling > 0 else None
-    return service.page(request, "study", dashboard.study_page(service, who, study, link, notice))
+    filling = min(max(0, filling), simulating.MOST)
+    data = dashboard.study_page(service, who, study, link, filling=filling, page=page)
+    return service.page(request, "study", data)
 
 
 @router.get("/studies/{slug}/live.json")
@@ -213,6 +234,13 @@ def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[i
     return RedirectResponse(f"/studies/{slug}?filling={count}", 303)
 
 
+@router.post("/studies/{slug}/population", dependencies=[OurForm])
+def learn(slug: str, service: TheService, who: Researcher) -> Response:
+    """Learn from finished sessions: those that begin from now on begin with it."""
+    populations.fit(service.database, service.catalogue.named(slug), who)
+    return RedirectResponse(f"/studies/{slug}#population", 303)
+
+
 @router.get("/studies/{slug}/people/{session}")
 def show_person(slug: str, session: str, request: Request, service: TheService, who: Researcher) -> Response:
     """One participant."""
@@ -220,35 +248,53 @@ def show_person(slug: str, session: str, request: Request, service: TheService, 
     return service.page(request, "person", dashboard.person_page(service, who, study, row))
 
 
-@router.post("/studies/{slug}/people/{session}/{action}", dependencies=[OurForm])
-def mark_person(
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """That a participant, or an answer of theirs, is void or is none the less to count: who says so, and why."""
+
+    slug: str
+    row: SessionRow
+    action: str
+    reason: str
+    who: str
+
+    def put(self, service: Service, query: str | None) -> Response:
+        """On record; back to the participant."""
+        if not self.reason:
+            raise invalid("no reason was given", self.reason, "Say in a few words why; it is kept with the record.")
+        values = (self.row.id, query, self.action, self.reason, self.who)
+        service.database.write(lambda connection: sessions.mark(connection, *values))
+        return RedirectResponse(f"/studies/{self.slug}/people/{self.row.id}", 303)
+
+
+def the_mark(
     slug: str,
     session: str,
     action: Literal["void", "restore"],
     service: TheService,
     who: Researcher,
     reason: Annotated[str, Form(max_length=500)] = "",
-) -> Response:
-    """Void or restore a participant."""
+) -> Mark:
+    """What the form says."""
     _, row = _person(service, slug, session)
-    return _mark(service, slug, row, None, action, reason, who)
+    return Mark(slug, row, action, reason.strip(), who)
+
+
+TheMark = Annotated[Mark, Depends(the_mark)]
+
+
+@router.post("/studies/{slug}/people/{session}/{action}", dependencies=[OurForm])
+def mark_person(service: TheService, mark: TheMark) -> Response:
+    """Void or restore a participant."""
+    return mark.put(service, None)
 
 
 @router.post("/studies/{slug}/people/{session}/answers/{query}/{action}", dependencies=[OurForm])
-def mark_answer(
-    slug: str,
-    session: str,
-    query: str,
-    action: Literal["void", "restore"],
-    service: TheService,
-    who: Researcher,
-    reason: Annotated[str, Form(max_length=500)] = "",
-) -> Response:
+def mark_answer(query: str, service: TheService, mark: TheMark) -> Response:
     """Void or restore an answer."""
-    _, row = _person(service, slug, session)
-    if not any(done.query.name == query for done in service.sessions.standing(row).done):
+    if not any(done.query.name == query for done in service.sessions.standing(mark.row).done):
         raise not_found("answer", query)
-    return _mark(service, slug, row, query, action, reason, who)
+    return mark.put(service, query)
 
 
 @router.get("/studies/{slug}/export/{table}.{ending}")
@@ -306,15 +352,6 @@ def revoke_token(number: int, service: TheService, who: Researcher) -> Response:
     return RedirectResponse("/tokens", 303)
 
 
-def _mark(
-    service: Service, slug: str, row: SessionRow, query: str | None, action: str, reason: str, who: str
-) -> Response:
-    if not reason.strip():
-        raise invalid("no reason was given", reason, "Say in a few words why; it is kept with the record.")
-    service.database.write(lambda c: sessions.mark(c, row.id, query, action, reason.strip(), who))
-    return RedirectResponse(f"/studies/{slug}/people/{row.id}", 303)
-
-
 def _person(service: Service, slug: str, session: str) -> tuple[Study, SessionRow]:
     study, row = service.catalogue.named(slug), service.sessions.by_id(session)
     if row is None or row.study_id != study.row.id or row.kind == "preview":
@@ -322,13 +359,7 @@ def _person(service: Service, slug: str, session: str) -> tuple[Study, SessionRo
     return study, row
 
 
-def _local(address: str) -> str | None:
-    """An address on this server, and no other."""
-    plain = address.startswith("/") and not address.startswith("//") and "\\" not in address and address.isprintable()
-    return address if plain else None
-
-
-async def sign_in_first(request: Request, error: Any) -> Response:
+async def sign_in_first(_: Request, error: Any) -> Response:
     """To the page where one signs in."""
     assert isinstance(error, SignInFirst)
-    return RedirectResponse(str(request.url_for("login_page").include_query_params(next=error.path)), 303)
+    return RedirectResponse("/login?" + urlencode({"next": error.path}), 303)

@@ -24,14 +24,13 @@ let turn = 0;
 let offline = false;
 let gone = false; // this page has nothing more to do
 let pressed = -GUARD_MS;
+let ended = null; // since when the page says that it was the last pair
 let noticeTimer = 0;
 let waitTimer = 0;
 
 const record = openRecord(session, draw);
 const ahead = openAhead(base);
 const outbox = openOutbox(base, session, record, { lost, back, refused });
-
-// Where we are ---------------------------------------------------------------------------------------------------------
 
 // The query on the screen, if it is one that counts.
 const asked = () => (shown && shown.pair.query !== "practice" ? shown.pair.query : null);
@@ -72,15 +71,17 @@ async function leave(address) {
   location.replace(address);
 }
 
-// What is seen ---------------------------------------------------------------------------------------------------------
-
 function draw() {
   if (gone) return;
   const kept = record.read();
   if (!kept.state) return location.reload(); // another tab has finished
   const now = here(kept);
-  if (now.status === "finished") return leave(now.result);
-  if (now.status === "closed") return panel(say("run.closed.title"), say("run.closed.text"), "");
+  if (now.status === "finished") return now.can.undo ? last(now.progress.answered) : leave(now.result);
+  if (now.status === "closed") return trouble(say("run.closed.title"), say("run.closed.text"), "");
+  if (ended !== null) {
+    ended = null; // the last answer was taken back
+    swap("panel", "run");
+  }
   drawProgress(now);
   offer("undo", offers.undo && !now.practising, now.can.undo !== null);
   offer("tie", offers.tie && !now.practising, now.can.tie);
@@ -171,17 +172,34 @@ function notice(text, forMs = 0) {
   if (forMs) noticeTimer = setTimeout(() => (part("notice").textContent = ""), forMs);
 }
 
-function panel(title, text, hint) {
-  gone = true;
-  part("run").hidden = true;
-  part("panel").hidden = false;
+function swap(from, to) {
+  part(from).hidden = true;
+  part(to).hidden = false;
+}
+
+function panel(title, text, hint, choices) {
+  swap("run", "panel");
+  swap(choices === "panel-last" ? "panel-again" : "panel-last", choices);
   part("panel-title").textContent = title;
   part("panel-text").textContent = text;
   part("panel-hint").textContent = hint;
   part("panel-title").focus();
 }
 
-// What happens ---------------------------------------------------------------------------------------------------------
+function trouble(title, text, hint) {
+  gone = true;
+  panel(title, text, hint, "panel-again");
+}
+
+// All is saved. The result waits for a word, so that the last answer can be taken back like any other.
+function last(count) {
+  if (ended !== null) return;
+  turn += 1;
+  shown = null;
+  ended = performance.now();
+  notice("");
+  panel(say("run.last"), say("run.last.text", { count }), "", "panel-last");
+}
 
 function lost() {
   offline = true;
@@ -194,7 +212,7 @@ function back() {
 }
 
 function refused(failure, op) {
-  if (!op) return panel(say("run.trouble"), failure.problem.message, failure.problem.hint ?? "");
+  if (!op) return trouble(say("run.trouble"), failure.problem.message, failure.problem.hint ?? "");
   notice(failure.status === 409 ? say("run.elsewhere") : failure.problem.message, 6000);
 }
 
@@ -257,6 +275,10 @@ for (const name of ["undo", "tie", "skip"]) {
     if (part(name).getAttribute("aria-disabled") !== "true") act(name, event.timeStamp);
   });
 }
+part("done").addEventListener("click", (event) => {
+  if (event.timeStamp - ended > GUARD_MS) leave(record.read().state.result);
+});
+part("last").addEventListener("click", (event) => event.timeStamp - ended > GUARD_MS && act("undo", event.timeStamp));
 listenKeys(part("keys"), act);
 watchFocus(asked, (query, at, ms) => {
   if (query) {

@@ -1,0 +1,101 @@
+"""Recorded people replayed: accuracy after a few answers, beside random questions, and what simulated people show.
+
+python benchmarks/people.py [--out FOLDER] [--jobs N] [--draw FOLDER]
+
+Takes the ratings of ``data/people`` in the folder that PAIRSEEK_DATA names (or ``shared`` beside the checkout).
+Interrupted, it goes on where it was. --draw writes the figures of the docs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import pairseek as ps
+from pairseek.evaluate import EvaluationResults, evaluate
+from pairseek.evaluate.figures import draw
+from pairseek.population.intervals import known
+
+ROOT = Path(__file__).resolve().parents[1]
+ANSWERS = (0, 5, 10, 20)
+# Accuracy that is asked for.
+WANTED = {
+    ("gss_music", 4): (0.71, 0.83, 0.855, 0.87),
+    ("gss_music", 6): (0.71, 0.84, 0.885, 0.905),
+    ("food_world_cup", 4): (0.71, 0.79, 0.81, 0.82),
+}
+
+
+def people() -> Path:
+    """Where the ratings are."""
+    folder = Path(os.environ.get("PAIRSEEK_DATA", ROOT.parent / "shared")) / "data" / "people"
+    if not folder.is_dir():
+        sys.exit(f"there is no folder {folder}: name the one that holds data/people in PAIRSEEK_DATA")
+    return folder
+
+
+def show(results: EvaluationResults, wanted: tuple[float, ...]) -> None:
+    """Accuracy with standard errors over people, and whether it is what is asked for, within one of them."""
+    for way in results.plan.labels:
+        mean, error = results.curve(way, "accuracy")
+        cells = "  ".join(f"{m:.3f} ± {e:.3f}" for m, e in zip(mean, error, strict=True))
+        print(f"  {way:12} {cells}")
+    mean, error = results.curve("InfoGain", "accuracy")
+    print(f"  {'asked for':12} " + "  ".join(f"{value:.3f} {'':7}" for value in wanted))
+    print(
+        f"  {'':12} "
+        + "  ".join(f"{'reached' if m + e >= w else 'MISSED':13}" for m, e, w in zip(mean, error, wanted, strict=True))
+    )
+    gap, its = results.difference(("InfoGain", "Random"), "accuracy", (5, 10))
+    print(f"  5 active answers minus 10 random ones, person by person: {gap:+.4f} ± {its:.4f}")
+    for way in ("InfoGain", "Random"):
+        loss, gain = results.curve(way, "log_loss")[0], results.curve(way, "gain")[0]
+        errors = [results.calibration_error(way, count) for count in ANSWERS]
+        print(f"  {way}: log loss {loss.round(3)}, gain {gain.round(2)}, calibration error {np.round(errors, 3)}")
+
+
+def simulated(populations: int = 20) -> None:
+    """Coverage of 90 % intervals of what choices tell, in populations whose truth is known."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from populations import simulated as draw_people
+
+    inside: dict[str, list[float]] = {"utility": [], "spread": []}
+    for seed in range(populations):
+        truth = draw_people(seed, people=300)
+        population = ps.Population.fit(truth.choices, truth.items)
+        found = known(population, truth.choices, truth.items, replicates=20, rng=seed)
+        away = (found.utility - truth.utility) / found.utility_error
+        wide = np.diag(found.spread - truth.spread) / np.diag(found.spread_error)
+        inside["utility"].append(float(np.mean(np.abs(away) < 1.645)))
+        inside["spread"].append(float(np.mean(np.abs(wide) < 1.645)))
+    print(f"\n{populations} simulated populations of 300 people, 30 choices each: 90 % intervals hold the truth")
+    for name, shares in inside.items():
+        print(f"  {name:8} {np.mean(shares):.3f} ± {np.std(shares, ddof=1) / np.sqrt(populations):.3f}")
+
+
+def main() -> None:
+    """Run it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("pairseek-results/people"))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--draw", type=Path)
+    given = parser.parse_args()
+    for (name, d), wanted in WANTED.items():
+        choices = ps.Choices.read(people() / name / "ratings.csv")
+        print(f"\n{name}, d = {d}: {choices}, after {', '.join(map(str, ANSWERS))} answers", flush=True)
+        folder = given.out / f"{name}-{d}"
+        results = evaluate(choices, folder, learn=d, answers=ANSWERS, jobs=given.jobs)
+        show(results, wanted)
+        for picture in draw(results, folder, title=f"{name.replace('_', ' ')}, {d} dimensions learned"):
+            if given.draw is not None:
+                target = given.draw / f"people-{name.replace('_', '-')}-{d}.png"
+                target.write_bytes(picture.paths[0].read_bytes())
+    simulated()
+
+
+if __name__ == "__main__":
+    main()

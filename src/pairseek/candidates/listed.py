@@ -1,0 +1,53 @@
+"""Pairs that somebody listed: nothing else may be asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pairseek._words import plural
+from pairseek.candidates.scene import Choice, Scene, best_of
+from pairseek.errors import InvalidParameter
+
+
+@dataclass(frozen=True)
+class ListedPairs:
+    """The best of a list: answers that were recorded, pairs that were printed, pairs that are allowed.
+
+    Parameters
+    ----------
+    pairs
+        Rows of the two items of each pair, counted from 0 in the order of `Items.ids`; which stands first is no matter.
+    rescore
+        How many of the best are scored again by samples; 0 for none.
+    """
+
+    pairs: tuple[tuple[int, int], ...]
+    rescore: int = 32
+    name: ClassVar[str] = "listed_pairs"
+
+    def __post_init__(self) -> None:
+        try:
+            rows = np.array(self.pairs, dtype=np.float64).reshape(-1, 2)
+        except (TypeError, ValueError):
+            rows = np.full((1, 2), np.nan)
+        if not len(rows) or not np.all((rows >= 0) & (rows == np.floor(rows))) or np.any(rows[:, 0] == rows[:, 1]):
+            raise InvalidParameter("ListedPairs takes pairs of two different rows, such as ((0, 3), (2, 5)): give some")
+        if self.rescore < 0:
+            raise InvalidParameter(f"ListedPairs(rescore={self.rescore}): give 0 or more")
+        plain = tuple((int(first), int(second)) for first, second in rows)
+        object.__setattr__(self, "pairs", plain)
+
+    def choose(self, scene: Scene, rng: np.random.Generator) -> Choice | None:
+        """The best of the list; None if the rules leave none."""
+        first, second = np.array(self.pairs, dtype=np.int64).T
+        n = len(scene.points)
+        most = int(max(first.max(), second.max()))
+        if most >= n:
+            raise InvalidParameter(f"ListedPairs names row {most}, and there are {n} items: count from 0 to {n - 1}")
+        words = f"{plural(len(self.pairs), 'listed pair')}"
+        return best_of(
+            scene, np.minimum(first, second), np.maximum(first, second), rng, rescore=self.rescore, words=words
+        )

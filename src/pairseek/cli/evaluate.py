@@ -1,0 +1,158 @@
+"""``pairseek evaluate``: how a search would have served people whose choices were recorded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pairseek._words import plural
+from pairseek.cli._judgements import AsJson
+from pairseek.cli._people import Appeal, Curvature, Data, Rescale, choices_and_items, dimension_of, wish
+from pairseek.cli._progress import RunProgress
+from pairseek.cli._simulating import Jobs, interruptible, job_count, made
+from pairseek.errors import InvalidParameter
+from pairseek.evaluate import EvaluationResults, evaluate, strategies_from
+from pairseek.evaluate.figures import draw
+from pairseek.evaluate.running import ANSWERS
+from pairseek.experiments._checks import one_of
+from pairseek.experiments.figures.style import require_drawing
+
+
+def command(
+    data: Data,
+    *,
+    items: Annotated[
+        Path | None, typer.Option(metavar="ITEMS", help="Items with coordinates, as CSV, .npy, .npz or .mat.")
+    ] = None,
+    learn: Annotated[
+        str | None, typer.Option(metavar="D|auto", help="Learn coordinates from the other people instead.")
+    ] = None,
+    appeal: Appeal = "yes",
+    rescale: Rescale = "no",
+    curvature: Curvature = "no",
+    strategies: Annotated[str, typer.Option(metavar="A,B", help="Strategies to compare.")] = "infogain,random",
+    answers: Annotated[str, typer.Option(metavar="N,N", help="Predict after so many answers.")] = ",".join(
+        map(str, ANSWERS)
+    ),
+    hold_out: Annotated[str, typer.Option(metavar="WHO", help="people, or leave-one-out.")] = "people",
+    people: Annotated[
+        int | None, typer.Option(metavar="N", help="Held-out people in a split.  [dim]\\[150, or a third][/]")
+    ] = None,
+    splits: Annotated[int, typer.Option(metavar="N", help="Draws of held-out people.")] = 3,
+    samples: Annotated[int, typer.Option(metavar="N", help="Particles of the posterior.")] = 4000,
+    seed: Annotated[int, typer.Option(metavar="N", help="Everything random follows from it.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where to.  [dim]\\[pairseek-results/NAME][/]")
+    ] = None,
+    jobs: Jobs = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replay recorded people: what would have been asked, and how well is the rest predicted?
+
+    A population is learned from the others; each held-out person is asked only
+    pairs that they really answered, and pairs that were not asked are
+    predicted. Beside the strategies stand random questions, the plain model
+    without a population, and what most people prefer.
+    """
+    choices, given = choices_and_items(data, items, learned=learn is not None)
+    who: Literal["people", "leave-one-out"] = one_of("--hold-out", hold_out, ("people", "leave-one-out"))  # type: ignore[assignment]
+    require_drawing()
+    console = Console(highlight=False, stderr=as_json)
+    for note in choices.notes:
+        console.print(Text(f"{note}."), soft_wrap=True)
+    folder = out or Path("pairseek-results") / f"evaluate-{data.stem}"
+    with interruptible(console):
+        with RunProgress(console, f"{data.name}: {plural(len(choices.ids), 'item')}") as progress:
+            results = evaluate(
+                choices,
+                folder,
+                items=given,
+                learn=None if learn is None else dimension_of("--learn", learn),
+                appeal=wish("--appeal", appeal),
+                rescale=wish("--rescale", rescale),
+                curvature=wish("--curvature", curvature),
+                strategies=strategies_from(strategies),
+                answers=_counts(answers),
+                hold_out=who,
+                people=people,
+                splits=splits,
+                samples=samples,
+                seed=seed,
+                jobs=job_count(jobs, None),
+                progress=progress,
+                note=lambda line: console.print(Text(f"  {line}", "dim")) if console.is_terminal else None,
+            )
+        pictures = draw(results, folder, title=data.stem)
+    if as_json:
+        typer.echo(json.dumps(_record(results), indent=1))
+        return
+    show(console, results)
+    made(console, [folder / "summary.csv", folder / "people.csv", *pictures[0].paths])
+
+
+def _counts(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidParameter(f"--answers is {text!r}: give rising numbers, such as 0,5,10,20") from None
+
+
+def _record(results: EvaluationResults) -> dict[str, object]:
+    agreement = results.agreement
+    rows = [{k: None if v != v else v for k, v in row.items()} for row in results.summary()]
+    return {
+        "summary": rows,
+        "self_agreement": None
+        if agreement is None
+        else {
+            "share": agreement.share,
+            "standard_error": agreement.standard_error,
+            "people": agreement.people,
+        },
+    }
+
+
+def show(console: Console, results: EvaluationResults) -> None:
+    """Print the table."""
+    summary = results.summary()
+    for title, measure in (
+        ("Choices predicted right", "accuracy"),
+        ("Log loss", "log_loss"),
+        ("Kendall's tau", "kendall_tau"),
+        ("Share of people who gain", "gain"),
+        ("Calibration error", "calibration_error"),
+    ):
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        table.add_column(f"{title}, after answers:")
+        for count in results.plan.answers:
+            table.add_column(str(count), justify="right")
+        for way in results.plan.labels:
+            cells = []
+            for row in (row for row in summary if row["way"] == way):
+                error = f" ± {row[f'{measure}_se']:.3f}" if f"{measure}_se" in row else ""
+                cells.append(f"{row[measure]:.3f}{error}" if row["replays"] else "")
+            table.add_row(way, *cells)
+        console.print(table)
+        console.print()
+    last = [row for row in summary if row["way"] == results.plan.labels[0]]
+    console.print(
+        Text(
+            "Replays with something left to predict: "
+            + ", ".join(f"{row['replays']} after {row['answers']}" for row in last)
+        ),
+        soft_wrap=True,
+    )
+    if results.agreement is not None:
+        found = results.agreement
+        console.print(
+            Text(
+                f"Asked twice, people say the same {found.share:.3f} ± {found.standard_error:.3f} of the time "
+                f"({found.people} people)."
+            )
+        )

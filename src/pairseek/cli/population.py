@@ -1,0 +1,89 @@
+"""``pairseek population``: learn from people who came before."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pairseek.cli._judgements import AsJson
+from pairseek.cli._people import Appeal, Curvature, Rescale, choices_and_items, dimension_of, wish
+from pairseek.cli._web import DatabaseOption, me, opened
+from pairseek.errors import InvalidParameter
+from pairseek.population import Population
+
+app = typer.Typer(help="Learn from people who came before.", no_args_is_help=True)
+
+
+@app.command()
+def fit(
+    source: Annotated[str, typer.Argument(metavar="STUDY|DATA", help="Name of a study in its link, or a file.")],
+    *,
+    items: Annotated[
+        Path | None,
+        typer.Option(metavar="ITEMS", help="For a file: items with coordinates, as CSV, .npy, .npz or .mat."),
+    ] = None,
+    learn: Annotated[str | None, typer.Option(metavar="D|auto", help="For a file: learn coordinates instead.")] = None,
+    appeal: Appeal = "yes",
+    rescale: Rescale = "no",
+    curvature: Curvature = "no",
+    seed: Annotated[int, typer.Option(metavar="N", help="For a file: everything random follows from it.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="For a file: where to.  [dim]\\[NAME.population.json][/]"),
+    ] = None,
+    database: DatabaseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn from a study's finished sessions, or from a file of choices, rankings or ratings.
+
+    A study's sessions that begin from then on begin with it; earlier ones keep
+    what they began with. From a file it is written as JSON, for
+    [bold]ps.Population.load[/].
+    """
+    path = Path(source)
+    if not path.suffix:
+        given = {"--items": items, "--learn": learn, "--out": out}
+        unused = next((name for name, value in given.items() if value is not None), None)
+        if unused is not None:
+            raise InvalidParameter(f"{unused} with the study {source!r}: a study has its own items; leave it out")
+        _of_study(source, database, as_json=as_json)
+        return
+    choices, known = choices_and_items(path, items, learned=learn is not None)
+    population = Population.fit(
+        choices,
+        known,
+        dimension=None if learn is None else dimension_of("--learn", learn),
+        appeal=wish("--appeal", appeal),
+        rescale=wish("--rescale", rescale),
+        curvature=wish("--curvature", curvature),
+        rng=seed,
+    )
+    target = path.with_suffix(".population.json") if out is None else out
+    population.save(target)
+    _show(population, f"Wrote {target}", as_json=as_json)
+
+
+def _of_study(slug: str, database: str | None, *, as_json: bool) -> None:
+    found = opened(database)
+    try:
+        from pairseek.web import populations
+        from pairseek.web.catalogue import Catalogue
+
+        version, population = populations.fit(found, Catalogue(found).named(slug), me())
+    finally:
+        found.close()
+    _show(population, f"Sessions of {slug} that begin from now on begin with version {version}.", as_json=as_json)
+
+
+def _show(population: Population, done: str, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({**population.provenance, "people": population.people, "honest": population.honest}))
+        return
+    typer.echo(f"Learned from {population.people} people about {population.items.n} items.")
+    typer.echo(f"{population.honest:.0%} of them answer by more than chance.")
+    for note in population.provenance["notes"]:
+        typer.echo(f"{note}.")
+    typer.echo(done)

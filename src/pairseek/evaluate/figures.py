@@ -1,0 +1,96 @@
+"""The figure of an evaluation: accuracy, log loss, calibration, and who gains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pairseek.evaluate.results import EvaluationResults
+from pairseek.evaluate.spec import PLAIN, POPULARITY
+from pairseek.experiments.figures.style import (
+    FAINT,
+    INK,
+    Drawing,
+    Line,
+    Picture,
+    canvas,
+    drawing,
+    legend_outside,
+    line_of,
+    save,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_OWN = {PLAIN: Line("#CC79A7", (0, (5, 1.6)), "s"), POPULARITY: Line("#7F7F7F", (0, (1.2, 1.4)), "")}
+
+
+def draw(results: EvaluationResults, folder: Path, *, title: str = "") -> list[Picture]:
+    """Write ``evaluation.png`` and ``evaluation.svg``."""
+    with drawing():
+        figure, axes = canvas(10.4, 6.4, 2, 2)
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=11.5)
+        _against_answers(axes[0], results, "accuracy", "Choices predicted right")
+        _against_answers(axes[1], results, "log_loss", "Log loss, nats a choice")
+        _calibration(axes[2], results)
+        _against_answers(axes[3], results, "gain", "Share of people who gain")
+        if results.agreement is not None:
+            axes[0].axhline(results.agreement.share, color=INK, linewidth=0.9)
+            axes[0].annotate(
+                "people with themselves",
+                (0.02, results.agreement.share),
+                xycoords=("axes fraction", "data"),
+                va="bottom",
+                fontsize=8.5,
+            )
+        legend_outside(figure, axes[0])
+        people = len({name for split in results.people for name in split})
+        caption = (
+            f"{people} held-out people asked only what they had answered; pairs that were not asked are predicted. "
+            f"Bands are one standard error over people"
+        )
+        return save([Drawing("evaluation", caption, figure)], folder)
+
+
+def _line(results: EvaluationResults, way: str) -> Line:
+    return _OWN.get(way) or line_of(way, results.plan.labels)
+
+
+def _against_answers(axes: Axes, results: EvaluationResults, measure: str, title: str) -> None:
+    counts = np.array(results.plan.answers)
+    for way in results.plan.labels:
+        if measure == "gain" and way == POPULARITY:
+            continue
+        mean, error = results.curve(way, measure)
+        line = _line(results, way)
+        axes.plot(counts, mean, color=line.colour, linestyle=line.dash, marker=line.marker, markersize=4, label=way)
+        axes.fill_between(counts, mean - error, mean + error, color=line.colour, alpha=0.15, linewidth=0)
+    axes.set_title(title)
+    axes.set_xlabel("answers")
+    axes.set_xticks(counts)
+
+
+def _calibration(axes: Axes, results: EvaluationResults) -> None:
+    last = max(
+        (count for column, count in enumerate(results.plan.answers) if _most(results, column)),
+        default=results.plan.answers[0],
+    )
+    axes.plot([0.5, 1.0], [0.5, 1.0], color=FAINT, linewidth=0.9)
+    for way in results.plan.labels:
+        bins = results.calibration(way, last)
+        if bins:
+            line = _line(results, way)
+            predicted, share, _ = zip(*bins, strict=True)
+            axes.plot(predicted, share, color=line.colour, linestyle=line.dash, marker=line.marker or "x", markersize=4)
+    axes.set_title(f"Calibration after {last} answers")
+    axes.set_xlabel("predicted chance")
+    axes.set_ylabel("came out so")
+
+
+def _most(results: EvaluationResults, column: int) -> bool:
+    """Whether most people still had something to predict."""
+    return bool(np.isfinite(results.each(results.plan.labels[0], "accuracy")[:, column]).mean() > 0.5)

@@ -1,0 +1,197 @@
+"""What came of an evaluation: means over people with standard errors, calibration, a table as a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pairseek._types import JSON, FloatArray
+from pairseek.evaluate.spec import CALIBRATION, MEASURES, Evaluation
+from pairseek.experiments import _checks
+from pairseek.experiments.folder import write_atomically
+from pairseek.experiments.trial import Outcome, Task
+from pairseek.population import Choices
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How often people who were asked the same pair twice said the same.
+
+    Attributes
+    ----------
+    share, standard_error
+        Mean over people, and its standard error.
+    people
+        Who answered a pair twice.
+    """
+
+    share: float
+    standard_error: float
+    people: int
+
+
+def agreement_of(choices: Choices) -> Agreement | None:
+    """The self-agreement of those who answered a pair twice; None if nobody did."""
+    n = len(choices.ids)
+    low, high = np.minimum(choices.winner, choices.loser), np.maximum(choices.winner, choices.loser)
+    keys = (choices.person * n + low) * n + high
+    order = np.argsort(keys, kind="stable")
+    keys, up, person = keys[order], (choices.winner == low)[order], choices.person[order]
+    again = np.flatnonzero(keys[1:] == keys[:-1])
+    if not len(again):
+        return None
+    same = (up[again] == up[again + 1]).astype(np.float64)
+    who, place = np.unique(person[again], return_inverse=True)
+    shares = np.bincount(place, same) / np.bincount(place)
+    return Agreement(float(shares.mean()), float(_error(shares[:, None])[0]), len(who))
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationResults:
+    """All replays.
+
+    Attributes
+    ----------
+    plan
+        What was evaluated.
+    values
+        (splits, ways, people, answers, measures); NaN where a person had nothing left to predict.
+    people
+        Names of the held-out people, split by split.
+    agreement
+        Of people with themselves, if they were asked twice.
+    run
+        Version, machine and sessions.
+    """
+
+    plan: Evaluation
+    values: FloatArray
+    people: Sequence[Sequence[str]]
+    agreement: Agreement | None
+    run: JSON
+
+    @classmethod
+    def of(
+        cls,
+        plan: Evaluation,
+        outcomes: Mapping[Task, Outcome],
+        people: Sequence[Sequence[str]],
+        agreement: Agreement | None,
+        run: JSON,
+    ) -> EvaluationResults:
+        """From all replays."""
+        shape = (plan.splits, len(plan.ways), plan.people)
+        values = np.array([outcomes[Task(*index)].values for index in np.ndindex(shape)])
+        return cls(plan, values.reshape(*shape, len(plan.answers), len(plan.measures)), people, agreement, run)
+
+    def each(self, way: str, measure: str) -> FloatArray:
+        """(replays, answers) values, the splits one after the other."""
+        _checks.one_of("way", way, self.plan.labels)
+        _checks.one_of("measure", measure, self.plan.measures)
+        chosen = self.values[:, self.plan.labels.index(way), :, :, self.plan.measures.index(measure)]
+        return np.asarray(chosen.reshape(-1, len(self.plan.answers)))
+
+    def curve(self, way: str, measure: str) -> tuple[FloatArray, FloatArray]:
+        """(answers,) mean and standard error over people.
+
+        A person who is held out in several splits is one person: their values are averaged first.
+        """
+        values = self._by_person(self.each(way, measure))
+        return _mean(values), _error(values)
+
+    def difference(self, ways: tuple[str, str], measure: str, answers: tuple[int, int]) -> tuple[float, float]:
+        """First way after so many answers minus the second after so many, person by person: mean, standard error."""
+        columns = [self.plan.answers.index(count) for count in answers]
+        first, second = (self.each(way, measure)[:, column] for way, column in zip(ways, columns, strict=True))
+        values = self._by_person((first - second)[:, None])
+        return float(_mean(values)[0]), float(_error(values)[0])
+
+    def calibration(self, way: str, answers: int) -> list[tuple[float, float, int]]:
+        """For each bin of the predicted chance: mean chance, share that came out so, and number of pairs."""
+        column = self.plan.answers.index(answers)
+        sums = {name: np.nansum(self.each(way, name)[:, column]) for name in CALIBRATION}
+        out = []
+        for number in range(len(CALIBRATION) // 3):
+            pairs = sums[f"pairs_{number}"]
+            if pairs:
+                out.append(
+                    (float(sums[f"chance_{number}"] / pairs), float(sums[f"right_{number}"] / pairs), int(pairs))
+                )
+        return out
+
+    def calibration_error(self, way: str, answers: int) -> float:
+        """Mean distance between predicted chance and share, weighted by pairs."""
+        bins = self.calibration(way, answers)
+        return float(np.average([abs(a - b) for a, b, _ in bins], weights=[n for *_, n in bins])) if bins else np.nan
+
+    def _by_person(self, values: FloatArray) -> FloatArray:
+        names = [name for split in self.people for name in split]
+        _, place = np.unique(names, return_inverse=True)
+        there = np.isfinite(values)
+        total, count = (np.zeros((place.max() + 1, values.shape[1])) for _ in range(2))
+        np.add.at(total, place, np.where(there, values, 0.0))
+        np.add.at(count, place, there)
+        return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+
+    def summary(self) -> list[JSON]:
+        """The table: one row for each way and number of answers."""
+        rows = []
+        for way in self.plan.labels:
+            curves = {name: self.curve(way, name) for name in MEASURES}
+            present = np.isfinite(self.each(way, "accuracy")).sum(axis=0)
+            for column, count in enumerate(self.plan.answers):
+                rows.append(
+                    {
+                        "way": way,
+                        "answers": count,
+                        "replays": int(present[column]),
+                        **{
+                            key: float(value)
+                            for name, (mean, error) in curves.items()
+                            for key, value in ((name, mean[column]), (f"{name}_se", error[column]))
+                        },
+                        "calibration_error": self.calibration_error(way, count),
+                    }
+                )
+        return rows
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write ``summary.csv`` and ``people.csv``, one row for each replay and number of answers."""
+        summary = self.summary()
+        paths = [folder / "summary.csv", folder / "people.csv"]
+        write_atomically(paths[0], _csv(list(summary[0]), [list(row.values()) for row in summary]))
+        rows = []
+        for index in np.ndindex(self.values.shape[:4]):
+            split, way, person, column = index
+            where = [split + 1, self.people[split][person], self.plan.labels[way], self.plan.answers[column]]
+            rows.append([*where, *self.values[index][: len(MEASURES)].tolist()])
+        write_atomically(paths[1], _csv(["split", "person", "way", "answers", *MEASURES], rows))
+        return paths
+
+
+def _mean(values: FloatArray) -> FloatArray:
+    there = np.isfinite(values)
+    return np.asarray(np.where(there, values, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)) + np.where(
+        there.any(axis=0), 0.0, np.nan
+    )
+
+
+def _error(values: FloatArray) -> FloatArray:
+    """Standard error of the mean over the first axis, without what is not there."""
+    there = np.isfinite(values)
+    count = there.sum(axis=0)
+    away = np.where(there, values - _mean(values), 0.0)
+    return np.asarray(np.sqrt((away**2).sum(axis=0) / np.maximum(count - 1, 1) / np.maximum(count, 1)))
+
+
+def _csv(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,239 @@
+"""The whole evaluation: splits, populations, replays in a folder that survives being killed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from pairseek._types import IntArray
+from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter
+from pairseek.evaluate.replay import Person, Popularity, replayed
+from pairseek.evaluate.results import EvaluationResults, agreement_of
+from pairseek.evaluate.spec import Evaluation, HoldOut, ways
+from pairseek.experiments.running import Progress, carry_out
+from pairseek.experiments.trial import Outcome, Task
+from pairseek.items import Items
+from pairseek.population import Choices, Population
+from pairseek.population._fitting import State
+from pairseek.population.population import state_of, without
+from pairseek.strategies import InfoGain
+from pairseek.strategies.base import Utility
+
+ANSWERS = (0, 5, 10, 20, 40)
+PEOPLE = 150
+_SPLIT, _SEARCH = range(2)
+
+
+@dataclass(frozen=True, eq=False)
+class _People:
+    """The work: all that a worker needs to replay a person.
+
+    Attributes
+    ----------
+    plan
+        What to evaluate.
+    choices
+        Of everybody who can be replayed.
+    items
+        With coordinates, if they were given.
+    held
+        (splits, people) rows of the held-out people.
+    populations
+        One for each split; for leave-one-out, that of all.
+    state
+        For leave-one-out, the fit of all.
+    """
+
+    plan: Evaluation
+    choices: Choices
+    items: Items | None
+    held: IntArray
+    populations: tuple[Population, ...]
+    state: State | None
+
+    def begin(self) -> Callable[[Task], Outcome]:
+        """A trial replays one person."""
+        popularity = [self._popularity(row) for row in self.held] if self.state is None else []
+
+        def trial(task: Task) -> Outcome:
+            row = int(self.held[task.setting, task.trial])
+            if self.state is None:
+                population, popular = self.populations[task.setting], popularity[task.setting]
+            else:
+                population, popular = (
+                    without(self.populations[0], self.choices, self.items, row, self.state),
+                    self._popularity(np.array([row])),
+                )
+            seed = int(np.random.SeedSequence([self.plan.seed, _SEARCH, task.setting, row]).generate_state(1)[0])
+            rows, seconds, asked = replayed(
+                Person.of(self.choices, row),
+                self.plan.ways[task.strategy],
+                population,
+                self.items,
+                popular,
+                answers=self.plan.answers,
+                samples=self.plan.samples,
+                seed=seed,
+            )
+            return Outcome(task, tuple(rows), tuple(seconds), asked)
+
+        return trial
+
+    def describe(self, task: Task) -> str:
+        """Which trial, in words."""
+        person = self.choices.people[int(self.held[task.setting, task.trial])]
+        return f"{self.plan.labels[task.strategy]} for person {person!r}, {self.plan.settings[task.setting]},"
+
+    def _popularity(self, held: IntArray) -> Popularity:
+        return Popularity.of(self.choices.rows(~np.isin(self.choices.person, held)))
+
+
+def evaluate(
+    choices: Choices,
+    folder: str | Path,
+    *,
+    items: Items | None = None,
+    learn: int | Literal["auto"] | None = None,
+    appeal: bool | Literal["auto"] = True,
+    rescale: bool | Literal["auto"] = False,
+    curvature: bool | Literal["auto"] = False,
+    strategies: Sequence[Utility] = (),
+    answers: Sequence[int] = ANSWERS,
+    hold_out: HoldOut = "people",
+    people: int | None = None,
+    splits: int = 3,
+    samples: int = 4000,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[Progress], None] | None = None,
+    note: Callable[[str], None] | None = None,
+) -> EvaluationResults:
+    """Replay recorded people.
+
+    Parameters
+    ----------
+    choices
+        What people chose.
+    folder
+        Where results go. A folder of the same evaluation is gone on with; another one is refused.
+    items, learn, appeal, rescale, curvature
+        Items with coordinates, or the dimension in which to learn them, and what else: see `Population.fit`. What is
+        ``"auto"`` is chosen inside the other people of each split.
+    strategies
+        How to ask; ``InfoGain()`` if empty. Random questions, the plain model and popularity are beside it always.
+    answers
+        Numbers of answers after which is predicted.
+    hold_out
+        ``"people"`` or ``"leave-one-out"``.
+    people
+        How many to hold out in a split; None: 150, or a third if there are fewer than 450; for leave-one-out all.
+    splits
+        Draws of held-out people; one for leave-one-out.
+    samples
+        Particles of the posterior.
+    seed
+        Everything random follows from it.
+    jobs
+        Worker processes, each on one thread.
+    progress, note
+        Called after every replay; and with a line before each fit.
+    """
+    if (items is None) == (learn is None):
+        raise InvalidParameter("give items with coordinates, or the number of dimensions in which to learn them")
+    choices = choices if items is None else choices.of_items(items.ids)
+    usable = choices.usable()
+    able = np.array([row for row in range(len(usable.people)) if len(Person.of(usable, row)) > 1], dtype=np.int64)
+    if len(usable.people) < 3 or not len(able):
+        raise InvalidChoices(
+            f"{len(usable.people)} people gave usable choices, {len(able)} of them two or more: an evaluation needs "
+            f"three people, and somebody with two"
+        )
+    alone = hold_out == "leave-one-out"
+    held = _held(able, len(usable.people), people, 1 if alone else splits, seed, alone=alone)
+    learning = {"dimension": learn, "appeal": appeal, "rescale": rescale, "curvature": curvature}
+    told = hashlib.sha256(
+        repr(
+            (usable.hash, None if items is None else items.hash, sorted(learning.items(), key=str), held.tolist())
+        ).encode()
+    )
+    plan = Evaluation(
+        ways(tuple(strategies) or (InfoGain(),)),
+        tuple(answers),
+        hold_out,
+        held.shape[1],
+        len(held),
+        samples,
+        seed,
+        told.hexdigest(),
+    )
+    path = Path(folder)
+    populations, state = _populations(path, plan, usable, items, learning, held, note)
+    work = _People(plan, usable, items, held, populations, state)
+
+    def tell(done: Progress) -> None:
+        # Inside the folder's claim, and before the first replay: an interrupted run need not learn again.
+        for number, population in enumerate(populations, 1):
+            if not _file(path, number).exists():
+                population.save(_file(path, number))
+        if progress is not None:
+            progress(done)
+
+    outcomes, record = carry_out(work, plan, path, identity=plan.identity(), jobs=jobs, progress=tell)
+    names = [[usable.people[row] for row in split] for split in held]
+    results = EvaluationResults.of(plan, outcomes, names, agreement_of(choices), record)
+    results.write(path)
+    return results
+
+
+def _file(folder: Path, number: int) -> Path:
+    return folder / f"population-{number}.json"
+
+
+def _held(able: IntArray, count: int, people: int | None, splits: int, seed: int, *, alone: bool) -> IntArray:
+    most = len(able) if alone else min(len(able), count - 2)
+    wanted = (most if alone else max(1, min(PEOPLE, count // 3, most))) if people is None else people
+    if not 1 <= wanted <= most:
+        raise InvalidParameter(f"people is {people}: give 1 to {most}, of {count} who gave usable choices")
+    rng = np.random.default_rng(np.random.SeedSequence([seed, _SPLIT]))
+    return np.array([np.sort(rng.permutation(able)[:wanted]) for _ in range(splits)])
+
+
+def _populations(
+    path: Path,
+    plan: Evaluation,
+    choices: Choices,
+    items: Items | None,
+    learning: Mapping[str, object],
+    held: IntArray,
+    note: Callable[[str], None] | None,
+) -> tuple[tuple[Population, ...], State | None]:
+    out: list[Population] = []
+    for number, split in enumerate(held, 1):
+        others = (
+            choices
+            if plan.hold_out == "leave-one-out"
+            else choices.only(np.setdiff1d(np.arange(len(choices.people)), split))
+        )
+        found = _kept(_file(path, number), others)
+        if found is None:
+            if note is not None:
+                note(f"learning from {len(others.people)} people, {plan.settings[number - 1]}")
+            found = Population.fit(others, items, rng=plan.seed, **learning)  # type: ignore[arg-type]
+        out.append(found)
+    if plan.hold_out == "people":
+        return tuple(out), None
+    return tuple(out), state_of(out[0], choices, items)
+
+
+def _kept(path: Path, choices: Choices) -> Population | None:
+    """The population of an earlier session, if it was learned from the same."""
+    try:
+        found = Population.load(path)
+    except InvalidFile:
+        return None
+    return found if found.provenance.get("choices") == choices.hash else None

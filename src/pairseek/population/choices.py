@@ -1,0 +1,316 @@
+"""What people chose: paired choices, or the pairs that rankings and ratings imply."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from pairseek._types import BoolArray, FloatArray, IntArray, ItemId
+from pairseek._words import plural
+from pairseek.errors import InvalidChoices
+
+_NAMED = 5
+
+
+def named(names: Iterable[object]) -> str:
+    """Some names of a longer list: 'a', 'b' and 7 more."""
+    texts = [repr(name) for name in names]
+    rest = len(texts) - _NAMED
+    return ", ".join(texts[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """Pairs of items of which a person preferred one, person by person.
+
+    Make them by `from_pairs`, `from_rankings`, `from_ratings` or `read`.
+
+    Attributes
+    ----------
+    people
+        Their names. Somebody without a usable pair is among them and has no row.
+    ids
+        The items' ids.
+    person, winner, loser
+        (m,) rows of `people` and of `ids`, the rows of a person together and in the order they were given.
+    weight
+        (m,) how much a row counts in a fit: 1 for a choice. The pairs that one ranking or one set of ratings of n items
+        implies are not independent: together they count as 2(n - 1) choices, and none for more than 1. See `worth`.
+    ties
+        Pairs that were left out because the two were equal.
+    """
+
+    people: tuple[str, ...]
+    ids: tuple[ItemId, ...]
+    person: IntArray
+    winner: IntArray
+    loser: IntArray
+    weight: FloatArray
+    ties: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("person", "winner", "loser", "weight"):
+            getattr(self, name).flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.person)
+
+    def __repr__(self) -> str:
+        who = "1 person" if len(self.people) == 1 else f"{len(self.people)} people"
+        return f"Choices({who}, {plural(len(self.ids), 'item')}, {plural(len(self), 'pair')})"
+
+    @classmethod
+    def from_pairs(
+        cls, rows: Iterable[tuple[object, ItemId, ItemId]], *, ids: Sequence[ItemId] | None = None, ties: int = 0
+    ) -> Self:
+        """From (person, winner, loser) rows.
+
+        Parameters
+        ----------
+        rows
+            One for each choice. The same pair may come again: people do not always agree with themselves.
+        ids
+            All items, in order. None: those that occur, sorted.
+        ties
+            Pairs without a winner that were left out, to be told.
+        """
+        listed = [(str(person), first, second) for person, first, second in rows]
+        for number, (person, first, second) in enumerate(listed):
+            if first == second:
+                raise InvalidChoices(
+                    f"row {number}: person {person!r} chose {first!r} over itself; give two different items"
+                )
+        names, places = _places((item for _, *pair in listed for item in pair), ids)
+        people = {person: row for row, person in enumerate(dict.fromkeys(person for person, _, _ in listed))}
+        table = np.array([(people[p], places[a], places[b]) for p, a, b in listed], dtype=np.int64).reshape(-1, 3)
+        order = np.argsort(table[:, 0], kind="stable")
+        who, winner, loser = (np.ascontiguousarray(table[order, i]) for i in range(3))
+        return cls(_some(people), names, who, winner, loser, np.ones(len(order)), ties)
+
+    @classmethod
+    def from_rankings(
+        cls,
+        rankings: Mapping[str, Sequence[Sequence[ItemId]]] | Iterable[tuple[object, Sequence[Sequence[ItemId]]]],
+        *,
+        ids: Sequence[ItemId] | None = None,
+        most: int = 2000,
+        rng: int | np.random.Generator = 0,
+    ) -> Self:
+        """From an order of groups for each person, the best first; items of one group are equal.
+
+        Items that a person did not rank are not compared.
+
+        Parameters
+        ----------
+        rankings
+            The orders by person.
+        ids
+            All items, in order. None: those that occur, sorted.
+        most
+            Keep at most about so many pairs of a person, drawn at random: somebody who ranked a thousand items implies
+            half a million.
+        rng
+            For that draw.
+        """
+        levels: dict[str, dict[ItemId, float]] = {}
+        for name, groups in rankings.items() if isinstance(rankings, Mapping) else rankings:
+            person = str(name)
+            if person in levels:
+                raise InvalidChoices(f"person {person!r} has two rankings; give each their own name")
+            own = levels[person] = {}
+            for place, group in enumerate(groups):
+                for item in group:
+                    if item in own:
+                        raise InvalidChoices(f"person {person!r} ranks {item!r} twice; rank each item once")
+                    own[item] = -float(place)
+        return cls._implied(levels, ids, most, np.random.default_rng(rng))
+
+    @classmethod
+    def from_ratings(
+        cls,
+        rows: Iterable[tuple[object, ItemId, float]],
+        *,
+        ids: Sequence[ItemId] | None = None,
+        most: int = 2000,
+        rng: int | np.random.Generator = 0,
+    ) -> Self:
+        """From (person, item, rating) rows, higher is better: two items of different rating make a pair.
+
+        The other parameters are those of `from_rankings`.
+        """
+        levels: dict[str, dict[ItemId, float]] = {}
+        for person, item, rating in rows:
+            own = levels.setdefault(str(person), {})
+            if item in own:
+                raise InvalidChoices(f"person {str(person)!r} rates {item!r} twice; keep one of the two")
+            if not np.isfinite(rating):
+                raise InvalidChoices(f"person {str(person)!r} rates {item!r} {rating!r}; give a finite number")
+            own[item] = float(rating)
+        return cls._implied(levels, ids, most, np.random.default_rng(rng))
+
+    @classmethod
+    def _implied(
+        cls,
+        levels: Mapping[str, Mapping[ItemId, float]],
+        ids: Sequence[ItemId] | None,
+        most: int,
+        rng: np.random.Generator,
+    ) -> Self:
+        names, places = _places((item for own in levels.values() for item in own), ids)
+        columns: list[tuple[IntArray, IntArray, IntArray, FloatArray]] = []
+        ties = 0
+        for row, own in enumerate(levels.values()):
+            items = np.array([places[item] for item in own], dtype=np.int64)
+            values = np.array(list(own.values()))
+            n = len(items)
+            if n * (n - 1) // 2 <= most:
+                first, second = np.triu_indices(n, 1)
+            else:
+                keys = np.unique(np.sort(rng.integers(n, size=(most, 2)), axis=1), axis=0)
+                first, second = keys[keys[:, 0] < keys[:, 1]].T
+            differ = values[first] != values[second]
+            ties += int(np.count_nonzero(~differ))
+            first, second = first[differ], second[differ]
+            up = values[first] > values[second]
+            count = len(first)
+            columns.append(
+                (
+                    np.full(count, row, dtype=np.int64),
+                    items[np.where(up, first, second)],
+                    items[np.where(up, second, first)],
+                    np.full(count, worth(n, count)),
+                )
+            )
+        people = _some(levels)
+        person, winner, loser, weight = (np.concatenate(part) for part in zip(*columns, strict=True))
+        return cls(people, names, person, winner, loser, weight, ties)
+
+    @classmethod
+    def read(cls, path: str | Path, *, ids: Sequence[ItemId] | None = None) -> Self:
+        """Read a file: see `pairseek.population.formats`."""
+        from pairseek.population.formats import read
+
+        found = read(Path(path), ids)
+        assert isinstance(found, cls)
+        return found
+
+    @property
+    def starts(self) -> IntArray:
+        """(people + 1,) where the rows of each person begin."""
+        return np.searchsorted(self.person, np.arange(len(self.people) + 1)).astype(np.int64)
+
+    @cached_property
+    def unusable(self) -> tuple[str, ...]:
+        """People without a pair: one item only, or all equal."""
+        counts = np.diff(self.starts)
+        return tuple(self.people[row] for row in np.flatnonzero(counts == 0))
+
+    @cached_property
+    def uncompared(self) -> tuple[ItemId, ...]:
+        """Items in no pair."""
+        seen = np.zeros(len(self.ids), dtype=np.bool_)
+        seen[self.winner] = seen[self.loser] = True
+        return tuple(self.ids[row] for row in np.flatnonzero(~seen))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What somebody who fits a population to this should know."""
+        out = []
+        if self.unusable:
+            who = "person has" if len(self.unusable) == 1 else "people have"
+            out.append(
+                f"{len(self.unusable)} {who} no usable pair (one item only, or all equal), so nothing is learned from: "
+                f"{named(self.unusable)}"
+            )
+        if self.uncompared:
+            what = "item is" if len(self.uncompared) == 1 else "items are"
+            out.append(f"{len(self.uncompared)} {what} in no usable pair: {named(self.uncompared)}")
+        return tuple(out)
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the content."""
+        digest = hashlib.sha256(repr((self.people, self.ids)).encode())
+        for array in (self.person, self.winner, self.loser):
+            digest.update(array.astype("<i8").tobytes())
+        digest.update(self.weight.astype("<f8").tobytes())
+        return digest.hexdigest()
+
+    def only(self, people: Sequence[int] | IntArray) -> Self:
+        """The choices of these people (rows), in this order."""
+        rows = [np.arange(self.starts[p], self.starts[p + 1]) for p in people]
+        kept = np.concatenate(rows).astype(np.int64) if rows else np.empty(0, dtype=np.int64)
+        person = np.repeat(np.arange(len(rows)), [len(row) for row in rows]).astype(np.int64)
+        return replace(
+            self,
+            people=tuple(self.people[p] for p in people),
+            person=person,
+            winner=self.winner[kept],
+            loser=self.loser[kept],
+            weight=self.weight[kept],
+            ties=0,
+        )
+
+    def usable(self) -> Self:
+        """Without the people who have no pair."""
+        return self.only(np.flatnonzero(np.diff(self.starts)))
+
+    def rows(self, keep: BoolArray) -> Self:
+        """Some of the rows; the people stay."""
+        parts = {name: getattr(self, name)[keep] for name in ("person", "winner", "loser", "weight")}
+        return replace(self, **parts)
+
+    def of_items(self, ids: Sequence[ItemId]) -> Self:
+        """The same with rows that count these items, which must hold all that were compared."""
+        places = {item: row for row, item in enumerate(ids)}
+        used = np.union1d(self.winner, self.loser)
+        missing = [self.ids[row] for row in used if self.ids[row] not in places]
+        if missing:
+            raise InvalidChoices(
+                f"people chose among items that are not among the {len(ids)} given: {named(missing)}; give all items, "
+                f"or leave these choices out"
+            )
+        rows = np.array([places.get(item, -1) for item in self.ids], dtype=np.int64)
+        return replace(self, ids=tuple(ids), winner=rows[self.winner], loser=rows[self.loser])
+
+
+def worth(n: int, pairs: int) -> float:
+    """How much one of the pairs counts that n rated or ranked items imply.
+
+    Behind ratings is one noisy utility for each item, and not one noise for each pair. A logistic difference of two has
+    variance π²/3, so an item's noise has π²/6, and utilities V z of n items tell V'V 6/π² about z. All pairs, as if
+    they were independent, would tell V'V n f', where f' is about 0.15 for choices that are right three times in four.
+    The two agree if a pair counts 6/(0.15 π² n), or 4/n: n(n - 1)/2 pairs count as 2(n - 1).
+    """
+    return min(1.0, 2.0 * (n - 1) / pairs) if pairs else 1.0
+
+
+def _some(people: Iterable[str]) -> tuple[str, ...]:
+    names = tuple(people)
+    if not names:
+        raise InvalidChoices("there are no people: give at least two, each with a few choices")
+    return names
+
+
+def _places(occurring: Iterable[ItemId], ids: Sequence[ItemId] | None) -> tuple[tuple[ItemId, ...], dict[ItemId, int]]:
+    """The items, and the row of each; what occurs must be among them."""
+    used = dict.fromkeys(occurring)
+    names = tuple(_sorted(used) if ids is None else ids)
+    places = {item: row for row, item in enumerate(names)}
+    unknown = [item for item in used if item not in places]
+    if unknown:
+        raise InvalidChoices(
+            f"people chose among items that are not there: {named(unknown)}; give the items that the choices are "
+            f"about, with ids as text if the choices come from a file"
+        )
+    return names, places
+
+
+def _sorted(names: Iterable[ItemId]) -> list[ItemId]:
+    return sorted(names, key=lambda item: (isinstance(item, str), item))

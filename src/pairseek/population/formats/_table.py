@@ -1,0 +1,63 @@
+"""A CSV file with a header, whose every complaint names line and column."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pairseek.errors import InvalidChoices
+
+
+@dataclass(frozen=True)
+class Table:
+    """Header and numbered rows."""
+
+    path: str
+    header: tuple[str, ...]
+    body: tuple[tuple[int, tuple[str, ...]], ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Table:
+        """Read a file."""
+        try:
+            text = path.read_bytes()
+        except FileNotFoundError:
+            raise InvalidChoices(f"there is no file {path}") from None
+        except OSError as error:
+            raise InvalidChoices(f"{path} cannot be read: {error.strerror or error}") from None
+        return cls.parse(text, str(path))
+
+    @classmethod
+    def parse(cls, content: bytes, path: str) -> Table:
+        """Read the content of a file."""
+        try:
+            reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
+            rows = [(reader.line_num, tuple(map(str.strip, row))) for row in reader if any(map(str.strip, row))]
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise InvalidChoices(f"{path} cannot be read as CSV in UTF-8: {error}") from None
+        if not rows:
+            raise InvalidChoices(f"{path} is empty: give a header row, then one row for each choice or rating")
+        header = tuple(name.casefold() for name in rows[0][1])
+        for line, row in rows[1:]:
+            if len(row) != len(header):
+                raise InvalidChoices(f"{path}, line {line}: {len(row)} cells under {len(header)} columns")
+        if len(rows) == 1:
+            raise InvalidChoices(f"{path} has a header and no rows: give one row for each choice or rating")
+        return cls(path, header, tuple(rows[1:]))
+
+    def has(self, columns: Sequence[str]) -> bool:
+        """Whether all of these columns are there."""
+        return set(columns) <= set(self.header)
+
+    def cells(self, columns: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """Line and cells of these columns, row by row."""
+        places = [self.header.index(name) for name in columns]
+        for line, row in self.body:
+            yield line, tuple(row[place] for place in places)
+
+    def error(self, line: int, column: str, words: str) -> InvalidChoices:
+        """What is wrong with a cell."""
+        return InvalidChoices(f"{self.path}, line {line}, column {column!r}: {words}")

@@ -1,0 +1,64 @@
+"""The bundle of a study, as ``pairseek export`` writes it: the answers that count, and the items."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from pairseek import records
+from pairseek._types import ItemId
+from pairseek.errors import InvalidChoices, PairseekError
+from pairseek.items import Items
+from pairseek.population.choices import Choices
+from pairseek.population.formats._table import Table
+
+ANSWERS, ITEMS = "answers.csv", "items.json"
+_COLUMNS = ("session", "winner", "loser", "left", "right", "outcome", "kind", "undone", "void")
+_MOST = 2_000_000_000
+
+
+def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
+    """The answers of a bundle: those that were taken back or are void, checks of attention, and ties are left out."""
+    table = Table.parse(_content(path, ANSWERS), f"{path}: {ANSWERS}")
+    if not table.has(_COLUMNS):
+        missing = next(name for name in _COLUMNS if name not in table.header)
+        raise InvalidChoices(f"{path}: {ANSWERS} has no column {missing!r}; export the study again")
+    rows: list[tuple[str, str, str]] = []
+    ties = 0
+    for _, (session, winner, loser, _, _, outcome, kind, undone, void) in table.cells(_COLUMNS):
+        if "true" in (undone, void) or kind == "attention" or outcome == "skip":
+            continue
+        if outcome == "tie":
+            ties += 1
+            continue
+        rows.append((session, winner, loser))
+    return Choices.from_pairs(rows, ids=items(path).ids if ids is None else ids, ties=ties)
+
+
+def items(path: Path) -> Items:
+    """The items of the study."""
+    try:
+        found = records.items_from(json.loads(_content(path, ITEMS)))
+    except (ValueError, KeyError, TypeError) as error:
+        if isinstance(error, PairseekError):
+            raise
+        raise InvalidChoices(f"{path}: {ITEMS} cannot be read: {error}; export the study again") from None
+    if not isinstance(found, Items):
+        raise InvalidChoices(f"{path} is a study in a continuous space: it has no items to learn about")
+    return found
+
+
+def _content(path: Path, name: str) -> bytes:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.getinfo(name).file_size > _MOST:
+                raise InvalidChoices(f"{path}: {name} unpacks to more than {_MOST:,} bytes; it is not a bundle")
+            return archive.read(name)
+    except FileNotFoundError:
+        raise InvalidChoices(f"there is no file {path}") from None
+    except KeyError:
+        raise InvalidChoices(f"{path} holds no {name}: it is not a bundle that pairseek export wrote") from None
+    except (OSError, zipfile.BadZipFile) as error:
+        raise InvalidChoices(f"{path} cannot be read as a bundle: {error}; export it again") from None

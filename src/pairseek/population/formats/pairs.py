@@ -1,0 +1,55 @@
+"""``person,winner,loser``; ``left``, ``right`` and ``rt_ms`` are checked where they are there, and not used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pairseek._types import ItemId
+from pairseek.population.choices import Choices
+from pairseek.population.formats._table import Table
+
+COLUMNS = ("person", "winner", "loser")
+SIDES = ("left", "right")
+
+
+def read(table: Table, ids: Sequence[ItemId] | None = None) -> Choices:
+    """The choices of a table. A row with sides and without a winner is a tie or a skip, and is left out."""
+    sides = table.has(SIDES)
+    columns = (*COLUMNS, *(SIDES if sides else ()), *(("rt_ms",) if table.has(("rt_ms",)) else ()))
+    rows: list[tuple[str, str, str]] = []
+    ties = 0
+    for line, cells in table.cells(columns):
+        row = dict(zip(columns, cells, strict=True))
+        person, winner, loser = (row[name] for name in COLUMNS)
+        if not person:
+            raise table.error(line, "person", "it is empty; fill it in or remove the line")
+        if sides and not winner and not loser:
+            ties += 1
+            continue
+        for column, cell in (("winner", winner), ("loser", loser)):
+            if not cell:
+                raise table.error(line, column, "it is empty; fill it in or remove the line")
+        if winner == loser:
+            raise table.error(line, "loser", f"{loser!r} is the winner too; give two different items")
+        if sides and {winner, loser} != {row["left"], row["right"]}:
+            raise table.error(
+                line,
+                "winner",
+                f"{winner!r} and {loser!r} are not what stood left and right, {row['left']!r} and "
+                f"{row['right']!r}; mend or remove the line",
+            )
+        _check_time(table, line, row.get("rt_ms", ""))
+        rows.append((person, winner, loser))
+    return Choices.from_pairs(rows, ids=ids, ties=ties)
+
+
+def _check_time(table: Table, line: int, text: str) -> None:
+    if not text:
+        return
+    try:
+        fine = math.isfinite(float(text)) and float(text) >= 0
+    except ValueError:
+        fine = False
+    if not fine:
+        raise table.error(line, "rt_ms", f"{text!r} is no time in milliseconds; mend it or leave it empty")

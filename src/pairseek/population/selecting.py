@@ -1,0 +1,180 @@
+"""What to learn, and in how many dimensions: by how well the choices of held-out people are predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import ndtr
+
+from pairseek._types import JSON, FloatArray
+from pairseek.errors import InvalidChoices, InvalidParameter
+from pairseek.items import Items
+from pairseek.population import _fitting
+from pairseek.population._kernels import MIXTURE
+from pairseek.population.choices import Choices
+from pairseek.population.model import Learned
+
+DIMENSIONS = (1, 2, 3, 4, 6, 8)
+FOLDS = 4
+# Choices of a held-out person that are seen; the others are predicted.
+SEEN = 10
+
+
+def options(
+    n: int,
+    *,
+    dimension: int | Literal["auto"] | None,
+    appeal: bool | str,
+    rescale: bool | str,
+    curvature: bool | str,
+) -> list[Learned]:
+    """What is to be tried, the simplest first."""
+    for name, value in (("appeal", appeal), ("rescale", rescale), ("curvature", curvature)):
+        if not isinstance(value, bool) and value != "auto":
+            raise InvalidParameter(f"{name} is {value!r}: give True, False or 'auto'")
+    if dimension == "auto":
+        tried = [d for d in DIMENSIONS if d <= max(1, n - 2)]
+        return [Learned(d, *_plain(appeal, rescale, curvature)) for d in tried]
+    if dimension is not None:
+        if not isinstance(dimension, bool) and isinstance(dimension, int) and dimension > n - 1:
+            raise InvalidParameter(f"dimension is {dimension} and there are {n} items: give at most {n - 1}")
+        return [Learned(dimension, *_plain(appeal, rescale, curvature))]
+    found = [
+        Learned(None, *wish)
+        for wish in product(*((False, True) if x == "auto" else (bool(x),) for x in (appeal, rescale, curvature)))
+        if not (wish[0] and wish[1] and "auto" in (appeal, rescale))
+    ]
+    return sorted(found, key=_size)
+
+
+def _plain(appeal: Any, rescale: Any, curvature: Any) -> tuple[bool, bool, bool]:
+    # Nothing is to be chosen beside learned coordinates.
+    return (True if appeal == "auto" else appeal, rescale is True, curvature is True)
+
+
+def _size(learned: Learned) -> tuple[bool, bool, bool]:
+    return learned.appeal, learned.curvature, learned.rescale
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Options, and how well each predicts.
+
+    Attributes
+    ----------
+    options
+        What was tried, the simplest first.
+    scores
+        (options, people) mean log-likelihood of a held-out choice of each person.
+    """
+
+    options: tuple[Learned, ...]
+    scores: FloatArray
+
+    @property
+    def best(self) -> Learned:
+        """The simplest that predicts as well as the best, but for one standard error of the difference."""
+        top = int(self.scores.mean(axis=1).argmax())
+        lag = self.scores[top] - self.scores
+        error = lag.std(axis=1, ddof=1) / np.sqrt(self.scores.shape[1])
+        return self.options[int((lag.mean(axis=1) <= error).argmax())]
+
+    def __str__(self) -> str:
+        mean = self.scores.mean(axis=1)
+        return "\n".join(
+            f"{score:.4f}  {option}{'  chosen' if option == self.best else ''}"
+            for option, score in zip(self.options, mean, strict=True)
+        )
+
+    def record(self) -> JSON:
+        """As plain data."""
+        mean = self.scores.mean(axis=1).tolist()
+        return {
+            "tried": [
+                {**option.record(), "log_likelihood": score} for option, score in zip(self.options, mean, strict=True)
+            ],
+            "people": self.scores.shape[1],
+            "chosen": self.best.record(),
+        }
+
+
+def choose(
+    choices: Choices,
+    items: Items | None,
+    tried: Sequence[Learned],
+    *,
+    rng: int = 0,
+    folds: int = FOLDS,
+    progress: Callable[[str], None] | None = None,
+) -> Choice:
+    """Cross-validate over people.
+
+    In every fold a population is learned from the other people. Of each person who was left out some choices are seen,
+    half of them and at most ten, and the others are predicted.
+    """
+    generator = np.random.default_rng(rng)
+    count = len(choices.people)
+    folds = min(folds, count)
+    fold = generator.permutation(count) % folds
+    seen = _seen(choices, generator)
+    tested = np.bincount(choices.person[~seen], minlength=count) > 0
+    if not tested.any():
+        raise InvalidChoices(
+            "nobody gave two choices, so none can be predicted from another: say what to learn, instead of 'auto'"
+        )
+    scores = np.full((len(tried), count), np.nan)
+    for number in range(folds):
+        for row, learned in enumerate(tried):
+            people = np.flatnonzero(fold == number)
+            scores[row, people] = _score(choices, items, learned, people, seen)
+            if progress is not None:
+                progress(f"fold {number + 1} of {folds}, {learned}: {np.nanmean(scores[row, people]):.4f}")
+    return Choice(tuple(tried), scores[:, tested])
+
+
+def _seen(choices: Choices, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    out = np.zeros(len(choices), dtype=np.bool_)
+    for first, last in pairwise(choices.starts.tolist()):
+        chosen = rng.permutation(last - first)[: min(SEEN, (last - first) // 2)]
+        out[first + chosen] = True
+    return out
+
+
+def _score(
+    choices: Choices, items: Items | None, learned: Learned, people: Any, seen: np.ndarray[Any, np.dtype[np.bool_]]
+) -> FloatArray:
+    """(people,) mean log-likelihood of what was not seen; that of coins where nothing can be learned."""
+    from pairseek.population.population import fitted
+
+    others = np.setdiff1d(np.arange(len(choices.people)), people)
+    inside = np.isin(choices.person, people)
+    hidden = choices.rows(inside & ~seen)
+    try:
+        made, _, _ = fitted(choices.only(others), items, learned)
+    except InvalidChoices:
+        return np.full(len(people), -np.log(2.0))
+    factors = 2.0 * made.k * made.coordinates
+    base = factors @ made.mean - made.k * np.sum(made.coordinates**2, axis=1) + made.appeal
+    shown = choices.rows(inside & seen)
+    # A few choices by themselves are nearly independent: each counts as one.
+    data = _fitting.Data.of(shown)
+    data = _fitting.Data(data.starts, data.rows, np.ones(len(data.weight)), data.n)
+    mean, covariance, _ = _fitting.beliefs(data, base, factors, made.covariance)
+    delta = factors[hidden.winner] - factors[hidden.loser]
+    logit = base[hidden.winner] - base[hidden.loser] + np.einsum("md,md->m", delta, mean[hidden.person])
+    variance = np.einsum("mi,mij,mj->m", delta, covariance[hidden.person], delta)
+    value = log_predicted(logit, np.sqrt(np.maximum(variance, 0.0)))
+    total = np.bincount(hidden.person, value, minlength=len(choices.people))
+    count = np.bincount(hidden.person, minlength=len(choices.people))
+    return np.asarray((total / np.maximum(count, 1))[people])
+
+
+def log_predicted(mean: FloatArray, deviation: FloatArray) -> FloatArray:
+    """log E f(z) for Gaussian logits."""
+    shares, variances = MIXTURE
+    chance = ndtr(mean[:, None] / np.sqrt(variances + deviation[:, None] ** 2)) @ shares
+    return np.asarray(np.log(np.maximum(chance, 1e-12)))

@@ -1,0 +1,29 @@
+"""Populations of a study: numbered, and never changed, because sessions refer to them."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from pairseek.store.database import now
+from pairseek.store.schema import populations
+
+
+def add(connection: sa.Connection, study_id: int, content: bytes, who: str) -> int:
+    """A new one; its version, 1 for a study's first. An `IntegrityError` where two were added at once."""
+    version = (latest(connection, study_id) or 0) + 1
+    values = {"study_id": study_id, "version": version, "content": content, "created_by": who}
+    connection.execute(populations.insert().values(created_at=now(), **values))
+    return version
+
+
+def latest(connection: sa.Connection, study_id: int) -> int | None:
+    """The newest version; None if there is none."""
+    newest = sa.select(sa.func.max(populations.c.version)).where(populations.c.study_id == study_id)
+    found = connection.execute(newest).scalar_one()
+    return None if found is None else int(found)
+
+
+def content(connection: sa.Connection, study_id: int, version: int) -> bytes:
+    """What was stored."""
+    chosen = (populations.c.study_id == study_id) & (populations.c.version == version)
+    return bytes(connection.execute(sa.select(populations.c.content).where(chosen)).scalar_one())

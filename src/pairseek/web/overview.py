@@ -1,0 +1,99 @@
+"""Participants as the dashboard lists them: a row and a point each, worked out once for each state of a session."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TypeAlias
+
+import numpy as np
+
+from pairseek._types import JSON
+from pairseek.store import sessions
+from pairseek.store.database import Database
+from pairseek.store.sessions import SessionRow
+from pairseek.web import export
+from pairseek.web.catalogue import Study
+from pairseek.web.quality import signs
+from pairseek.web.results import flat
+
+_KEPT = 5000
+# Sessions read at once.
+_BATCH = 200
+
+Seen: TypeAlias = tuple[JSON, JSON]
+"""A participant's row in the list, and their point on the map."""
+_State: TypeAlias = tuple[str, int, bool]
+
+
+class Overview:
+    """The participants of a database's studies.
+
+    Parameters
+    ----------
+    database
+        Where they are.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._known: OrderedDict[_State, Seen] = OrderedDict()
+
+    def of(self, study: Study) -> list[Seen]:
+        """Everyone in a study but previews, newest first. Only whose session has changed is read again."""
+        number = study.row.id
+        rows = self._database.read(lambda c: sessions.of_study(c, number, ["person", "simulated"]))[::-1]
+        with self._lock:
+            known = {row.id: self._known.get(_state(row)) for row in rows}
+        missing = [row for row in rows if known[row.id] is None]
+        for start in range(0, len(missing), _BATCH):
+            batch = missing[start : start + _BATCH]
+            for one in export.told(self._database, batch):
+                seen = person(study, one), _point(study, one)
+                known[one.row.id] = seen
+                # What was read may be newer than the row: then it is read again next time.
+                if len(one.events) + len(one.marks) == one.row.version:
+                    self._keep(_state(one.row), seen)
+        return [found for row in rows if (found := known[row.id]) is not None]
+
+    def _keep(self, state: _State, seen: Seen) -> None:
+        with self._lock:
+            self._known[state] = seen
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+
+
+def _state(row: SessionRow) -> _State:
+    return row.id, row.version, row.finished_at is not None
+
+
+def person(study: Study, one: export.Told) -> JSON:
+    """A participant in the list."""
+    row, done = one.row, one.done
+    quality = signs(study.configuration, done)
+    median = quality.pop("median_ms")
+    return {
+        "session": row.id,
+        "name": row.participant or row.prolific_pid,
+        "status": "asking" if row.finished_at is None else "finished",
+        "answers": sum(answered.outcome != "skip" for answered in done),
+        "started": row.created_at,
+        "median_seconds": None if median is None else median / 1000,
+        "simulated": row.kind == "simulated",
+        "voided": one.is_void,
+        "quality": quality,
+    }
+
+
+def _point(study: Study, one: export.Told) -> JSON:
+    along = export.believed_along(study, one)
+    found = along[-1] if along else one.begun(study).believed()
+    return {
+        "session": one.row.id,
+        "name": one.row.participant or one.row.prolific_pid,
+        "point": flat(study.items, np.array(found["mean"]))[0],
+        "radius": found["radius"],
+        "simulated": one.row.kind == "simulated",
+        "voided": one.is_void,
+    }

@@ -1,0 +1,46 @@
+"""What a study has learned from its own people: fitted, stored by version, and found again for a session."""
+
+from __future__ import annotations
+
+import json
+import zlib
+
+import sqlalchemy as sa
+
+from pairseek.errors import InvalidChoices
+from pairseek.population import Choices, Population
+from pairseek.store import populations, studies
+from pairseek.store.database import Database
+from pairseek.web import export
+from pairseek.web.catalogue import Study
+
+
+def fit(database: Database, study: Study, who: str) -> tuple[int, Population]:
+    """Learn from the study's finished sessions; the new version, with which sessions begin from now on."""
+    rows: list[tuple[str, str, str]] = []
+    for one in export.all_told(database, study):
+        if one.row.kind != "person" or one.row.finished_at is None or one.is_void:
+            continue
+        for answered in one.done:
+            winner = answered.winner
+            if winner is not None and not answered.void and answered.query.kind != "attention":
+                loser = answered.query.right if winner == answered.query.left else answered.query.left
+                rows.append((one.row.id, winner, loser))
+    if not rows:
+        raise InvalidChoices(
+            f"the study {study.row.slug!r} has no finished session with an answer: a population needs two people"
+        )
+    found = Population.fit(Choices.from_pairs(rows, ids=study.items.ids), study.items)
+    if not found.informed:
+        raise InvalidChoices(
+            f"the answers of {found.people} people to the study {study.row.slug!r} say no more than coins: nothing was "
+            f"learned; wait for more"
+        )
+    content = zlib.compress(json.dumps(found.record(), allow_nan=False).encode(), 6)
+
+    def keep(connection: sa.Connection) -> int:
+        version = populations.add(connection, study.row.id, content, who)
+        studies.note(connection, who, "population", study.row.slug, version=version, people=found.people)
+        return version
+
+    return database.write(keep), found

@@ -1,0 +1,83 @@
+"""How many requests are taken in a minute: from an address, for a session, with a token; counted in each worker."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from time import monotonic
+from typing import Self
+
+from pairseek.web.problems import Problem
+from pairseek.web.settings import Settings
+
+_MINUTE = 60.0
+_KEYS = 20_000
+# An address of IPv6 says which network somebody is in; within it they can take any.
+_NETWORK = 64
+
+
+class Rate:
+    """At most so many in a minute for each key: all of them at once, if need be, and then steadily.
+
+    Parameters
+    ----------
+    what
+        Of what, in words.
+    count
+        How many.
+    """
+
+    def __init__(self, what: str, count: int) -> None:
+        self._what, self._count = what, count
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def check(self, key: str) -> None:
+        """Count one more; a `Problem` that says when to come again where it is one too many."""
+        moment = monotonic()
+        with self._lock:
+            # A bucket that refills steadily: (what is left, when).
+            left, since = self._known.pop(key, (float(self._count), moment))
+            left = min(self._count, left + (moment - since) * self._count / _MINUTE)
+            self._known[key] = (left - 1 if left >= 1 else left, moment)
+            while len(self._known) > _KEYS:
+                self._known.popitem(last=False)
+        if left < 1:
+            wait = max(1, math.ceil((1 - left) * _MINUTE / self._count)) if self._count else round(_MINUTE)
+            raise Problem(
+                429,
+                "too_many",
+                f"there were more than {self._count:,} {self._what} in a minute",
+                hint=f"Wait {wait} s and try again; nothing that was acknowledged is lost.",
+                wait=wait,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What is counted."""
+
+    starts: Rate
+    answers: Rate
+    calls: Rate
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """As the settings say."""
+        return cls(
+            Rate("sessions begun from one address", settings.starts_per_minute),
+            Rate("answers or messages in one session", settings.answers_per_minute),
+            Rate("calls with one token", settings.calls_per_minute),
+        )
+
+
+def network_of(address: str) -> str:
+    """Whose an address is: the address itself, or the network that somebody has to themselves."""
+    try:
+        known = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    return str(ipaddress.ip_network((known, _NETWORK), strict=False)) if known.version == 6 else address

@@ -1,0 +1,237 @@
+"""Recorded people replayed: what is asked, what is predicted, and how it is told."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import pairseek as ps
+from pairseek.cli import _app
+from pairseek.errors import InvalidChoices, InvalidParameter
+from pairseek.evaluate import evaluate, strategies_from
+from pairseek.evaluate.replay import Person, Popularity, replayed
+from pairseek.evaluate.results import agreement_of
+from pairseek.evaluate.spec import MEASURES, PLAIN, POPULARITY, Way, ways
+from pairseek.population.population import state_of, without
+from populations import simulated
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return simulated(21, people=70, pairs=25, n=10)
+
+
+@pytest.fixture(scope="module")
+def population(truth):
+    return ps.Population.fit(truth.choices.only(range(60)), truth.items)
+
+
+@pytest.fixture(scope="module")
+def evaluated(truth, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("evaluated") / "results"
+    settings = {"items": truth.items, "answers": (0, 3, 8), "people": 10, "splits": 2, "samples": 400, "seed": 5}
+    return folder, settings, evaluate(truth.choices, folder, **settings)
+
+
+def once(truth, population, way, row=65, **given):
+    settings = {"answers": (0, 3, 8), "samples": 400, "seed": 1, **given}
+    popular = Popularity.of(truth.choices.only(range(60)))
+    return replayed(Person.of(truth.choices, row), way, population, truth.items, popular, **settings)
+
+
+class TestOnePerson:
+    def test_only_what_they_answered_is_asked_and_only_the_rest_is_predicted(self, truth, population, monkeypatch):
+        person = Person.of(truth.choices, 65)
+        pairs = {frozenset(pair) for pair in zip(person.winner.tolist(), person.loser.tolist(), strict=True)}
+        assert len(pairs) == len(person)
+        told = []
+        tell = ps.Search.tell
+
+        def spy(search, query, winner=None, **more):
+            told.append((frozenset((search.items.index(query.left), search.items.index(query.right))), winner))
+            tell(search, query, winner, **more)
+
+        monkeypatch.setattr(ps.Search, "tell", spy)
+        rows, seconds, asked = once(truth, population, Way("InfoGain", ps.InfoGain()))
+        assert asked == len(told) == 8
+        assert len({pair for pair, _ in told}) == 8
+        assert {pair for pair, _ in told} <= pairs
+        for pair, winner in told:
+            at = next(i for i in range(len(person)) if {person.winner[i], person.loser[i]} == pair)
+            assert winner == truth.items.ids[person.winner[at]]
+        predicted = [row[MEASURES.index("predicted")] for row in rows]
+        assert predicted == [len(person), len(person) - 3, len(person) - 8]
+        assert seconds == sorted(seconds)
+
+    def test_nothing_is_said_where_nothing_is_left(self, truth, population):
+        count = len(Person.of(truth.choices, 65))
+        rows, _, asked = once(truth, population, Way("Random", ps.Random()), answers=(0, count - 1, count, count + 5))
+        assert asked == count
+        assert [np.isnan(row[0]) for row in rows] == [False, False, True, True]
+
+    def test_a_pair_answered_twice_counts_by_its_first_answer(self):
+        choices = ps.Choices.from_pairs([("u", "a", "b"), ("u", "b", "a"), ("u", "c", "a"), ("v", "a", "c")])
+        person = Person.of(choices, 0)
+        assert list(zip(person.winner.tolist(), person.loser.tolist(), strict=True)) == [(0, 1), (2, 0)]
+        found = agreement_of(choices)
+        assert (found.share, found.people) == (0.0, 1)
+        assert agreement_of(choices.only([1])) is None
+
+    def test_popularity_is_what_most_prefer(self, truth, population):
+        popular = Popularity.of(truth.choices)
+        assert np.corrcoef(popular.score, truth.utility)[0, 1] > 0.9
+        rows, _, asked = once(truth, population, Way(POPULARITY))
+        assert asked == 0
+        assert rows[0] == rows[2]
+
+    def test_a_population_without_somebody_forgets_them(self, truth):
+        choices = truth.choices
+        everybody = ps.Population.fit(choices, truth.items)
+        state = state_of(everybody, choices, truth.items)
+        # 70 people are enough for the short way, from the fit of all.
+        short = without(everybody, choices, truth.items, 3, state)
+        long = ps.Population.fit(choices.only([p for p in range(70) if p != 3]), truth.items)
+        away = [
+            np.abs(np.subtract(one.utilities()[0] - one.utilities()[0].mean(), long.utilities()[0]))
+            for one in (short, everybody)
+        ]
+        centred = [a - a.mean() for a in away]
+        assert np.abs(centred[0]).max() <= np.abs(centred[1]).max() + 0.05
+
+
+class TestAll:
+    def test_answers_help_and_the_table_says_so(self, evaluated):
+        folder, _, results = evaluated
+        assert results.plan.labels == ("InfoGain", "Random", PLAIN, POPULARITY)
+        accuracy, error = results.curve("InfoGain", "accuracy")
+        assert accuracy[0] > 0.6
+        assert accuracy[2] > accuracy[0]
+        assert 0 < error[0] < 0.1
+        assert results.curve(PLAIN, "accuracy")[0][0] < accuracy[0]
+        with (folder / "summary.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == 4 * 3
+        assert float(rows[0]["accuracy"]) == accuracy[0]
+        assert {"accuracy_se", "log_loss", "kendall_tau", "gain", "calibration_error"} <= set(rows[0])
+        assert len((folder / "people.csv").read_text().splitlines()) == 1 + 2 * 4 * 10 * 3
+        assert ps.Population.load(folder / "population-2.json").people == 60
+
+    def test_calibration_adds_up(self, evaluated):
+        _, _, results = evaluated
+        bins = results.calibration("InfoGain", 0)
+        assert sum(n for *_, n in bins) == results.each("InfoGain", "predicted")[:, 0].sum()
+        assert all(0.5 <= chance <= 1 and 0 <= share <= 1 for chance, share, _ in bins)
+        assert 0 <= results.calibration_error("InfoGain", 0) < 0.3
+
+    def test_a_person_in_two_splits_is_one_person(self, evaluated):
+        _, _, results = evaluated
+        names = [name for split in results.people for name in split]
+        values = results.each("Random", "accuracy")[:, 0]
+        means = [values[[i for i, other in enumerate(names) if other == name]].mean() for name in set(names)]
+        mean, error = results.curve("Random", "accuracy")
+        assert mean[0] == pytest.approx(np.mean(means))
+        assert error[0] == pytest.approx(np.std(means, ddof=1) / np.sqrt(len(means)))
+
+    def test_an_interrupted_run_goes_on_to_the_same_table(self, truth, evaluated, tmp_path):
+        folder, settings, _ = evaluated
+        part = tmp_path / "part"
+        part.mkdir()
+        for name in ("run.json", "specification.toml", "population-1.json", "population-2.json"):
+            (part / name).write_bytes((folder / name).read_bytes())
+        lines = (folder / "trials.jsonl").read_bytes().splitlines(keepends=True)
+        (part / "trials.jsonl").write_bytes(b"".join(lines[:70]) + lines[70][:20])
+        seen = []
+        evaluate(truth.choices, part, **settings, progress=lambda p: seen.append(sum(p.done)))
+        assert seen[0] == 70
+        assert seen[-1] == 80
+        for name in ("summary.csv", "people.csv"):
+            assert (part / name).read_bytes() == (folder / name).read_bytes()
+
+    def test_another_evaluation_is_refused(self, truth, evaluated):
+        folder, settings, _ = evaluated
+        with pytest.raises(InvalidParameter, match="holds results of another specification"):
+            evaluate(truth.choices, folder, **{**settings, "seed": 6})
+
+    def test_the_figure(self, evaluated, tmp_path):
+        from pairseek.evaluate.figures import draw
+
+        _, _, results = evaluated
+        (picture,) = draw(results, tmp_path, title="wines")
+        assert [path.suffix for path in picture.paths] == [".png", ".svg"]
+        assert all(path.stat().st_size > 10_000 for path in picture.paths)
+        assert "held-out people" in picture.caption
+
+    def test_differences_are_paired(self, evaluated):
+        _, _, results = evaluated
+        mean, error = results.difference(("InfoGain", "Random"), "accuracy", (0, 0))
+        # Before the first answer both believe the same, whatever they will ask.
+        assert abs(mean) < 0.02
+        assert error < 0.02
+
+
+class TestWishes:
+    def test_what_stands_beside_the_strategies(self):
+        assert [way.label for way in ways([ps.MCMV(), ps.Random()])] == ["MCMV", "Random", PLAIN, POPULARITY]
+
+    def test_a_procedure_cannot_be_held_to_a_list(self):
+        with pytest.raises(InvalidParameter, match=r"strategies is 'actrank': use one of infogain"):
+            strategies_from("actrank")
+
+    @pytest.mark.parametrize(
+        ("given", "words"),
+        [
+            ({"answers": (5, 3)}, "give rising numbers of answers"),
+            ({"people": 100}, "people is 100: give 1 to"),
+            ({"hold_out": "half"}, "hold_out is 'half': use one of people, leave-one-out"),
+            ({"items": None}, "give items with coordinates, or the number of dimensions"),
+        ],
+    )
+    def test_wishes_that_make_no_sense(self, truth, tmp_path, given, words):
+        with pytest.raises(InvalidParameter, match=words):
+            evaluate(truth.choices, tmp_path / "x", **{"items": truth.items, **given})
+
+    def test_too_few_people(self, tmp_path):
+        choices = ps.Choices.from_pairs([("u", "a", "b"), ("v", "b", "a")])
+        with pytest.raises(InvalidChoices, match="2 people gave usable choices, 0 of them two or more"):
+            evaluate(choices, tmp_path / "x", learn=1)
+
+
+def test_the_command_leaves_one_out(truth, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    kept = truth.choices.only(range(20))
+    lines = [
+        f"{kept.people[p]},{kept.ids[a]},{kept.ids[b]}"
+        for p, a, b in zip(kept.person, kept.winner, kept.loser, strict=True)
+    ]
+    (tmp_path / "c.csv").write_text("person,winner,loser\n" + "\n".join(lines) + "\n")
+    truth.items.to_csv("items.csv")
+    words = "evaluate c.csv --items items.csv --hold-out leave-one-out --people 3 --answers 0,4 --samples 200 --jobs 1"
+    assert _app.run([*words.split(), "--strategies", "infogain", "--out", "out", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert {row["way"] for row in record["summary"]} == {"InfoGain", "Random", PLAIN, POPULARITY}
+    assert all(row["replays"] == 3 for row in record["summary"])
+    # Pairs were drawn with repeats, so some people were asked the same twice.
+    assert 0.5 < record["self_agreement"]["share"] <= 1
+    assert (tmp_path / "out" / "evaluation.png").exists()
+    assert _app.run([*words.split(), "--strategies", "infogain", "--out", "out"]) == 0
+    shown = capsys.readouterr().out
+    assert "Choices predicted right" in shown
+    assert "people say the same" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ("evaluate c.csv", "where are the items"),
+        ("evaluate c.csv --items items.csv --learn 2", "coordinates are given or learned"),
+        ("evaluate c.csv --learn many", "--learn is 'many'"),
+        ("evaluate c.csv --learn 2 --answers five", "--answers is 'five'"),
+        ("evaluate c.csv --learn 2 --appeal perhaps", "--appeal is 'perhaps'"),
+    ],
+)
+def test_a_wrong_command_line(tmp_path, monkeypatch, words, error):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.csv").write_text("person,winner,loser\nu,a,b\nu,b,c\nv,b,a\nv,c,a\nw,a,c\nw,b,c\n")
+    with pytest.raises(InvalidParameter, match=error):
+        _app.run(words.split())

@@ -1,0 +1,50 @@
+"""Pairs of a list: nothing else is asked."""
+
+import numpy as np
+import pytest
+
+import pairseek as ps
+from pairseek.errors import InvalidParameter, NoPairLeft
+
+ITEMS = ps.Items(np.random.default_rng(0).normal(size=(12, 2)), [f"i{n}" for n in range(12)])
+PAIRS = ((0, 3), (7, 2), (5, 11), (1, 0))
+
+
+@pytest.mark.parametrize("strategy", [ps.InfoGain(), ps.EPMV(), ps.Random()])
+def test_only_listed_pairs_are_asked_and_each_once(strategy):
+    search = ps.Search(ITEMS, strategy=strategy, candidates=ps.ListedPairs(PAIRS), rest=ps.Rest(pair=4), rng=1)
+    asked = set()
+    for _ in PAIRS:
+        query = search.ask()
+        asked.add(frozenset((ITEMS.index(query.left), ITEMS.index(query.right))))
+        search.tell(query, winner=query.left)
+    assert asked == {frozenset(pair) for pair in PAIRS}
+    with pytest.raises(NoPairLeft):
+        search.ask()
+
+
+def test_it_is_the_best_of_the_list():
+    search = ps.Search(ITEMS, candidates=ps.ListedPairs(PAIRS), rng=1)
+    query = search.ask()
+    told = [search.expect(*(ITEMS.ids[row] for row in pair)).information for pair in PAIRS]
+    assert query.info.information == pytest.approx(max(told))
+    assert query.info.candidates == "4 listed pairs"
+
+
+def test_it_is_saved_with_the_search(tmp_path):
+    search = ps.Search(ITEMS, candidates=ps.ListedPairs(PAIRS), rng=1)
+    search.save(tmp_path / "s.json")
+    again = ps.Search.load(tmp_path / "s.json")
+    assert again.candidates == search.candidates
+    assert again.ask() == search.ask()
+
+
+@pytest.mark.parametrize("pairs", [(), ((0, 0),), ((0, -1),), ((0, 1.5),), (("a", "b"),), ((0, 1, 2),)])
+def test_lists_that_make_no_sense(pairs):
+    with pytest.raises(InvalidParameter, match="ListedPairs takes pairs of two different rows"):
+        ps.ListedPairs(pairs)
+
+
+def test_a_row_that_is_not_there():
+    with pytest.raises(InvalidParameter, match=r"names row 12, and there are 12 items: count from 0 to 11"):
+        ps.Search(ITEMS, candidates=ps.ListedPairs(((0, 12),))).ask()

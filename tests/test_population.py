@@ -1,0 +1,418 @@
+"""A population: what it learns from simulated people, how it begins a search, and its file."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from scipy.special import expit, log_expit
+
+import pairseek as ps
+from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter, Unsupported
+from pairseek.population import Learned, _fitting, model
+from pairseek.population._kernels import MIXTURE, expectations
+from pairseek.population.intervals import identifiable, known
+from pairseek.population.selecting import choose
+from populations import simulated
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return simulated(1, people=300)
+
+
+@pytest.fixture(scope="module")
+def population(truth):
+    return ps.Population.fit(truth.choices, truth.items)
+
+
+def chances(population, rows):
+    """P(first preferred) for somebody new, by sampling the prior."""
+    search = ps.Search(population.items, population=population, rng=1)
+    return [search.expect(*(population.items.ids[i] for i in pair)).probability_left for pair in rows]
+
+
+class TestTheKernels:
+    @pytest.mark.parametrize("mean", [-7.0, -0.4, 0.0, 2.5])
+    @pytest.mark.parametrize("deviation", [0.0, 0.7, 6.0])
+    def test_expectations_over_a_gaussian_logit_agree_with_quadrature(self, mean, deviation):
+        x = np.linspace(-9, 9, 20001)
+        density = np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi) * (x[1] - x[0])
+        z = mean + deviation * x
+        expected = [density @ expit(-z), density @ (expit(z) * expit(-z)), density @ log_expit(z)]
+        # The mixture is right to 2e-5 in distribution and density; its tails add up to a little more in the logarithm.
+        assert expectations(mean, deviation**2, MIXTURE) == pytest.approx(expected, abs=1e-4)
+
+    def test_a_belief_is_the_best_gaussian_in_one_dimension(self):
+        choices = ps.Choices.from_pairs([("u", "a", "b"), ("u", "a", "c"), ("u", "c", "b"), ("u", "b", "c")])
+        data = _fitting.Data.of(choices)
+        base, factors, spread = np.array([0.2, -0.5, 0.1]), np.array([[1.0], [-2.0], [0.4]]), np.array([[1.7]])
+        mean, covariance, evidence = _fitting.beliefs(data, base, factors, spread)
+        x = np.linspace(-9, 9, 4001)
+        density = np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi) * (x[1] - x[0])
+        delta = factors[choices.winner, 0] - factors[choices.loser, 0]
+        offset = base[choices.winner] - base[choices.loser]
+
+        def bound(m, s):
+            z = offset[:, None] + delta[:, None] * (m + s * x)
+            gap = 0.5 * ((s**2 + m**2) / 1.7 - 1 - np.log(s**2 / 1.7))
+            return (log_expit(z) @ density).sum() - gap
+
+        m, s = mean[0, 0], np.sqrt(covariance[0, 0, 0])
+        assert evidence[0] == pytest.approx(bound(m, s), abs=2e-4)
+        # No neighbour is better.
+        for other in ((m + 0.02, s), (m - 0.02, s), (m, s * 1.03), (m, s * 0.97)):
+            assert bound(*other) < bound(m, s)
+
+    def test_the_gradient_is_that_of_the_bound(self):
+        found = simulated(3, people=12, pairs=9, n=5)
+        data = _fitting.Data.of(found.choices)
+        rng = np.random.default_rng(0)
+        base, factors = rng.normal(size=5), rng.normal(size=(5, 2))
+        mean, covariance, _ = _fitting.beliefs(data, base, factors, np.eye(2))
+        trust = rng.random(data.people)
+
+        def value(b, v):
+            total = 0.0
+            for person in range(data.people):
+                for row in range(data.starts[person], data.starts[person + 1]):
+                    i, j = data.rows[row]
+                    d = v[i] - v[j]
+                    logit = b[i] - b[j] + d @ mean[person]
+                    total += trust[person] * expectations(logit, d @ covariance[person] @ d, MIXTURE)[2]
+            return total
+
+        slope = np.zeros((5, 3))
+        for shape in ((15, 15), (15, 3)):
+            slope[:] = 0.0
+            curve = np.zeros(shape)
+            _fitting.gather(
+                data.starts, data.rows, data.weight, trust, base, factors, MIXTURE, mean, covariance, slope, curve
+            )
+        step = 1e-5
+        for i in range(5):
+            for j in range(3):
+                low, high = ((base + (j == 0) * sign * step * np.eye(5)[i], factors.copy()) for sign in (-1.0, 1.0))
+                if j:
+                    low[1][i, j - 1] -= step
+                    high[1][i, j - 1] += step
+                # Differences of a sum near 100 to ten digits.
+                assert slope[i, j] == pytest.approx((value(*high) - value(*low)) / (2 * step), abs=1e-3)
+
+    def test_many_items_are_fitted_one_by_one_to_the_same(self, monkeypatch):
+        found = simulated(13, people=60)
+        for given in ({"items": found.items}, {"dimension": 2}):
+            whole = identifiable(ps.Population.fit(found.choices, **given))
+            with monkeypatch.context() as patched:
+                patched.setattr(_fitting, "_WHOLE", 0)
+                single = identifiable(ps.Population.fit(found.choices, **given))
+            # Steps of half the length end a little earlier, under the same tolerance.
+            assert single[0] == pytest.approx(whole[0], abs=0.1)
+            assert single[1] == pytest.approx(whole[1], abs=0.1 * np.abs(whole[1]).max())
+
+    def test_every_round_raises_the_bound(self):
+        found = simulated(4, people=60, pairs=12)
+        data = _fitting.Data.of(found.choices)
+        start = model.start_of(data, Learned(2), None)
+        path = [_fitting.fit(data, start, rounds=rounds).evidence.sum() for rounds in range(1, 10)]
+        # Hyperpriors pull a little too; they are worth a few nats in all.
+        assert np.all(np.diff(path) > -0.05)
+        assert path[-1] > path[0] + 10
+
+
+class TestWhatIsIdentifiable:
+    def test_utilities_and_their_spread_are_recovered_with_calibrated_errors(self):
+        utility, spread = [], []
+        for seed in (0, 2, 3, 4):
+            truth = simulated(seed, people=150)
+            population = ps.Population.fit(truth.choices, truth.items)
+            found = known(population, truth.choices, truth.items, replicates=12, rng=seed)
+            assert np.corrcoef(found.utility, truth.utility)[0, 1] > 0.98
+            assert np.corrcoef(found.spread.ravel(), truth.spread.ravel())[0, 1] > 0.95
+            utility.append((found.utility - truth.utility) / found.utility_error)
+            spread.append(np.diag(found.spread - truth.spread) / np.diag(found.spread_error))
+        # Calibrated errors have a root mean square of 1. The 14 of a population hang together, as three or four would
+        # that do not, and 12 replicates know a standard error to a fifth: 1 within 0.35 for four populations.
+        assert np.sqrt(np.mean(np.square(utility))) == pytest.approx(1.0, abs=0.5)
+        assert np.sqrt(np.mean(np.square(spread))) == pytest.approx(1.0, abs=0.6)
+
+    def test_the_gauge_is_what_the_docs_say(self, truth, population):
+        points = truth.items.coordinates
+        assert np.array_equal(population.items.coordinates, points)
+        assert np.trace(population.covariance) == pytest.approx(np.var(points, axis=0).sum())
+        appeal = population.items.appeal
+        assert appeal.mean() == pytest.approx(0, abs=1e-9)
+        assert np.abs((points - points.mean(axis=0)).T @ appeal).max() < 1e-8
+
+    def test_without_appeal_k_and_the_mean_are_recovered(self):
+        found = simulated(5, people=300, appeal=0.0)
+        population = ps.Population.fit(found.choices, found.items, appeal=False)
+        # 9000 choices: a few percent on k, a tenth on the mean.
+        assert population.k == pytest.approx(found.k, rel=0.15)
+        assert population.mean == pytest.approx([0.5, -0.3], abs=0.2)
+        assert np.all(population.items.appeal == 0)
+
+    def test_learned_coordinates_predict_like_given_ones(self, truth, population):
+        learned = ps.Population.fit(truth.choices, dimension=2)
+        pairs = [(i, j) for i in range(14) for j in range(i)]
+        assert chances(learned, pairs) == pytest.approx(chances(population, pairs), abs=0.08)
+        given, free = identifiable(population)[1], identifiable(learned)[1]
+        assert np.corrcoef(given.ravel(), free.ravel())[0, 1] > 0.9
+        assert learned.covariance == pytest.approx(np.eye(2))
+        assert learned.items.coordinates.mean(axis=0) == pytest.approx(np.zeros(2), abs=1e-9)
+
+    def test_a_rescaling_is_found(self):
+        found = simulated(6, people=300, appeal=0.0)
+        stretched = ps.Items(found.items.coordinates * [1.0, 0.4], found.items.ids)
+        population = ps.Population.fit(found.choices, stretched, appeal=False, rescale=True)
+        factors = population.items.coordinates.std(axis=0) / found.items.coordinates.std(axis=0)
+        assert factors[1] / factors[0] == pytest.approx(1.0, rel=0.25)
+
+    def test_people_with_few_answers_count_little(self, truth):
+        few = ps.Choices.from_pairs([("newcomer", "i0", "i1"), *_rows(truth.choices)], ids=truth.items.ids)
+        before, after = (identifiable(ps.Population.fit(c, truth.items)) for c in (truth.choices, few))
+        assert after[0] == pytest.approx(before[0], abs=0.02)
+
+
+def _rows(choices):
+    return [
+        (choices.people[p], choices.ids[a], choices.ids[b])
+        for p, a, b in zip(choices.person, choices.winner, choices.loser, strict=True)
+    ]
+
+
+class TestRandomClickers:
+    def test_a_population_of_them_changes_nothing(self):
+        found = simulated(7, people=80, clickers=1.0)
+        population = ps.Population.fit(found.choices, found.items)
+        assert "say no more than coins" in population.provenance["notes"][-1]
+        assert np.all(population.items.appeal == 0)
+        assert population.items == found.items
+        plain = ps.Search(found.items, response=ps.Logistic(noise="constant"))
+        mean, covariance = plain.prior.moments(2)
+        assert population.k == plain.response.k
+        assert np.array_equal(population.mean, mean)
+        assert np.array_equal(population.covariance, covariance)
+
+    def test_coordinates_cannot_be_learned_from_them(self):
+        found = simulated(7, people=80, clickers=1.0)
+        with pytest.raises(InvalidChoices, match=r"80 people say no more than coins: there are no coordinates"):
+            ps.Population.fit(found.choices, dimension=2)
+
+    def test_a_fifth_of_them_is_found_and_hardly_moves_the_rest(self):
+        found = simulated(8, people=200, pairs=40, clickers=0.2)
+        population = ps.Population.fit(found.choices, found.items)
+        trust = population.reliability(found.choices)
+        scores = np.array([trust[name] for name in found.choices.people])
+        good, bad = scores[~found.clicker], scores[found.clicker]
+        area = np.mean(good[:, None] > bad) + 0.5 * np.mean(good[:, None] == bad)
+        assert area > 0.95
+        assert population.honest == pytest.approx(0.8, abs=0.07)
+        alone = ps.Population.fit(found.choices.only(np.flatnonzero(~found.clicker)), found.items)
+        mixed, clean = identifiable(population), identifiable(alone)
+        # Had they counted in full, utilities would have shrunk by a fifth.
+        assert np.polyfit(clean[0], mixed[0], 1)[0] == pytest.approx(1.0, abs=0.07)
+        assert np.trace(mixed[1]) / np.trace(clean[1]) == pytest.approx(1.0, abs=0.15)
+
+
+class TestChoosing:
+    def test_appeal_is_chosen_where_there_is_one(self):
+        found = simulated(11, people=80)
+        population = ps.Population.fit(found.choices, found.items, appeal="auto")
+        assert population.provenance["configuration"]["appeal"] is True
+
+    def test_appeal_is_left_out_where_there_is_none(self):
+        found = simulated(9, people=120, appeal=0.0)
+        population = ps.Population.fit(found.choices, found.items, appeal="auto", rng=1)
+        assert population.provenance["configuration"]["appeal"] is False
+        assert len(population.provenance["choice"]["tried"]) == 2
+
+    def test_curvature_is_chosen_where_some_love_extremes(self):
+        found = simulated(10, people=200, curve=0.5)
+        population = ps.Population.fit(found.choices, found.items, curvature="auto")
+        assert population.provenance["configuration"]["curvature"] is True
+        assert population.items.d == 3
+
+    def test_the_number_of_dimensions_is_found(self):
+        choice = choose(simulated(12, people=120).choices, None, [Learned(d) for d in (1, 2, 3)], folds=2, rng=0)
+        assert choice.best.dimension == 2
+        assert "chosen" in str(choice)
+
+    @pytest.mark.parametrize(
+        ("given", "words"),
+        [
+            ({"dimension": 0}, "dimension is 0: give a whole number"),
+            ({"dimension": 14}, "dimension is 14 and there are 14 items: give at most 13"),
+            ({"dimension": 2, "curvature": True}, "leave out rescale and curvature"),
+            ({"dimension": 2, "appeal": False}, "leave out appeal=False"),
+            ({"rescale": True}, "rescale with appeal"),
+            ({"appeal": "maybe"}, "appeal is 'maybe': give True, False or 'auto'"),
+        ],
+    )
+    def test_wishes_that_make_no_sense(self, truth, given, words):
+        items = None if "dimension" in given else truth.items
+        with pytest.raises(InvalidParameter, match=words):
+            ps.Population.fit(truth.choices, items, **given)
+
+
+def test_recorded_people_are_predicted_better_than_by_popularity(shared):
+    if shared is None:
+        choices = simulated(14, people=250).choices
+    else:
+        everybody = ps.Choices.read(shared / "data" / "people" / "gss_music" / "ratings.csv").usable()
+        choices = everybody.only(range(250))
+    score = choose(choices, None, [Learned(2)], folds=2, rng=0).scores[0]
+    n = len(choices.ids)
+    wins, losses = (np.bincount(rows, choices.weight, minlength=n) for rows in (choices.winner, choices.loser))
+    popular = np.log((wins + 1) / (losses + 1))
+    alone = log_expit(popular[choices.winner] - popular[choices.loser])
+    by_person = np.bincount(choices.person, alone) / np.bincount(choices.person)
+    # Ten answers are worth a tenth of a nat for every other choice, and popularity here even knew them all.
+    assert score.mean() > by_person.mean() + 0.05
+
+
+class TestASearchThatBeginsFromIt:
+    def test_it_takes_items_prior_and_response(self, truth, population):
+        search = ps.Search(truth.items, population=population, rng=3)
+        assert search.items == population.items
+        assert search.prior == population.prior
+        assert search.response == ps.Logistic(population.k, "constant")
+        assert search.recommend(1)[0].id in truth.items.ids
+
+    def test_what_is_given_wins(self, truth, population):
+        search = ps.Search(truth.items, population=population, prior=ps.UniformBox(-2, 2), response=ps.Logistic(3.0))
+        assert search.prior == ps.UniformBox(-2, 2)
+        assert search.response.k == 3.0
+
+    def test_an_open_k_is_that_of_a_typical_person(self, truth, population):
+        search = ps.Search(truth.items, population=population, response=ps.Logistic(ps.Unknown(), "constant"), rng=3)
+        assert search.response.k.prior.median == population.k
+        known = ps.Search(truth.items, population=population, response=ps.Logistic(noise="constant"))
+        assert known.response == population.response
+        # Under another noise k has another unit.
+        other = ps.Search(truth.items, population=population, response=ps.Logistic())
+        assert other.response.k != population.k
+        search.tell(search.ask(), winner=search.ask().left)
+        assert np.all(np.isfinite(search.belief.mean))
+
+    def test_a_saved_search_needs_it_no_more(self, truth, population, tmp_path):
+        search = ps.Search(truth.items, population=population, rng=3)
+        search.tell(search.ask(), winner=search.ask().left)
+        search.save(tmp_path / "me.json")
+        again = ps.Search.load(tmp_path / "me.json")
+        assert again.ask() == search.ask()
+        assert np.array_equal(again.belief.samples, search.belief.samples)
+
+    def test_it_predicts_newcomers_better_than_the_plain_model(self, truth, population):
+        rng = np.random.default_rng(5)
+        pairs = np.array([rng.choice(14, 2, replace=False) for _ in range(60)])
+        utility = truth.utility
+        true = expit((utility[pairs[:, 0]] - utility[pairs[:, 1]]) / 1.5)
+        begun = ps.Search(truth.items, population=population, rng=1)
+        plain = ps.Search(truth.items, rng=1)
+        guess = [
+            np.array([s.expect(*(truth.items.ids[i] for i in pair)).probability_left for pair in pairs])
+            for s in (begun, plain)
+        ]
+        assert np.mean((guess[0] - true) ** 2) < 0.3 * np.mean((guess[1] - true) ** 2)
+
+    def test_other_items_are_refused_by_name(self, truth, population):
+        other = ps.Items(truth.items.coordinates, [*truth.items.ids[:-1], "stranger"])
+        with pytest.raises(InvalidParameter, match=r"does not know 'stranger' and the search lacks 'i13'"):
+            ps.Search(other, population=population)
+        moved = np.array(truth.items.coordinates)
+        moved[4] += 1.0
+        with pytest.raises(InvalidParameter, match=r"other coordinates .*: 'i4' stood elsewhere"):
+            ps.Search(ps.Items(moved, truth.items.ids), population=population)
+
+    def test_what_is_no_population_is_refused(self, truth, population):
+        with pytest.raises(InvalidParameter, match=r"population is 7: give a Population"):
+            ps.Search(truth.items, population=7)
+        with pytest.raises(Unsupported, match="a continuous Space has none"):
+            ps.Search(ps.Space((0, 0), (1, 1)), population=population)
+
+
+class TestBadInput:
+    def test_one_person(self):
+        choices = ps.Choices.from_ratings([("ann", "a", 1), ("ann", "b", 2), ("bob", "a", 3)])
+        with pytest.raises(InvalidChoices, match=r"only 'ann' gave usable choices; 'bob' gave no usable pair"):
+            ps.Population.fit(choices, dimension=1)
+
+    def test_ratings_that_are_all_ties(self):
+        choices = ps.Choices.from_ratings([(p, i, 3) for p in ("ann", "bob") for i in "abc"])
+        with pytest.raises(InvalidChoices, match=r"nothing to learn from 'ann', 'bob': all 6 pairs are ties"):
+            ps.Population.fit(choices, dimension=1)
+
+    def test_an_item_that_nobody_compared(self, truth):
+        rows = [row for row in _rows(truth.choices) if "i3" not in row]
+        choices = ps.Choices.from_pairs(rows, ids=truth.items.ids)
+        with pytest.raises(InvalidChoices, match=r"nobody compared 'i3' with another item: its place cannot"):
+            ps.Population.fit(choices, dimension=2)
+        # With coordinates it is no obstacle, and is told.
+        population = ps.Population.fit(choices, truth.items)
+        assert population.provenance["notes"] == ["1 item is in no usable pair: 'i3'"]
+
+    def test_both_or_neither_items_and_dimension(self, truth):
+        with pytest.raises(InvalidParameter, match="received neither"):
+            ps.Population.fit(truth.choices)
+        with pytest.raises(InvalidParameter, match="received both"):
+            ps.Population.fit(truth.choices, truth.items, dimension=2)
+
+    def test_rows_instead_of_choices(self, truth):
+        with pytest.raises(InvalidParameter, match=r"give Choices, as from Choices.read"):
+            ps.Population.fit([("u", "a", "b")], truth.items)
+
+    def test_people_who_never_contradict_themselves_leave_it_finite(self):
+        rows = [(f"p{p}", i, float(i if p % 2 else -i)) for p in range(30) for i in range(8)]
+        population = ps.Population.fit(ps.Choices.from_ratings(rows), dimension=1)
+        base, factors = population.utilities()
+        assert np.all(np.isfinite(base))
+        assert np.abs(factors).max() < 30
+
+
+class TestItsFile:
+    def test_it_comes_back(self, population, tmp_path):
+        population.save(tmp_path / "p.json")
+        again = ps.Population.load(tmp_path / "p.json")
+        assert again.record() == population.record()
+        assert again.provenance["configuration"]["noise"] == "constant"
+        assert again.provenance["choices"]
+        assert pickle.loads(pickle.dumps(population)).record() == population.record()
+
+    def test_the_same_choices_give_the_same_bits(self, truth, population, on_threads):
+        again = on_threads(1, lambda: ps.Population.fit(truth.choices, truth.items))
+        assert again.record() == population.record()
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (lambda text: text[: len(text) // 2], "is cut off or damaged"),
+            (lambda text: text.replace('"people": 300', '"people": 301'), "its checksum does not fit"),
+            (lambda text: text.replace('"format_version": 1', '"format_version": 9'), "has format version 9"),
+            (lambda _: "{}", "is JSON but not a population"),
+            (lambda _: "", "is empty: it is not a population"),
+        ],
+    )
+    def test_a_bad_file_is_refused(self, population, tmp_path, change, words):
+        path = tmp_path / "p.json"
+        population.save(path)
+        text = change(path.read_text())
+        path.write_text(text)
+        with pytest.raises(InvalidFile, match=words):
+            ps.Population.load(path)
+        assert path.read_text() == text
+
+    def test_a_saved_search_is_no_population(self, truth, tmp_path):
+        ps.Search(truth.items).save(tmp_path / "s.json")
+        with pytest.raises(InvalidFile, match="is JSON but not a population"):
+            ps.Population.load(tmp_path / "s.json")
+
+    def test_what_makes_no_sense_is_told(self, population, tmp_path):
+        from pairseek import files
+        from pairseek.population.population import KIND
+
+        record = json.loads(json.dumps(population.record()))
+        record["covariance"] = [[1.0, 0.0], [0.0, -1.0]]
+        files.write(tmp_path / "p.json", record, KIND)
+        with pytest.raises(InvalidFile, match=r"does not make sense: the covariance .* positive definite"):
+            ps.Population.load(tmp_path / "p.json")

@@ -1,0 +1,157 @@
+"""A study that learns from its own people: versions, sessions that keep theirs, bundles that replay."""
+
+import io
+
+import numpy as np
+import pytest
+
+from pairseek import cli
+from pairseek.errors import InvalidChoices
+from pairseek.population import Choices
+from pairseek.store import migrate
+from pairseek.store.database import Database
+from pairseek.web import bundle, populations
+from pairseek.web.auth import set_password
+from pairseek.web.catalogue import Catalogue
+from pairseek.web.live import Said
+from pairseek.web.making import create
+from pairseek.web.sessions import Sessions
+from serving import configuration, csrf_of, served, some_items
+
+ITEMS = some_items(12)
+
+
+@pytest.fixture
+def database(tmp_path):
+    made = Database(str(tmp_path / "p.db"))
+    migrate.ready(made)
+    create(made, configuration(answers=12), ITEMS, is_open=True, who="test")
+    yield made
+    made.close()
+
+
+def worker(database):
+    return Sessions(database, Catalogue(database))
+
+
+def study(database):
+    return Catalogue(database).named("which")
+
+
+def answered(database, people, *, count=12, seed=0):
+    """People who mostly like what has a high first coordinate; some like the second more."""
+    sessions = worker(database)
+    rng = np.random.default_rng(seed)
+    made = []
+    for _ in range(people):
+        taste = 2.0 * ITEMS.coordinates @ np.array([1.5, rng.normal()])
+        session_id, _ = sessions.open(study(database), {})
+        made.append(session_id)
+        state = sessions.state(sessions.by_id(session_id))
+        for _ in range(count):
+            left, right = (ITEMS.index(state["query"][side]["id"]) for side in ("left", "right"))
+            chance = 1 / (1 + np.exp(taste[right] - taste[left]))
+            outcome = "left" if rng.random() < chance else "right"
+            state = sessions.answer(sessions.by_id(session_id), Said(state["query"]["query"], outcome, 500))
+    return made
+
+
+def test_sessions_begin_with_the_newest_version_and_keep_it(database):
+    first = answered(database, 12)
+    (open_now,) = answered(database, 1, count=3)
+    version, population = populations.fit(database, study(database), "ann")
+    # The one that goes on is not finished, so it teaches nothing yet.
+    assert (version, population.people) == (1, 12)
+    (second,) = answered(database, 1, seed=5)
+    assert populations.fit(database, study(database), "ann")[0] == 2
+    (third,) = answered(database, 1, count=1, seed=6)
+    sessions = worker(database)
+    assert [sessions.by_id(one).population for one in (first[0], open_now, second, third)] == [None, None, 1, 2]
+    searches = [sessions.live(sessions.by_id(one)).standing.search for one in (open_now, second, third)]
+    assert np.all(searches[0].items.appeal == 0)
+    assert np.array_equal(searches[1].items.appeal, population.items.appeal)
+    assert searches[1].prior == population.prior
+    assert not np.array_equal(searches[2].items.appeal, searches[1].items.appeal)
+    # What most like comes first, before a question is asked.
+    best = searches[1].recommend(3)[0].id
+    assert ITEMS.coordinates[ITEMS.index(best), 0] > np.median(ITEMS.coordinates[:, 0])
+
+
+def test_another_worker_asks_the_same_and_a_bundle_replays(database, tmp_path):
+    answered(database, 10)
+    populations.fit(database, study(database), "ann")
+    (session_id,) = answered(database, 1, count=5, seed=8)
+    states = [one.state(one.by_id(session_id)) for one in (worker(database), worker(database))]
+    assert states[0] == states[1]
+    content = io.BytesIO()
+    bundle.write(database, study(database), content)
+    path = tmp_path / "which.zip"
+    path.write_bytes(content.getvalue())
+    read = bundle.read(path)
+    assert list(read.populations) == [1]
+    compared = list(bundle.replayed(read))
+    assert len(compared) == 11
+    assert all(one.same for one in compared)
+    choices = Choices.read(path)
+    assert len(choices.people) == 11
+    assert choices.ids == ITEMS.ids
+
+
+def test_without_finished_sessions_or_with_coins_nothing_is_learned(database):
+    with pytest.raises(InvalidChoices, match=r"the study 'which' has no finished session"):
+        populations.fit(database, study(database), "ann")
+    sessions = worker(database)
+    rng = np.random.default_rng(3)
+    for _ in range(6):
+        session_id, _ = sessions.open(study(database), {})
+        state = sessions.state(sessions.by_id(session_id))
+        for _ in range(12):
+            outcome = "left" if rng.random() < 0.5 else "right"
+            state = sessions.answer(sessions.by_id(session_id), Said(state["query"]["query"], outcome, 500))
+    with pytest.raises(InvalidChoices, match=r"6 people to the study 'which' say no more than coins"):
+        populations.fit(database, study(database), "ann")
+    (after,) = answered(database, 1, count=1)
+    assert sessions.by_id(after).population is None
+
+
+def test_the_command_learns_from_a_study_and_from_a_file(database, tmp_path, monkeypatch, capsys):
+    answered(database, 10)
+    database.close()
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as left:
+            cli.main(list(arguments))
+        said = capsys.readouterr()
+        return left.value.code, said.out + said.err
+
+    code, said = run("population", "fit", "which", "--database", str(tmp_path / "p.db"))
+    assert code == 0, said
+    assert "Learned from 10 people about 12 items." in said
+    assert "begin with version 1" in said
+    assert run("export", "which", "--out", "w.zip", "--database", str(tmp_path / "p.db"))[0] == 0
+    code, said = run("population", "fit", "w.zip")
+    assert code == 0, said
+    assert (tmp_path / "w.population.json").exists()
+    code, said = run("population", "fit", "which", "--learn", "2", "--database", str(tmp_path / "p.db"))
+    assert code != 0
+    assert "a study has its own items" in said
+
+
+def test_the_button(tmp_path):
+    with served(tmp_path / "b.db", studies=[(configuration(answers=12), ITEMS)]) as visitors:
+        database = visitors.service.database
+        set_password(database, "ann", "a long password")
+        browser = visitors.browser(headers={"accept": "text/html"})
+        page = browser.get("/login")
+        browser.post("/login", data={"csrf": csrf_of(page), "name": "ann", "password": "a long password"})
+        page = browser.get("/studies/which")
+        assert "Learn now" in page.text
+        refused = browser.post("/studies/which/population", data={"csrf": csrf_of(page)})
+        assert refused.status_code == 409
+        assert "no finished session" in refused.text
+        answered(database, 10)
+        reply = browser.post("/studies/which/population", data={"csrf": csrf_of(page)})
+        assert (reply.status_code, reply.headers["location"]) == (303, "/studies/which#population")
+        assert "learned from finished sessions" in browser.get("/studies/which").text
+        assert browser.post("/studies/which/population").status_code == 403
