@@ -14,7 +14,7 @@ from pairseek.strategies.base import Procedure, Utility
 
 _SMALL = 1e-70
 CHECKS = 4
-"""Where k or the lapse is unknown, every fourth question checks how the person answers."""
+"""Where the lapse is unknown, every fourth question checks how the person answers."""
 
 
 def default_prior(items: Items | Space) -> UniformBox:
@@ -53,7 +53,8 @@ def resolve(
             f"the prior has a standard deviation of {spread:.3g}, whose powers a double cannot hold: use another unit"
         )
     response = (Logistic() if response is None else response).for_spread(spread)
-    strategy = InfoGain(checks=CHECKS if response.unknown else None) if strategy is None else strategy
+    if strategy is None:
+        strategy = InfoGain() if response.lapse_prior is None else InfoGain(checks=CHECKS)
     fill_in = getattr(strategy, "resolved", None)
     if fill_in is not None:
         strategy = fill_in(items, prior)

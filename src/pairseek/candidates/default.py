@@ -17,8 +17,8 @@ from pairseek.surface import surface_of
 # as fast as a search and spares the compilation of its kernels.
 _LISTED = 500_000
 _FEW = 100_000
-# Where k is unknown the utility is flat, so that certainty takes long, and it would be of a score that is near the truth
-# and not the truth: the best found with so many looks.
+# Where k is unknown the utility is flat, so that certainty takes long, and it would be of a score that is near the
+# truth and not the truth: the best found with so many looks.
 _ROUGH = 2_000_000
 
 

@@ -28,13 +28,13 @@ MOST_STAGES = 4
 """When it takes more stages than this (most answers take one or none), all answers enter together instead."""
 
 # Answers whose chances were so much worse than even, in nats, may be right about a place that was left.
-_SURPRISED = math.log(10.0)
+_SURPRISED = math.log(30.0)
 # Samples at whose points the distribution of k and lapse is worked out, values of k, and of the lapse.
-_ROWS = 320
-_K_NODES = 7
+_ROWS = 256
+_K_NODES = 6
 _LAPSE_NODES = 4
 # The values of k reach so many deviations of log k to either side.
-_REACH = 2.7
+_REACH = 2.5
 
 # Slopes by coordinate, offsets without appeal, decided, appeal: as in `_lapsing`.
 Data: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
@@ -72,7 +72,8 @@ def reliable_update(
     power, stages, fresh = 0.0, 0, False
     gain = _gain(states, data, len(data[1]) - 1, response)
     surprise = belief.reliability.surprise
-    if evidence.decided[-1] > 0.0:
+    # Without lapses the posterior of the point is log-concave at every k, and there is one place.
+    if evidence.decided[-1] > 0.0 and (response.lapse_prior is not None or response.share > 0.0):
         surprise = max(0.0, surprise - math.log(2.0) - math.log(max(float(np.exp(gain) @ weights), 1e-300)))
         fresh = surprise > _SURPRISED
     while not fresh:

@@ -35,7 +35,7 @@ class Particles:
 
     Where k or the lapse is unknown, a particle has a k and a lapse too, and moves in all of them. Such a posterior need
     not be log-concave: with lapses, answers that contradict earlier ones may be right about a place that all particles
-    have left. So when the chances of the latest answers were ten times worse than even, all answers enter together,
+    have left. So when the chances of the latest answers were thirty times worse than even, all answers enter together,
     from the prior.
 
     Mean and covariance of the belief come from the samples with most of their noise taken out by control variates.
