@@ -11,7 +11,7 @@ from scipy.special import expit
 import pairseek as ps
 from pairseek._mixtures import LAPSES, SPREADS, table
 from pairseek._tables import interpolate
-from pairseek.candidates import DefaultPairs, WeightedPairs
+from pairseek.candidates import DefaultPairs, ListedPairs, WeightedPairs
 from pairseek.candidates.scene import Scene
 from pairseek.described import Candidates, seen
 from pairseek.errors import InvalidParameter
@@ -360,6 +360,22 @@ class TestChoosing:
             assert search.ask() == asked[-1]
         several = ps.Search(catalogue, response=lapsing, posterior=ps.Particles(300), rng=1).ask_many(4)
         assert [query.info.strategy for query in several] == ["infogain"] * 3 + ["check"]
+
+    def test_a_check_keeps_to_the_pairs_that_may_be_asked(self, catalogue):
+        pairs = [(i, i + 1) for i in range(20)]
+        search = ps.Search(
+            catalogue,
+            response=ps.Logistic(ps.Unknown()),
+            strategy=ps.InfoGain(checks=2),
+            candidates=ListedPairs(pairs),
+            posterior=ps.Particles(300),
+            rng=1,
+        )
+        for _ in range(6):
+            query = search.ask()
+            assert (min(query.left, query.right), max(query.left, query.right)) in pairs
+            search.tell(query, winner=query.left)
+        assert query.info.strategy == "check"
 
     def test_checks_of_nothing_are_refused(self):
         with pytest.raises(InvalidParameter, match="checks of InfoGain is 1: give a whole number, at least 2"):

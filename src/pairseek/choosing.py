@@ -10,7 +10,7 @@ import numpy as np
 
 from pairseek._types import Belief, Event, Query, QueryInfo, Side
 from pairseek._words import plural
-from pairseek.candidates import Candidates, DefaultPairs, Rest, SampledPairs
+from pairseek.candidates import AllPairs, Candidates, DefaultPairs, Rest, SampledPairs
 from pairseek.candidates.mirrored import mirrored_candidates
 from pairseek.candidates.scene import Choice, Scene, Source
 from pairseek.errors import NoPairLeft
@@ -19,7 +19,7 @@ from pairseek.responses import Response
 from pairseek.strategies._check import Check
 from pairseek.strategies.base import Procedure, Utility
 
-# A check has no bound, and many are as good.
+# A check has no bound, and many are as good: all pairs need not be looked at. Other sources are kept to.
 _CHECKS = SampledPairs(count=2000)
 
 
@@ -106,7 +106,9 @@ def _asking(situation: Situation) -> Utility | Procedure:
 
 
 def _from_items(items: Items, strategy: Utility, situation: Situation, rng: np.random.Generator) -> Choice:
-    source = _CHECKS if isinstance(strategy, Check) else situation.source or DefaultPairs()
+    source = situation.source or DefaultPairs()
+    if isinstance(strategy, Check) and isinstance(source, AllPairs | DefaultPairs):
+        source = _CHECKS
     shown = [(items.index(event.left), items.index(event.right)) for event in situation.history]
     open_pairs = [(items.index(query.left), items.index(query.right)) for query in situation.pending]
     rule = ""
