@@ -99,7 +99,7 @@ def test_the_file_is_json_with_versions_configuration_seed_and_answers(items, tm
     assert record["format_version"] == 1
     assert record["pairseek_version"] == ps.__version__
     assert record["seed"] == 12
-    assert record["configuration"]["strategy"] == {"name": "infogain"}
+    assert record["configuration"]["strategy"] == {"name": "infogain", "checks": None}
     assert [event["outcome"] for event in record["events"]] == ["answer", "skip", "answer", "tie"]
 
 

@@ -54,7 +54,9 @@ def test_a_database_of_the_first_version_is_upgraded_and_keeps_what_it_holds(dat
     database.write(lambda c: events.add_event(c, an_answer(0, "p1"), version=0))
 
     def as_it_was(connection):
-        connection.execute(sa.text("DROP TABLE foreseen"))
+        connection.execute(sa.text("ALTER TABLE sessions DROP COLUMN population"))
+        for table in ("populations", "foreseen"):
+            connection.execute(sa.text(f"DROP TABLE {table}"))
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '0001'"))
 
     database.write(as_it_was)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from pairseek._types import Belief, BeliefInfo
-from pairseek.candidates import SOURCES, AllPairs, Candidates, SampledPairs
+from pairseek.candidates import SOURCES, AllPairs, Candidates, ListedPairs, SampledPairs
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import pair_rows
 from pairseek.candidates.scene import Scene, best_of
@@ -321,8 +322,9 @@ class TestRandom:
     def test_every_source_can_serve_it(self):
         belief = made_belief(np.random.default_rng(0), 20, 3)
         scene = Scene(ITEMS.coordinates, ITEMS.appeal, belief, Logistic(1.0), Random(), Resting.of(12, [], []))
+        needed = {SampledPairs: {"count": 5}, ListedPairs: {"pairs": tuple(combinations(range(12), 2))}}
         for source in SOURCES.values():
-            made = source(count=5) if source is SampledPairs else source()
+            made = source(**needed.get(source, {}))
             seen = {
                 (c.first, c.second) for c in (made.choose(scene, np.random.default_rng(seed)) for seed in range(40))
             }
