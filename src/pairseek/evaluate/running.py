@@ -149,8 +149,9 @@ def evaluate(
     usable = choices.usable()
     able = np.array([row for row in range(len(usable.people)) if len(Person.of(usable, row)) > 1], dtype=np.int64)
     if len(usable.people) < 3 or not len(able):
+        who = "person" if len(usable.people) == 1 else "people"
         raise InvalidChoices(
-            f"{len(usable.people)} people gave usable choices, {len(able)} of them two or more: an evaluation needs "
+            f"{len(usable.people)} {who} gave usable choices, {len(able)} of them two or more: an evaluation needs "
             f"three people, and somebody with two"
         )
     alone = hold_out == "leave-one-out"
