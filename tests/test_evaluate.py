@@ -64,6 +64,20 @@ class TestOnePerson:
         assert predicted == [len(person), len(person) - 3, len(person) - 8]
         assert seconds == sorted(seconds)
 
+    def test_before_any_answer_everything_is_what_the_population_says(self, truth, population):
+        """Tau and accuracy pair by pair, from the utilities of the population: appeal - k|w - x|² at the mean."""
+        rows, _, _ = once(truth, population, Way("InfoGain", ps.InfoGain()))
+        person, places = Person.of(truth.choices, 65), population.items
+        utility = [
+            float(places.appeal[i] - population.k * np.sum((places.coordinates[i] - population.mean) ** 2))
+            for i in range(places.n)
+        ]
+        signs = [np.sign(utility[w] - utility[x]) for w, x in zip(person.winner, person.loser, strict=True)]
+        # The mean of 4000 particles is not quite the population's: one pair of so many may change sides.
+        one = 2.0 / len(person)
+        assert rows[0][MEASURES.index("kendall_tau")] == pytest.approx(np.mean(signs), abs=1.01 * one)
+        assert rows[0][MEASURES.index("accuracy")] == pytest.approx(0.5 + 0.5 * np.mean(signs), abs=1.01 * one)
+
     def test_nothing_is_said_where_nothing_is_left(self, truth, population):
         count = len(Person.of(truth.choices, 65))
         rows, _, asked = once(truth, population, Way("Random", ps.Random()), answers=(0, count - 1, count, count + 5))
