@@ -423,6 +423,17 @@ def test_a_repeated_pair_comes_back_either_way_round_however_the_sides_were_befo
     assert min(orders.count(True), orders.count(False)) >= 25
 
 
+def test_a_pair_that_checks_attention_comes_either_way_round():
+    attention = {"pairs": [{"left": "i0", "right": "i1", "answer": "i1"}], "every": 2, "allowed": 0}
+    made, items = configuration(answers=50, attention=attention), some_items()
+    done = [Shown("p0", "strategy", "i2", "i3", "left")]
+    # The second pair is the check, whatever the seed: never the first of all, and one in each block of two.
+    shown = [planned(made, items, seed, done) for seed in range(100)]
+    assert {(one.kind, one.expected) for one in shown} == {("attention", "i1")}
+    # Fewer than 30 of 100 even throws one way: a chance below 1 in 10,000.
+    assert 30 <= sum(one.left == "i0" for one in shown) <= 70
+
+
 def test_a_stop_rule_ends_it_and_forecasts(database):
     session_id = a_session(database, answers=200, stop=[{"name": "radius", "radius": 1.2}])
     one = worker(database)
