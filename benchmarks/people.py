@@ -1,9 +1,11 @@
 """Recorded people replayed: accuracy after a few answers, beside random questions, and what simulated people show.
 
 python benchmarks/people.py [--out FOLDER] [--jobs N] [--draw FOLDER]
+python benchmarks/people.py --simulated [POPULATIONS]
 
 Takes the ratings of ``data/people`` in the folder that PAIRSEEK_DATA names (or ``shared`` beside the checkout).
-Interrupted, it goes on where it was. --draw writes the figures of the docs.
+Interrupted, it goes on where it was. --draw writes the figures of the docs. --simulated leaves recorded people out and
+asks only how often intervals hold the truth of simulated populations.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from pairseek.population.intervals import known
 
 ROOT = Path(__file__).resolve().parents[1]
 ANSWERS = (0, 5, 10, 20)
+# Simulated populations, enough to know coverage to 0.03, and the seed of the first.
+POPULATIONS, FIRST = 64, 100
 # Accuracy that is asked for.
 WANTED = {
     ("gss_music", 4): (0.71, 0.83, 0.855, 0.87),
@@ -58,23 +62,33 @@ def show(results: EvaluationResults, wanted: tuple[float, ...]) -> None:
         print(f"  {way}: log loss {loss.round(3)}, gain {gain.round(2)}, calibration error {np.round(errors, 3)}")
 
 
-def simulated(populations: int = 20) -> None:
-    """Coverage of 90 % intervals of what choices tell, in populations whose truth is known."""
+def covered(seed: int, dimension: int | None) -> tuple[float, ...]:
+    """Shares of utilities and of variances that 90 % intervals hold, and of variances under and over them."""
     sys.path.insert(0, str(ROOT / "tests"))
     from populations import simulated as draw_people
 
-    inside: dict[str, list[float]] = {"utility": [], "spread": []}
-    for seed in range(populations):
-        truth = draw_people(seed, people=300)
-        population = ps.Population.fit(truth.choices, truth.items)
-        found = known(population, truth.choices, truth.items, replicates=20, rng=seed)
-        away = (found.utility - truth.utility) / found.utility_error
-        wide = np.diag(found.spread - truth.spread) / np.diag(found.spread_error)
-        inside["utility"].append(float(np.mean(np.abs(away) < 1.645)))
-        inside["spread"].append(float(np.mean(np.abs(wide) < 1.645)))
-    print(f"\n{populations} simulated populations of 300 people, 30 choices each: 90 % intervals hold the truth")
-    for name, shares in inside.items():
-        print(f"  {name:8} {np.mean(shares):.3f} ± {np.std(shares, ddof=1) / np.sqrt(populations):.3f}")
+    truth = draw_people(seed, people=300)
+    items = truth.items if dimension is None else None
+    population = ps.Population.fit(truth.choices, items, dimension=dimension)
+    found = known(population, truth.choices, items, replicates=20, rng=seed)
+    low, high = found.utility_interval(0.9)
+    inside = (low < truth.utility) & (truth.utility < high)
+    low, high = (np.diag(end) for end in found.spread_interval(0.9))
+    under, over = np.mean(np.diag(truth.spread) <= low), np.mean(np.diag(truth.spread) >= high)
+    return float(np.mean(inside)), float(1.0 - under - over), float(under), float(over)
+
+
+def simulated(populations: int, dimension: int | None = None) -> None:
+    """Coverage of what choices tell, where the truth is known; coordinates are given, or learned in so many dimensions.
+
+    The 14 utilities of a population hang together, its variances even more: standard errors are over populations.
+    """
+    shares = np.array([covered(FIRST + number, dimension) for number in range(populations)])
+    how = "given coordinates" if dimension is None else f"{dimension} coordinates learned"
+    print(f"\n{populations} simulated populations of 300 people, 30 choices each, {how}: 90 % intervals")
+    mean, error = shares.mean(axis=0), shares.std(axis=0, ddof=1) / np.sqrt(populations)
+    for row, name in enumerate(("hold utilities", "hold variances", "lie over them", "lie under them")):
+        print(f"  {name:14} {mean[row]:.3f} ± {error[row]:.3f}", flush=True)
 
 
 def main() -> None:
@@ -83,7 +97,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("pairseek-results/people"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--draw", type=Path)
+    parser.add_argument("--simulated", type=int, nargs="?", const=POPULATIONS, metavar="POPULATIONS")
     given = parser.parse_args()
+    if given.simulated is not None:
+        for dimension in (None, 2):
+            simulated(given.simulated, dimension)
+        return
     for (name, d), wanted in WANTED.items():
         choices = ps.Choices.read(people() / name / "ratings.csv")
         print(f"\n{name}, d = {d}: {choices}, after {', '.join(map(str, ANSWERS))} answers", flush=True)
@@ -94,7 +113,7 @@ def main() -> None:
             if given.draw is not None:
                 target = given.draw / f"people-{name.replace('_', '-')}-{d}.png"
                 target.write_bytes(picture.paths[0].read_bytes())
-    simulated()
+    simulated(POPULATIONS)
 
 
 if __name__ == "__main__":
