@@ -280,20 +280,33 @@ class TestASearchThatBeginsFromIt:
         assert search.recommend(1)[0].id in truth.items.ids
 
     def test_what_is_given_wins(self, truth, population):
-        search = ps.Search(truth.items, population=population, prior=ps.UniformBox(-2, 2), response=ps.Logistic(3.0))
+        response = ps.Logistic(3.0, "constant", lapse=0.05)
+        search = ps.Search(truth.items, population=population, prior=ps.UniformBox(-2, 2), response=response)
         assert search.prior == ps.UniformBox(-2, 2)
-        assert search.response.k == 3.0
+        assert search.response == response
 
     def test_an_open_k_is_that_of_a_typical_person(self, truth, population):
         search = ps.Search(truth.items, population=population, response=ps.Logistic(ps.Unknown(), "constant"), rng=3)
         assert search.response.k.prior.median == population.k
         known = ps.Search(truth.items, population=population, response=ps.Logistic(noise="constant"))
         assert known.response == population.response
-        # Under another noise k has another unit.
-        other = ps.Search(truth.items, population=population, response=ps.Logistic())
-        assert other.response.k != population.k
         search.tell(search.ask(), winner=search.ask().left)
         assert np.all(np.isfinite(search.belief.mean))
+
+    @pytest.mark.parametrize(
+        ("response", "what"),
+        [
+            (ps.Logistic(), "Logistic with normalized noise"),
+            (ps.Logistic(ps.Unknown()), "Logistic with normalized noise"),
+            (ps.Logistic(noise="decaying"), "Logistic with decaying noise"),
+            (ps.Probit(noise="constant"), "Probit with constant noise"),
+        ],
+    )
+    def test_answers_of_another_kind_are_refused(self, truth, population, response, what):
+        with pytest.raises(InvalidParameter, match=rf"response is {what}.*give ps.Logistic\(k, 'constant'\)"):
+            ps.Search(truth.items, population=population, response=response)
+        with pytest.raises(InvalidParameter, match="response is 'logistic'"):
+            ps.Search(truth.items, population=population, response="logistic")
 
     def test_a_saved_search_needs_it_no_more(self, truth, population, tmp_path):
         search = ps.Search(truth.items, population=population, rng=3)
