@@ -172,6 +172,55 @@ class TestAll:
         with pytest.raises(InvalidParameter, match="holds results of another specification"):
             evaluate(truth.choices, folder, **{**settings, "seed": 6})
 
+    def test_it_is_refused_before_anything_is_learned(self, truth, evaluated, tmp_path, monkeypatch):
+        folder, settings, _ = evaluated
+        monkeypatch.setattr(ps.Population, "fit", lambda *_, **__: pytest.fail("it was learned"))
+        with pytest.raises(InvalidParameter, match="another specification"):
+            evaluate(truth.choices, folder, **{**settings, "seed": 6})
+        (tmp_path / "file").write_text("")
+        with pytest.raises(InvalidParameter, match="cannot be made"):
+            evaluate(truth.choices, tmp_path / "file", **settings)
+        # All of it is there: nothing is learned again to tell of it.
+        evaluate(truth.choices, folder, **settings)
+
+    def test_what_was_learned_is_kept_when_the_next_is_interrupted(self, truth, tmp_path, monkeypatch):
+        settings = {"items": truth.items, "answers": (0,), "people": 3, "splits": 2, "samples": 50}
+        fit, learned = ps.Population.fit, []
+
+        def fits(*given, **more):
+            if learned:
+                raise KeyboardInterrupt
+            learned.append(fit(*given, **more))
+            return learned[0]
+
+        monkeypatch.setattr(ps.Population, "fit", fits)
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(truth.choices, tmp_path / "x", **settings)
+        monkeypatch.setattr(ps.Population, "fit", lambda *given, **more: learned.append(0) or fit(*given, **more))
+        evaluate(truth.choices, tmp_path / "x", **settings)
+        assert len(learned) == 2
+
+    def test_an_item_that_only_a_held_out_person_compared(self, tmp_path):
+        rng = np.random.default_rng(4)
+        taste = rng.choice([-1.0, 1.0], 60)
+        rows = [(str(p), f"i{i}", taste[p] * i + rng.normal()) for p in range(60) for i in range(6)]
+        # Each of these is known to one person alone.
+        rows += [(str(p), f"rare{p}", rng.normal()) for p in range(4)]
+        choices = ps.Choices.from_ratings(rows)
+        results = evaluate(choices, tmp_path / "x", learn=1, answers=(0, 5), splits=1, people=20, samples=200)
+        accuracy = results.curve("InfoGain", "accuracy")[0]
+        # There are two opposite tastes, so popularity says nothing, and five answers nearly all.
+        assert accuracy[0] < 0.65
+        assert accuracy[1] > 0.8
+        kept = ps.Population.load(tmp_path / "x" / "population-1.json")
+        unseen = [f"rare{person}" for person in results.people[0] if int(person) < 4]
+        assert unseen
+        assert sorted(kept.provenance["unseen"]) == sorted(unseen)
+        base, _ = kept.utilities()
+        places = [kept.items.index(name) for name in unseen]
+        assert np.allclose(base[places], np.delete(base, places).mean())
+        assert np.all(kept.items.coordinates[places] == 0)
+
     def test_the_figure(self, evaluated, tmp_path):
         from pairseek.evaluate.figures import draw
 
@@ -202,6 +251,8 @@ class TestWishes:
         [
             ({"answers": (5, 3)}, "give rising numbers of answers"),
             ({"people": 100}, "people is 100: give 1 to"),
+            ({"splits": 0}, "splits is 0: give a whole number, at least 1"),
+            ({"seed": -1}, "seed is -1: give a whole number, at least 0"),
             ({"hold_out": "half"}, "hold_out is 'half': use one of people, leave-one-out"),
             ({"items": None}, "give items with coordinates, or the number of dimensions"),
         ],
@@ -212,8 +263,11 @@ class TestWishes:
 
     def test_too_few_people(self, tmp_path):
         choices = ps.Choices.from_pairs([("u", "a", "b"), ("v", "b", "a")])
-        with pytest.raises(InvalidChoices, match="2 people gave usable choices, 0 of them two or more"):
+        with pytest.raises(InvalidChoices, match=r"2 people gave usable choices \('u', 'v'\), 0 of them two or more:"):
             evaluate(choices, tmp_path / "x", learn=1)
+        tied = ps.Choices.from_ratings([("u", "a", 1), ("u", "b", 1), ("v", "a", 2)])
+        with pytest.raises(InvalidChoices, match=r"0 people gave usable choices.*; 'u', 'v' gave no usable pair"):
+            evaluate(tied, tmp_path / "x", learn=1)
 
 
 def test_the_command_leaves_one_out(truth, tmp_path, monkeypatch, capsys):

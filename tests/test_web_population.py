@@ -136,6 +136,31 @@ def test_the_command_learns_from_a_study_and_from_a_file(database, tmp_path, mon
     code, said = run("population", "fit", "which", "--learn", "2", "--database", str(tmp_path / "p.db"))
     assert code != 0
     assert "a study has its own items" in said
+    code, said = run("population", "fit", "which", "--curvature", "auto", "--database", str(tmp_path / "p.db"))
+    assert code == 2
+    assert "--curvature with the study 'which'" in said
+    for words in (("population", "fit", "witch"), ("export", "witch")):
+        code, said = run(*words, "--database", str(tmp_path / "p.db"))
+        assert code == 2
+        assert "there is no study 'witch' in the database: see pairseek study list" in said
+
+
+def test_a_file_of_choices_is_never_written_over(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = "person,item,rating\nann,tea,5\nann,milk,1\nbob,tea,2\nbob,milk,4\n"
+    (tmp_path / "r.csv").write_text(text)
+    (tmp_path / "i.csv").write_text("id,x\ntea,0\nmilk,1\n")
+    for target, what in (("r.csv", "choices"), ("./i.csv", "items")):
+        with pytest.raises(SystemExit):
+            cli.main(["population", "fit", "r.csv", "--items", "i.csv", "--out", target])
+        assert f"which holds the {what}: name another file" in capsys.readouterr().err
+    assert (tmp_path / "r.csv").read_text() == text
+    with pytest.raises(SystemExit):
+        cli.main(["population", "fit", "r.csv", "--items", "i.csv"])
+    said = capsys.readouterr().out
+    # What two people chose between two things says nothing, and then nobody is said to answer by more than chance.
+    assert "say no more than coins" in said
+    assert "more than chance" not in said
 
 
 def test_the_button(tmp_path):

@@ -11,6 +11,7 @@ from typing import Self
 
 import numpy as np
 
+from pairseek._checks import is_number
 from pairseek._types import BoolArray, FloatArray, IntArray, ItemId
 from pairseek._words import plural
 from pairseek.errors import InvalidChoices
@@ -149,7 +150,7 @@ class Choices:
             own = levels.setdefault(str(person), {})
             if item in own:
                 raise InvalidChoices(f"person {str(person)!r} rates {item!r} twice; keep one of the two")
-            if not np.isfinite(rating):
+            if not (is_number(rating) and np.isfinite(rating)):
                 raise InvalidChoices(f"person {str(person)!r} rates {item!r} {rating!r}; give a finite number")
             own[item] = float(rating)
         return cls._implied(levels, ids, most, np.random.default_rng(rng))
