@@ -5,17 +5,20 @@ import io
 import numpy as np
 import pytest
 
+import pairseek as ps
 from pairseek import cli
 from pairseek.errors import InvalidChoices
 from pairseek.population import Choices
 from pairseek.store import migrate
 from pairseek.store.database import Database
-from pairseek.web import bundle, populations
+from pairseek.store.events import EventRow, QueryRow
+from pairseek.web import bundle, populations, results
 from pairseek.web.auth import set_password
 from pairseek.web.catalogue import Catalogue
 from pairseek.web.live import Said
 from pairseek.web.making import create
 from pairseek.web.sessions import Sessions
+from pairseek.web.standing import Answered, Standing
 from serving import configuration, csrf_of, served, some_items
 
 ITEMS = some_items(12)
@@ -180,3 +183,16 @@ def test_the_button(tmp_path):
         assert (reply.status_code, reply.headers["location"]) == (303, "/studies/which#population")
         assert "learned from finished sessions" in browser.get("/studies/which").text
         assert browser.post("/studies/which/population").status_code == 403
+
+
+def test_what_everybody_likes_is_expected_of_a_person_too():
+    items = ps.Items([[-1.0], [1.0]], ids=["plain", "liked"], appeal=[0.0, 6.0])
+    prior = {"name": "gaussian", "mean": [-0.5], "covariance": [[0.01]]}
+    standing = Standing.begun(configuration(prior=prior, response={"name": "logistic", "k": 2.0}), items, 1)
+    query = QueryRow("s", "p1", 0, "strategy", "plain", "liked", "", {})
+    answered = Answered(query, EventRow("s", 1, "p1", "answer", "right", 900, None, None, None, "", None))
+    standing = standing.after((answered,))
+    # The person is nearer to the one and takes the other, as most do.
+    assert standing.search.estimate().point[0] < -0.4
+    assert standing.search.expect("plain", "liked").probability_left < 0.1
+    assert results._likelier(standing, [answered]) == ["liked"]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from pairseek.cli._judgements import AsJson
 from pairseek.cli._people import Appeal, Curvature, Rescale, choices_and_items, dimension_of, wish
@@ -67,15 +68,15 @@ def fit(
         if other is not None and target.resolve() == other.resolve():
             raise InvalidParameter(f"--out is {target}, which holds the {name}: name another file")
     choices, known = choices_and_items(path, items, learned=learn is not None)
-    population = Population.fit(
-        choices,
-        known,
-        dimension=None if learn is None else dimension_of("--learn", learn),
-        appeal=wish("--appeal", appeal),
-        rescale=wish("--rescale", rescale),
-        curvature=wish("--curvature", curvature),
-        rng=seed,
-    )
+    wishes = {
+        "dimension": None if learn is None else dimension_of("--learn", learn),
+        "appeal": wish("--appeal", appeal),
+        "rescale": wish("--rescale", rescale),
+        "curvature": wish("--curvature", curvature),
+    }
+    console = Console(stderr=True, highlight=False)
+    with console.status(f"Learning from {len(choices.people)} people, {len(choices):,} pairs") as status:
+        population = Population.fit(choices, known, rng=seed, progress=status.update, **wishes)  # type: ignore[arg-type]
     population.save(target)
     _show(population, f"Wrote {target}", as_json=as_json)
 
