@@ -10,9 +10,11 @@ from pairseek import cli
 from pairseek.errors import InvalidChoices
 from pairseek.population import Choices
 from pairseek.store import migrate
+from pairseek.store import sessions as stored
 from pairseek.store.database import Database
 from pairseek.store.events import EventRow, QueryRow
-from pairseek.web import bundle, populations, results
+from pairseek.web import bundle, export, populations, results, simulating
+from pairseek.web.ahead import Gate
 from pairseek.web.auth import set_password
 from pairseek.web.catalogue import Catalogue
 from pairseek.web.live import Said
@@ -196,3 +198,26 @@ def test_what_everybody_likes_is_expected_of_a_person_too():
     assert standing.search.estimate().point[0] < -0.4
     assert standing.search.expect("plain", "liked").probability_left < 0.1
     assert results._likelier(standing, [answered]) == ["liked"]
+
+
+def test_only_what_people_said_of_their_own_teaches(tmp_path):
+    made = Database(str(tmp_path / "a.db"))
+    migrate.ready(made)
+    known = {"left": ITEMS.ids[0], "right": ITEMS.ids[1], "answer": ITEMS.ids[0]}
+    create(made, configuration(answers=12, attention={"pairs": [known], "every": 4}), ITEMS, is_open=True, who="test")
+    first, second, *_ = answered(made, 9)
+    simulating.one(worker(made), Gate(), study(made), np.random.default_rng(4))
+    made.write(lambda connection: stored.mark(connection, first, None, "void", "left the room", "ann"))
+    asked = next(row for row in export.rows_of(made, study(made), "answers") if row["session"] == second)
+    made.write(lambda connection: stored.mark(connection, second, asked["query"], "void", "a slip", "ann"))
+    rows = list(export.rows_of(made, study(made), "answers"))
+    taught = [
+        row for row in rows if not (row["simulated"] or row["void"] or row["undone"] or row["kind"] == "attention")
+    ]
+    _, population = populations.fit(made, study(made), "ann")
+    made.close()
+    assert population.people == 8
+    assert population.provenance["pairs"] == len(taught)
+    # Ten people with twelve answers, three of them checks; one person is simulated, one void, and one answer.
+    assert len(rows) == 120
+    assert len(taught) == 8 * 9 - (asked["kind"] != "attention")
