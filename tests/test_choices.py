@@ -198,6 +198,15 @@ class TestFiles:
         with pytest.raises(InvalidChoices, match="all 1 answers are of simulated people"):
             ps.Choices.read(path)
 
+    def test_ids_that_come_twice(self):
+        with pytest.raises(InvalidChoices, match="ids has 'tea' more than once"):
+            ps.Choices.from_pairs([("ann", "tea", "milk")], ids=["tea", "tea", "milk"])
+
+    def test_an_order_of_single_items(self):
+        plain = ps.Choices.from_rankings({"ann": ["tea", "milk", 3]})
+        grouped = ps.Choices.from_rankings({"ann": [["tea"], ("milk",), [3]]})
+        assert rows(plain) == rows(grouped) == [("ann", "tea", "milk"), ("ann", "tea", 3), ("ann", "milk", 3)]
+
     @pytest.mark.parametrize("rating", ["good", None, float("nan"), True])
     def test_a_rating_that_is_no_number(self, rating):
         with pytest.raises(InvalidChoices, match=r"person 'ann' rates 'tea' .*; give a finite number"):

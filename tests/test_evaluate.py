@@ -111,12 +111,17 @@ class TestOnePerson:
         # 70 people are enough for the short way, from the fit of all.
         short = without(everybody, choices, truth.items, 3, state)
         long = ps.Population.fit(choices.only([p for p in range(70) if p != 3]), truth.items)
-        away = [
-            np.abs(np.subtract(one.utilities()[0] - one.utilities()[0].mean(), long.utilities()[0]))
-            for one in (short, everybody)
-        ]
-        centred = [a - a.mean() for a in away]
-        assert np.abs(centred[0]).max() <= np.abs(centred[1]).max() + 0.05
+        known = [one.utilities()[0] - one.utilities()[0].mean() for one in (short, everybody, long)]
+        # Ten rounds forget most of one person, who is a seventieth of all; the rest is a common factor of 1.004.
+        assert np.abs(known[0] - known[2]).max() < 0.5 * np.abs(known[1] - known[2]).max()
+        few = choices.only(range(20))
+        state = state_of(everybody, few, truth.items)
+        left, fitted = (
+            without(everybody, few, truth.items, 3, state),
+            ps.Population.fit(few.only([0, 1, 2, *range(4, 20)]), truth.items),
+        )
+        assert np.array_equal(left.mean, fitted.mean)
+        assert left.items == fitted.items
 
 
 class TestAll:
@@ -171,6 +176,19 @@ class TestAll:
         folder, settings, _ = evaluated
         with pytest.raises(InvalidParameter, match="holds results of another specification"):
             evaluate(truth.choices, folder, **{**settings, "seed": 6})
+
+    def test_held_out_people_teach_neither_the_population_nor_popularity(self, truth, evaluated):
+        folder, _, results = evaluated
+        for split, names in enumerate(results.people):
+            held = [truth.choices.people.index(name) for name in names]
+            others = truth.choices.only([row for row in range(70) if row not in held])
+            learned = ps.Population.load(folder / f"population-{split + 1}.json")
+            assert learned.provenance["choices"] == others.hash
+            popular = Popularity.of(others)
+            way = results.plan.labels.index(POPULARITY)
+            told = results.values[split, way, :, 0, results.plan.measures.index("log_loss")]
+            chances = [popular.chance(Person.of(truth.choices, row)) for row in held]
+            assert told == pytest.approx([-np.log(chance).mean() for chance in chances])
 
     def test_it_is_refused_before_anything_is_learned(self, truth, evaluated, tmp_path, monkeypatch):
         folder, settings, _ = evaluated

@@ -293,6 +293,11 @@ class TestASearchThatBeginsFromIt:
         search.tell(search.ask(), winner=search.ask().left)
         assert np.all(np.isfinite(search.belief.mean))
 
+    def test_items_that_are_none(self, truth):
+        for wrong in ("items.csv", np.zeros((14, 2)), ps.Space([-1.0], [1.0])):
+            with pytest.raises(InvalidParameter, match=f"items is a {type(wrong).__name__}: give Items"):
+                ps.Population.fit(truth.choices, wrong)
+
     @pytest.mark.parametrize(
         ("response", "what"),
         [

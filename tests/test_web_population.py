@@ -150,6 +150,18 @@ def test_the_command_learns_from_a_study_and_from_a_file(database, tmp_path, mon
         assert "there is no study 'witch' in the database: see pairseek study list" in said
 
 
+def test_items_of_an_array_are_named_by_their_row(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(2)
+    np.save("i.npy", np.linspace(-1, 1, 6)[:, None])
+    lines = [f"{p},{i},{i + rng.normal():.2f}" for p in range(12) for i in range(6)]
+    (tmp_path / "r.csv").write_text("\n".join(["person,item,rating", *lines]))
+    with pytest.raises(SystemExit) as left:
+        cli.main(["population", "fit", "r.csv", "--items", "i.npy"])
+    assert left.value.code == 0
+    assert ps.Population.load("r.population.json").items.ids == tuple("012345")
+
+
 def test_a_file_of_choices_is_never_written_over(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = "person,item,rating\nann,tea,5\nann,milk,1\nbob,tea,2\nbob,milk,4\n"

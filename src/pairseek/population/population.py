@@ -284,6 +284,11 @@ def _checked(choices: Choices, items: Items | None) -> Choices:
             f"choices is {choices!r}: give Choices, as from Choices.read('ratings.csv') or Choices.from_ratings(rows)"
         )
     if items is not None:
+        if not isinstance(items, Items):
+            raise InvalidParameter(
+                f"items is a {type(items).__name__}: give Items with coordinates, or the dimension in which to learn "
+                f"them"
+            )
         choices = choices.of_items(items.ids)
     if not len(choices):
         why = f"all {choices.ties} pairs are ties" if choices.ties else "nobody compared two items"
