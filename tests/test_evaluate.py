@@ -11,7 +11,7 @@ import pairseek as ps
 from pairseek.cli import _app
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.evaluate import evaluate, strategies_from
-from pairseek.evaluate.replay import Person, Popularity, replayed
+from pairseek.evaluate.replay import Person, Popularity, _measured, replayed
 from pairseek.evaluate.results import agreement_of
 from pairseek.evaluate.spec import MEASURES, PLAIN, POPULARITY, Way, ways
 from pairseek.population.population import state_of, without
@@ -96,6 +96,12 @@ class TestOnePerson:
         found = agreement_of(choices)
         assert (found.share, found.people) == (0.0, 1)
         assert agreement_of(choices.only([1])) is None
+
+    def test_who_predicts_better_than_before_any_answer_gains(self):
+        chances = np.array([0.6, 0.7])
+        gain = MEASURES.index("gain")
+        told = [_measured(chances, before, chances, 0.0)[gain] for before in (chances - 0.1, chances, chances + 0.1)]
+        assert told == [1.0, 0.5, 0.0]
 
     def test_popularity_is_what_most_prefer(self, truth, population):
         popular = Popularity.of(truth.choices)

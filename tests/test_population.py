@@ -12,7 +12,7 @@ from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter, Unsup
 from pairseek.population import Learned, _fitting, model
 from pairseek.population._kernels import MIXTURE, expectations
 from pairseek.population.intervals import identifiable, known
-from pairseek.population.selecting import choose
+from pairseek.population.selecting import Choice, choose
 from populations import simulated
 
 
@@ -269,6 +269,35 @@ def test_recorded_people_are_predicted_better_than_by_popularity(shared):
     by_person = np.bincount(choices.person, alone) / np.bincount(choices.person)
     # Ten answers are worth a tenth of a nat for every other choice, and popularity here even knew them all.
     assert score.mean() > by_person.mean() + 0.05
+
+
+class TestWhatIsChosen:
+    options = tuple(Learned(d) for d in (1, 2, 4))
+
+    def test_the_simplest_within_an_error_of_the_best(self):
+        rng = np.random.default_rng(3)
+        base = rng.normal(-0.5, 0.2, 100)
+        lag = rng.normal(size=(2, 100))
+        lag = 0.1 * (lag - lag.mean(axis=1, keepdims=True)) / lag.std(axis=1, ddof=1, keepdims=True)
+        # Errors of the differences are 0.01.
+        near = np.stack([base - lag[0] - 0.05, base - lag[1] - 0.009, base])
+        assert Choice(self.options, near).best == Learned(2)
+        assert Choice(self.options, near - [[0], [0.002], [0]]).best == Learned(4)
+
+    def test_what_is_surely_better_by_a_trifle_is_not_taken(self):
+        base = np.linspace(-0.6, -0.4, 50)
+        assert Choice(self.options, np.stack([base, base + 1e-4, base + 1.5e-3])).best == Learned(1)
+        assert Choice(self.options, np.stack([base, base + 1e-4, base + 2.5e-3])).best == Learned(4)
+
+    def test_one_person_says_what_they_can(self):
+        assert Choice(self.options, np.array([[-0.7], [-0.4], [-0.4]])).best == Learned(2)
+
+    def test_two_opposite_tastes_are_one_dimension(self):
+        rng = np.random.default_rng(3)
+        taste = rng.choice([-1.0, 1.0], 60)
+        rows = [(p, f"i{i}", taste[p] * i + 1.5 * rng.normal()) for p in range(60) for i in range(8)]
+        population = ps.Population.fit(ps.Choices.from_ratings(rows), dimension="auto")
+        assert population.items.d == 1
 
 
 class TestASearchThatBeginsFromIt:
