@@ -135,6 +135,10 @@ def test_a_known_lapse_stays_and_a_plain_response_gives_way(database):
     _, population = populations.fit(database, study(database), "ann")
     lapsing = configured({"title": "Which", "response": {"name": "probit", "k": 2.0, "lapse": 0.1}})
     assert lapsing.search(ITEMS, 1, population).response == ps.Logistic(population.k, "constant", 0.1)
+    guess = {"name": "unknown", "prior": {"name": "log_normal", "median": 9.0, "spread": 0.5}}
+    guessed = configured({"title": "Which", "response": {"name": "logistic", "k": guess}})
+    # The guess was about k of another noise; how far people differ is not.
+    assert guessed.search(ITEMS, 1, population).response.k_prior == ps.LogNormal(population.k, 0.5)
     plain = configured({"title": "Which", "response": {"name": "logistic", "k": 2.0}})
     assert plain.search(ITEMS, 1, population).response == population.response
 
