@@ -370,6 +370,12 @@ PAGES: dict[str, tuple[str, dict]] = {
             **USER,
             "study": study_row(),
             "person": people()[2],
+            "reliability": {
+                "word": "noisy",
+                "agreement": {"median": 0.71, "low": 0.56, "high": 0.86},
+                "k": {"median": 1.31, "low": 0.42, "high": 3.94},
+                "lapse": {"median": 0.09, "low": 0.003, "high": 0.34},
+            },
             "ids": {"PROLIFIC_PID": "5f3c03a8e2d", "STUDY_ID": "64c1d2", "SESSION_ID": "9a8b7c"},
             "map": person_map(),
             "answers": answers(),

@@ -132,15 +132,16 @@ class TestFiles:
 
     def test_a_bundle(self, tmp_path):
         items = ps.Items([[0.0], [1.0], [2.0]], ids=["a", "b", "c"])
-        header = "session,left,right,winner,loser,outcome,kind,undone,void\n"
+        header = "session,simulated,left,right,winner,loser,outcome,kind,undone,void\n"
         lines = [
-            "s1,a,b,a,b,left,strategy,false,false",
-            "s1,a,c,c,a,right,repeated,false,false",
-            "s1,a,c,a,c,left,strategy,true,false",
-            "s1,a,b,a,b,left,attention,false,false",
-            "s1,a,b,,,tie,random,false,false",
-            "s1,a,b,,,skip,random,false,false",
-            "s2,b,c,b,c,left,strategy,false,true",
+            "s1,false,a,b,a,b,left,strategy,false,false",
+            "s1,false,a,c,c,a,right,repeated,false,false",
+            "s1,false,a,c,a,c,left,strategy,true,false",
+            "s1,false,a,b,a,b,left,attention,false,false",
+            "s1,false,a,b,,,tie,random,false,false",
+            "s1,false,a,b,,,skip,random,false,false",
+            "s2,false,b,c,b,c,left,strategy,false,true",
+            "s3,true,b,c,b,c,left,strategy,false,false",
         ]
         path = tmp_path / "study.zip"
         with zipfile.ZipFile(path, "w") as archive:
@@ -160,6 +161,8 @@ class TestFiles:
             ("r.csv", "person,item,rating\n1,tea\n", r"line 2: 2 cells under 3 columns"),
             ("r.csv", "person,item,rating\n", "has a header and no rows"),
             ("r.csv", "", "is empty"),
+            ("r.csv", "person;item;rating\n1;tea;5\n", "separates its columns by semicolons: save it with commas"),
+            ("r.csv", "person\titem\trating\n1\ttea\t5\n", "separates its columns by tabs"),
             ("r.csv", "who,what\n1,2\n", r"has the columns who, what: name them person,item,rating or person,winner"),
             ("p.csv", "person,winner,loser\n1,tea,tea\n", r"line 2, column 'loser': 'tea' is the winner too"),
             ("p.csv", "person,winner,loser\n1,,tea\n", r"line 2, column 'winner': it is empty"),
@@ -184,6 +187,30 @@ class TestFiles:
         with pytest.raises(InvalidChoices, match=words) as caught:
             ps.Choices.read(path)
         assert str(path) in str(caught.value)
+
+    def test_a_bundle_of_nobody_but_simulated_people(self, tmp_path):
+        path = tmp_path / "study.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(
+                "answers.csv",
+                "session,simulated,winner,loser,outcome,kind,undone,void\ns1,true,a,b,left,strategy,false,false\n",
+            )
+        with pytest.raises(InvalidChoices, match="all 1 answers are of simulated people"):
+            ps.Choices.read(path)
+
+    def test_ids_that_come_twice(self):
+        with pytest.raises(InvalidChoices, match="ids has 'tea' more than once"):
+            ps.Choices.from_pairs([("ann", "tea", "milk")], ids=["tea", "tea", "milk"])
+
+    def test_an_order_of_single_items(self):
+        plain = ps.Choices.from_rankings({"ann": ["tea", "milk", 3]})
+        grouped = ps.Choices.from_rankings({"ann": [["tea"], ("milk",), [3]]})
+        assert rows(plain) == rows(grouped) == [("ann", "tea", "milk"), ("ann", "tea", 3), ("ann", "milk", 3)]
+
+    @pytest.mark.parametrize("rating", ["good", None, float("nan"), True])
+    def test_a_rating_that_is_no_number(self, rating):
+        with pytest.raises(InvalidChoices, match=r"person 'ann' rates 'tea' .*; give a finite number"):
+            ps.Choices.from_ratings([("ann", "tea", rating)])
 
     @pytest.mark.parametrize("name", ["r.csv", "x.soc", "x.zip"])
     def test_a_file_that_is_not_there(self, tmp_path, name):

@@ -12,7 +12,7 @@ from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter, Unsup
 from pairseek.population import Learned, _fitting, model
 from pairseek.population._kernels import MIXTURE, expectations
 from pairseek.population.intervals import Known, identifiable, known
-from pairseek.population.selecting import choose
+from pairseek.population.selecting import Choice, choose
 from populations import simulated
 
 
@@ -293,6 +293,35 @@ def test_recorded_people_are_predicted_better_than_by_popularity(shared):
     assert score.mean() > by_person.mean() + 0.05
 
 
+class TestWhatIsChosen:
+    options = tuple(Learned(d) for d in (1, 2, 4))
+
+    def test_the_simplest_within_an_error_of_the_best(self):
+        rng = np.random.default_rng(3)
+        base = rng.normal(-0.5, 0.2, 100)
+        lag = rng.normal(size=(2, 100))
+        lag = 0.1 * (lag - lag.mean(axis=1, keepdims=True)) / lag.std(axis=1, ddof=1, keepdims=True)
+        # Errors of the differences are 0.01.
+        near = np.stack([base - lag[0] - 0.05, base - lag[1] - 0.009, base])
+        assert Choice(self.options, near).best == Learned(2)
+        assert Choice(self.options, near - [[0], [0.002], [0]]).best == Learned(4)
+
+    def test_what_is_surely_better_by_a_trifle_is_not_taken(self):
+        base = np.linspace(-0.6, -0.4, 50)
+        assert Choice(self.options, np.stack([base, base + 1e-4, base + 1.5e-3])).best == Learned(1)
+        assert Choice(self.options, np.stack([base, base + 1e-4, base + 2.5e-3])).best == Learned(4)
+
+    def test_one_person_says_what_they_can(self):
+        assert Choice(self.options, np.array([[-0.7], [-0.4], [-0.4]])).best == Learned(2)
+
+    def test_two_opposite_tastes_are_one_dimension(self):
+        rng = np.random.default_rng(3)
+        taste = rng.choice([-1.0, 1.0], 60)
+        rows = [(p, f"i{i}", taste[p] * i + 1.5 * rng.normal()) for p in range(60) for i in range(8)]
+        population = ps.Population.fit(ps.Choices.from_ratings(rows), dimension="auto")
+        assert population.items.d == 1
+
+
 class TestASearchThatBeginsFromIt:
     def test_it_takes_items_prior_and_response(self, truth, population):
         search = ps.Search(truth.items, population=population, rng=3)
@@ -302,20 +331,38 @@ class TestASearchThatBeginsFromIt:
         assert search.recommend(1)[0].id in truth.items.ids
 
     def test_what_is_given_wins(self, truth, population):
-        search = ps.Search(truth.items, population=population, prior=ps.UniformBox(-2, 2), response=ps.Logistic(3.0))
+        response = ps.Logistic(3.0, "constant", lapse=0.05)
+        search = ps.Search(truth.items, population=population, prior=ps.UniformBox(-2, 2), response=response)
         assert search.prior == ps.UniformBox(-2, 2)
-        assert search.response.k == 3.0
+        assert search.response == response
 
     def test_an_open_k_is_that_of_a_typical_person(self, truth, population):
         search = ps.Search(truth.items, population=population, response=ps.Logistic(ps.Unknown(), "constant"), rng=3)
         assert search.response.k.prior.median == population.k
         known = ps.Search(truth.items, population=population, response=ps.Logistic(noise="constant"))
         assert known.response == population.response
-        # Under another noise k has another unit.
-        other = ps.Search(truth.items, population=population, response=ps.Logistic())
-        assert other.response.k != population.k
         search.tell(search.ask(), winner=search.ask().left)
         assert np.all(np.isfinite(search.belief.mean))
+
+    def test_items_that_are_none(self, truth):
+        for wrong in ("items.csv", np.zeros((14, 2)), ps.Space([-1.0], [1.0])):
+            with pytest.raises(InvalidParameter, match=f"items is a {type(wrong).__name__}: give Items"):
+                ps.Population.fit(truth.choices, wrong)
+
+    @pytest.mark.parametrize(
+        ("response", "what"),
+        [
+            (ps.Logistic(), "Logistic with normalized noise"),
+            (ps.Logistic(ps.Unknown()), "Logistic with normalized noise"),
+            (ps.Logistic(noise="decaying"), "Logistic with decaying noise"),
+            (ps.Probit(noise="constant"), "Probit with constant noise"),
+        ],
+    )
+    def test_answers_of_another_kind_are_refused(self, truth, population, response, what):
+        with pytest.raises(InvalidParameter, match=rf"response is {what}.*give ps.Logistic\(k, 'constant'\)"):
+            ps.Search(truth.items, population=population, response=response)
+        with pytest.raises(InvalidParameter, match="response is 'logistic'"):
+            ps.Search(truth.items, population=population, response="logistic")
 
     def test_a_saved_search_needs_it_no_more(self, truth, population, tmp_path):
         search = ps.Search(truth.items, population=population, rng=3)

@@ -118,7 +118,7 @@ def test_a_table_is_exported_by_itself(folder, capsys):
 
     assert pq.read_table("e.parquet").num_rows == 1
     assert "there is no table 'x'" in run(capsys, "export", "wine", "--table", "x", "--database", "w.db")[2]
-    assert "there is no study of that name" in run(capsys, "export", "beer", "--database", "w.db")[2]
+    assert "there is no study 'beer'" in run(capsys, "export", "beer", "--database", "w.db")[2]
 
 
 def test_a_backup_is_restored_into_either_kind_of_database(folder, capsys, database_url):

@@ -5,17 +5,22 @@ import io
 import numpy as np
 import pytest
 
+import pairseek as ps
 from pairseek import cli
 from pairseek.errors import InvalidChoices
 from pairseek.population import Choices
 from pairseek.store import migrate
+from pairseek.store import sessions as stored
 from pairseek.store.database import Database
-from pairseek.web import bundle, populations
+from pairseek.store.events import EventRow, QueryRow
+from pairseek.web import bundle, export, populations, results, simulating
+from pairseek.web.ahead import Gate
 from pairseek.web.auth import set_password
 from pairseek.web.catalogue import Catalogue
 from pairseek.web.live import Said
 from pairseek.web.making import create
 from pairseek.web.sessions import Sessions
+from pairseek.web.standing import Answered, Standing
 from serving import configuration, csrf_of, served, some_items
 
 ITEMS = some_items(12)
@@ -136,6 +141,43 @@ def test_the_command_learns_from_a_study_and_from_a_file(database, tmp_path, mon
     code, said = run("population", "fit", "which", "--learn", "2", "--database", str(tmp_path / "p.db"))
     assert code != 0
     assert "a study has its own items" in said
+    code, said = run("population", "fit", "which", "--curvature", "auto", "--database", str(tmp_path / "p.db"))
+    assert code == 2
+    assert "--curvature with the study 'which'" in said
+    for words in (("population", "fit", "witch"), ("export", "witch")):
+        code, said = run(*words, "--database", str(tmp_path / "p.db"))
+        assert code == 2
+        assert "there is no study 'witch' in the database: see pairseek study list" in said
+
+
+def test_items_of_an_array_are_named_by_their_row(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(2)
+    np.save("i.npy", np.linspace(-1, 1, 6)[:, None])
+    lines = [f"{p},{i},{i + rng.normal():.2f}" for p in range(12) for i in range(6)]
+    (tmp_path / "r.csv").write_text("\n".join(["person,item,rating", *lines]))
+    with pytest.raises(SystemExit) as left:
+        cli.main(["population", "fit", "r.csv", "--items", "i.npy"])
+    assert left.value.code == 0
+    assert ps.Population.load("r.population.json").items.ids == tuple("012345")
+
+
+def test_a_file_of_choices_is_never_written_over(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = "person,item,rating\nann,tea,5\nann,milk,1\nbob,tea,2\nbob,milk,4\n"
+    (tmp_path / "r.csv").write_text(text)
+    (tmp_path / "i.csv").write_text("id,x\ntea,0\nmilk,1\n")
+    for target, what in (("r.csv", "choices"), ("./i.csv", "items")):
+        with pytest.raises(SystemExit):
+            cli.main(["population", "fit", "r.csv", "--items", "i.csv", "--out", target])
+        assert f"which holds the {what}: name another file" in capsys.readouterr().err
+    assert (tmp_path / "r.csv").read_text() == text
+    with pytest.raises(SystemExit):
+        cli.main(["population", "fit", "r.csv", "--items", "i.csv"])
+    said = capsys.readouterr().out
+    # What two people chose between two things says nothing, and then nobody is said to answer by more than chance.
+    assert "say no more than coins" in said
+    assert "more than chance" not in said
 
 
 def test_the_button(tmp_path):
@@ -155,3 +197,39 @@ def test_the_button(tmp_path):
         assert (reply.status_code, reply.headers["location"]) == (303, "/studies/which#population")
         assert "learned from finished sessions" in browser.get("/studies/which").text
         assert browser.post("/studies/which/population").status_code == 403
+
+
+def test_what_everybody_likes_is_expected_of_a_person_too():
+    items = ps.Items([[-1.0], [1.0]], ids=["plain", "liked"], appeal=[0.0, 6.0])
+    prior = {"name": "gaussian", "mean": [-0.5], "covariance": [[0.01]]}
+    standing = Standing.begun(configuration(prior=prior, response={"name": "logistic", "k": 2.0}), items, 1)
+    query = QueryRow("s", "p1", 0, "strategy", "plain", "liked", "", {})
+    answered = Answered(query, EventRow("s", 1, "p1", "answer", "right", 900, None, None, None, "", None))
+    standing = standing.after((answered,))
+    # The person is nearer to the one and takes the other, as most do.
+    assert standing.search.estimate().point[0] < -0.4
+    assert standing.search.expect("plain", "liked").probability_left < 0.1
+    assert results._likelier(standing, [answered]) == ["liked"]
+
+
+def test_only_what_people_said_of_their_own_teaches(tmp_path):
+    made = Database(str(tmp_path / "a.db"))
+    migrate.ready(made)
+    known = {"left": ITEMS.ids[0], "right": ITEMS.ids[1], "answer": ITEMS.ids[0]}
+    create(made, configuration(answers=12, attention={"pairs": [known], "every": 4}), ITEMS, is_open=True, who="test")
+    first, second, *_ = answered(made, 9)
+    simulating.one(worker(made), Gate(), study(made), np.random.default_rng(4))
+    made.write(lambda connection: stored.mark(connection, first, None, "void", "left the room", "ann"))
+    asked = next(row for row in export.rows_of(made, study(made), "answers") if row["session"] == second)
+    made.write(lambda connection: stored.mark(connection, second, asked["query"], "void", "a slip", "ann"))
+    rows = list(export.rows_of(made, study(made), "answers"))
+    taught = [
+        row for row in rows if not (row["simulated"] or row["void"] or row["undone"] or row["kind"] == "attention")
+    ]
+    _, population = populations.fit(made, study(made), "ann")
+    made.close()
+    assert population.people == 8
+    assert population.provenance["pairs"] == len(taught)
+    # Ten people with twelve answers, three of them checks; one person is simulated, one void, and one answer.
+    assert len(rows) == 120
+    assert len(taught) == 8 * 9 - (asked["kind"] != "attention")

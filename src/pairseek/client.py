@@ -57,12 +57,13 @@ class State:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Where the person is found to be."""
+    """Where the person is found to be; `reliability` says how they answer, where the study infers it."""
 
     point: tuple[float, ...]
     covariance: tuple[tuple[float, ...], ...]
     radius: float
     answers: int
+    reliability: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ class Session:
         """Where the person is found to be."""
         found = self.connection.json("GET", f"/sessions/{self.id}/estimate")
         rows = tuple(tuple(row) for row in found["covariance"])
-        return Estimate(tuple(found["point"]), rows, found["radius"], found["answers"])
+        return Estimate(tuple(found["point"]), rows, found["radius"], found["answers"], found.get("reliability"))
 
     def recommend(self, count: int = 5) -> list[Recommendation]:
         """The items that are most likely the best for this person."""

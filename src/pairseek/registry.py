@@ -102,6 +102,8 @@ def _plain(value: Any, where: str) -> Any:
 
 
 def _frozen(value: Any) -> Any:
+    if value == "unknown":
+        value = {"name": value}
     if isinstance(value, Mapping):
         return decode("unknown", value)
     return tuple(_frozen(x) for x in value) if isinstance(value, list) else value

@@ -47,10 +47,17 @@ def choices_and_items(data: Path, items: Path | None, *, learned: bool) -> tuple
     if items is not None and learned:
         raise InvalidParameter("--items with --learn: coordinates are given or learned; leave one of the two out")
     if items is not None:
-        given = Items.from_file(items)
+        given = _with_text_ids(Items.from_file(items))
         return Choices.read(data, ids=given.ids), given
     if learned:
         return Choices.read(data), None
     if data.suffix.lower() == ".zip":
         return Choices.read(data), bundle.items(data)
     raise InvalidParameter("where are the items? give --items FILE with coordinates, or --learn 4 to learn them")
+
+
+def _with_text_ids(items: Items) -> Items:
+    """Items as a file of choices names them: arrays number their rows, and in a file numbers are text."""
+    if all(isinstance(name, str) for name in items.ids):
+        return items
+    return Items(items.coordinates, [str(name) for name in items.ids], items.labels, items.appeal, items.data)

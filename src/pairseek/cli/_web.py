@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pairseek.errors import MissingExtra
+from pairseek.errors import InvalidParameter, MissingExtra
 
 if TYPE_CHECKING:
     from pairseek.store.database import Database
+    from pairseek.web.catalogue import Study
 
 _EXTRA = (
     "fastapi",
@@ -52,6 +53,21 @@ def opened(database: str | None) -> Database:
     found = Database(Settings.of(database=database).database)
     migrate.ready(found)
     return found
+
+
+def study_named(database: Database, slug: str) -> Study:
+    """A study of the database, by its name in the link."""
+    from pairseek.web.catalogue import Catalogue
+    from pairseek.web.problems import Problem
+
+    try:
+        return Catalogue(database).named(slug)
+    except Problem as problem:
+        if problem.status != 404:
+            raise
+        raise InvalidParameter(
+            f"there is no study {slug!r} in the database: see pairseek study list, or name another by --database"
+        ) from None
 
 
 def me() -> str:

@@ -128,14 +128,15 @@ def show(console: Console, results: EvaluationResults) -> None:
         ("Share of people who gain", "gain"),
         ("Calibration error", "calibration_error"),
     ):
+        console.print(Text(f"{title}, after answers:", "dim"))
         table = Table(box=None, pad_edge=False, header_style="dim")
-        table.add_column(f"{title}, after answers:")
+        table.add_column()
         for count in results.plan.answers:
             table.add_column(str(count), justify="right")
         for way in results.plan.labels:
             cells = []
             for row in (row for row in summary if row["way"] == way):
-                error = f" ± {row[f'{measure}_se']:.3f}" if f"{measure}_se" in row else ""
+                error = f"±{row[f'{measure}_se']:.3f}" if f"{measure}_se" in row else ""
                 cells.append(f"{row[measure]:.3f}{error}" if row["replays"] else "")
             table.add_row(way, *cells)
         console.print(table)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pairseek.cli._web import DatabaseOption, opened
+from pairseek.cli._web import DatabaseOption, opened, study_named
 from pairseek.errors import InvalidParameter
 
 
@@ -30,9 +30,8 @@ def command(
     found = opened(database)
     try:
         from pairseek.web import bundle, export
-        from pairseek.web.catalogue import Catalogue
 
-        study = Catalogue(found).named(slug)
+        study = study_named(found, slug)
         target = Path(f"{slug}.zip" if table is None else f"{slug}-{table}.csv") if out is None else out
         if table is None:
             with target.open("wb") as file:

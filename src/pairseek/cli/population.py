@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from pairseek.cli._judgements import AsJson
 from pairseek.cli._people import Appeal, Curvature, Rescale, choices_and_items, dimension_of, wish
-from pairseek.cli._web import DatabaseOption, me, opened
+from pairseek.cli._web import DatabaseOption, me, opened, study_named
 from pairseek.errors import InvalidParameter
 from pairseek.population import Population
 
@@ -45,23 +46,37 @@ def fit(
     """
     path = Path(source)
     if not path.suffix:
-        given = {"--items": items, "--learn": learn, "--out": out}
-        unused = next((name for name, value in given.items() if value is not None), None)
+        given = {
+            "--items": items is not None,
+            "--learn": learn is not None,
+            "--out": out is not None,
+            "--appeal": appeal != "yes",
+            "--rescale": rescale != "no",
+            "--curvature": curvature != "no",
+            "--seed": seed != 0,
+        }
+        unused = next((name for name, is_given in given.items() if is_given), None)
         if unused is not None:
-            raise InvalidParameter(f"{unused} with the study {source!r}: a study has its own items; leave it out")
+            raise InvalidParameter(
+                f"{unused} with the study {source!r}: a study has its own items, and learns an appeal and where people "
+                f"are; leave it out, or name a file with its ending"
+            )
         _of_study(source, database, as_json=as_json)
         return
-    choices, known = choices_and_items(path, items, learned=learn is not None)
-    population = Population.fit(
-        choices,
-        known,
-        dimension=None if learn is None else dimension_of("--learn", learn),
-        appeal=wish("--appeal", appeal),
-        rescale=wish("--rescale", rescale),
-        curvature=wish("--curvature", curvature),
-        rng=seed,
-    )
     target = path.with_suffix(".population.json") if out is None else out
+    for name, other in (("choices", path), ("items", items)):
+        if other is not None and target.resolve() == other.resolve():
+            raise InvalidParameter(f"--out is {target}, which holds the {name}: name another file")
+    choices, known = choices_and_items(path, items, learned=learn is not None)
+    wishes = {
+        "dimension": None if learn is None else dimension_of("--learn", learn),
+        "appeal": wish("--appeal", appeal),
+        "rescale": wish("--rescale", rescale),
+        "curvature": wish("--curvature", curvature),
+    }
+    console = Console(stderr=True, highlight=False)
+    with console.status(f"Learning from {len(choices.people)} people, {len(choices):,} pairs") as status:
+        population = Population.fit(choices, known, rng=seed, progress=status.update, **wishes)  # type: ignore[arg-type]
     population.save(target)
     _show(population, f"Wrote {target}", as_json=as_json)
 
@@ -70,9 +85,8 @@ def _of_study(slug: str, database: str | None, *, as_json: bool) -> None:
     found = opened(database)
     try:
         from pairseek.web import populations
-        from pairseek.web.catalogue import Catalogue
 
-        version, population = populations.fit(found, Catalogue(found).named(slug), me())
+        version, population = populations.fit(found, study_named(found, slug), me())
     finally:
         found.close()
     _show(population, f"Sessions of {slug} that begin from now on begin with version {version}.", as_json=as_json)
@@ -83,7 +97,8 @@ def _show(population: Population, done: str, *, as_json: bool) -> None:
         typer.echo(json.dumps({**population.provenance, "people": population.people, "honest": population.honest}))
         return
     typer.echo(f"Learned from {population.people} people about {population.items.n} items.")
-    typer.echo(f"{population.honest:.0%} of them answer by more than chance.")
+    if population.informed:
+        typer.echo(f"{population.honest:.0%} of them answer by more than chance.")
     for note in population.provenance["notes"]:
         typer.echo(f"{note}.")
     typer.echo(done)

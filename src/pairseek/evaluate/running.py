@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -15,11 +15,13 @@ from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter
 from pairseek.evaluate.replay import Person, Popularity, replayed
 from pairseek.evaluate.results import EvaluationResults, agreement_of
 from pairseek.evaluate.spec import Evaluation, HoldOut, ways
+from pairseek.experiments import _checks
 from pairseek.experiments.running import Progress, carry_out
 from pairseek.experiments.trial import Outcome, Task
 from pairseek.items import Items
 from pairseek.population import Choices, Population
 from pairseek.population._fitting import State
+from pairseek.population.choices import named
 from pairseek.population.population import state_of, without
 from pairseek.strategies import InfoGain
 from pairseek.strategies.base import Utility
@@ -145,14 +147,18 @@ def evaluate(
     """
     if (items is None) == (learn is None):
         raise InvalidParameter("give items with coordinates, or the number of dimensions in which to learn them")
+    for name, value, least in (("splits", splits, 1), ("seed", seed, 0)):
+        _checks.whole(name, value, least)
     choices = choices if items is None else choices.of_items(items.ids)
     usable = choices.usable()
     able = np.array([row for row in range(len(usable.people)) if len(Person.of(usable, row)) > 1], dtype=np.int64)
     if len(usable.people) < 3 or not len(able):
         who = "person" if len(usable.people) == 1 else "people"
+        whose = f" ({named(usable.people)})" if usable.people else ""
+        others = f"; {named(choices.unusable)} gave no usable pair" if choices.unusable else ""
         raise InvalidChoices(
-            f"{len(usable.people)} {who} gave usable choices, {len(able)} of them two or more: an evaluation needs "
-            f"three people, and somebody with two"
+            f"{len(usable.people)} {who} gave usable choices{whose}, {len(able)} of them two or more{others}: an "
+            f"evaluation needs three people, and somebody with two"
         )
     alone = hold_out == "leave-one-out"
     held = _held(able, len(usable.people), people, 1 if alone else splits, seed, alone=alone)
@@ -173,18 +179,12 @@ def evaluate(
         told.hexdigest(),
     )
     path = Path(folder)
-    populations, state = _populations(path, plan, usable, items, learning, held, note)
-    work = _People(plan, usable, items, held, populations, state)
 
-    def tell(done: Progress) -> None:
-        # Inside the folder's claim, and before the first replay: an interrupted run need not learn again.
-        for number, population in enumerate(populations, 1):
-            if not _file(path, number).exists():
-                population.save(_file(path, number))
-        if progress is not None:
-            progress(done)
+    def made() -> _People:
+        populations, state = _populations(path, plan, usable, items, learning, held, note)
+        return _People(plan, usable, items, held, populations, state)
 
-    outcomes, record = carry_out(work, plan, path, identity=plan.identity(), jobs=jobs, progress=tell)
+    outcomes, record = carry_out(made, plan, path, identity=plan.identity(), jobs=jobs, progress=progress)
     names = [[usable.people[row] for row in split] for split in held]
     results = EvaluationResults.of(plan, outcomes, names, agreement_of(choices), record)
     results.write(path)
@@ -224,11 +224,29 @@ def _populations(
         if found is None:
             if note is not None:
                 note(f"learning from {len(others.people)} people, {plan.settings[number - 1]}")
-            found = Population.fit(others, items, rng=plan.seed, **learning)  # type: ignore[arg-type]
+            found = _fitted(others, items, plan.seed, learning)
+            # An interrupted run need not learn again.
+            found.save(_file(path, number))
         out.append(found)
     if plan.hold_out == "people":
         return tuple(out), None
     return tuple(out), state_of(out[0], choices, items)
+
+
+def _fitted(choices: Choices, items: Items | None, seed: int, learning: Mapping[str, object]) -> Population:
+    """A population of all items, whether or not these people compared them."""
+    unseen = choices.uncompared if items is None else ()
+    if not unseen:
+        return Population.fit(choices, items, rng=seed, **learning)  # type: ignore[arg-type]
+    seen = [name for name in choices.ids if name not in set(unseen)]
+    found = Population.fit(choices.of_items(seen), None, rng=seed, **learning)  # type: ignore[arg-type]
+    # An item that only held-out people compared is like the others on average: in the middle, and liked as much.
+    base, _ = found.utilities()
+    points, appeal = np.zeros((len(choices.ids), found.items.d)), np.full(len(choices.ids), base.mean())
+    rows = [choices.ids.index(name) for name in seen]
+    points[rows], appeal[rows] = found.items.coordinates, found.items.appeal
+    provenance = {**found.provenance, "choices": choices.hash, "unseen": list(unseen)}
+    return replace(found, items=Items(points, choices.ids, appeal=appeal), provenance=provenance)
 
 
 def _kept(path: Path, choices: Choices) -> Population | None:

@@ -21,8 +21,8 @@ _BINS = 5
 
 MEASURES = ("accuracy", "log_loss", "kendall_tau", "gain", "popular", "alone", "predicted")
 """Of one person: share of right predictions; their mean -log probability, in nats; Kendall's tau between all their
-choices and the ranking by expected utility; 1 where the log loss is below that of the population alone on the same
-pairs; accuracy of popularity, and of the population alone, on the same pairs; number of pairs."""
+choices and the ranking by expected utility; 1 where the log loss is below that before any answer on the same pairs;
+accuracy of popularity, and of the same way before any answer, on the same pairs; number of pairs."""
 CALIBRATION = tuple(f"{what}_{bin}" for bin in range(_BINS) for what in ("pairs", "right", "chance"))
 """Pairs whose likelier outcome has a chance of 0.5 to 0.6, 0.6 to 0.7 and so on: how many, how many came out that way,
 and the sum of the chances."""

@@ -73,7 +73,7 @@ def run(
     items = load_items(specification)
     identity = specification.identity(items)
     outcomes, record = carry_out(
-        Parcel.of(specification, items),
+        lambda: Parcel.of(specification, items),
         specification,
         folder,
         identity=identity,
@@ -87,7 +87,7 @@ def run(
 
 
 def carry_out(
-    work: Work,
+    made: Callable[[], Work],
     plan: Plan,
     folder: str | Path,
     *,
@@ -100,8 +100,10 @@ def carry_out(
 
     Parameters
     ----------
-    work, plan
-        What does a trial, and which trials there are.
+    made
+        Makes what does a trial. Called once the folder is this run's own, if there is something left to do.
+    plan
+        Which trials there are.
     identity
         Of all that an outcome depends on. A folder with another one is refused.
     folder, jobs, scheduler, progress
@@ -134,7 +136,7 @@ def carry_out(
 
         tell()
         if pending:
-            _carry_out(work, pending, take, jobs, scheduler)
+            _carry_out(made(), pending, take, jobs, scheduler)
         kept.note(
             trials_run=len(pending), seconds=round(time.perf_counter() - began, 3), jobs=jobs, scheduler=scheduler
         )

@@ -7,15 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 
+from pairseek._checks import is_number
 from pairseek._types import BoolArray, FloatArray, IntArray, ItemId
 from pairseek._words import plural
 from pairseek.errors import InvalidChoices
 
 _NAMED = 5
+Ranking: TypeAlias = "Sequence[ItemId | Sequence[ItemId]]"
 
 
 def named(names: Iterable[object]) -> str:
@@ -96,13 +98,13 @@ class Choices:
     @classmethod
     def from_rankings(
         cls,
-        rankings: Mapping[str, Sequence[Sequence[ItemId]]] | Iterable[tuple[object, Sequence[Sequence[ItemId]]]],
+        rankings: Mapping[str, Ranking] | Iterable[tuple[object, Ranking]],
         *,
         ids: Sequence[ItemId] | None = None,
         most: int = 2000,
         rng: int | np.random.Generator = 0,
     ) -> Self:
-        """From an order of groups for each person, the best first; items of one group are equal.
+        """From an order for each person, the best first: items, or groups of items that are equal.
 
         Items that a person did not rank are not compared.
 
@@ -125,7 +127,7 @@ class Choices:
                 raise InvalidChoices(f"person {person!r} has two rankings; give each their own name")
             own = levels[person] = {}
             for place, group in enumerate(groups):
-                for item in group:
+                for item in group if isinstance(group, Sequence) and not isinstance(group, str) else [group]:
                     if item in own:
                         raise InvalidChoices(f"person {person!r} ranks {item!r} twice; rank each item once")
                     own[item] = -float(place)
@@ -149,7 +151,7 @@ class Choices:
             own = levels.setdefault(str(person), {})
             if item in own:
                 raise InvalidChoices(f"person {str(person)!r} rates {item!r} twice; keep one of the two")
-            if not np.isfinite(rating):
+            if not (is_number(rating) and np.isfinite(rating)):
                 raise InvalidChoices(f"person {str(person)!r} rates {item!r} {rating!r}; give a finite number")
             own[item] = float(rating)
         return cls._implied(levels, ids, most, np.random.default_rng(rng))
@@ -303,6 +305,9 @@ def _places(occurring: Iterable[ItemId], ids: Sequence[ItemId] | None) -> tuple[
     used = dict.fromkeys(occurring)
     names = tuple(_sorted(used) if ids is None else ids)
     places = {item: row for row, item in enumerate(names)}
+    if len(places) < len(names):
+        twice = [item for row, item in enumerate(names) if places[item] != row]
+        raise InvalidChoices(f"ids has {named(twice)} more than once: name each item once")
     unknown = [item for item in used if item not in places]
     if unknown:
         raise InvalidChoices(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairseek._types import JSON, FloatArray
+from pairseek._words import plural
 from pairseek.defaults import default_prior
 from pairseek.errors import InvalidParameter
 from pairseek.items import Items
@@ -67,7 +68,7 @@ class Learned:
     def __str__(self) -> str:
         parts = [name for name in ("appeal", "rescale", "curvature") if getattr(self, name)]
         if self.dimension is not None:
-            return f"coordinates in {self.dimension} dimensions"
+            return f"coordinates in {plural(self.dimension, 'dimension')}"
         return "given coordinates" + "".join(f", {name}" for name in parts)
 
 

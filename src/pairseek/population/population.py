@@ -87,14 +87,21 @@ class Population:
         return Logistic(self.k, "constant")
 
     def answering(self, response: Response | None) -> Response:
-        """How somebody new answers: as a typical person, or as given, with an open k of constant noise filled in.
+        """How somebody new answers: as a typical person, or as given, with an open k filled in.
 
-        The median of an unknown k is that of a typical person.
+        The median of an unknown k is that of a typical person. Only logistic answers of constant noise will do: under
+        others the appeal that was learned would mean something else.
         """
         if response is None:
             return self.response
+        if not isinstance(response, Response):
+            return response  # what a search says of that is clear
         if response.noise != "constant" or not isinstance(response, Logistic):
-            return response
+            raise InvalidParameter(
+                f"response is {type(response).__name__} with {response.noise} noise, and the population was learned "
+                f"for Logistic with constant noise: give ps.Logistic(k, 'constant'), where k may be ps.Unknown(), "
+                f"or leave response out"
+            )
         if response.k is None:
             return replace(response, k=self.k)
         prior = response.k_prior
@@ -277,6 +284,11 @@ def _checked(choices: Choices, items: Items | None) -> Choices:
             f"choices is {choices!r}: give Choices, as from Choices.read('ratings.csv') or Choices.from_ratings(rows)"
         )
     if items is not None:
+        if not isinstance(items, Items):
+            raise InvalidParameter(
+                f"items is a {type(items).__name__}: give Items with coordinates, or the dimension in which to learn "
+                f"them"
+            )
         choices = choices.of_items(items.ids)
     if not len(choices):
         why = f"all {choices.ties} pairs are ties" if choices.ties else "nobody compared two items"

@@ -22,6 +22,8 @@ DIMENSIONS = (1, 2, 3, 4, 6, 8)
 FOLDS = 4
 # Choices of a held-out person that are seen; the others are predicted.
 SEEN = 10
+# Nats a choice that are not worth another dimension. Options that are nearly the same differ by less, and surely so.
+_TRIFLE = 2e-3
 
 
 def options(
@@ -77,11 +79,12 @@ class Choice:
 
     @property
     def best(self) -> Learned:
-        """The simplest that predicts as well as the best, but for one standard error of the difference."""
+        """The simplest that predicts as well as the best, but for one standard error of the difference or a trifle."""
         top = int(self.scores.mean(axis=1).argmax())
         lag = self.scores[top] - self.scores
-        error = lag.std(axis=1, ddof=1) / np.sqrt(self.scores.shape[1])
-        return self.options[int((lag.mean(axis=1) <= error).argmax())]
+        people = self.scores.shape[1]
+        error = lag.std(axis=1, ddof=1) / np.sqrt(people) if people > 1 else np.zeros(len(lag))
+        return self.options[int((lag.mean(axis=1) <= np.fmax(error, _TRIFLE)).argmax())]
 
     def __str__(self) -> str:
         mean = self.scores.mean(axis=1)

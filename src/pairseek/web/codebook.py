@@ -49,7 +49,11 @@ _MEANINGS = {
     "left_share": "Share of left among answers with a winner.",
     "fast_share": "Share of answers faster than 300 ms.",
     "median_rt_ms": "Median of rt_ms.",
-    "flags": "Signs worth a look: attention, inconsistent, one_sided, fast.",
+    "flags": "Signs worth a look: attention, inconsistent, one_sided, fast, random.",
+    "manner": "How the person answers, as inferred: consistent, noisy or random; the likeliest of the three.",
+    "agreement": "Share of answers that follow the person's own taste in a question of middling difficulty: median.",
+    "k": "Noise constant of the person: median of what is believed.",
+    "lapse": "Share of answers that the person gave without looking: median of what is believed.",
     "finished": "Whether the session has ended.",
     "id": "Id of the item.",
     "label": "What people see of its name.",
@@ -67,6 +71,8 @@ _OTHERWISE = {
     ("participants", "undone"): "Answers that were taken back.",
 }
 _NUMBERED = {
+    r"(agreement|k|lapse)_low": "Lower end of the interval that holds 95 % of what is believed.",
+    r"(agreement|k|lapse)_high": "Upper end of the interval that holds 95 % of what is believed.",
     r"mean_\d+": "Coordinate of the estimate (posterior mean, or the procedure's own) after the answer.",
     r"truth_\d+": "Coordinate of a simulated person's true point.",
     r"x\d+": "Coordinate of the item.",

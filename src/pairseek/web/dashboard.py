@@ -110,7 +110,8 @@ def person_page(service: Service, user: str, study: Study, row: SessionRow) -> J
     return {
         "user": {"name": user},
         "study": study_facts(service, study.row, study.items.n),
-        "person": person(study, one),
+        "person": person(study, one, along),
+        "reliability": standing.believed().get("reliability"),
         "ids": {name: str(value) for name, value in export.identity(row).items() if value and name != "simulated"},
         "map": {
             "items": _thin(dots(study.items)),
@@ -146,7 +147,6 @@ def new_page(user: str, values: Mapping[str, str], errors: Mapping[str, str]) ->
     """The form for a new study."""
     first = {
         "answers": "20",
-        "strategy": "infogain",
         "language": "en",
         "offer.undo": "true",
         "repeated": "0",

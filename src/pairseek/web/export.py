@@ -133,7 +133,7 @@ def _as_stored(study: Study, one: Told, done: Sequence[Answered]) -> list[JSON] 
     """A query keeps what was believed when it was chosen: the belief after the answer before it."""
     known = {(query.position, query.details.get("after")): query.details for query in one.queries}
     standing = one.begun(study)
-    out = []
+    out: list[JSON] = []
     for count in range(1, len(done) + 1):
         path = replace(standing, done=tuple(done[:count])).path
         found = known.get((count, path))
@@ -141,7 +141,7 @@ def _as_stored(study: Study, one: Told, done: Sequence[Answered]) -> list[JSON] 
             found = one.row.final
         if found is None:
             return None
-        out.append({"mean": found["mean"], "radius": found["radius"]})
+        out.append({name: found[name] for name in ("mean", "radius", "reliability") if name in found})
     return out
 
 
@@ -215,7 +215,8 @@ def _blurred(blurs: Sequence[JSON]) -> dict[str, tuple[int, int]]:
 def participant_row(study: Study, one: Told) -> JSON:
     """One row for a session."""
     done = one.done
-    quality = signs(study.configuration, done)
+    along = believed_along(study, one)
+    quality = signs(study.configuration, done, manner_of(along))
     row = one.row
     return {
         "study": study.row.slug,
@@ -253,7 +254,24 @@ def estimate_row(study: Study, one: Told) -> JSON:
         "void": one.is_void,
         **{f"mean_{i}": value for i, value in enumerate(found["mean"])},
         "radius": found["radius"],
+        **_reliability(found.get("reliability")),
         **{f"truth_{i}": None if true is None else true[i] for i in range(study.items.d)},
+    }
+
+
+def manner_of(along: Sequence[JSON]) -> str | None:
+    """How a person answers, in a word, where that was inferred."""
+    found = along[-1].get("reliability") if along else None
+    return None if found is None else str(found["word"])
+
+
+def _reliability(found: JSON | None) -> JSON:
+    if found is None:
+        return {}
+    ends = {"median": "", "low": "_low", "high": "_high"}
+    return {
+        "manner": found["word"],
+        **{f"{name}{end}": found[name][key] for name in ("agreement", "k", "lapse") for key, end in ends.items()},
     }
 
 

@@ -77,7 +77,7 @@ def record_of(sent: object, values: Mapping[str, str]) -> dict[str, Any]:
     for name in _TICKS:
         _put(record, name, values.get(name) == "true")
     parts = _attention(values.get("attention", "")) | _stop(values)
-    return _complete(record) | parts | _further(values.get("more", ""))
+    return _complete(record, values) | parts | _further(values.get("more", ""))
 
 
 def _of_file(sent: UploadFile) -> dict[str, Any]:
@@ -90,13 +90,22 @@ def _of_file(sent: UploadFile) -> dict[str, Any]:
     return record
 
 
-def _complete(record: dict[str, Any]) -> dict[str, Any]:
+def _complete(record: dict[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
     """With the names of the parts whose numbers were given."""
+    if values.get("response.unknown") == "true":
+        response = record.setdefault("response", {})
+        response["k"] = _unknown("log_normal", median=response.get("k"))
+        response["lapse"] = _unknown("beta")
     if "response" in record:
         record["response"].setdefault("name", "logistic")
     if "name" not in record.get("prior", {"name": ""}):
         raise InvalidParameter("the setting 'prior.name' is empty, and there are numbers for it: choose which it is")
     return record
+
+
+def _unknown(prior: str, **settings: float | None) -> dict[str, Any]:
+    given = {name: value for name, value in settings.items() if value is not None}
+    return {"name": "unknown", "prior": {"name": prior, **given}}
 
 
 def _stop(values: Mapping[str, str]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -50,7 +51,8 @@ class Overview:
         for start in range(0, len(missing), _BATCH):
             batch = missing[start : start + _BATCH]
             for one in export.told(self._database, batch):
-                seen = person(study, one), _point(study, one)
+                along = export.believed_along(study, one)
+                seen = person(study, one, along), _point(study, one, along)
                 known[one.row.id] = seen
                 # What was read may be newer than the row: then it is read again next time.
                 if len(one.events) + len(one.marks) == one.row.version:
@@ -68,10 +70,10 @@ def _state(row: SessionRow) -> _State:
     return row.id, row.version, row.finished_at is not None
 
 
-def person(study: Study, one: export.Told) -> JSON:
-    """A participant in the list."""
+def person(study: Study, one: export.Told, along: Sequence[JSON]) -> JSON:
+    """A participant in the list; `along` is what was believed after each answer."""
     row, done = one.row, one.done
-    quality = signs(study.configuration, done)
+    quality = signs(study.configuration, done, export.manner_of(along))
     median = quality.pop("median_ms")
     return {
         "session": row.id,
@@ -86,8 +88,7 @@ def person(study: Study, one: export.Told) -> JSON:
     }
 
 
-def _point(study: Study, one: export.Told) -> JSON:
-    along = export.believed_along(study, one)
+def _point(study: Study, one: export.Told, along: Sequence[JSON]) -> JSON:
     found = along[-1] if along else one.begun(study).believed()
     return {
         "session": one.row.id,

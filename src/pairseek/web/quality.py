@@ -16,8 +16,18 @@ FAST_MS = 300
 _LEAST = 8
 
 
-def signs(configuration: StudyConfiguration, done: Sequence[Answered]) -> JSON:
-    """Shares from 0 to 1, None where nothing can be said; ``flags`` name what is worth a look."""
+def signs(configuration: StudyConfiguration, done: Sequence[Answered], manner: str | None = None) -> JSON:
+    """Shares from 0 to 1, None where nothing can be said; ``flags`` name what is worth a look.
+
+    Parameters
+    ----------
+    configuration
+        Of the study.
+    done
+        The answers that count.
+    manner
+        How the person answers, in a word, where that was inferred.
+    """
     first = {one.query.name: one for one in done}
     told = [one for one in done if one.winner is not None]
     twice = [(one, first.get(str(one.query.details.get("repeats")))) for one in told if one.query.kind == "repeated"]
@@ -38,6 +48,8 @@ def signs(configuration: StudyConfiguration, done: Sequence[Answered]) -> JSON:
         flags.append("one_sided")
     if fast is not None and len(times) >= _LEAST and fast > 0.2:
         flags.append("fast")
+    if manner == "random" and len(told) >= _LEAST:
+        flags.append("random")
     return {
         "consistency": consistency,
         "attention": attention,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from pairseek._types import JSON, FloatArray
+from pairseek.described import seen
 from pairseek.items import Items
 from pairseek.web.catalogue import Study
-from pairseek.web.standing import Standing
+from pairseek.web.standing import Answered, Standing
 
 NEAREST = 6
 # Corners of the outline of the credible region.
@@ -105,12 +107,18 @@ def _learned(study: Study, standing: Standing, nearest: list[JSON]) -> list[JSON
     if times:
         out.append({"key": "speed", "values": {"seconds": round(float(np.median(times)) / 1000, 1)}})
     if told:
-        point = standing.search.estimate().point
-        rows = [[study.items.index(side) for side in (one.query.left, one.query.right)] for one in told]
-        away = np.sum((study.items.coordinates[np.array(rows)] - point) ** 2, axis=2)
-        nearer = [
-            one.query.left if left <= right else one.query.right for one, (left, right) in zip(told, away, strict=True)
-        ]
-        expected = sum(one.winner == side for one, side in zip(told, nearer, strict=True))
+        expected = sum(one.winner == likelier for one, likelier in zip(told, _likelier(standing, told), strict=True))
         out.append({"key": "predicted", "values": {"percent": round(100 * expected / len(told))}})
     return out
+
+
+def _likelier(standing: Standing, told: Sequence[Answered]) -> list[str]:
+    """Of each pair, the one that somebody at the estimate would rather choose."""
+    search, items = standing.search, standing.items
+    left, right = (np.array([items.index(getattr(one.query, side)) for one in told]) for side in ("left", "right"))
+    response = seen(search.response, search.belief)
+    slopes, offsets = response.planes(
+        items.coordinates[left], items.coordinates[right], items.appeal[left] - items.appeal[right]
+    )
+    logits = slopes @ search.estimate().point + offsets
+    return [one.query.left if logit >= 0 else one.query.right for one, logit in zip(told, logits, strict=True)]

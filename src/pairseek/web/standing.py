@@ -9,7 +9,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
 import numba
@@ -194,9 +194,11 @@ class Standing:
         return QueryRow(session_id, name, position, kind, str(pair.left), str(pair.right), now(), details)
 
     def believed(self) -> JSON:
-        """Estimate and radius at this point."""
+        """Estimate and radius at this point, and how the person answers where that is inferred."""
         estimate = self.search.estimate()
-        return {"mean": estimate.point.tolist(), "radius": estimate.credible_radius()}
+        found: JSON = {"mean": estimate.point.tolist(), "radius": estimate.credible_radius()}
+        how = estimate.reliability
+        return found if how is None else {**found, "reliability": asdict(how)}
 
     def _details(self, pair: Planned | Query) -> JSON:
         if isinstance(pair, Query):

@@ -7,6 +7,7 @@ import json
 import re
 import unicodedata
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -19,7 +20,9 @@ from pairseek._types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.items import Items
 from pairseek.population import Population
+from pairseek.responses import Logistic, Response
 from pairseek.search import Search
+from pairseek.unknowns import Unknown
 from pairseek.web.pages import languages
 
 SHOWN = ("text", "image", "alt", "colour", "markdown", "audio", "video")
@@ -129,7 +132,7 @@ class StudyConfiguration(_Strict):
     instructions: Text = ""
     consent: Text | None = None
     debrief: Text = ""
-    strategy: Part = {"name": "infogain"}
+    strategy: Part | None = None
     response: Part | None = None
     prior: Part | None = None
     posterior: Part | None = None
@@ -165,17 +168,29 @@ class StudyConfiguration(_Strict):
     def search(self, items: Items, seed: int, population: Population | None = None) -> Search:
         """The search of one person. The number of answers is counted by the session, as other pairs count too.
 
-        What a population has learned takes the place of the response and the prior.
+        What a population has learned takes the place of the response and the prior. What the response leaves open of a
+        person, k and lapses, stays open.
         """
-        learned = () if population is None else ("response", "prior")
         parts = {
             kind: registry.decode(kind, value)
             for kind in ("strategy", "response", "prior", "posterior", "candidates")
-            if (value := getattr(self, kind)) is not None and kind not in learned
+            if (value := getattr(self, kind)) is not None
         }
+        if population is not None:
+            parts["prior"] = None
+            parts["response"] = _of_population(parts.get("response"))
         stop = [registry.decode("stop", rule) for rule in self.stop]
         rest = registry.decode("rest", {"name": "rest", **self.rest})
         return Search(items, rest=rest, stop=stop, rng=seed, population=population, **parts)
+
+
+def _of_population(response: Response | None) -> Response | None:
+    """A response that leaves open what the given one does, as a population takes it."""
+    if response is None or response.plain:
+        return None
+    known = response.k_prior
+    # A median that was given is in the unit of another noise.
+    return Logistic(None if known is None else Unknown(replace(known, median=None)), "constant", response.lapse)
 
 
 def configured(record: Any) -> StudyConfiguration:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from pairseek.errors import InvalidChoices
 
+_SIGNS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+
 
 @dataclass(frozen=True)
 class Table:
@@ -37,13 +39,16 @@ class Table:
             reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
             rows = [(reader.line_num, tuple(map(str.strip, row))) for row in reader if any(map(str.strip, row))]
         except (UnicodeDecodeError, csv.Error) as error:
-            raise InvalidChoices(f"{path} cannot be read as CSV in UTF-8: {error}") from None
+            raise InvalidChoices(f"{path} cannot be read as CSV in UTF-8: {error}; save it as that") from None
         if not rows:
             raise InvalidChoices(f"{path} is empty: give a header row, then one row for each choice or rating")
         header = tuple(name.casefold() for name in rows[0][1])
+        other = next((name for sign, name in _SIGNS.items() if len(header) == 1 and sign in header[0]), None)
+        if other is not None:
+            raise InvalidChoices(f"{path} separates its columns by {other}: save it with commas")
         for line, row in rows[1:]:
             if len(row) != len(header):
-                raise InvalidChoices(f"{path}, line {line}: {len(row)} cells under {len(header)} columns")
+                raise InvalidChoices(f"{path}, line {line}: {len(row)} cells under {len(header)} columns; mend it")
         if len(rows) == 1:
             raise InvalidChoices(f"{path} has a header and no rows: give one row for each choice or rating")
         return cls(path, header, tuple(rows[1:]))

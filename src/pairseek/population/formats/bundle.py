@@ -15,25 +15,35 @@ from pairseek.population.choices import Choices
 from pairseek.population.formats._table import Table
 
 ANSWERS, ITEMS = "answers.csv", "items.json"
-_COLUMNS = ("session", "winner", "loser", "left", "right", "outcome", "kind", "undone", "void")
+_COLUMNS = ("session", "simulated", "winner", "loser", "outcome", "kind", "undone", "void")
 _MOST = 2_000_000_000
 
 
 def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
-    """The answers of a bundle: those that were taken back or are void, checks of attention, and ties are left out."""
+    """The answers of people in a bundle.
+
+    Those that were taken back or are void, checks of attention, ties, and simulated people are left out.
+    """
     table = Table.parse(_content(path, ANSWERS), f"{path}: {ANSWERS}")
     if not table.has(_COLUMNS):
         missing = next(name for name in _COLUMNS if name not in table.header)
         raise InvalidChoices(f"{path}: {ANSWERS} has no column {missing!r}; export the study again")
     rows: list[tuple[str, str, str]] = []
-    ties = 0
-    for _, (session, winner, loser, _, _, outcome, kind, undone, void) in table.cells(_COLUMNS):
+    ties = robots = 0
+    for _, (session, simulated, winner, loser, outcome, kind, undone, void) in table.cells(_COLUMNS):
+        if simulated == "true":
+            robots += 1
+            continue
         if "true" in (undone, void) or kind == "attention" or outcome == "skip":
             continue
         if outcome == "tie":
             ties += 1
             continue
         rows.append((session, winner, loser))
+    if robots and not rows:
+        raise InvalidChoices(
+            f"{path}: all {robots} answers are of simulated people; give a bundle with people's answers"
+        )
     return Choices.from_pairs(rows, ids=items(path).ids if ids is None else ids, ties=ties)
 
 

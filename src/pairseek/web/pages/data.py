@@ -369,6 +369,23 @@ class PersonMap(TypedDict):
     track: Track
 
 
+class Between(TypedDict):
+    """A number with the ends of its interval."""
+
+    median: float
+    low: float
+    high: float
+
+
+class Reliability(TypedDict):
+    """How a person answers; ``word`` is a key of the catalogue under ``manner.``."""
+
+    word: str
+    agreement: Between
+    k: Between
+    lapse: Between
+
+
 class PersonPage(TypedDict):
     """``person``: one participant."""
 
@@ -376,6 +393,7 @@ class PersonPage(TypedDict):
     csrf: str
     study: StudyRow
     person: PersonRow
+    reliability: Reliability | None
     ids: dict[str, str]
     map: PersonMap
     answers: list[AnswerRow]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Security
@@ -209,6 +210,7 @@ def estimate(row: TheSession, service: TheService) -> JSON:
             "covariance": found.covariance.tolist(),
             "radius": found.credible_radius(),
             "answers": standing.answered,
+            "reliability": None if found.reliability is None else asdict(found.reliability),
         }
 
 

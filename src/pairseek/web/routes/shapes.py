@@ -168,6 +168,23 @@ class SessionFacts(_Shape):
     reason: str | None
 
 
+class Between(_Shape):
+    """A number that is not known: its median, and the ends between which 95 % of what is believed lies."""
+
+    median: float
+    low: float
+    high: float
+
+
+class ReliabilityFacts(_Shape):
+    """How the person answers."""
+
+    word: Literal["consistent", "noisy", "random"]
+    agreement: Between = Field(description="share of answers that follow the person's own taste")
+    k: Between
+    lapse: Between = Field(description="share of answers given without looking")
+
+
 class EstimateFacts(_Shape):
     """Where the person is found to be."""
 
@@ -175,6 +192,7 @@ class EstimateFacts(_Shape):
     covariance: list[list[float]]
     radius: float = Field(description="of the ball around the point that holds 95 % of the posterior")
     answers: int
+    reliability: ReliabilityFacts | None = Field(default=None, description="where the study leaves k or lapse unknown")
 
 
 class Recommended(_Shape):

@@ -1,0 +1,178 @@
+"""A study that infers how reliable each person is: what its owner sees, exports and keeps when it learns."""
+
+import csv
+import io
+import zipfile
+
+import numpy as np
+import pytest
+
+import pairseek as ps
+from pairseek import registry
+from pairseek.client import Client
+from pairseek.errors import InvalidParameter
+from pairseek.store import migrate
+from pairseek.store.database import Database
+from pairseek.web import bundle, export, populations
+from pairseek.web.auth import make_token, set_password
+from pairseek.web.catalogue import Catalogue
+from pairseek.web.dashboard import person_page
+from pairseek.web.forms import record_of
+from pairseek.web.live import Said
+from pairseek.web.making import create
+from pairseek.web.quality import signs
+from pairseek.web.sessions import Sessions
+from pairseek.web.study import configured
+from serving import configuration, csrf_of, served, some_items
+
+ITEMS = some_items(12)
+UNKNOWN = {"name": "logistic", "k": "unknown", "lapse": "unknown"}
+POSTERIOR = {"name": "particles", "n": 1000}
+
+
+@pytest.fixture
+def database(tmp_path):
+    made = Database(str(tmp_path / "r.db"))
+    migrate.ready(made)
+    create(made, _settings(), ITEMS, is_open=True, who="test")
+    yield made
+    made.close()
+
+
+def _settings(**changes):
+    return configuration(answers=16, response=UNKNOWN, posterior=POSTERIOR, **changes)
+
+
+def study(database):
+    return Catalogue(database).named("which")
+
+
+def answered(database, *, clicks, seed, count=16):
+    """Somebody who likes what has a high first coordinate and is sure of it, or who clicks at random."""
+    sessions, rng = Sessions(database, Catalogue(database)), np.random.default_rng(seed)
+    session_id, _ = sessions.open(study(database), {})
+    state = sessions.state(sessions.by_id(session_id))
+    for _ in range(count):
+        left, right = (ITEMS.coordinates[ITEMS.index(state["query"][side]["id"]), 0] for side in ("left", "right"))
+        outcome = "left" if (rng.random() < 0.5 if clicks else left > right) else "right"
+        state = sessions.answer(sessions.by_id(session_id), Said(state["query"]["query"], outcome, 900))
+    return session_id
+
+
+def test_unknown_is_a_word_in_files():
+    response = registry.decode("response", UNKNOWN)
+    assert response == ps.Logistic(ps.Unknown(), lapse=ps.Unknown())
+    with pytest.raises(InvalidParameter, match="k is 'unknow'"):
+        registry.decode("response", {"name": "logistic", "k": "unknow"})
+
+
+def test_the_form_leaves_it_open():
+    found = record_of(None, {"title": "Which", "response.unknown": "true", "response.k": "3"})["response"]
+    assert registry.decode("response", found) == ps.Logistic(ps.Unknown(ps.LogNormal(3.0)), lapse=ps.Unknown())
+    bare = record_of(None, {"title": "Which", "response.unknown": "true"})["response"]
+    assert registry.decode("response", bare) == ps.Logistic(ps.Unknown(), lapse=ps.Unknown())
+    assert "response" not in record_of(None, {"title": "Which"})
+
+
+def test_checks_are_asked_as_a_search_would():
+    plan = configured({"title": "Which", "response": UNKNOWN})
+    assert plan.search(ITEMS, 1).strategy == ps.Search(ITEMS, response=ps.Logistic(lapse=ps.Unknown())).strategy
+    assert plan.search(ITEMS, 1).strategy.checks == 4
+    assert configured({"title": "Which"}).search(ITEMS, 1).strategy == ps.InfoGain()
+    assert (
+        configured({"title": "Which", "strategy": "infogain", "response": UNKNOWN}).search(ITEMS, 1).strategy
+        == ps.InfoGain()
+    )
+
+
+def test_the_owner_sees_how_people_answer_and_exports_it(database, tmp_path):
+    careful, careless = (answered(database, clicks=clicks, seed=3) for clicks in (False, True))
+    rows = {row["session"]: row for row in export.rows_of(database, study(database), "estimates")}
+    columns = export.columns_of(study(database), "estimates")
+    for name in ("manner", *(f"{one}{end}" for one in ("agreement", "k", "lapse") for end in ("", "_low", "_high"))):
+        assert name in columns
+    assert list(rows[careful]) == columns
+    assert rows[careful]["manner"] == "consistent"
+    assert rows[careless]["manner"] != "consistent"
+    assert rows[careful]["agreement"] > rows[careless]["agreement"]
+    assert rows[careful]["lapse_low"] < rows[careful]["lapse"] < rows[careful]["lapse_high"]
+    path = tmp_path / "which.zip"
+    content = io.BytesIO()
+    bundle.write(database, study(database), content)
+    path.write_bytes(content.getvalue())
+    with zipfile.ZipFile(path) as archive:
+        book = {row["column"] for row in csv.DictReader(archive.read("codebook.csv").decode().splitlines())}
+    assert set(columns) <= book
+    assert all(one.same for one in bundle.replayed(bundle.read(path)))
+
+
+def test_what_is_stored_is_what_is_worked_out_again(database):
+    session_id = answered(database, clicks=False, seed=4, count=9)
+    sessions = Sessions(database, Catalogue(database))
+    (one,) = export.told(database, [sessions.by_id(session_id)])
+    along = export.believed_along(study(database), one)
+    standing = one.begun(study(database))
+    assert [standing.after(one.done[:count]).believed() for count in range(1, 10)] == along
+    assert along[-1]["reliability"]["word"] in ("consistent", "noisy", "random")
+
+
+def test_a_study_that_learns_still_infers_how_people_answer(database):
+    for seed in range(8):
+        answered(database, clicks=False, seed=seed)
+    _, population = populations.fit(database, study(database), "ann")
+    session_id = answered(database, clicks=True, seed=20)
+    sessions = Sessions(database, Catalogue(database))
+    search = sessions.live(sessions.by_id(session_id)).standing.search
+    assert search.response.noise == "constant"
+    assert search.response.k.prior == ps.LogNormal(population.k)
+    assert search.response.lapse_prior == ps.Beta()
+    assert search.estimate().reliability is not None
+
+
+def test_a_known_lapse_stays_and_a_plain_response_gives_way(database):
+    for seed in range(8):
+        answered(database, clicks=False, seed=seed)
+    _, population = populations.fit(database, study(database), "ann")
+    lapsing = configured({"title": "Which", "response": {"name": "probit", "k": 2.0, "lapse": 0.1}})
+    assert lapsing.search(ITEMS, 1, population).response == ps.Logistic(population.k, "constant", 0.1)
+    guess = {"name": "unknown", "prior": {"name": "log_normal", "median": 9.0, "spread": 0.5}}
+    guessed = configured({"title": "Which", "response": {"name": "logistic", "k": guess}})
+    # The guess was about k of another noise; how far people differ is not.
+    assert guessed.search(ITEMS, 1, population).response.k_prior == ps.LogNormal(population.k, 0.5)
+    plain = configured({"title": "Which", "response": {"name": "logistic", "k": 2.0}})
+    assert plain.search(ITEMS, 1, population).response == population.response
+
+
+def test_pages_say_how_somebody_answers(tmp_path):
+    with served(tmp_path / "f.db", studies=[(_settings(), ITEMS)]) as visitors:
+        database = visitors.service.database
+        session_id = answered(database, clicks=True, seed=6)
+        set_password(database, "ann", "a long password")
+        browser = visitors.browser(headers={"accept": "text/html"})
+        page = browser.get("/login")
+        browser.post("/login", data={"csrf": csrf_of(page), "name": "ann", "password": "a long password"})
+        row = Sessions(database, Catalogue(database)).by_id(session_id)
+        found = person_page(visitors.service, "ann", study(database), row)["reliability"]
+        page = browser.get(f"/studies/which/people/{session_id}").text
+        assert f"<dd>{found['word']}</dd>" in page
+        assert f"{100 * found['agreement']['low']:.0f} % to {100 * found['agreement']['high']:.0f} %" in page
+
+
+def test_answers_like_a_coin_are_a_sign(database):
+    sessions = Sessions(database, Catalogue(database))
+    (one,) = export.told(database, [sessions.by_id(answered(database, clicks=True, seed=6))])
+    plan = study(database).configuration
+    assert "random" in signs(plan, one.done, "random")["flags"]
+    assert "random" not in signs(plan, one.done, "noisy")["flags"]
+    assert "random" not in signs(plan, one.done)["flags"]
+    # Seven answers say nothing of that kind.
+    assert "random" not in signs(plan, one.done[:7], "random")["flags"]
+
+
+def test_over_http(tmp_path):
+    with served(tmp_path / "h.db", studies=[(_settings(), ITEMS)]) as visitors:
+        session_id = answered(visitors.service.database, clicks=False, seed=6)
+        token = make_token(visitors.service.database, "test", ["read", "answer"], "test")
+        found = Client(visitors.address, token).session(session_id, token).estimate().reliability
+        assert found["word"] == "consistent"
+        assert found["k"]["low"] < found["k"]["median"] < found["k"]["high"]
