@@ -54,6 +54,9 @@ def show(results: EvaluationResults, wanted: tuple[float, ...]) -> None:
         f"  {'':12} "
         + "  ".join(f"{'reached' if m + e >= w else 'MISSED':13}" for m, e, w in zip(mean, error, wanted, strict=True))
     )
+    share, error = results.pooled("InfoGain")
+    cells = "  ".join(f"{m:.3f} ± {e:.3f}" for m, e in zip(share, error, strict=True))
+    print(f"  InfoGain, of all pairs and not by person: {cells}")
     gap, its = results.difference(("InfoGain", "Random"), "accuracy", (5, 10))
     print(f"  5 active answers minus 10 random ones, person by person: {gap:+.4f} ± {its:.4f}")
     for way in ("InfoGain", "Random"):

@@ -13,6 +13,7 @@ from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.evaluate import evaluate, strategies_from
 from pairseek.evaluate.replay import Person, Popularity, _measured, replayed
 from pairseek.evaluate.results import agreement_of
+from pairseek.evaluate.running import _held
 from pairseek.evaluate.spec import MEASURES, PLAIN, POPULARITY, Way, ways
 from pairseek.population.population import state_of, without
 from populations import simulated
@@ -156,12 +157,36 @@ class TestAll:
 
     def test_a_person_in_two_splits_is_one_person(self, evaluated):
         _, _, results = evaluated
+        results = replace(results, people=[results.people[0], results.people[0][::-1]])
         names = [name for split in results.people for name in split]
         values = results.each("Random", "accuracy")[:, 0]
         means = [values[[i for i, other in enumerate(names) if other == name]].mean() for name in set(names)]
         mean, error = results.curve("Random", "accuracy")
         assert mean[0] == pytest.approx(np.mean(means))
         assert error[0] == pytest.approx(np.std(means, ddof=1) / np.sqrt(len(means)))
+
+    def test_the_share_of_all_pairs_counts_pairs_and_not_people(self, evaluated):
+        _, _, results = evaluated
+        right, pairs = (results.each("Random", name)[:, 1] for name in ("accuracy", "predicted"))
+        share, error = results.pooled("Random")
+        assert share[1] == pytest.approx((right * pairs).sum() / pairs.sum())
+        assert share[1] != pytest.approx(right.mean(), abs=1e-6)
+        # By leaving out each person in turn.
+        apart = [np.delete(right * pairs, i).sum() / np.delete(pairs, i).sum() for i in range(len(pairs))]
+        jackknife = np.sqrt((len(pairs) - 1) * np.var(apart))
+        assert error[1] == pytest.approx(jackknife, rel=0.1)
+
+    @pytest.mark.parametrize(("people", "splits"), [(10, 3), (25, 5), (29, 1), (7, 4)])
+    def test_nobody_is_held_out_twice_before_everybody_was(self, people, splits):
+        able = np.arange(100, 130)
+        held = _held(able, 40, people, splits, 3, alone=False)
+        assert held.shape == (splits, people)
+        assert all(len(set(split)) == people and set(split) <= set(able) for split in held.tolist())
+        rounds = 30 // people
+        for first in range(0, splits, rounds):
+            together = held[first : first + rounds].ravel()
+            assert len(set(together.tolist())) == len(together)
+        assert not np.array_equal(held, _held(able, 40, people, splits, 4, alone=False))
 
     def test_an_interrupted_run_goes_on_to_the_same_table(self, truth, evaluated, tmp_path):
         folder, settings, _ = evaluated

@@ -221,6 +221,24 @@ class TestRandomClickers:
         with pytest.raises(InvalidChoices, match=r"80 people say no more than coins: there are no coordinates"):
             ps.Population.fit(found.choices, dimension=2)
 
+    @pytest.mark.parametrize("tastes", [True, False])
+    def test_items_that_few_people_know_do_not_hide_what_the_others_say(self, tastes):
+        """Thirty people, half of whom want what the others do not, and for each an item that nobody else knows."""
+        rng = np.random.default_rng(11)
+        rows = [
+            (person, item, (-1) ** person * row * tastes * (row < 6) + 0.3 * rng.normal())
+            for person in range(30)
+            for row, item in enumerate(["a", "b", "c", "d", "e", "f", f"own {person}"])
+        ]
+        choices = ps.Choices.from_ratings(rows)
+        if not tastes:
+            with pytest.raises(InvalidChoices, match="say no more than coins"):
+                ps.Population.fit(choices, dimension=1)
+            return
+        population = ps.Population.fit(choices, dimension=1)
+        places = population.items.coordinates[[population.items.index(item) for item in "abcdef"], 0]
+        assert np.all(np.diff(places) > 0) or np.all(np.diff(places) < 0)
+
     def test_a_fifth_of_them_is_found_and_hardly_moves_the_rest(self):
         found = simulated(8, people=200, pairs=40, clickers=0.2)
         population = ps.Population.fit(found.choices, found.items)

@@ -163,6 +163,16 @@ def test_tables_are_upgraded_and_users_made(folder, capsys):
 
 
 @pytest.mark.parametrize(
+    "command", [("export", "wine"), ("population", "fit", "wine"), ("backup", "all.gz"), ("study", "close", "wine")]
+)
+def test_a_database_that_is_not_there_is_not_made(folder, capsys, command):
+    status, _, said = run(capsys, *command, "--database", "typo.db")
+    assert status != 0
+    assert "there is no database typo.db: name it by --database" in " ".join(said.split())
+    assert not (folder / "typo.db").exists()
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("title: [", "line 1"),

@@ -55,8 +55,9 @@ def decode(kind: str, record: Mapping[str, Any]) -> Any:
         raise InvalidParameter(f"{kind} is {record!r}: give a name and settings, such as {{'name': ...}}")
     name = str(record.get("name"))
     if name not in choices:
+        what = "prior of an unknown number" if kind == "unknown" else kind
         raise InvalidParameter(
-            f"unknown {kind} {name!r}: use one of {', '.join(sorted(choices))}{_nearest(name, choices)}"
+            f"unknown {what} {name!r}: use one of {', '.join(sorted(choices))}{_nearest(name, choices)}"
         )
     fields = {key: _frozen(value) for key, value in record.items() if key != "name"}
     known = {f.name for f in dataclasses.fields(choices[name]) if f.init}

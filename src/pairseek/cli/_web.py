@@ -43,14 +43,22 @@ def need_web() -> None:
             raise MissingExtra("the service", "web")
 
 
-def opened(database: str | None) -> Database:
-    """The database that the option or the environment names, with tables of the right version."""
+def opened(database: str | None, *, new: bool = True) -> Database:
+    """The database that the option or the environment names, with tables of the right version.
+
+    Without `new` one that is not there is refused, and not made.
+    """
     need_web()
     from pairseek.store import migrate
     from pairseek.store.database import Database
     from pairseek.web.settings import Settings
 
     found = Database(Settings.of(database=database).database)
+    if not new and found.path is not None and not found.path.exists():
+        found.close()
+        raise InvalidParameter(
+            f"there is no database {found.path}: name it by --database, or make a study with pairseek study create"
+        )
     migrate.ready(found)
     return found
 

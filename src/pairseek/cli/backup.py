@@ -14,7 +14,7 @@ def backup(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")], *, database: DatabaseOption = None
 ) -> None:
     """Write all studies and answers to one file, while the service runs."""
-    found = opened(database)
+    found = opened(database, new=False)
     try:
         from pairseek.store import backups
 

@@ -27,7 +27,7 @@ def command(
     Everything in one zip, or one table as CSV or Parquet, by the file's ending.
     [bold]pairseek replay[/] works the zip out again.
     """
-    found = opened(database)
+    found = opened(database, new=False)
     try:
         from pairseek.web import bundle, export
 

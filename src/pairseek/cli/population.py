@@ -82,7 +82,7 @@ def fit(
 
 
 def _of_study(slug: str, database: str | None, *, as_json: bool) -> None:
-    found = opened(database)
+    found = opened(database, new=False)
     try:
         from pairseek.web import populations
 

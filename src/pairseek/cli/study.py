@@ -64,7 +64,7 @@ def close_study(slug: Slug, *, database: DatabaseOption = None) -> None:
 
 
 def _set(slug: str, database: str | None, *, is_open: bool) -> None:
-    found = opened(database)
+    found = opened(database, new=False)
     from pairseek.store import studies
     from pairseek.web.making import set_open
 

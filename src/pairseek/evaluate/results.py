@@ -104,6 +104,19 @@ class EvaluationResults:
         values = self._by_person(self.each(way, measure))
         return _mean(values), _error(values)
 
+    def pooled(self, way: str) -> tuple[FloatArray, FloatArray]:
+        """(answers,) share of all predicted pairs that came out so, whosever they are, and its standard error.
+
+        Somebody with many pairs counts for more here than in the mean over people.
+        """
+        right, pairs = (self._by_person(self.each(way, name)) for name in ("accuracy", "predicted"))
+        right, pairs = np.nan_to_num(right), np.nan_to_num(pairs)
+        total = np.maximum(pairs.sum(axis=0), 1.0)
+        share = (right * pairs).sum(axis=0) / total
+        count = np.maximum((pairs > 0).sum(axis=0), 2)
+        away = ((right - share) * pairs) ** 2
+        return np.asarray(share), np.asarray(np.sqrt(away.sum(axis=0) * count / (count - 1)) / total)
+
     def difference(self, ways: tuple[str, str], measure: str, answers: tuple[int, int]) -> tuple[float, float]:
         """First way after so many answers minus the second after so many, person by person: mean, standard error."""
         columns = [self.plan.answers.index(count) for count in answers]
@@ -142,7 +155,7 @@ class EvaluationResults:
         """The table: one row for each way and number of answers."""
         rows = []
         for way in self.plan.labels:
-            curves = {name: self.curve(way, name) for name in MEASURES}
+            curves = {name: self.curve(way, name) for name in MEASURES} | {"pooled_accuracy": self.pooled(way)}
             present = np.isfinite(self.each(way, "accuracy")).sum(axis=0)
             for column, count in enumerate(self.plan.answers):
                 rows.append(

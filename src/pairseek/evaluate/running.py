@@ -135,7 +135,7 @@ def evaluate(
     people
         How many to hold out in a split; None: 150, or a third if there are fewer than 450; for leave-one-out all.
     splits
-        Draws of held-out people; one for leave-one-out.
+        Groups of held-out people, drawn without repetition as long as there are enough; one for leave-one-out.
     samples
         Particles of the posterior.
     seed
@@ -201,7 +201,11 @@ def _held(able: IntArray, count: int, people: int | None, splits: int, seed: int
     if not 1 <= wanted <= most:
         raise InvalidParameter(f"people is {people}: give 1 to {most}, of {count} who gave usable choices")
     rng = np.random.default_rng(np.random.SeedSequence([seed, _SPLIT]))
-    return np.array([np.sort(rng.permutation(able)[:wanted]) for _ in range(splits)])
+    # Nobody is held out again before everybody was: splits that share people would tell less.
+    rounds = len(able) // wanted
+    drawn = [rng.permutation(able) for _ in range(-(-splits // rounds))]
+    parts = [order[wanted * part : wanted * (part + 1)] for order in drawn for part in range(rounds)]
+    return np.array([np.sort(part) for part in parts[:splits]])
 
 
 def _populations(

@@ -336,6 +336,21 @@ def state_of(population: Population, choices: Choices, items: Items | None) -> _
     return fitted(choices, items, learned_by(population))[1]
 
 
+def _penalty(choices: Choices, start: _fitting.Start) -> float:
+    """What a fit must gain on coins, in nats: (1 + log of the people who tell of it)/2 for every unknown number.
+
+    As in BIC, but that the numbers of an item are told by those alone who compared it, and that few people let any
+    number gain about a half by chance.
+    """
+    d, n = start.factors.shape[1], len(choices.ids)
+    sides = np.concatenate([choices.winner, choices.loser]) + n * np.tile(choices.person, 2)
+    tellers = np.bincount(np.unique(sides) % n, minlength=n)
+    of_items = (start.basis is None) + d * start.free
+    of_people = (0 if start.basis is None else start.coefficients.size) + (0 if start.free else d * (d + 1) / 2)
+    own = np.sum(1.0 + np.log(tellers[tellers > 0]))
+    return 0.5 * float(of_items * own + of_people * (1.0 + np.log(len(choices.people))))
+
+
 def fitted(
     choices: Choices,
     items: Items | None,
@@ -362,12 +377,7 @@ def fitted(
     start = start_of(data, learned, items)
     state = _fitting.fit(data, start, people=people, state=state, rounds=rounds)
     gain = state.objective - float(data.coins() @ (np.ones(data.people) if people is None else people))
-    unknown = (
-        start.coefficients.size
-        - 1
-        + start.factors.shape[1] * ((start.factors.shape[1] + 1) / 2 if not start.free else data.n)
-    )
-    if gain > 0.5 * unknown * np.log(data.people):
+    if gain > _penalty(choices, start):
         return places(start, state, learned, items), state, None
     if items is None:
         raise InvalidChoices(
