@@ -46,14 +46,19 @@ def catalogue(count):
 def believed(method, guess, k):
     """The response that a search is told."""
     if method == "unknown":
-        return ps.Logistic(ps.Unknown(ps.LogNormal(guess)))
+        return ps.Logistic(ps.Unknown(ps.LogNormal.around(guess)))
     if method == "both":
         return ps.Logistic(ps.Unknown(ps.LogNormal(guess)), lapse=ps.Unknown())
     return ps.Logistic(k if method == "known" else guess)
 
 
 def error_trial(task):
-    """Squared error after each answer, and the k that was inferred as a share of the guess."""
+    """Expected squared error after each answer, and the k that was inferred as a share of the guess.
+
+    Users are drawn from the prior, so somebody who gave these answers may be anywhere in the posterior at the true k:
+    the mean over all of them, its trace and the distance to its mean, has the expectation of the squared error to the
+    one user who was drawn, and depends far less on chance.
+    """
     factor, method, seed, answers, samples = task
     ps.set_thread_count(1)
     guess = response(D, "normalized").k
@@ -68,11 +73,16 @@ def error_trial(task):
         candidates=ps.SampledPairs(count=800, rescore=16),
         rng=seed,
     )
+    judge = ps.Search(shown, response=user.response, prior=search.prior, posterior=ps.Particles(), rng=seed + 1)
     errors = []
     for _ in range(answers):
         query = search.ask()
-        search.tell(query, winner=user.answer(shown, query, repeat=0))
-        errors.append(ps.metrics.squared_error(search.estimate().point, user.point))
+        winner = user.answer(shown, query, repeat=0)
+        search.tell(query, winner=winner)
+        judge.observe(query.left, query.right, winner=winner)
+        truth = judge.belief
+        away = ps.metrics.squared_error(search.estimate().point, truth.mean)
+        errors.append(float(np.trace(truth.covariance)) + away)
     known = search.belief.reliability
     return task, errors, None if known is None else (known.typical_k / guess, known.spread)
 
@@ -209,7 +219,7 @@ def speed(options):
         k = response(d, "normalized").k
         responses = {
             "k known": ps.Logistic(k),
-            "k unknown": ps.Logistic(ps.Unknown(ps.LogNormal(k))),
+            "k unknown": ps.Logistic(ps.Unknown(ps.LogNormal.around(k))),
             "k and lapse unknown": ps.Logistic(ps.Unknown(ps.LogNormal(k)), lapse=ps.Unknown()),
         }
         for answering in responses.values():

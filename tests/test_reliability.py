@@ -17,7 +17,7 @@ from pairseek.described import Candidates, seen
 from pairseek.errors import InvalidParameter
 from pairseek.posteriors._lapsing import lapsing_slope, log_many, log_one
 from pairseek.strategies import UTILITIES
-from pairseek.strategies._check import Check
+from pairseek.strategies._check import Catch, Check
 from reference import (
     naive_best_pair,
     naive_entropy,
@@ -340,14 +340,40 @@ class TestChoosing:
         assert truth[np.argmax(score)] > 0.8 * max(truth)
         assert np.all(score >= -1e-12)
 
-    def test_every_fourth_question_checks_where_the_lapse_is_unknown_and_no_strategy_given(self, catalogue):
+    def test_a_check_of_what_is_certain_tells_nothing(self):
+        """Items a thousand times farther than the prior is wide: no k that is believed leaves a doubt."""
+        points = 1000.0 * np.random.default_rng(3).normal(size=(40, 2))
+        search = ps.Search(ps.Items(points), response=ps.Logistic(UNKNOWN), prior=ps.UniformBox(), rng=1)
+        belief = search.belief
+        response = seen(search.response, belief)
+        pairs = Candidates.of(points, np.arange(20), np.arange(20, 40), belief=belief, response=response)
+        assert Check().score(pairs, belief) == pytest.approx(np.zeros(20), abs=1e-6)
+
+    def test_a_catch_is_the_question_that_is_hardly_missed(self, three_dimensions):
+        """What tells a coin from somebody who looks, by the samples of the belief: a share c = 0.1 of coins."""
+        _, _, belief = three_dimensions
+        points = np.random.default_rng(6).uniform(-1, 1, size=(60, 3))
+        response = seen(ps.Logistic(UNKNOWN, lapse=LAPSE), belief)
+        pairs = Candidates.of(points, np.arange(30), np.arange(30, 60), belief=belief, response=response)
+        score = Catch().score(pairs, belief)
+        known, truth = belief.reliability, []
+        for p, q in zip(points[:30], points[30:], strict=True):
+            gap = ((belief.samples - q) ** 2).sum(axis=1) - ((belief.samples - p) ** 2).sum(axis=1)
+            chance = known.lapse / 2 + (1 - known.lapse) * expit(known.k / (2 * math.dist(p, q)) * gap)
+            taste = np.average(chance, weights=belief.weights)
+            truth.append(naive_entropy(0.05 + 0.9 * taste) - 0.1 - 0.9 * naive_entropy(taste))
+        # The score takes the logit for Gaussian: the best is among the best, and the order nearly the same.
+        assert truth[np.argmax(score)] > 0.9 * max(truth)
+        assert np.corrcoef(score, truth)[0, 1] > 0.95
+
+    def test_every_fourth_question_catches_where_the_lapse_is_unknown_and_no_strategy_given(self, catalogue):
         unknown, lapsing = ps.Logistic(ps.Unknown()), ps.Logistic(ps.Unknown(), lapse=ps.Unknown())
         for strategy, response, names in (
-            (None, lapsing, ["infogain"] * 3 + ["check"] + ["infogain"]),
-            (None, unknown, ["infogain"] * 5),
+            (None, lapsing, ["infogain"] * 3 + ["catch"] + ["infogain"]),
             (ps.InfoGain(), unknown, ["infogain"] * 5),
-            (ps.InfoGain(checks=2), unknown, ["infogain", "check"] * 2 + ["infogain"]),
+            (ps.InfoGain(checks=2), unknown, ["infogain", "catch"] * 2 + ["infogain"]),
             (ps.InfoGain(checks=2), None, ["infogain"] * 5),
+            (ps.InfoGain(checks="auto"), None, ["infogain"] * 5),
         ):
             search = ps.Search(catalogue, response=response, strategy=strategy, posterior=ps.Particles(300), rng=1)
             asked = []
@@ -358,8 +384,39 @@ class TestChoosing:
             assert [query.info.strategy for query in asked] == names
             search.undo()
             assert search.ask() == asked[-1]
+        assert ps.Search(catalogue, response=unknown).strategy == ps.InfoGain(checks="auto")
         several = ps.Search(catalogue, response=lapsing, posterior=ps.Particles(300), rng=1).ask_many(4)
-        assert [query.info.strategy for query in several] == ["infogain"] * 3 + ["check"]
+        assert [query.info.strategy for query in several] == ["infogain"] * 3 + ["catch"]
+
+    def test_a_check_is_asked_where_it_tells_more_of_k_than_any_question_of_the_point(self):
+        """Contradictions make k small, and questions about the point worth little. Both utilities are found anew."""
+        points = np.random.default_rng(5).uniform(-1, 1, size=(12, 2))
+        pairs = np.array([(i, j) for i in range(12) for j in range(i)])
+        settings = {
+            "response": ps.Logistic(ps.Unknown(ps.LogNormal(2.0))),
+            "candidates": ListedPairs([tuple(pair) for pair in pairs.tolist()]),
+            "posterior": ps.Particles(500),
+            "rest": ps.Rest(pair=0),
+        }
+        search = ps.Search(
+            ps.Items(points), prior=ps.UniformBox(), rng=4, strategy=ps.InfoGain(checks="auto"), **settings
+        )
+        asked = []
+        for number in range(24):
+            query, belief = search.ask(), search.belief
+            alone = ps.Search(ps.Items(points), prior=ps.UniformBox(), rng=4, strategy=ps.InfoGain(), **settings)
+            for event in search.history:
+                alone.observe(event.left, event.right, winner=event.winner)
+            assert np.array_equal(alone.belief.samples, belief.samples)
+            other = alone.ask()
+            response = seen(search.response, belief)
+            every = Candidates.of(points, pairs[:, 0], pairs[:, 1], belief=belief, response=response)
+            most = Check().score(every, belief).max()
+            assert (query.info.strategy == "check") == (most > other.info.utility)
+            assert query.info.utility == pytest.approx(max(most, other.info.utility))
+            asked.append(query.info.strategy)
+            search.tell(query, winner=query.left if number % 2 else query.right)
+        assert 3 <= asked.count("check") <= 21
 
     def test_a_check_keeps_to_the_pairs_that_may_be_asked(self, catalogue):
         pairs = [(i, i + 1) for i in range(20)]
@@ -375,11 +432,13 @@ class TestChoosing:
             query = search.ask()
             assert (min(query.left, query.right), max(query.left, query.right)) in pairs
             search.tell(query, winner=query.left)
-        assert query.info.strategy == "check"
+        assert query.info.strategy == "catch"
 
     def test_checks_of_nothing_are_refused(self):
         with pytest.raises(InvalidParameter, match="checks of InfoGain is 1: give a whole number, at least 2"):
             ps.InfoGain(checks=1)
+        with pytest.raises(InvalidParameter, match="checks of InfoGain is 'often': give a whole number"):
+            ps.InfoGain(checks="often")
 
     def test_the_greedy_drops_are_those_of_the_samples_reweighted(self, catalogue, three_dimensions):
         _, _, belief = three_dimensions

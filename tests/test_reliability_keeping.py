@@ -110,6 +110,8 @@ ERRORS = {
         lambda: ps.LogNormal(1.0, -0.5),
         r"LogNormal\(spread=-0.5\): give the standard deviation of log k, above 0",
     ),
+    "a negative guess": (lambda: ps.LogNormal.around(-1.0), r"LogNormal\(median=-1.0\): give a number above 0"),
+    "no guess": (lambda: ps.LogNormal.around(None), r"LogNormal.around\(None\): give a guess above 0"),
     "no spread": (lambda: ps.LogNormal(1.0, 0.0), "give k itself where it is known"),
     "a text for a spread": (lambda: ps.LogNormal(1.0, "wide"), r"LogNormal\(spread='wide'\)"),
     "a negative count": (lambda: ps.Beta(-1.0, 2.0), r"Beta\(a=-1.0\): give a number above 0"),

@@ -167,7 +167,7 @@ class TestPeople:
         for seed in range(30):
             user = ps.SimulatedUser(rng.uniform(-1, 1, size=2), ps.Logistic(3.5, lapse=0.05), rng)
             person = (lambda q: coin(q, rng)) if seed % 5 == 0 else (lambda q, u=user: u.answer(items, q))
-            search = asked(items, BOTH, person, seed=seed, strategy=ps.InfoGain(checks=3))
+            search = asked(items, BOTH, person, seed=seed, strategy=None)
             (bad if seed % 5 == 0 else good).append(search.estimate().reliability.agreement.median)
         area = np.mean(np.subtract.outer(good, bad) > 0)
         assert area >= 0.95

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pairseek.errors import InvalidParameter
 from pairseek.geometry import hyperplanes
 from pairseek.responses import NOISES, RESPONSES, Logistic, Probit
+from pairseek.unknowns import LogNormal, Unknown
 from reference import naive_constant, naive_log_likelihood, naive_log_posterior, naive_logit, naive_probability
 from situations import evidence_of
 
@@ -164,6 +165,15 @@ class TestSettings:
 
     def test_a_k_that_was_given_is_kept(self):
         assert Logistic(0.7).for_spread(123.0) == Logistic(0.7)
+
+    def test_an_unknown_k_lies_around_what_would_be_assumed_or_at_it_where_people_may_lapse(self):
+        usual = Logistic().for_spread(0.5).constant
+        alone = Logistic(Unknown(LogNormal(spread=0.7))).for_spread(0.5)
+        assert alone.k == Unknown(LogNormal.around(usual, 0.7))
+        assert alone.reference == 2.5 * usual
+        assert Logistic(Unknown(), lapse=Unknown()).for_spread(0.5).reference == usual
+        told = Logistic(Unknown(LogNormal(3.0)))
+        assert told.for_spread(0.5) == told
 
     def test_unknown_noise_is_told_with_the_allowed_ones(self):
         with pytest.raises(InvalidParameter, match="unknown noise 'pink': use one of constant, normalized, decaying"):

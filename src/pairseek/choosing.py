@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
@@ -16,10 +15,11 @@ from pairseek.candidates.scene import Choice, Scene, Source
 from pairseek.errors import NoPairLeft
 from pairseek.items import Items, Space
 from pairseek.responses import Response
-from pairseek.strategies._check import Check
+from pairseek.strategies._check import Catch, Check
 from pairseek.strategies.base import Procedure, Utility
+from pairseek.strategies.infogain import InfoGain
 
-# A check has no bound, and many are as good: all pairs need not be looked at. Other sources are kept to.
+# These have no bound, and many are as good: all pairs need not be looked at. Other sources are kept to.
 _CHECKS = SampledPairs(count=2000)
 
 
@@ -51,9 +51,9 @@ def next_query(situation: Situation, draws: Draws, name: str) -> Query | None:
     chosen = _chosen(situation, draws)
     if chosen is None:
         return None
-    pair, choice = chosen
+    pair, choice, strategy = chosen
     swap = bool(draws.sides.integers(2))
-    info = _info(situation, pair, choice, _asking(situation).name, swap=swap)
+    info = _info(situation, pair, choice, strategy.name, swap=swap)
     first, second = _shown(situation.items, pair)
     return Query(name, second, first, info) if swap else Query(name, first, second, info)
 
@@ -80,12 +80,12 @@ def _info(situation: Situation, pair: Candidates, choice: Choice, strategy: str,
     )
 
 
-def _chosen(situation: Situation, draws: Draws) -> tuple[Candidates, Choice] | None:
-    """The pair, described as a single candidate, and how it was chosen."""
+def _chosen(situation: Situation, draws: Draws) -> tuple[Candidates, Choice, Utility | Procedure] | None:
+    """The pair, described as a single candidate, how it was chosen, and by what."""
     items, strategy = situation.items, _asking(situation)
     if isinstance(items, Space):
         assert isinstance(strategy, Utility)
-        return _from_space(items, strategy, situation, draws.choice)
+        return *_from_space(items, strategy, situation, draws.choice), strategy
     if isinstance(strategy, Procedure):
         rows = strategy.next(items, situation.history, draws.procedure)
         if rows is None:
@@ -93,21 +93,26 @@ def _chosen(situation: Situation, draws: Draws) -> tuple[Candidates, Choice] | N
         choice = Choice(int(rows[0]), int(rows[1]), float("nan"), 1, "its own choice")
     else:
         choice = _from_items(items, strategy, situation, draws.choice)
+        rival = strategy.rival(situation.belief) if isinstance(strategy, InfoGain) else None
+        if rival is not None:
+            other = _from_items(items, rival, situation, draws.choice)
+            if other.utility > choice.utility:
+                choice, strategy = other, rival
     scene = Scene.of(items, situation.belief, situation.response)
-    return scene.candidates(np.array([choice.first]), np.array([choice.second])), choice
+    return scene.candidates(np.array([choice.first]), np.array([choice.second])), choice, strategy
 
 
 def _asking(situation: Situation) -> Utility | Procedure:
     """What chooses this question: the strategy, or what a strategy that takes turns says about items."""
-    turn = None if isinstance(situation.items, Space) else getattr(situation.strategy, "turn", None)
-    if turn is None:
-        return situation.strategy
-    return cast(Utility, turn(len(situation.history) + len(situation.pending), situation.belief))
+    strategy = situation.strategy
+    if isinstance(situation.items, Space) or not isinstance(strategy, InfoGain):
+        return strategy
+    return strategy.turn(len(situation.history) + len(situation.pending), situation.belief)
 
 
 def _from_items(items: Items, strategy: Utility, situation: Situation, rng: np.random.Generator) -> Choice:
     source = situation.source or DefaultPairs()
-    if isinstance(strategy, Check) and isinstance(source, AllPairs | DefaultPairs):
+    if isinstance(strategy, Catch | Check) and isinstance(source, AllPairs | DefaultPairs):
         source = _CHECKS
     shown = [(items.index(event.left), items.index(event.right)) for event in situation.history]
     open_pairs = [(items.index(query.left), items.index(query.right)) for query in situation.pending]

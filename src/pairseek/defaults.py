@@ -14,7 +14,7 @@ from pairseek.strategies.base import Procedure, Utility
 
 _SMALL = 1e-70
 CHECKS = 4
-"""Where the lapse is unknown, every fourth question checks how the person answers."""
+"""Where the lapse is unknown, every fourth question is one that nobody who looks would miss."""
 
 
 def default_prior(items: Items | Space) -> UniformBox:
@@ -54,7 +54,7 @@ def resolve(
         )
     response = (Logistic() if response is None else response).for_spread(spread)
     if strategy is None:
-        strategy = InfoGain() if response.lapse_prior is None else InfoGain(checks=CHECKS)
+        strategy = InfoGain(checks=CHECKS if response.lapse_prior is not None else "auto" if response.unknown else None)
     fill_in = getattr(strategy, "resolved", None)
     if fill_in is not None:
         strategy = fill_in(items, prior)

@@ -121,11 +121,11 @@ class Response:
         return prior if isinstance(prior, LogNormal) else None
 
     def for_spread(self, spread: float) -> Self:
-        """The same response with k, or the median of an unknown k, filled in if it was None, for this prior deviation.
+        """The same response with k filled in if it was None, or the prior of an unknown k set around it.
 
-        An answer about a plane one such deviation away is then right 88 times in 100. For constant noise that is so
-        when the two points are two deviations apart, and for decaying noise, whose unit is fixed, when |a| is as long
-        as that but no longer than 1, where an answer tells most.
+        An answer about a plane one such deviation of the prior away is then right 88 times in 100. For constant noise
+        that is so when the two points are two deviations apart, and for decaying noise, whose unit is fixed, when |a|
+        is as long as that but no longer than 1, where an answer tells most.
         """
         unknown = self.k_prior
         if self.k is not None and (unknown is None or unknown.median is not None):
@@ -141,7 +141,9 @@ class Response:
         k = float(self.typical / (factor * spread))
         if unknown is None:
             return dataclasses.replace(self, k=k)
-        return dataclasses.replace(self, k=Unknown(dataclasses.replace(unknown, median=k)))
+        # Where lapses are inferred people may be clicking at random: nobody is then taken for reliable beforehand.
+        prior = LogNormal.around(k, unknown.spread) if self.lapse_prior is None else LogNormal(k, unknown.spread)
+        return dataclasses.replace(self, k=Unknown(prior))
 
     def pair_constant(self, length: FloatArray) -> FloatArray:
         """k_pq for pairs whose normals have these lengths |a| (K1, K2, K3); 0 where the points coincide.

@@ -7,7 +7,7 @@ given without looking, has a probability: its prior is a Beta distribution.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 from scipy.special import betaincinv, betaln, ndtri
@@ -19,6 +19,10 @@ from pairseek.errors import InvalidParameter
 # Beyond these a double or a slice step would lose its way; nobody's k is unknown by a factor of 10^8.
 _WIDEST = 5.0
 _EXTREME = 1e4
+# Somebody who is taken for less reliable than they are is asked the wrong questions and believed too little; the other
+# way round costs less. With a median so far above the guess the price of not knowing k is about the same for people
+# whose k is a quarter of the guess and four times it.
+_ABOVE = 2.5
 LEAST_LAPSE = 1e-9
 """A lapse of the samples is at least this and at most one less this."""
 
@@ -30,8 +34,8 @@ class LogNormal:
     Parameters
     ----------
     median
-        Half of all people have a higher k. Above 0. None: a search takes the k that it would otherwise have
-        assumed, which suits the scale of its prior.
+        Half of all people have a higher k. Above 0. None: a search takes the k that it would otherwise have assumed,
+        which suits the scale of its prior, or, if no lapses are inferred, a median `around` it.
     spread
         Standard deviation of log k, above 0 and at most 5. With 1, two of three people are within a factor of 2.7 of
         the median, and 19 of 20 within 7.1.
@@ -52,6 +56,16 @@ class LogNormal:
                 f"{_WIDEST:g}; give k itself where it is known"
             )
         object.__setattr__(self, "spread", float(self.spread))
+
+    @classmethod
+    def around(cls, guess: float, spread: float = 1.0) -> Self:
+        """The prior of somebody who would otherwise have fixed k at this guess: a median of 2.5 times as much.
+
+        To take a person for less reliable than they are costs a search more than the other way round.
+        """
+        if cls(guess, spread).median is None:
+            raise InvalidParameter("LogNormal.around(None): give a guess above 0, or LogNormal() for a search's own")
+        return cls(_ABOVE * guess, spread)
 
     def log_ratios(self, uniform: FloatArray) -> FloatArray:
         """Quantiles of log(k/median) for numbers in (0, 1)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import entr
@@ -11,7 +11,7 @@ from scipy.special import entr
 from pairseek._checks import whole
 from pairseek._types import Belief, FloatArray
 from pairseek.described import Candidates
-from pairseek.strategies._check import Check
+from pairseek.strategies._check import Catch, Check
 from pairseek.surface import Surface
 
 
@@ -25,21 +25,26 @@ class InfoGain:
     Parameters
     ----------
     checks
-        Where k or the lapse is unknown and items are asked about, every so many-th question, at least 2, is one that
-        tells most of k instead: see `Check`. None: never.
+        Where k or the lapse is unknown and items are asked about. ``"auto"``: a question about k instead, wherever one
+        tells more of k than any question tells of the point, see `Check`; it is so for people who answer unreliably. A
+        number, at least 2: every so many-th question is one that nobody who looks would miss, see `Catch`. None: never.
     """
 
-    checks: int | None = None
+    checks: int | Literal["auto"] | None = None
     name: ClassVar[str] = "infogain"
 
     def __post_init__(self) -> None:
-        if self.checks is not None:
+        if self.checks is not None and self.checks != "auto":
             object.__setattr__(self, "checks", whole(self.checks, "checks of InfoGain", 2))
 
-    def turn(self, number: int, belief: Belief) -> InfoGain | Check:
+    def turn(self, number: int, belief: Belief) -> InfoGain | Catch:
         """The utility of the question of this number, counted from 0."""
-        due = self.checks is not None and number % self.checks == self.checks - 1
-        return Check() if due and belief.reliability is not None else self
+        due = isinstance(self.checks, int) and number % self.checks == self.checks - 1
+        return Catch() if due and belief.reliability is not None else self
+
+    def rival(self, belief: Belief) -> Check | None:
+        """What chooses instead if its question tells more."""
+        return Check() if self.checks == "auto" and belief.reliability is not None else None
 
     def score(self, candidates: Candidates, belief: Belief) -> FloatArray:  # noqa: ARG002
         """(m,) bits, from the mean and variance of the logit."""
