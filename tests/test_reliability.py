@@ -17,7 +17,7 @@ from pairseek.described import Candidates, seen
 from pairseek.errors import InvalidParameter
 from pairseek.posteriors._lapsing import lapsing_slope, log_many, log_one
 from pairseek.strategies import UTILITIES
-from pairseek.strategies._check import Catch, Check
+from pairseek.strategies._check import Check
 from reference import (
     naive_best_pair,
     naive_entropy,
@@ -349,29 +349,12 @@ class TestChoosing:
         pairs = Candidates.of(points, np.arange(20), np.arange(20, 40), belief=belief, response=response)
         assert Check().score(pairs, belief) == pytest.approx(np.zeros(20), abs=1e-6)
 
-    def test_a_catch_is_the_question_that_is_hardly_missed(self, three_dimensions):
-        """What tells a coin from somebody who looks, by the samples of the belief: a share c = 0.1 of coins."""
-        _, _, belief = three_dimensions
-        points = np.random.default_rng(6).uniform(-1, 1, size=(60, 3))
-        response = seen(ps.Logistic(UNKNOWN, lapse=LAPSE), belief)
-        pairs = Candidates.of(points, np.arange(30), np.arange(30, 60), belief=belief, response=response)
-        score = Catch().score(pairs, belief)
-        known, truth = belief.reliability, []
-        for p, q in zip(points[:30], points[30:], strict=True):
-            gap = ((belief.samples - q) ** 2).sum(axis=1) - ((belief.samples - p) ** 2).sum(axis=1)
-            chance = known.lapse / 2 + (1 - known.lapse) * expit(known.k / (2 * math.dist(p, q)) * gap)
-            taste = np.average(chance, weights=belief.weights)
-            truth.append(naive_entropy(0.05 + 0.9 * taste) - 0.1 - 0.9 * naive_entropy(taste))
-        # The score takes the logit for Gaussian: the best is among the best, and the order nearly the same.
-        assert truth[np.argmax(score)] > 0.9 * max(truth)
-        assert np.corrcoef(score, truth)[0, 1] > 0.95
-
-    def test_every_fourth_question_catches_where_the_lapse_is_unknown_and_no_strategy_given(self, catalogue):
+    def test_every_fourth_question_checks_where_the_lapse_is_unknown_and_no_strategy_given(self, catalogue):
         unknown, lapsing = ps.Logistic(ps.Unknown()), ps.Logistic(ps.Unknown(), lapse=ps.Unknown())
         for strategy, response, names in (
-            (None, lapsing, ["infogain"] * 3 + ["catch"] + ["infogain"]),
+            (None, lapsing, ["infogain"] * 3 + ["check"] + ["infogain"]),
             (ps.InfoGain(), unknown, ["infogain"] * 5),
-            (ps.InfoGain(checks=2), unknown, ["infogain", "catch"] * 2 + ["infogain"]),
+            (ps.InfoGain(checks=2), unknown, ["infogain", "check"] * 2 + ["infogain"]),
             (ps.InfoGain(checks=2), None, ["infogain"] * 5),
             (ps.InfoGain(checks="auto"), None, ["infogain"] * 5),
         ):
@@ -386,7 +369,7 @@ class TestChoosing:
             assert search.ask() == asked[-1]
         assert ps.Search(catalogue, response=unknown).strategy == ps.InfoGain(checks="auto")
         several = ps.Search(catalogue, response=lapsing, posterior=ps.Particles(300), rng=1).ask_many(4)
-        assert [query.info.strategy for query in several] == ["infogain"] * 3 + ["catch"]
+        assert [query.info.strategy for query in several] == ["infogain"] * 3 + ["check"]
 
     def test_a_check_is_asked_where_it_tells_more_of_k_than_any_question_of_the_point(self):
         """Contradictions make k small, and questions about the point worth little. Both utilities are found anew."""
@@ -432,7 +415,7 @@ class TestChoosing:
             query = search.ask()
             assert (min(query.left, query.right), max(query.left, query.right)) in pairs
             search.tell(query, winner=query.left)
-        assert query.info.strategy == "catch"
+        assert query.info.strategy == "check"
 
     def test_checks_of_nothing_are_refused(self):
         with pytest.raises(InvalidParameter, match="checks of InfoGain is 1: give a whole number, at least 2"):

@@ -161,16 +161,15 @@ class TestPeople:
         assert words.count("consistent") <= 1
 
     def test_random_clickers_are_told_from_good_people(self, items):
-        """Area under the curve of the reported agreement, 24 good people and 6 who toss a coin."""
+        """Area under the curve of the reported agreement, 25 good people and 25 who toss a coin: 0.975 in 60 and 60."""
         rng = np.random.default_rng(10)
         good, bad = [], []
-        for seed in range(30):
+        for seed in range(50):
             user = ps.SimulatedUser(rng.uniform(-1, 1, size=2), ps.Logistic(3.5, lapse=0.05), rng)
-            person = (lambda q: coin(q, rng)) if seed % 5 == 0 else (lambda q, u=user: u.answer(items, q))
+            person = (lambda q: coin(q, rng)) if seed % 2 else (lambda q, u=user: u.answer(items, q))
             search = asked(items, BOTH, person, seed=seed, strategy=None)
-            (bad if seed % 5 == 0 else good).append(search.estimate().reliability.agreement.median)
-        area = np.mean(np.subtract.outer(good, bad) > 0)
-        assert area >= 0.95
+            (bad if seed % 2 else good).append(search.estimate().reliability.agreement.median)
+        assert np.mean(np.subtract.outer(good, bad) > 0) >= 0.95
 
     @pytest.mark.parametrize(("k", "word"), [(14.0, "consistent"), (1.7, "noisy")])
     def test_one_word_says_how_a_person_answers(self, items, k, word):

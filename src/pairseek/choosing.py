@@ -15,11 +15,11 @@ from pairseek.candidates.scene import Choice, Scene, Source
 from pairseek.errors import NoPairLeft
 from pairseek.items import Items, Space
 from pairseek.responses import Response
-from pairseek.strategies._check import Catch, Check
+from pairseek.strategies._check import Check
 from pairseek.strategies.base import Procedure, Utility
 from pairseek.strategies.infogain import InfoGain
 
-# These have no bound, and many are as good: all pairs need not be looked at. Other sources are kept to.
+# A check has no bound, and many are as good: all pairs need not be looked at. Other sources are kept to.
 _CHECKS = SampledPairs(count=2000)
 
 
@@ -112,7 +112,7 @@ def _asking(situation: Situation) -> Utility | Procedure:
 
 def _from_items(items: Items, strategy: Utility, situation: Situation, rng: np.random.Generator) -> Choice:
     source = situation.source or DefaultPairs()
-    if isinstance(strategy, Catch | Check) and isinstance(source, AllPairs | DefaultPairs):
+    if isinstance(strategy, Check) and isinstance(source, AllPairs | DefaultPairs):
         source = _CHECKS
     shown = [(items.index(event.left), items.index(event.right)) for event in situation.history]
     open_pairs = [(items.index(query.left), items.index(query.right)) for query in situation.pending]

@@ -14,7 +14,7 @@ from pairseek.strategies.base import Procedure, Utility
 
 _SMALL = 1e-70
 CHECKS = 4
-"""Where the lapse is unknown, every fourth question is one that nobody who looks would miss."""
+"""Where the lapse is unknown, every fourth question checks how the person answers."""
 
 
 def default_prior(items: Items | Space) -> UniformBox:

@@ -1,4 +1,4 @@
-"""Questions about how a person answers, and not about the point."""
+"""A question about how a person answers, and not about the point."""
 
 from __future__ import annotations
 
@@ -12,30 +12,6 @@ from pairseek._mixtures import table
 from pairseek._tables import look_up
 from pairseek._types import Belief, FloatArray
 from pairseek.described import Candidates
-
-# Somebody in ten, it is assumed, clicks without looking. Which question tells most of it does not depend on the share.
-_COINS = 0.1
-
-
-@dataclass(frozen=True)
-class Catch:
-    """What an answer tells, in bits, of whether the person tosses a coin: most where the other answer is unlikeliest.
-
-    For coins in a share c of all people, h_b(c/2 + (1 - c) P) - c - (1 - c) h_b(P), P = E f(z) over point, k and lapse.
-    Only such questions tell somebody who never looks from somebody who is asked what they find hard.
-    """
-
-    name: ClassVar[str] = "catch"
-
-    def score(self, candidates: Candidates, belief: Belief) -> FloatArray:  # noqa: ARG002
-        """(m,) bits, from the mean and variance of the logit."""
-        # A table may round a chance to a little more than 1, which has no entropy.
-        chance = np.minimum(candidates.gaussian("probability"), 1.0)
-        return _bits(0.5 * _COINS + (1.0 - _COINS) * chance) - _COINS - (1.0 - _COINS) * _bits(chance)
-
-
-def _bits(chance: FloatArray) -> FloatArray:
-    return np.asarray((entr(chance) + entr(1.0 - chance)) / np.log(2))
 
 
 @dataclass(frozen=True)
@@ -62,8 +38,13 @@ class Check:
             constant = candidates.constant * (k / candidates.response.constant)
             mean = constant * candidates.margin + candidates.appeal
             look_up(0, len(candidates), probability, mean, constant * np.sqrt(candidates.variance), likelier)
+            # A table may round a chance to a little more than 1, which has no entropy.
             likelier = np.minimum(likelier, 1.0)
             chance = 0.5 * lapse + (1.0 - lapse) * np.where(mean > 0, likelier, 1.0 - likelier)
             total += share * chance
             certain += share * _bits(chance)
         return _bits(np.clip(total, 0.0, 1.0)) - certain
+
+
+def _bits(chance: FloatArray) -> FloatArray:
+    return np.asarray((entr(chance) + entr(1.0 - chance)) / np.log(2))

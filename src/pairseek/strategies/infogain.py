@@ -11,7 +11,7 @@ from scipy.special import entr
 from pairseek._checks import whole
 from pairseek._types import Belief, FloatArray
 from pairseek.described import Candidates
-from pairseek.strategies._check import Catch, Check
+from pairseek.strategies._check import Check
 from pairseek.surface import Surface
 
 
@@ -25,9 +25,9 @@ class InfoGain:
     Parameters
     ----------
     checks
-        Where k or the lapse is unknown and items are asked about. ``"auto"``: a question about k instead, wherever one
-        tells more of k than any question tells of the point, see `Check`; it is so for people who answer unreliably. A
-        number, at least 2: every so many-th question is one that nobody who looks would miss, see `Catch`. None: never.
+        Where k or the lapse is unknown and items are asked about, questions about k instead, see `Check`. A number, at
+        least 2: every so many-th question. ``"auto"``: wherever one tells more of k than any question tells of the
+        point, as for people who answer unreliably. None: never.
     """
 
     checks: int | Literal["auto"] | None = None
@@ -37,10 +37,10 @@ class InfoGain:
         if self.checks is not None and self.checks != "auto":
             object.__setattr__(self, "checks", whole(self.checks, "checks of InfoGain", 2))
 
-    def turn(self, number: int, belief: Belief) -> InfoGain | Catch:
+    def turn(self, number: int, belief: Belief) -> InfoGain | Check:
         """The utility of the question of this number, counted from 0."""
         due = isinstance(self.checks, int) and number % self.checks == self.checks - 1
-        return Catch() if due and belief.reliability is not None else self
+        return Check() if due and belief.reliability is not None else self
 
     def rival(self, belief: Belief) -> Check | None:
         """What chooses instead if its question tells more."""
