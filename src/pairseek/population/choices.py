@@ -101,7 +101,7 @@ class Choices:
         rankings: Mapping[str, Ranking] | Iterable[tuple[object, Ranking]],
         *,
         ids: Sequence[ItemId] | None = None,
-        most: int = 2000,
+        most: int = 1000,
         rng: int | np.random.Generator = 0,
     ) -> Self:
         """From an order for each person, the best first: items, or groups of items that are equal.
@@ -139,7 +139,7 @@ class Choices:
         rows: Iterable[tuple[object, ItemId, float]],
         *,
         ids: Sequence[ItemId] | None = None,
-        most: int = 2000,
+        most: int = 1000,
         rng: int | np.random.Generator = 0,
     ) -> Self:
         """From (person, item, rating) rows, higher is better: two items of different rating make a pair.
