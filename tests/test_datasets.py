@@ -44,6 +44,10 @@ class TestTheColours:
         assert (items.n, items.d) == (949, 3)
         row = items.index("cloudy blue")
         assert items.labels[row] == "Cloudy blue"
+        assert len(set(items.labels)) == items.n
+        # What people wrote is kept as an id; what is shown to others is fit to be.
+        assert not [label for label in items.labels if re.search("shit|poo|piss|puke|vomit|snot|barf", label.lower())]
+        assert items.labels[items.index("poo")] == "Walnut shell"
         assert items.data["hex"][row] == "#acc2d9"
         assert list(items.data) == ["hex"]
         assert np.all(items.appeal == 0)

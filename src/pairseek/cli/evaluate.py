@@ -44,7 +44,9 @@ def command(
     people: Annotated[
         int | None, typer.Option(metavar="N", help="Held-out people in a split.  [dim]\\[150, or a third][/]")
     ] = None,
-    splits: Annotated[int, typer.Option(metavar="N", help="Draws of held-out people.")] = 3,
+    splits: Annotated[
+        int, typer.Option(metavar="N", help="Groups of held-out people; nobody twice while there are enough.")
+    ] = 3,
     samples: Annotated[int, typer.Option(metavar="N", help="Particles of the posterior.")] = 4000,
     seed: Annotated[int, typer.Option(metavar="N", help="Everything random follows from it.")] = 0,
     out: Annotated[

@@ -70,7 +70,7 @@ class Evaluation:
     people
         Held-out people, in each split.
     splits
-        Draws of held-out people.
+        Groups of held-out people.
     samples
         Particles of the posterior.
     seed
