@@ -41,8 +41,9 @@ _CONE_ROOTS_FROM_LAB = np.linalg.inv(_LAB_FROM_CONE_ROOTS)
 def colours() -> Items:
     """The 949 colours of the XKCD survey, with the names people gave them, in Oklab (d = 3).
 
-    Ids are the names, labels too but for a few that are coarse, and ``data["hex"]`` has the colours as ``#rrggbb``. The coordinates are Oklab's own; `scaled`
-    on the result centres and stretches them as the paper does. CC0: see ``xkcd_colours.SOURCE.txt``.
+    Ids are the names, and so are labels, but for a few names that are coarse; ``data["hex"]`` has the colours as
+    ``#rrggbb``. The coordinates are Oklab's own; `scaled` on the result centres and stretches them as the paper does.
+    CC0: see ``xkcd_colours.SOURCE.txt``.
 
     Examples
     --------
