@@ -83,7 +83,14 @@ class TestTheColours:
         # Apart from the coarse names, of which the note says how many there are.
         assert sum(row[1].lower() != row[0] for row in rows[1:]) == 28
         note = (DATA / "xkcd_colours.SOURCE.txt").read_text(encoding="utf-8")
-        for fact in ("https://xkcd.com/color/rgb.txt", "CC0 1.0", "matplotlib.colors.XKCD_COLORS", "949", "28", *rows[0]):
+        for fact in (
+            "https://xkcd.com/color/rgb.txt",
+            "CC0 1.0",
+            "matplotlib.colors.XKCD_COLORS",
+            "949",
+            "28",
+            *rows[0],
+        ):
             assert fact in note
 
     def test_cost_nothing_until_they_are_asked_for(self):
