@@ -269,6 +269,12 @@ class TestAll:
         places = [kept.items.index(name) for name in unseen]
         assert np.allclose(base[places], np.delete(base, places).mean())
         assert np.all(kept.items.coordinates[places] == 0)
+        others = choices.only([row for row, name in enumerate(choices.people) if name not in results.people[0]])
+        seen = [name for name in choices.ids if name not in unseen]
+        alone = ps.Population.fit(others.of_items(seen), dimension=1)
+        rows = [kept.items.index(name) for name in seen]
+        assert np.array_equal(kept.items.appeal[rows], alone.items.appeal)
+        assert np.array_equal(kept.items.coordinates[rows], alone.items.coordinates)
 
     def test_the_figure(self, evaluated, tmp_path):
         from pairseek.evaluate.figures import draw

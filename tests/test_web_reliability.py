@@ -169,6 +169,12 @@ def test_answers_like_a_coin_are_a_sign(database):
     assert "random" not in signs(plan, one.done[:7], "random")["flags"]
 
 
+def test_the_newest_word_counts():
+    assert export.manner_of([]) is None
+    assert export.manner_of([{"mean": [0.0]}]) is None
+    assert export.manner_of([{"reliability": {"word": "noisy"}}, {"reliability": {"word": "random"}}]) == "random"
+
+
 def test_over_http(tmp_path):
     with served(tmp_path / "h.db", studies=[(_settings(), ITEMS)]) as visitors:
         session_id = answered(visitors.service.database, clicks=False, seed=6)
