@@ -267,6 +267,7 @@ STUDY = {
     "paging": {"page": 2, "pages": 5, "first": 51, "total": 214},
     "audit": audit(),
     "filling": 0,
+    "scales": None,
     "configuration": "title: A colour for the hallway\nstrategy: infogain\nanswers: 12\n",
 }
 TOKENS = {
@@ -361,6 +362,10 @@ PAGES: dict[str, tuple[str, dict]] = {
             "audit": [],
             "paging": {"page": 1, "pages": 1, "first": 1, "total": 0},
             "map": {"items": dots(), "people": []},
+            "scales": {
+                "widest": {"number": 1, "low": 150.0, "high": 550.0, "deviation": 115.5},
+                "narrowest": {"number": 3, "low": 0.0, "high": 1.0, "deviation": 0.2887},
+            },
         }
         | {"live": LIVE | {"started": 0, "finished": 0, "answers": 0, "median_seconds": None, "latency_ms": None}},
     ),

@@ -75,7 +75,9 @@ def test_flat_and_narrow_directions():
         check(ps.Items(np.column_stack([points[:, :2], points[:, :2].sum(axis=1)]))), "spread along each direction"
     )
     assert (flat.level, "PCA to 2 dimensions" in flat.advice) == ("act", True)
-    narrow = finding(check(ps.Items(points * [1, 1, 0.01])), "spread along each direction")
+    with pytest.warns(ps.ScaleWarning):
+        items = ps.Items(points * [1, 1, 0.01])
+    narrow = finding(check(items), "spread along each direction")
     assert (narrow.level, "try 2 dimensions" in narrow.advice) == ("note", True)
 
 

@@ -263,6 +263,7 @@ def write(path, text):
 
 
 class TestCsv:
+    @pytest.mark.filterwarnings("ignore::pairseek.ScaleWarning")  # coordinates are drawn
     @given(
         points=arrays(np.float64, st.tuples(st.integers(2, 6), st.integers(1, 4)), elements=FINITE),
         appeal=st.floats(-1e6, 1e6),

@@ -13,7 +13,7 @@ from pairseek._parallel import set_thread_count
 from pairseek._types import Belief, Event, Query
 from pairseek._version import __version__
 from pairseek.candidates import AllPairs, Candidates, ListedPairs, Rest, SampledPairs
-from pairseek.errors import PairseekError
+from pairseek.errors import PairseekError, ScaleWarning
 from pairseek.estimates import Estimate, Recommendation
 from pairseek.items import Items, Space
 from pairseek.population import Choices, Population
@@ -75,6 +75,7 @@ __all__ = [
     "Recommendation",
     "Rest",
     "SampledPairs",
+    "ScaleWarning",
     "Search",
     "SimulatedUser",
     "Space",

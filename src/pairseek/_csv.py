@@ -20,7 +20,7 @@ _NUMBERING = ("unnamed: 0", "index")
 
 
 def read_items(path: Path, keep: tuple[str, ...]) -> dict[str, Any]:
-    """The arguments of `Items` that a CSV file holds."""
+    """The arguments of `Items` that a CSV file holds, and the names of the ``columns`` of coordinates."""
     header, body = read_table(path)
     unknown = [name for name in keep if name not in header]
     if unknown:
@@ -48,6 +48,7 @@ def read_items(path: Path, keep: tuple[str, ...]) -> dict[str, Any]:
         "labels": None if label is None else table[label],
         "appeal": None if appeal is None else _numbers(path, appeal, table[appeal], lines),
         "data": {name: table[name] for name in keep},
+        "columns": coordinates,
     }
 
 

@@ -1,4 +1,4 @@
-"""Every error that pairseek raises on purpose, in one tree.
+"""Every error that pairseek raises on purpose, in one tree, and its warnings.
 
 ::
 
@@ -18,6 +18,8 @@
     ├── StoreUnavailable    (OSError)       the database cannot be read or written now
     ├── StoreOutdated       (RuntimeError)  the database has tables of another version
     └── MissingExtra        (ImportError)   an optional dependency is not installed
+
+    ScaleWarning            (UserWarning)   columns of items whose scales differ too much
 
 A message says what was wrong, what was received, and what to do.
 """
@@ -99,3 +101,7 @@ class MissingExtra(PairseekError, ImportError):
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs the extra {extra!r}: pip install 'pairseek[{extra}]'")
         self.extra = extra
+
+
+class ScaleWarning(UserWarning):
+    """Columns of coordinates differ so much in scale that only the widest influence distances."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,9 +16,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from pairseek import _scales
 from pairseek._csv import APPEAL_COLUMN, LABEL_COLUMN, read_items
 from pairseek._types import FloatArray, ItemId, Point
-from pairseek.errors import InvalidItems, InvalidParameter, UnknownItem
+from pairseek.errors import InvalidItems, InvalidParameter, ScaleWarning, UnknownItem
 
 
 def _real(values: Any) -> FloatArray:
@@ -79,9 +82,20 @@ def _identifiers(ids: Sequence[object] | npt.NDArray[np.generic] | None, n: int)
     return tuple(out)
 
 
+def _caller() -> int:
+    """Return the ``stacklevel`` at which a function that warns names the first caller outside of the package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "pairseek":
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 @dataclass(frozen=True, eq=False)
 class Items:
     """Items in an embedding: validated once, immutable ever after.
+
+    Columns of coordinates whose standard deviations differ by more than a factor of 20 give a `ScaleWarning`:
+    the others hardly influence distances. `standardized` brings them to one scale.
 
     Parameters
     ----------
@@ -108,6 +122,8 @@ class Items:
     labels: tuple[str, ...]
     appeal: FloatArray
     data: Mapping[str, tuple[object, ...]] = field(repr=False)
+    # Names of the coordinates in the file that they were read from, for messages.
+    _columns: tuple[str, ...] | None = field(default=None, init=False, repr=False)
 
     def __init__(
         self,
@@ -117,6 +133,40 @@ class Items:
         appeal: npt.ArrayLike | None = None,
         data: Mapping[str, Sequence[object]] | None = None,
     ) -> None:
+        self._fill(coordinates, ids, labels, appeal, data)
+        self._warned()
+
+    @classmethod
+    def _unwarned(
+        cls,
+        coordinates: npt.ArrayLike,
+        ids: Sequence[object] | npt.NDArray[np.generic] | None = None,
+        labels: Sequence[str] | None = None,
+        appeal: npt.ArrayLike | None = None,
+        data: Mapping[str, Sequence[object]] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Self:
+        """Make validated items without a `ScaleWarning`: of parts of other items, or where it is said elsewhere."""
+        items = cls.__new__(cls)
+        items._fill(coordinates, ids, labels, appeal, data)
+        object.__setattr__(items, "_columns", None if columns is None else tuple(columns))
+        return items
+
+    def _warned(self) -> Self:
+        """Issue a `ScaleWarning` if the scales differ, and return the items."""
+        if self.scale_note is not None:
+            warnings.warn(self.scale_note, ScaleWarning, stacklevel=_caller())
+        return self
+
+    def _fill(
+        self,
+        coordinates: npt.ArrayLike,
+        ids: Sequence[object] | npt.NDArray[np.generic] | None,
+        labels: Sequence[str] | None,
+        appeal: npt.ArrayLike | None,
+        data: Mapping[str, Sequence[object]] | None,
+    ) -> None:
+        """Validate and set all attributes."""
         points = _coordinates(coordinates)
         n = len(points)
         names = _identifiers(ids, n)
@@ -148,9 +198,10 @@ class Items:
     def __len__(self) -> int:
         return len(self.coordinates)
 
-    def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[object, ...]]:
         # Made anew, so that a copy is checked and its arrays are as read-only as these.
-        return type(self), (self.coordinates, self.ids, self.labels, self.appeal, dict(self.data))
+        parts = (self.coordinates, self.ids, self.labels, self.appeal, dict(self.data), self._columns)
+        return type(self)._unwarned, parts
 
     def __repr__(self) -> str:
         return f"Items(n={self.n}, d={self.d}, hash={self.hash[:8]})"
@@ -210,6 +261,30 @@ class Items:
         """sqrt(tr cov(items)), the λ of EPMV in the paper's experiments."""
         return float(np.sqrt(np.var(self.coordinates, axis=0, ddof=1).sum()))
 
+    @cached_property
+    def scale_contrast(self) -> _scales.ScaleContrast | None:
+        """The columns with the largest and the smallest standard deviation; None if every column is constant."""
+        return _scales.scale_contrast(self.coordinates, self._columns)
+
+    @cached_property
+    def scale_note(self) -> str | None:
+        """A warning with its numbers, if the standard deviations differ by more than a factor of 20; else None."""
+        return _scales.scale_note(self.coordinates, self._columns)
+
+    def standardized(self) -> Self:
+        """Return the items with each coordinate centred and divided by its standard deviation.
+
+        A coordinate that is the same for all items becomes zero. Ids, labels, appeal and data stay as they are.
+
+        Examples
+        --------
+        >>> wines = Items([[10.0, 0.0], [20.0, 1.0], [30.0, 2.0]])
+        >>> wines.standardized().coordinates.tolist()
+        [[-1.0, -1.0], [0.0, 0.0], [1.0, 1.0]]
+        """
+        points = _scales.standardize(self.coordinates)
+        return self._unwarned(points, self.ids, self.labels, self.appeal, self.data, self._columns)
+
     def scaled(self) -> Self:
         """Centred, and scaled by sqrt(d)/(3 sqrt(smallest eigenvalue of the covariance)).
 
@@ -225,7 +300,7 @@ class Items:
                 f"them cover a cube; drop that direction (PCA to fewer dimensions) first"
             )
         factor = np.sqrt(self.d) / (3.0 * np.sqrt(values[0]))
-        return type(self)(centred * factor, self.ids, self.labels, self.appeal, self.data)
+        return self._unwarned(centred * factor, self.ids, self.labels, self.appeal, self.data, self._columns)
 
     @classmethod
     def from_csv(cls, path: str | Path, *, keep: Sequence[str] = ()) -> Self:
@@ -237,7 +312,12 @@ class Items:
         numbers the rows is the id where there is no other, and never a coordinate. Two columns that may both be
         the id, or a first row of numbers, are refused. Ids and data are read as text: item ``"7"``, not 7.
         """
-        return cls(**read_items(Path(path), (keep,) if isinstance(keep, str) else tuple(keep)))
+        return cls._of_csv(path, keep)._warned()
+
+    @classmethod
+    def _of_csv(cls, path: str | Path, keep: Sequence[str] = ()) -> Self:
+        """Do what `from_csv` does, without a `ScaleWarning`."""
+        return cls._unwarned(**read_items(Path(path), (keep,) if isinstance(keep, str) else tuple(keep)))
 
     def to_csv(self, path: str | Path) -> None:
         """Write a CSV file that `from_csv` reads back, ``keep`` naming the columns of data.
@@ -281,15 +361,20 @@ class Items:
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
         """Read ``.csv``; ``.npy``; ``.npz`` (arrays ``coordinates`` or ``X``, optional ``ids``); ``.mat`` (``X``)."""
+        return cls._of_file(path)._warned()
+
+    @classmethod
+    def _of_file(cls, path: str | Path) -> Self:
+        """Do what `from_file` does, without a `ScaleWarning`."""
         path = Path(path)
         suffix = path.suffix.lower()
         if suffix == ".csv":
-            return cls.from_csv(path)
+            return cls._of_csv(path)
         if not path.exists():
             raise InvalidItems(f"there is no file {path}")
         try:
             if suffix == ".npy":
-                return cls(np.load(path, allow_pickle=False))
+                return cls._unwarned(np.load(path, allow_pickle=False))
             if suffix == ".npz":
                 with np.load(path, allow_pickle=False) as archive:
                     arrays = {name: archive[name] for name in archive.files}
@@ -306,7 +391,7 @@ class Items:
         for name in ("coordinates", "X"):
             if name in arrays:
                 ids = arrays.get("ids") if suffix == ".npz" else None
-                return cls(arrays[name], None if ids is None else list(ids))
+                return cls._unwarned(arrays[name], None if ids is None else list(ids))
         raise InvalidItems(f"{path} holds {sorted(arrays)}: name the array of coordinates 'X'")
 
 

@@ -35,7 +35,7 @@ def items_from(record: Mapping[str, Any]) -> Items | Space:
     if record["kind"] == "space":
         fields = ("low", "high", "min_separation", "max_separation")
         return Space(*(record[name] for name in fields))
-    items = Items(record["coordinates"], record["ids"], record["labels"], record["appeal"], record["data"])
+    items = Items._unwarned(record["coordinates"], record["ids"], record["labels"], record["appeal"], record["data"])
     if items.hash != record["hash"]:
         raise InvalidFile("the items in the file do not fit their own hash: it was damaged or edited")
     return items

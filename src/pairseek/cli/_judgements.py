@@ -38,7 +38,7 @@ class Known:
 def known_items(path: Path) -> Known:
     """Ids and labels of a CSV file, with or without coordinates; or of any other file of items."""
     if path.suffix.lower() != ".csv":
-        items = Items.from_file(path)
+        items = Items._of_file(path)
         return Known(items.ids, items.labels)
     header, body = read_table(path)
     names = [name.casefold() for name in header]

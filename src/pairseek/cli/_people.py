@@ -60,4 +60,5 @@ def _with_text_ids(items: Items) -> Items:
     """Items as a file of choices names them: arrays number their rows, and in a file numbers are text."""
     if all(isinstance(name, str) for name in items.ids):
         return items
-    return Items(items.coordinates, [str(name) for name in items.ids], items.labels, items.appeal, items.data)
+    ids = [str(name) for name in items.ids]
+    return Items._unwarned(items.coordinates, ids, items.labels, items.appeal, items.data)

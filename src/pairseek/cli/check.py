@@ -11,12 +11,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pairseek.cli._judgements import AsJson, Scaled, Where, catalogue, read, response_of
+from pairseek.cli._judgements import AsJson, Scaled, Where, read, response_of
 from pairseek.embed import Health, check
 from pairseek.embed.health_page import write_health
 from pairseek.errors import InvalidParameter
 from pairseek.experiments._checks import one_of
 from pairseek.experiments.figures.style import require_drawing
+from pairseek.items import Items
 from pairseek.priors import UniformBox
 from pairseek.responses import NOISES, RESPONSES
 
@@ -30,6 +31,9 @@ def command(
         Path | None, typer.Option(metavar="FILE", help="Triplets as CSV: the noise is fitted to them, and compared.")
     ] = None,
     where: Where = None,
+    standardize: Annotated[
+        bool, typer.Option("--standardize", metavar="", help="Divide each coordinate by its standard deviation first.")
+    ] = False,
     scaled: Scaled = False,
     k: Annotated[float | None, typer.Option("--k", metavar="K", help="Noise constant, instead of fitting it.")] = None,
     noise: Annotated[str, typer.Option(metavar="NOISE", help="With --k: constant, normalized or decaying.")] = (
@@ -50,14 +54,15 @@ def command(
 ) -> None:
     """Before anybody is asked: is this catalogue fit to be searched?
 
-    Duplicates, outliers, what the prior covers, how informative pairs are, how
-    reliable answers will be and how many are needed; and what to do about it.
+    Scales, duplicates, outliers, what the prior covers, how informative pairs
+    are, how reliable answers will be and how many are needed; and what to do
+    about it.
     """
     one_of("--noise", noise, NOISES)
     one_of("--response", response, RESPONSES)
     if page is not None:
         require_drawing()
-    looked_at = catalogue(items, scaled=scaled)
+    looked_at = _catalogue(items, standardize=standardize, scaled=scaled)
     health = check(
         looked_at,
         None if triplets is None else read(triplets, looked_at.ids, "--where", where),
@@ -72,6 +77,13 @@ def command(
         typer.echo(json.dumps({**health.record(), "files": [str(path) for path in files]}, indent=1))
         return
     _show(Console(highlight=False), health, files)
+
+
+def _catalogue(path: Path, *, standardize: bool, scaled: bool) -> Items:
+    """Read the items; a finding takes the place of a `ScaleWarning`."""
+    items = Items._of_file(path)
+    items = items.standardized() if standardize else items
+    return items.scaled() if scaled else items
 
 
 def _box(text: str) -> UniformBox:

@@ -159,7 +159,7 @@ def _components(source: Path, text: str, standardize: bool, drop: bool) -> PCA: 
         except ValueError:
             raise InvalidParameter(f"--dimensions is {text!r}: give a whole number, or a share such as 0.9") from None
     made = PCA(n_components=wanted, standardize=standardize, constant="drop" if drop else "refuse")
-    return made.fit(Items.from_file(source))
+    return made.fit(Items._of_file(source))
 
 
 def _show(console: Console, record: JSON, choice: DimensionChoice | None, items: Items, files: list[Path]) -> None:

@@ -92,6 +92,8 @@ def _made(settings: Settings, path: Path) -> str:
         slug = configuration.named()
         if database.read(lambda connection: studies.by_slug(connection, slug)) is None:
             create(database, configuration, items, is_open=is_open, who=me(), files=files)
+            if items.scale_note is not None:
+                typer.echo(f"Note: {items.scale_note}", err=True)
     finally:
         database.close()
     return slug

@@ -31,6 +31,8 @@ def create(
         slug = make(found, configuration, items, is_open=is_open, who=me(), files=files)
     finally:
         found.close()
+    if items.scale_note is not None:
+        typer.echo(f"Note: {items.scale_note}", err=True)
     typer.echo(f"Made the study {slug} with {items.n:,} items, {'open' if is_open else 'closed'}.")
     typer.echo(f"Run pairseek serve and send people to /s/{slug}")
 

@@ -83,6 +83,22 @@ def size(items: Items) -> Part:
     return Finding("size", "act" if few else "good", found, advice if few else ""), {"items": n, "dimensions": d}
 
 
+def scales(items: Items) -> Part:
+    """Compare the standard deviations of the columns."""
+    contrast = items.scale_contrast
+    if contrast is None:
+        return Finding("scales", "good", "no column varies"), {"scale_ratio": None}
+    numbers: JSON = {"scale_ratio": contrast.ratio}
+    if not contrast.uneven:
+        found = f"the standard deviations of the columns differ by a factor of {contrast.ratio:.3g}"
+        return Finding("scales", "good", found), numbers
+    advice = (
+        "Distances, and so preferences, depend on the widest columns alone: use --standardize, items.standardized() or "
+        "standardize: true in a study, or scale the columns yourself, unless their units are meant to count so."
+    )
+    return Finding("scales", "act", f"the columns differ {contrast}", advice), numbers
+
+
 def directions(items: Items) -> Part:
     """Spread along each principal direction."""
     values = np.linalg.eigvalsh(np.atleast_2d(np.cov(items.coordinates, rowvar=False)))[::-1]

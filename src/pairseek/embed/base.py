@@ -157,7 +157,7 @@ class TripletEmbedding:
     def to_items(self, *, scaled: bool = False, labels: Sequence[str] | None = None) -> Items:
         """The embedding as `Items`, which a `Search` takes as they are."""
         self._fitted()
-        items = Items(self.embedding_, self.ids_, labels)
+        items = Items._unwarned(self.embedding_, self.ids_, labels)
         return items.scaled() if scaled else items
 
     # The work

@@ -24,6 +24,7 @@ from pairseek.embed._findings import (
     near_duplicates,
     neighbours,
     outlying,
+    scales,
     size,
 )
 from pairseek.embed.noise import NoiseFit, fit_noise
@@ -139,6 +140,7 @@ def check(
     calibration = np.empty((0, 3)) if rows is None else calibrated(items, rows, response)
     parts = [
         size(items),
+        scales(items),
         directions(items),
         near_duplicates(items, duplicates, nearest),
         outlying(items, outliers),

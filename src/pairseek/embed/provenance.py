@@ -101,7 +101,7 @@ def read_provenance(path: str | Path) -> JSON | None:
         said = record["coordinates"]
     except (OSError, ValueError, KeyError, TypeError):
         raise InvalidFile(f"{note} is not a note on where items come from: remove it, or embed again") from None
-    if said != _digest(Items.from_file(table).coordinates):
+    if said != _digest(Items._of_file(table).coordinates):
         raise InvalidFile(f"{note} is about other items than {table} holds now: remove it, or embed again")
     return dict(record)
 

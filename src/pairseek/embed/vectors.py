@@ -66,7 +66,7 @@ class PCA:
     def fit(self, X: Items | npt.ArrayLike, y: None = None) -> Self:  # noqa: ARG002 - as in scikit-learn
         """Learn the directions from an (n, p) matrix, or from `Items` whose coordinates are such vectors."""
         self.ids_, self.labels_ = (X.ids, X.labels) if isinstance(X, Items) else (None, None)
-        vectors = (X if isinstance(X, Items) else Items(X)).coordinates
+        vectors = (X if isinstance(X, Items) else Items._unwarned(X)).coordinates
         n, p = vectors.shape
         kept = self._varying(vectors)
         self.mean_ = vectors.mean(axis=0)
@@ -105,7 +105,8 @@ class PCA:
     ) -> Items:
         """The embedding as `Items`, which a `Search` takes as they are; with the ids of the items it came from."""
         self._fitted()
-        items = Items(self.embedding_, self.ids_ if ids is None else ids, self.labels_ if labels is None else labels)
+        names, texts = self.ids_ if ids is None else ids, self.labels_ if labels is None else labels
+        items = Items._unwarned(self.embedding_, names, texts)
         return items.scaled() if scaled else items
 
     def _varying(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:

@@ -71,7 +71,7 @@ class Popularity:
 
 def plain_items(population: Population, items: Items | None) -> Items:
     """What the plain model searches: the given items, or the learned places without what else was learned."""
-    return items if items is not None else Items(population.items.coordinates, population.items.ids)
+    return items if items is not None else Items._unwarned(population.items.coordinates, population.items.ids)
 
 
 def replayed(

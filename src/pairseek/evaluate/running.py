@@ -250,7 +250,7 @@ def _fitted(choices: Choices, items: Items | None, seed: int, learning: Mapping[
     rows = [choices.ids.index(name) for name in seen]
     points[rows], appeal[rows] = found.items.coordinates, found.items.appeal
     provenance = {**found.provenance, "choices": choices.hash, "unseen": list(unseen)}
-    return replace(found, items=Items(points, choices.ids, appeal=appeal), provenance=provenance)
+    return replace(found, items=Items._unwarned(points, choices.ids, appeal=appeal), provenance=provenance)
 
 
 def _kept(path: Path, choices: Choices) -> Population | None:

@@ -99,7 +99,7 @@ class Parcel:
     def items(self) -> tuple[Items | Space, ...]:
         """Unpack."""
         parts = [
-            content if isinstance(content, Space) else Items(content[0], content[1], appeal=content[2])
+            content if isinstance(content, Space) else Items._unwarned(content[0], content[1], appeal=content[2])
             for content in self.contents
         ]
         return tuple(parts[index] for index in self.which)

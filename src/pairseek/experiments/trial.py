@@ -140,4 +140,4 @@ def _subsampled(items: Items | Space, count: int | None, key: tuple[int, ...]) -
         return items
     rows = np.sort(np.random.default_rng(np.random.SeedSequence(key)).choice(items.n, size=count, replace=False))
     ids = [items.ids[row] for row in rows]
-    return Items(items.coordinates[rows], ids, appeal=items.appeal[rows])
+    return Items._unwarned(items.coordinates[rows], ids, appeal=items.appeal[rows])

@@ -173,7 +173,7 @@ class Population:
     def of(cls, made: Places, state: _fitting.State, choices: Choices, items: Items | None, provenance: JSON) -> Self:
         """A fit, as a population of these items."""
         labels, data = (None, None) if items is None else (items.labels, items.data)
-        catalogue = Items(made.coordinates, choices.ids, labels, made.appeal, data)
+        catalogue = Items._unwarned(made.coordinates, choices.ids, labels, made.appeal, data)
         given = None if items is None else items.hash
         people = len(choices.people)
         return cls(catalogue, made.mean, made.covariance, made.k, state.honest, people, given, provenance)
@@ -198,7 +198,7 @@ class Population:
                 f"this population was fitted to other coordinates or another order of the items: "
                 f"{self._differing(items)}; fit it to these items, or search population.items"
             )
-        return Items(self.items.coordinates, items.ids, items.labels, self.items.appeal, items.data)
+        return Items._unwarned(self.items.coordinates, items.ids, items.labels, self.items.appeal, items.data)
 
     def _differing(self, items: Items) -> str:
         if self.given is None:

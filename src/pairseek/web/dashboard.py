@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import yaml
 
+from pairseek._scales import ColumnScale
 from pairseek._types import JSON
+from pairseek.items import Items
 from pairseek.registry import PRIORS
 from pairseek.responses import NOISES, RESPONSES
 from pairseek.store import people, studies
@@ -94,6 +96,7 @@ def study_page(service: Service, user: str, study: Study, link: str, *, filling:
         "audit": _audit(service, study),
         "configuration": yaml.safe_dump(study.row.configuration, sort_keys=False, allow_unicode=True),
         "filling": filling,
+        "scales": _scales(study.items),
     }
 
 
@@ -188,6 +191,20 @@ def tokens_page(service: Service, user: str, fresh: str | None = None, error: Pr
         "fresh": fresh,
         "error": None if error is None else error.record()["error"],
     }
+
+
+def _scales(items: Items) -> JSON | None:
+    """Return the widest and the narrowest column, if they differ too much in scale."""
+    found = items.scale_contrast
+    if found is None or not found.uneven:
+        return None
+    return {"widest": _column(found.widest), "narrowest": _column(found.narrowest)}
+
+
+def _column(column: ColumnScale) -> JSON:
+    # Rounded to four digits: a page shows all decimals that it is given.
+    numbers = {"low": column.low, "high": column.high, "deviation": column.deviation}
+    return {"number": column.index + 1} | {name: float(f"{value:.4g}") for name, value in numbers.items()}
 
 
 def _audit(service: Service, study: Study) -> list[JSON]:

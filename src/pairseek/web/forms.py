@@ -30,7 +30,7 @@ _NUMBERS = (
     "rest.item",
 )
 _WHOLE = ("answers", "completion.wait", "rest.pair", "rest.item")
-_TICKS = ("scaled", "offer.undo", "offer.tie", "offer.skip")
+_TICKS = ("standardize", "scaled", "offer.undo", "offer.tie", "offer.skip")
 _NESTED = (
     "practice.left",
     "practice.right",

@@ -89,7 +89,7 @@ def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable
         kept[name] = hashlib.sha256(content).hexdigest()[:32]
         readers[kept[name]] = files[name]
     data = dict(items.data) | {"image": [kept.get(name, "") for name in wanted]}
-    return Items(items.coordinates, items.ids, items.labels, items.appeal, data), readers
+    return Items._unwarned(items.coordinates, items.ids, items.labels, items.appeal, data), readers
 
 
 def copies(study_id: int, name: str, content: bytes) -> Iterator[Picture]:

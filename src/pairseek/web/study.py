@@ -138,6 +138,9 @@ class StudyConfiguration(_Strict):
     posterior: Part | None = None
     candidates: Part | None = None
     rest: dict[str, Any] = {}
+    standardize: bool = Field(
+        default=False, description="centre each coordinate and divide it by its standard deviation"
+    )
     scaled: bool = Field(default=False, description="centre and scale the items by the paper's rule")
     answers: int | None = Field(default=20, ge=1, le=1000, description="number of answers, or the most where stop says")
     stop: list[Part] = Field(default=[], max_length=4)
@@ -249,25 +252,29 @@ def read_yaml(text: str) -> Any:
     return record
 
 
-def read_items(path: Path, *, scaled: bool = False) -> Items:
-    """Items from a CSV file, with the columns that say how they look kept as data, and every id as text."""
+def read_items(path: Path, *, scaled: bool = False, standardize: bool = False) -> Items:
+    """Items from a CSV file, with the columns that say how they look kept as data, and every id as text.
+
+    Columns of different scale give no warning here: the commands and the study's page show ``items.scale_note``.
+    """
     header = _header(path)
     keep = [name for name in header if _SAME.get(name.lower(), name.lower()) in SHOWN]
-    items = Items.from_csv(path, keep=keep) if path.suffix.lower() == ".csv" else Items.from_file(path)
+    items = Items._of_csv(path, keep) if path.suffix.lower() == ".csv" else Items._of_file(path)
     data = {_SAME.get(name.lower(), name.lower()): values for name, values in items.data.items()}
-    return study_items(
-        Items(items.coordinates, [str(x) for x in items.ids], items.labels, items.appeal, data), scaled=scaled
-    )
+    ids = [str(name) for name in items.ids]
+    made = Items._unwarned(items.coordinates, ids, items.labels, items.appeal, data, items._columns)
+    return study_items(made, scaled=scaled, standardize=standardize)
 
 
-def study_items(items: Items, *, scaled: bool) -> Items:
-    """Items as a study holds them, checked."""
+def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Items:
+    """Items as a study holds them, checked; standardized before they are scaled, if both are wanted."""
     if items.n > MOST_ITEMS:
         raise InvalidItems(f"{items.n:,} items: a study takes at most {MOST_ITEMS:,}")
     for name in ("label", *items.data):
         values = items.labels if name == "label" else items.data[name]
         for row, value in enumerate(values):
             _check_shown(name, str(value), items.ids[row])
+    items = items.standardized() if standardize else items
     return items.scaled() if scaled else items
 
 

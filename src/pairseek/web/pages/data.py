@@ -324,8 +324,27 @@ class Paging(TypedDict):
     total: int
 
 
+class Column(TypedDict):
+    """A column of coordinates, counted from 1: smallest and largest value, and standard deviation."""
+
+    number: int
+    low: float
+    high: float
+    deviation: float
+
+
+class Scales(TypedDict):
+    """The columns with the largest and the smallest standard deviation."""
+
+    widest: Column
+    narrowest: Column
+
+
 class StudyPage(TypedDict):
-    """``study``: the dashboard; ``filling`` is the number of simulated people who were just asked for."""
+    """``study``: the dashboard; ``filling`` is the number of simulated people who were just asked for.
+
+    ``scales`` is there where the columns of the items differ too much in scale, and else None.
+    """
 
     user: User
     csrf: str
@@ -338,6 +357,7 @@ class StudyPage(TypedDict):
     audit: list[AuditRow]
     configuration: str
     filling: int
+    scales: Scales | None
 
 
 class AnswerRow(TypedDict):

@@ -114,14 +114,14 @@ def create_study(body: shapes.NewStudy, request: Request, service: TheService, w
         for name in shown
         if any(getattr(item, name) for item in body.items)
     }
-    items = Items(
+    items = Items._unwarned(
         [item.coordinates for item in body.items],
         [item.id for item in body.items],
         [item.id if item.label is None else item.label for item in body.items],
         [item.appeal for item in body.items],
         data,
     )
-    ready = study_items(items, scaled=configuration.scaled)
+    ready = study_items(items, scaled=configuration.scaled, standardize=configuration.standardize)
     slug = making.create(service.database, configuration, ready, is_open=body.open, who=f"token {who.name}")
     service.later(lambda: warm_study(service.catalogue.named(slug)))
     return _facts(service.catalogue.named(slug), request)

@@ -170,7 +170,7 @@ def _made(service: Service, who: str, form: FormData, values: dict[str, str]) ->
         path = Path(folder) / "items.csv"
         path.write_bytes(sent.file.read())
         try:
-            items = making.read_items(path, scaled=configuration.scaled)
+            items = making.read_items(path, scaled=configuration.scaled, standardize=configuration.standardize)
         except InvalidItems as error:
             raise InvalidItems(str(error).replace(str(path), sent.filename[:100])) from None
     pictures = [file for file in form.getlist("images") if isinstance(file, UploadFile) and file.filename]
