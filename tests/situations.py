@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pairseek._types import Belief, BeliefInfo, Evidence
+from pairseek._types import BeliefInfo, Evidence
 from pairseek.posteriors import Particles
+from pairseek.posteriors.base import sampled_belief
 from pairseek.priors import UniformBox
 from reference import naive_logit, naive_probability
 
@@ -32,15 +33,26 @@ def evidence_of(response, answers):
     return Evidence(np.ascontiguousarray(slopes), offsets, decided)
 
 
-def beliefs_along(posterior, response, evidence, *, prior=None, seed=0):
+def first_of(evidence, count):
+    """The first answers."""
+    appeal = None if evidence.appeal is None else evidence.appeal[:count]
+    return Evidence(evidence.slopes[:count], evidence.offsets[:count], evidence.decided[:count], appeal)
+
+
+def beliefs_along(posterior, response, evidence, *, prior=None):
     """The belief before any answer, and after each."""
-    prior = UniformBox() if prior is None else prior
-    belief = posterior.start(prior, evidence.slopes.shape[1], np.random.default_rng([seed, 0]))
-    yield belief
-    for m in range(1, len(evidence.offsets) + 1):
-        seen = Evidence(evidence.slopes[:m], evidence.offsets[:m], evidence.decided[:m])
-        belief = posterior.update(belief, seen, prior, response, np.random.default_rng([seed, m]))
-        yield belief
+    for m in range(len(evidence.offsets) + 1):
+        yield posterior.infer(first_of(evidence, m), UniformBox() if prior is None else prior, response)
+
+
+def last_belief(posterior, response, evidence, *, prior=None):
+    """The belief after all answers."""
+    return posterior.infer(evidence, UniformBox() if prior is None else prior, response)
+
+
+def belief_of(samples, weights, mean, covariance):
+    """A belief with these samples and moments."""
+    return sampled_belief(samples, weights, (mean, covariance), BeliefInfo("particles"))
 
 
 def made_belief(rng, n, d, *, spread=0.4, even=False):
@@ -50,7 +62,7 @@ def made_belief(rng, n, d, *, spread=0.4, even=False):
     mean = weights @ samples
     centred = samples - mean
     covariance = (centred * weights[:, None]).T @ centred
-    return Belief(samples, weights, mean, covariance, BeliefInfo(float(1 / np.sum(weights**2))))
+    return belief_of(samples, weights, mean, covariance)
 
 
 def standardized(belief, mean, covariance):
@@ -70,8 +82,4 @@ def reliable_evidence(response, answers):
 
 def reliable_belief(response, answers, *, n=4000, seed=0):
     """The belief of particles after all answers, for a response whose k or lapse may be unknown."""
-    prior, posterior, evidence = UniformBox(), Particles(n), reliable_evidence(response, answers)
-    belief = posterior.start(prior, evidence.slopes.shape[1], np.random.default_rng([seed, 0]), response)
-    for m in range(1, len(answers) + 1):
-        belief = posterior.update(belief, evidence.first(m), prior, response, np.random.default_rng([seed, m]))
-    return belief
+    return Particles(n, seed=seed).infer(reliable_evidence(response, answers), UniformBox(), response)

@@ -17,7 +17,7 @@ from pairseek.errors import PairseekError, ScaleWarning
 from pairseek.estimates import Estimate, Recommendation
 from pairseek.items import Items, Space
 from pairseek.population import Choices, Population
-from pairseek.posteriors import Grid, Laplace, Particles
+from pairseek.posteriors import EP, Grid, Particles
 from pairseek.priors import GaussianPrior, UniformBox
 from pairseek.responses import Logistic, Probit
 from pairseek.search import Search
@@ -40,6 +40,7 @@ if _TYPE_CHECKING:
     from pairseek import embed, experiments
 
 __all__ = [
+    "EP",
     "EPMV",
     "MCMV",
     "ActRank",
@@ -61,7 +62,6 @@ __all__ = [
     "InfoGain",
     "InformationBelow",
     "Items",
-    "Laplace",
     "ListedPairs",
     "LogNormal",
     "Logistic",

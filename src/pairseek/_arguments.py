@@ -18,7 +18,7 @@ from pairseek.strategies.base import Procedure, Utility
 # For each part, the methods that make one, and an example.
 _METHODS: dict[str, tuple[tuple[str, ...], str]] = {
     "prior": (("box", "quadratic", "moments", "sample"), "UniformBox(-1, 1)"),
-    "posterior": (("start", "update"), "Particles(4000)"),
+    "posterior": (("infer",), "EP()"),
     "candidates": (("choose",), "AllPairs()"),
     "stop": (("reached", "remaining"), "AfterAnswers(20)"),
 }

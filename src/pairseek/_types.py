@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from functools import cached_property
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -80,25 +81,38 @@ class Event:
         return self.right if self.winner == self.left else self.left
 
 
+Method: TypeAlias = Literal["ep", "weighted", "particles", "grid"]
+
+
 @dataclass(frozen=True, slots=True)
 class BeliefInfo:
-    """How a belief was reached.
+    """How a belief was computed.
 
     Attributes
     ----------
+    method
+        ``"ep"``: the moments are those of expectation propagation. ``"weighted"``: of points from that Gaussian,
+        weighted by the posterior. ``"particles"``: of a sampler. ``"grid"``: of a grid.
     effective_samples
-        (Σw)²/Σw² of the weights.
-    moves
-        Markov moves made for each sample in this update (0: reweighted only).
+        (Σw)²/Σw² of the weights behind the moments; None where no samples were needed.
+    logit_deviation
+        Largest standard deviation of an answer's logit under all other answers: `EP` is exact where it is small.
+    sweeps
+        Sweeps over the answers that EP made.
     stages
-        Times the samples were resampled in this update.
+        Stages in which a sampler approached the posterior.
+    resolved
+        False where a grid is coarser than the posterior, so that its moments are wrong.
     seconds
-        Time the update took; not part of equality.
+        Time it took; not part of equality.
     """
 
-    effective_samples: float
-    moves: int = 0
+    method: Method
+    effective_samples: float | None = None
+    logit_deviation: float = 0.0
+    sweeps: int = 0
     stages: int = 0
+    resolved: bool = True
     seconds: float = field(default=0.0, compare=False)
 
 
@@ -126,8 +140,6 @@ class Reliability:
         (R, Q) probability of each value at the point of each row; a row sums to 1.
     lapses
         (R, Q) mean of the lapse at that point and that k.
-    surprise
-        How much less than even the chances of the latest answers were, in nats: see `Particles`.
     """
 
     k: FloatArray = field(repr=False)
@@ -139,42 +151,57 @@ class Reliability:
     nodes: FloatArray = field(repr=False)
     chances: FloatArray = field(repr=False)
     lapses: FloatArray = field(repr=False)
-    surprise: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class Cloud(Protocol):
+    """A source of weighted samples of a belief."""
+
+    def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:
+        """Return (S, d) points and (S,) weights that sum to 1; about `count` of them where that can be chosen."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
 class Belief:
-    """What is believed of the user point: weighted samples and their first two moments.
+    """What is believed of the user point: the first two moments, and weighted samples on demand.
 
     Attributes
     ----------
-    samples
-        (S, d) points.
-    weights
-        (S,) non-negative, sum 1.
     mean
         (d,) posterior mean.
     covariance
         (d, d) posterior covariance.
     info
-        How it was reached.
+        How it was computed.
+    cloud
+        The source of its samples.
     reliability
         What is believed of k and lapse, sample by sample; None where k is known and there are no lapses.
     """
 
-    samples: FloatArray = field(repr=False)
-    weights: FloatArray = field(repr=False)
     mean: FloatArray
     covariance: FloatArray
     info: BeliefInfo
+    cloud: Cloud = field(repr=False)
     reliability: Reliability | None = None
 
+    @cached_property
+    def _drawn(self) -> tuple[FloatArray, FloatArray]:
+        return self.cloud.draw(None)
 
-def arrays_of(belief: Belief) -> tuple[npt.NDArray[Any], ...]:
-    """Every array that a belief holds."""
-    own = (belief.samples, belief.weights, belief.mean, belief.covariance)
-    r = belief.reliability
-    return own if r is None else (*own, r.k, r.lapse, r.rows, r.nodes, r.chances, r.lapses)
+    @property
+    def samples(self) -> FloatArray:
+        """(S, d) points, drawn when they are first needed."""
+        return self._drawn[0]
+
+    @property
+    def weights(self) -> FloatArray:
+        """(S,) weights of the samples: not negative, sum 1."""
+        return self._drawn[1]
+
+    def draw(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return (S, d) points and (S,) weights: about `count` for `EP`, all there are for a sampler or a grid."""
+        return self.cloud.draw(count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,11 +228,6 @@ class Evidence:
     offsets: FloatArray
     decided: FloatArray
     appeal: FloatArray | None = None
-
-    def first(self, count: int) -> Evidence:
-        """The first answers."""
-        appeal = None if self.appeal is None else self.appeal[:count]
-        return Evidence(self.slopes[:count], self.offsets[:count], self.decided[:count], appeal)
 
 
 JSON: TypeAlias = dict[str, Any]

@@ -9,15 +9,16 @@ import numpy as np
 
 from pairseek._types import Belief, Event, Query, QueryInfo, Side
 from pairseek._words import plural
-from pairseek.candidates import AllPairs, Candidates, DefaultPairs, Rest, SampledPairs
+from pairseek.candidates import AllPairs, Candidates, Rest, SampledPairs
 from pairseek.candidates.mirrored import mirrored_candidates
-from pairseek.candidates.scene import Choice, Scene, Source
+from pairseek.candidates.scene import Choice, Scene, Source, keyed_generator
 from pairseek.errors import NoPairLeft
 from pairseek.items import Items, Space
 from pairseek.responses import Response
 from pairseek.strategies._check import Check
 from pairseek.strategies.base import Procedure, Utility
 from pairseek.strategies.infogain import InfoGain
+from pairseek.strategies.random import Random
 
 # A check has no bound, and many are as good: all pairs need not be looked at. Other sources are kept to.
 _CHECKS = SampledPairs(count=2000)
@@ -53,7 +54,7 @@ def next_query(situation: Situation, draws: Draws, name: str) -> Query | None:
         return None
     pair, choice, strategy = chosen
     swap = bool(draws.sides.integers(2))
-    info = _info(situation, pair, choice, strategy.name, swap=swap)
+    info = _info(pair, choice, strategy.name, swap=swap)
     first, second = _shown(situation.items, pair)
     return Query(name, second, first, info) if swap else Query(name, first, second, info)
 
@@ -63,18 +64,18 @@ def pair_info(situation: Situation, first: int, second: int) -> QueryInfo:
     assert isinstance(situation.items, Items)
     scene = Scene.of(situation.items, situation.belief, situation.response)
     pair = scene.candidates(np.array([first]), np.array([second]))
-    return _info(situation, pair, Choice(first, second, float("nan"), 1, "given"), "given", swap=False)
+    return _info(pair, Choice(first, second, float("nan"), 1, "given"), "given", swap=False)
 
 
-def _info(situation: Situation, pair: Candidates, choice: Choice, strategy: str, *, swap: bool) -> QueryInfo:
-    chance, conditional = (float(x[0]) for x in pair.sampled(situation.belief))
-    entropy = -sum(p * np.log2(p) for p in (chance, 1 - chance) if p > 0)
+def _info(pair: Candidates, choice: Choice, strategy: str, *, swap: bool) -> QueryInfo:
+    likelier, information = (float(pair.gaussian(name)[0]) for name in ("probability", "information"))
+    chance = min(likelier, 1.0) if pair.logit_mean[0] >= 0.0 else 1.0 - min(likelier, 1.0)
     return QueryInfo(
         strategy=strategy,
         candidates=choice.words,
         considered=choice.considered,
         utility=None if np.isnan(choice.utility) else choice.utility,
-        information=max(0.0, float(entropy) - conditional),
+        information=max(0.0, information),
         probability_left=1 - chance if swap else chance,
         gap=choice.gap if choice.gap is not None and np.isfinite(choice.gap) else None,
     )
@@ -111,15 +112,14 @@ def _asking(situation: Situation) -> Utility | Procedure:
 
 
 def _from_items(items: Items, strategy: Utility, situation: Situation, rng: np.random.Generator) -> Choice:
-    source = situation.source or DefaultPairs()
-    if isinstance(strategy, Check) and isinstance(source, AllPairs | DefaultPairs):
-        source = _CHECKS
+    assert situation.source is not None  # only a space or a procedure has none
+    source, sampled = situation.source, isinstance(strategy, Check) and isinstance(situation.source, AllPairs)
     shown = [(items.index(event.left), items.index(event.right)) for event in situation.history]
     open_pairs = [(items.index(query.left), items.index(query.right)) for query in situation.pending]
     rule = ""
     for resting in situation.rest.after(shown, items.n):
         scene = Scene.of(items, situation.belief, situation.response, strategy, resting.also(open_pairs))
-        choice = source.choose(scene, rng)
+        choice = _CHECKS.choose(scene, scene.generator("checks")) if sampled else source.choose(scene, rng)
         if choice is not None:
             return choice
         rule = resting.rule
@@ -134,6 +134,9 @@ def _from_space(
     space: Space, strategy: Utility, situation: Situation, rng: np.random.Generator
 ) -> tuple[Candidates, Choice]:
     belief = situation.belief
+    if not isinstance(strategy, Random):
+        # Planes are sampled to save time: equal answers lead to equal questions.
+        rng = keyed_generator(belief, ("planes", strategy, situation.response, space))
     candidates = mirrored_candidates(strategy.name, space, belief, situation.response, rng)
     scores = np.asarray(strategy.score(candidates, belief))
     row = int(np.argmax(scores))

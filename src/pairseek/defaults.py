@@ -1,34 +1,55 @@
-"""What `Search(items)` does when it is told nothing else. Each default has its reason in docs/defaults.md."""
+"""The defaults of `Search(items)`. Each has its reason in docs/defaults.md."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from pairseek.candidates import AllPairs, WeightedPairs
+from pairseek.candidates.scene import Source
 from pairseek.errors import InvalidParameter
 from pairseek.items import Items, Space
-from pairseek.posteriors import Particles, Posterior
-from pairseek.priors import Prior, UniformBox
+from pairseek.posteriors import EP, Particles, Posterior
+from pairseek.priors import GaussianPrior, Prior, UniformBox
 from pairseek.responses import Logistic, Response
 from pairseek.strategies import InfoGain
 from pairseek.strategies.base import Procedure, Utility
+from pairseek.surface import surface_of
 
+GAP = 0.03
+"""Certified shortfall of the default choice, as a share of the best pair's utility."""
+RESCORE = 0
+"""Pairs that the default scores again by samples."""
+LISTED = 500_000
+"""Up to so many pairs are scored one by one for a strategy whose score cannot be bounded."""
+FEW = 100_000
+"""Up to so many for any strategy: as fast as a search, and without the compilation of its kernels."""
+ROUGH = 2_000_000
+"""Pairs looked at in search of the best where k is unknown."""
 _SMALL = 1e-70
+PRIOR_FACTOR = 1.5
+"""Covariance of the default prior over that of the items."""
+THIN = 1e-3
+"""Least standard deviation of the default prior along any direction, over the largest."""
 CHECKS = 4
 """Where the lapse is unknown, every fourth question checks how the person answers."""
 
 
-def default_prior(items: Items | Space) -> UniformBox:
-    """Uniform on the box that the items just fill, or on the whole space.
+def default_prior(items: Items | Space) -> Prior:
+    """Return a Gaussian around the items, wider than they are; uniform on a continuous space.
 
-    A coordinate that is the same for all items gets a thousandth of the widest one, so that the box has a volume
-    and the estimate says what the items say.
+    Its covariance is that of the items times `PRIOR_FACTOR`. A direction in which the items hardly vary gets at least a
+    thousandth of the widest deviation, so that the covariance can be inverted.
     """
     if isinstance(items, Space):
         return UniformBox(items.low, items.high)
-    low, high = items.coordinates.min(axis=0), items.coordinates.max(axis=0)
-    thin = high - low <= 1e-9 * (high - low).max()
-    pad = np.where(thin, 5e-4 * (high - low).max(), 0.0)
-    return UniformBox(tuple((low - pad).tolist()), tuple((high + pad).tolist()))
+    centre = items.coordinates.mean(axis=0)
+    covariance = np.atleast_2d(np.cov(items.coordinates, rowvar=False))
+    values, vectors = np.linalg.eigh(PRIOR_FACTOR * covariance)
+    floor = THIN**2 * values[-1]
+    if values[0] < floor:
+        covariance = (vectors * np.maximum(values, floor)) @ vectors.T
+        return GaussianPrior(centre, 0.5 * (covariance + covariance.T))
+    return GaussianPrior(centre, PRIOR_FACTOR * covariance)
 
 
 def spread_of(prior: Prior, d: int) -> float:
@@ -58,4 +79,23 @@ def resolve(
     fill_in = getattr(strategy, "resolved", None)
     if fill_in is not None:
         strategy = fill_in(items, prior)
-    return response, prior, Particles() if posterior is None else posterior, strategy
+    if posterior is None:
+        posterior = Particles() if response.unknown else EP()
+    return response, prior, posterior, strategy
+
+
+def default_candidates(items: Items | Space, strategy: Utility | Procedure, response: Response) -> Source | None:
+    """Return the source of pairs for these items; None where a space or a procedure needs none.
+
+    The best of all pairs for a strategy whose score can be bounded; for any other strategy all pairs while they are
+    few, else as many as are cheap, drawn where good pairs are.
+    """
+    if isinstance(items, Space) or isinstance(strategy, Procedure):
+        return None
+    surface = surface_of(strategy)
+    if surface is None and items.n * (items.n - 1) // 2 > LISTED:
+        return WeightedPairs()
+    # Where k is unknown the utility is flat, so that certainty takes long, and it would be certainty about a score that
+    # is near the truth and not the truth.
+    budget = ROUGH if response.unknown else AllPairs.budget
+    return AllPairs(gap=GAP, budget=budget, rescore=RESCORE, listed=FEW)

@@ -20,6 +20,7 @@
     └── MissingExtra        (ImportError)   an optional dependency is not installed
 
     ScaleWarning            (UserWarning)   columns of items whose scales differ too much
+    AccuracyWarning         (UserWarning)   a posterior that could not be computed exactly
 
 A message says what was wrong, what was received, and what to do.
 """
@@ -105,3 +106,7 @@ class MissingExtra(PairseekError, ImportError):
 
 class ScaleWarning(UserWarning):
     """Columns of coordinates differ so much in scale that only the widest influence distances."""
+
+
+class AccuracyWarning(UserWarning):
+    """A posterior could not be computed as exactly as it should be."""

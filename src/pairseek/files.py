@@ -17,7 +17,7 @@ from pairseek._types import JSON
 from pairseek.errors import InvalidFile
 
 FORMAT = "pairseek search"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)

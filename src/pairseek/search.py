@@ -1,8 +1,9 @@
-"""The search: ask, tell, estimate. The only class that changes.
+"""The search: ask, tell, estimate. The only class with state.
 
-Everything it says is a pure function of its configuration, its seed and the events so far. Each random draw is
-keyed by the seed, the number of events and a purpose, never taken from one advancing stream, so that undo, load and
-replay agree by construction. One lock makes each call whole: threads that share a search take turns.
+The belief and the next pair are functions of the configuration and the events so far. The seed decides which item is
+shown on which side, and what strategies and candidates that are random by name draw. Each such draw is keyed by the
+seed, the number of events and a purpose, never taken from one advancing stream, so that undo, load and replay agree by
+construction. One lock makes each call atomic: threads that share a search take turns.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import numpy as np
 
 from pairseek import files, records, registry
-from pairseek._arguments import check_inference, check_parts, check_together, infers_reliability, rules_of
+from pairseek._arguments import check_inference, check_parts, check_together, rules_of
 from pairseek._checks import seed_of, whole
 from pairseek._notice import first_use
-from pairseek._types import JSON, Belief, Event, Evidence, FloatArray, Outcome, Query, QueryInfo, Side, arrays_of
-from pairseek._version import __version__
+from pairseek._types import JSON, Belief, Event, Evidence, Outcome, Query, QueryInfo, Side
+from pairseek._version import MODEL_VERSION, __version__
 from pairseek._words import plural
 from pairseek.candidates import Rest
 from pairseek.candidates.scene import Source
 from pairseek.choosing import Draws, Situation, next_query, pair_info
-from pairseek.defaults import resolve, spread_of
+from pairseek.defaults import default_candidates, resolve, spread_of
 from pairseek.described import seen
 from pairseek.errors import (
     AnswerConflict,
@@ -55,9 +56,7 @@ from pairseek.responses import Response
 from pairseek.stopping import AfterAnswers, StopRule, expected_path
 from pairseek.strategies.base import Procedure, Utility
 
-_START, _POSTERIOR, _CHOICE, _SIDES, _PROCEDURE = range(5)
-# Beliefs kept for undo; older ones are rebuilt from the answers.
-_KEPT = 4
+_CHOICE, _SIDES, _PROCEDURE = range(3)
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
@@ -86,9 +85,9 @@ class Search:
     response
         How people answer. None: logistic with normalized noise and a k that suits the prior's scale.
     prior
-        None: uniform on the box that the items fill.
+        None: Gaussian around the items, or uniform on a `Space`.
     posterior
-        None: ``Particles(4000)``.
+        None: ``EP()``; ``Particles()`` where k or the lapse is unknown.
     strategy
         None: ``InfoGain()``.
     candidates
@@ -137,7 +136,7 @@ class Search:
             response=response, prior=prior, posterior=posterior, strategy=strategy, candidates=candidates, rest=rest
         )
         self.response, self.prior, self.posterior, self.strategy = resolve(items, response, prior, posterior, strategy)
-        self.candidates = candidates
+        self.candidates = default_candidates(items, self.strategy, self.response) if candidates is None else candidates
         self.rest = Rest() if rest is None else rest
         self.stop = rules_of(stop)
         self.seed = seed_of(rng)
@@ -147,8 +146,7 @@ class Search:
         self._lock = threading.RLock()
         self._events: list[Event] = []
         self._pending: list[Query] = []
-        more = () if self.response.plain or not infers_reliability(self.posterior) else (self.response,)
-        self._beliefs: dict[int, Belief] = {0: self.posterior.start(self.prior, items.d, self._rng(_START), *more)}
+        self._belief: Belief | None = None
         self._next: tuple[int, Query | None] | None = None
 
     def __repr__(self) -> str:
@@ -160,14 +158,11 @@ class Search:
     @_alone
     def __getstate__(self) -> dict[str, Any]:
         # A copy goes its own way: it has its own lists, and its own lock.
-        own = {"_events": list(self._events), "_pending": list(self._pending), "_beliefs": dict(self._beliefs)}
+        own = {"_events": list(self._events), "_pending": list(self._pending), "_belief": None}
         return {name: own.get(name, value) for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=threading.RLock())
-        for belief in self._beliefs.values():
-            for array in arrays_of(belief):
-                array.flags.writeable = False  # copies of arrays can be written to
 
     # Asking
 
@@ -263,6 +258,7 @@ class Search:
             raise InvalidAnswer(f"an observation of {a!r} against itself: give two different ones")
         event = Event(a, b, "tie" if tie else "answer", None if tie else self._winner(a, b, winner))
         self._events.append(event)
+        self._belief = None
 
     @_alone
     def undo(self) -> Event:
@@ -271,39 +267,17 @@ class Search:
             raise UnknownQuery("there is nothing to undo: no answer was given yet")
         event = self._events.pop()
         count = len(self._events)
-        self._beliefs = {k: belief for k, belief in self._beliefs.items() if k <= count}
-        self._next = None
+        self._belief = self._next = None
         self._pending = [query for query in self._pending if records.order(query)[0] <= count]
         if event.query is not None:
             self._pending = sorted([*self._pending, event.query], key=records.order)
         return event
 
     @_alone
-    def continued(self, events: Sequence[Event], *, belief: tuple[int, Belief] | None = None) -> Self:
-        """A search like this one, after these events instead of its own; this one stays as it is.
-
-        Parameters
-        ----------
-        events
-            What happened, in order. Beliefs after a beginning that both have in common are shared, so one event
-            more costs one update.
-        belief
-            What an equal search believed after so many of these events, if it was kept.
-        """
+    def continued(self, events: Sequence[Event]) -> Self:
+        """Return a search like this one after these events instead of its own; this one stays as it is."""
         other = copy.copy(self)
-        common = 0
-        for mine, theirs in zip(self._events, events, strict=False):
-            if mine != theirs:
-                break
-            common += 1
         other._events, other._pending, other._next = list(events), [], None
-        other._beliefs = {count: known for count, known in self._beliefs.items() if count <= common}
-        if belief is not None:
-            if not 0 <= belief[0] <= len(events):
-                raise InvalidParameter(
-                    f"a belief after {belief[0]} of {len(events)} events: give one after some of them"
-                )
-            other._beliefs[belief[0]] = belief[1]
         return other
 
     # What is known
@@ -330,11 +304,10 @@ class Search:
     @_alone
     def belief(self) -> Belief:
         """The posterior after all events."""
-        count = len(self._events)
-        if count not in self._beliefs:
+        if self._belief is None:
             with first_use():
-                self._catch_up(count)
-        return self._beliefs[count]
+                self._belief = self.posterior.infer(self._evidence(), self.prior, self.response)
+        return self._belief
 
     @_alone
     def estimate(self) -> Estimate:
@@ -359,9 +332,10 @@ class Search:
 
     @property
     def configuration(self) -> JSON:
-        """Every part by name, as plain data."""
+        """Every part that is used, by name and with its numbers, and the version of the model, as plain data."""
         parts = ("response", "prior", "posterior", "strategy", "rest")
         return {
+            "model": MODEL_VERSION,
             **{name: registry.encode(getattr(self, name)) for name in parts},
             "candidates": None if self.candidates is None else registry.encode(self.candidates),
             "stop": [registry.encode(rule) for rule in self.stop],
@@ -415,6 +389,10 @@ class Search:
     @classmethod
     def _from_record(cls, record: JSON, own: dict[str, Any]) -> Self:
         saved = record["configuration"]
+        if saved["model"] != MODEL_VERSION:
+            raise InvalidFile(
+                f"it was computed by version {saved['model']!r} of the model and this pairseek has {MODEL_VERSION}"
+            )
         parts = {kind: registry.kept(kind, saved[kind]) if part is None else part for kind, part in own.items()}
         if record["seed"] is None:
             raise InvalidFile("its seed is null")
@@ -437,27 +415,18 @@ class Search:
     def _rng(self, purpose: int, *, events: int = 0, index: int = 0) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence([self.seed, events, purpose, index]))
 
-    def _catch_up(self, count: int) -> None:
-        done = max(k for k in self._beliefs if k <= count)
-        belief = self._beliefs[done]
-        evidence = self._evidence(count)
-        rows = np.cumsum([event.outcome != "skip" for event in self._events[:count]])
-        for index in range(done, count):
-            if self._events[index].outcome != "skip":
-                m = int(rows[index])
-                rng = self._rng(_POSTERIOR, events=index)
-                belief = self.posterior.update(belief, evidence.first(m), self.prior, self.response, rng)
-            self._beliefs[index + 1] = belief
-        for old in sorted(self._beliefs)[1:-_KEPT]:
-            del self._beliefs[old]
-
-    def _evidence(self, count: int) -> Evidence:
-        told = [event for event in self._events[:count] if event.outcome != "skip"]
+    def _evidence(self) -> Evidence:
+        told = [event for event in self._events if event.outcome != "skip"]
         if not told:
             return Evidence(np.empty((0, self.items.d)), np.empty(0), np.empty(0))
         sides = [(e.left, e.right) if e.winner is None else (e.winner, e.loser) for e in told]
-        winners, losers = (np.array([self._coordinates(side[i]) for side in sides]) for i in (0, 1))
-        appeal = np.array([self._appeal(a) - self._appeal(b) for a, b in sides])
+        if isinstance(self.items, Items):
+            first, second = (np.array([self.items.index(side[i]) for side in sides]) for i in (0, 1))
+            winners, losers = self.items.coordinates[first], self.items.coordinates[second]
+            appeal = self.items.appeal[first] - self.items.appeal[second]
+        else:
+            winners, losers = (np.array([side[i] for side in sides], dtype=np.float64) for i in (0, 1))
+            appeal = np.zeros(len(sides))
         slopes, offsets = self.response.planes(winners, losers, appeal)
         decided = np.array([float(event.outcome == "answer") for event in told])
         return Evidence(np.ascontiguousarray(slopes), offsets, decided, appeal)
@@ -514,7 +483,7 @@ class Search:
             return
         self._pending.remove(known)
         self._events.append(Event(known.left, known.right, outcome, decided, known))
-        self._next = None
+        self._belief = self._next = None
 
     def _winner(self, left: Side, right: Side, winner: object) -> Side:
         try:
@@ -529,14 +498,6 @@ class Search:
         if isinstance(self.items, Space):
             return self.items.point(value)
         return self.items.ids[self.items.index(value)]
-
-    def _coordinates(self, side: Any) -> FloatArray:
-        if isinstance(self.items, Items):
-            return np.asarray(self.items.coordinates[self.items.index(side)])
-        return np.asarray(side)
-
-    def _appeal(self, side: Any) -> float:
-        return float(self.items.appeal[self.items.index(side)]) if isinstance(self.items, Items) else 0.0
 
 
 class _Progress:

@@ -1,13 +1,12 @@
 """Pairs that might be asked: how they are described, where they come from, and how soon they may come again."""
 
 from pairseek.candidates.allpairs import AllPairs
-from pairseek.candidates.default import DefaultPairs
 from pairseek.candidates.listed import ListedPairs
 from pairseek.candidates.rest import Rest
 from pairseek.candidates.sampled import SampledPairs
 from pairseek.candidates.weighted import WeightedPairs
 from pairseek.described import Candidates
 
-SOURCES = {source.name: source for source in (AllPairs, DefaultPairs, ListedPairs, SampledPairs, WeightedPairs)}
+SOURCES = {source.name: source for source in (AllPairs, ListedPairs, SampledPairs, WeightedPairs)}
 
-__all__ = ["SOURCES", "AllPairs", "Candidates", "DefaultPairs", "ListedPairs", "Rest", "SampledPairs", "WeightedPairs"]
+__all__ = ["SOURCES", "AllPairs", "Candidates", "ListedPairs", "Rest", "SampledPairs", "WeightedPairs"]

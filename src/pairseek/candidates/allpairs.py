@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from pairseek._checks import whole
 from pairseek._types import FloatArray, IntArray
 from pairseek.candidates._branch import Found, Goal, best_first
 from pairseek.candidates._view import View
@@ -46,11 +47,14 @@ class AllPairs:
         takes: the bound of a pair of cells as 64, a check of an item against a cell as 4.
     rescore
         How many of the best are scored again by samples; 0 for none. The gap is for the scores before that.
+    listed
+        Up to so many pairs are scored one by one instead: as fast, and without the compilation of the search.
     """
 
     gap: float = 0.0
     budget: int = 100_000_000
     rescore: int = 0
+    listed: int = 0
     name: ClassVar[str] = "all_pairs"
 
     def __post_init__(self) -> None:
@@ -58,19 +62,19 @@ class AllPairs:
             raise InvalidParameter(f"AllPairs(gap={self.gap!r}): give a share from 0 (exact) to below 1")
         if isinstance(self.budget, bool) or not isinstance(self.budget, int) or self.budget < 1:
             raise InvalidParameter(f"AllPairs(budget={self.budget!r}): give a whole number of pairs, at least 1")
-        if self.rescore < 0:
-            raise InvalidParameter(f"AllPairs(rescore={self.rescore}): give 0 or more")
+        for setting in ("rescore", "listed"):
+            whole(getattr(self, setting), f"{setting} of AllPairs", 0)
 
     def choose(self, scene: Scene, rng: np.random.Generator) -> Choice | None:
         """The best of all; None if the rules leave none."""
         surface = surface_of(scene.strategy)
-        if surface is None:
-            n = len(scene.points)
-            if n * (n - 1) // 2 <= self.budget:
-                return best_by_list(scene, rng, rescore=self.rescore)
-            return WeightedPairs(rescore=self.rescore).choose(scene, rng)
-        if surface.shape == "even":
+        n = len(scene.points)
+        if scene.drawn:
             return any_pair(scene, rng)
+        if n * (n - 1) // 2 <= (self.budget if surface is None else self.listed):
+            return best_by_list(scene, rng, rescore=self.rescore)
+        if surface is None:
+            return WeightedPairs(rescore=self.rescore).choose(scene, rng)
         return self._best(scene, surface)
 
     def _best(self, scene: Scene, surface: Surface) -> Choice | None:
@@ -155,11 +159,11 @@ def any_pair(scene: Scene, rng: np.random.Generator) -> Choice | None:
 
 
 def best_by_list(scene: Scene, rng: np.random.Generator, *, rescore: int) -> Choice | None:
-    """The best of all pairs, each scored, some at a time; equals are told apart at random."""
+    """Return the best of all pairs, each scored, some at a time; equal scores by the order of the items."""
     n = len(scene.points)
     total = n * (n - 1) // 2
     wanted = max(1, rescore if scene.rescores else 0)
-    best: tuple[FloatArray, FloatArray, IntArray] = np.empty(0), np.empty(0), np.empty(0, dtype=np.int64)
+    best: tuple[FloatArray, IntArray] = np.empty(0), np.empty(0, dtype=np.int64)
     for start in range(0, total, _LISTED):
         numbers = np.arange(start, min(start + _LISTED, total))
         first, second = pair_rows(numbers, n)
@@ -167,13 +171,12 @@ def best_by_list(scene: Scene, rng: np.random.Generator, *, rescore: int) -> Cho
         scores = scene.scores(scene.candidates(first[free], second[free]))
         least = best[0][-1] if len(best[0]) == wanted else -np.inf
         good = (scores >= least) & (scores > -np.inf)
-        more = scores[good], rng.random(np.count_nonzero(good)), numbers[free][good]
-        merged = [np.append(old, new) for old, new in zip(best, more, strict=True)]
+        merged = np.append(best[0], scores[good]), np.append(best[1], numbers[free][good])
         rows = np.lexsort((merged[1], -merged[0]))[:wanted]
-        best = merged[0][rows], merged[1][rows], merged[2][rows]
+        best = merged[0][rows], merged[1][rows]
     again = _again(min(rescore, total) if scene.rescores else 0)
     words = f"all {total:,} pairs, each scored{scene.caveat}{again}"
-    choice = best_of(scene, *pair_rows(best[2], n), rng, rescore=rescore, words=words)
+    choice = best_of(scene, *pair_rows(best[1], n), rng, rescore=rescore, words=words)
     return None if choice is None else replace(choice, considered=total, bound=float(best[0][0]), gap=0.0)
 
 

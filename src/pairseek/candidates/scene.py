@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from pairseek._moments import sample_moments
 from pairseek._types import Belief, FloatArray, IntArray
@@ -17,6 +19,7 @@ from pairseek.items import Items
 from pairseek.responses import Response
 from pairseek.strategies.base import Utility
 from pairseek.strategies.random import Random
+from pairseek.surface import surface_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +82,7 @@ class Scene:
                     "the belief, or the distances of the items times k, are beyond what a double can hold: scale the "
                     "items, or use a tighter prior"
                 )
-            raise InvalidParameter(f"{name}.score gave NaN for a usable candidate: mend its formula")
+            raise InvalidParameter(f"{name}.score gave NaN for a usable candidate: fix its formula")
         return np.where(usable, scores, -np.inf)
 
     @cached_property
@@ -91,6 +94,19 @@ class Scene:
             weights = weights / weights.sum()
         mean, covariance = sample_moments(samples, weights)
         return replace(self.belief, mean=mean, covariance=covariance)
+
+    def generator(self, purpose: str) -> np.random.Generator:
+        """Return a generator for draws that nobody asked to be random: keyed by all that the choice depends on."""
+        resting = self.resting
+        return keyed_generator(
+            self.belief, (purpose, self.strategy, self.response, self.points.shape), resting.pairs, resting.items
+        )
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the strategy takes any pair for as good as any other, so that one is to be drawn."""
+        surface = surface_of(self.strategy)
+        return surface is not None and surface.shape == "even"
 
     @property
     def caveat(self) -> str:
@@ -150,7 +166,12 @@ class Choice:
 
 
 class Source(Protocol):
-    """Where pairs come from. ``choose`` is a pure function of the scene and the generator."""
+    """A source of pairs.
+
+    ``choose`` is a pure function of the scene and the generator. The generator follows from the search's seed, for
+    sources that are random by name; a source that samples only to save time takes `Scene.generator` instead, so that
+    equal answers lead to equal questions.
+    """
 
     @property
     def name(self) -> str:
@@ -162,10 +183,22 @@ class Source(Protocol):
         ...
 
 
+def keyed_generator(belief: Belief, settings: tuple[object, ...], *arrays: npt.NDArray[Any]) -> np.random.Generator:
+    """Return a generator keyed by a belief, by settings, whose `repr` tells them apart, and by arrays."""
+    digest = hashlib.sha256(repr(settings).encode())
+    for array in (belief.mean, belief.covariance, *arrays):
+        digest.update(repr(array.shape).encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return np.random.default_rng(np.frombuffer(digest.digest(), dtype="<u4"))
+
+
 def best_of(
     scene: Scene, first: IntArray, second: IntArray, rng: np.random.Generator, *, rescore: int, words: str
 ) -> Choice | None:
-    """The best of listed pairs: by score, the `rescore` best again by samples, equals told apart at random."""
+    """Return the best of listed pairs: by score, the `rescore` best again by samples.
+
+    Equal scores are told apart by the order of the items; for a strategy that takes all pairs for equal, one is drawn.
+    """
     free = np.flatnonzero(scene.resting.allows(first, second))
     if len(free) < len(first):
         first, second = first[free], second[free]
@@ -182,5 +215,9 @@ def best_of(
         candidates = candidates.take(rows)
         scores = scene.rescored(candidates)
     ties = np.flatnonzero(scores == scores.max())
-    row = int(ties[rng.integers(len(ties))]) if len(ties) > 1 else int(ties[0])
+    if scene.drawn:
+        row = int(rng.choice(ties))
+    else:
+        one, other = candidates.first[ties], candidates.second[ties]
+        row = int(ties[np.lexsort((np.maximum(one, other), np.minimum(one, other)))[0]])
     return Choice(int(candidates.first[row]), int(candidates.second[row]), float(scores[row]), considered, words)

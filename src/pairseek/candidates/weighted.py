@@ -58,7 +58,7 @@ class WeightedPairs:
     def choose(self, scene: Scene, rng: np.random.Generator) -> Choice | None:
         """The best of a sample; None if the rules leave none."""
         n = len(scene.points)
-        first, second = weighted_pairs(scene, self.count, rng)
+        first, second = weighted_pairs(scene, self.count, scene.generator(self.name))
         words = f"{len(first):,} of {n * (n - 1) // 2:,} pairs, drawn where good pairs are likely"
         return best_of(scene, first, second, rng, rescore=self.rescore, words=words)
 

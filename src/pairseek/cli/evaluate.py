@@ -47,7 +47,9 @@ def command(
     splits: Annotated[
         int, typer.Option(metavar="N", help="Groups of held-out people; nobody twice while there are enough.")
     ] = 3,
-    samples: Annotated[int, typer.Option(metavar="N", help="Particles of the posterior.")] = 4000,
+    samples: Annotated[
+        int | None, typer.Option(metavar="N", help="Infer with so many particles instead of EP.")
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Everything random follows from it.")] = 0,
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Where to.  [dim]\\[pairseek-results/NAME][/]")

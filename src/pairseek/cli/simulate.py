@@ -33,7 +33,9 @@ def command(
     truth: Annotated[str | None, typer.Option(metavar="TRUTH", help="matched or noiseless.")] = None,
     queries: Annotated[int | None, typer.Option(metavar="N", help="Answers a trial.")] = None,
     trials: Annotated[int | None, typer.Option(metavar="N", help="Simulated users.")] = None,
-    samples: Annotated[int | None, typer.Option(metavar="N", help="Particles of the posterior.")] = None,
+    samples: Annotated[
+        int | None, typer.Option(metavar="N", help="Infer with so many particles instead of EP.")
+    ] = None,
     rate: Annotated[float | None, typer.Option(metavar="SHARE", help="Share of the pairs that are candidates.")] = None,
     metrics: Annotated[str | None, typer.Option(metavar="A,B", help="Such as squared_error,kendall_tau.")] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Everything random follows from it.")] = None,

@@ -15,7 +15,6 @@ from pairseek.embed._objective import distances
 from pairseek.embed.noise import NoiseFit
 from pairseek.items import Items
 from pairseek.metrics import triplet_error
-from pairseek.posteriors import Particles
 from pairseek.priors import Prior
 from pairseek.responses import Response
 from pairseek.search import Search
@@ -36,7 +35,7 @@ INFORMATIVE = 0.1
 _NEIGHBOURS = 5
 MOST_ANSWERS = 100
 """More than so many answers are not simulated: nobody gives them in one sitting."""
-_SAMPLES, _CANDIDATES = 1000, 2000
+_CANDIDATES = 2000
 _PAIRS, _USERS, _CHUNK = 4000, 400, 500
 _NAMED = 5
 _FEWEST_TRIPLETS = 5
@@ -277,12 +276,11 @@ def answers(
 
 
 def _search(items: Items, response: Response, prior: Prior, target: float | None, rng: np.random.Generator) -> Search:
-    # Fewer samples and pairs than a real search has: the count of answers hardly changes, the time does.
+    # Fewer pairs than a real search has: the count of answers hardly changes, the time does.
     return Search(
         items,
         response=response,
         prior=prior,
-        posterior=Particles(_SAMPLES),
         candidates=SampledPairs(count=min(_CANDIDATES, items.n * (items.n - 1) // 2)),
         stop=None if target is None else RadiusBelow(target, LEVEL),
         rng=int(rng.integers(2**31)),

@@ -82,7 +82,7 @@ def replayed(
     popularity: Popularity,
     *,
     answers: Sequence[int],
-    samples: int,
+    samples: int | None,
     seed: int,
 ) -> tuple[list[tuple[float, ...]], list[float], int]:
     """Rows of measures after each number of answers, seconds so far, and questions asked.
@@ -97,7 +97,7 @@ def replayed(
     search = Search(
         catalogue,
         strategy=way.strategy,
-        posterior=Particles(samples),
+        posterior=None if samples is None else Particles(samples),
         candidates=ListedPairs(tuple(zip(person.winner.tolist(), person.loser.tolist(), strict=True))),
         rest=Rest(pair=len(person)),
         rng=seed,

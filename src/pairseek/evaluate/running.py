@@ -109,7 +109,7 @@ def evaluate(
     hold_out: HoldOut = "people",
     people: int | None = None,
     splits: int = 3,
-    samples: int = 4000,
+    samples: int | None = None,
     seed: int = 0,
     jobs: int = 1,
     progress: Callable[[Progress], None] | None = None,
@@ -137,7 +137,7 @@ def evaluate(
     splits
         Groups of held-out people, drawn without repetition as long as there are enough; one for leave-one-out.
     samples
-        Particles of the posterior.
+        Infer with `Particles` of this number. None: with `EP`.
     seed
         Everything random follows from it.
     jobs

@@ -72,7 +72,7 @@ class Evaluation:
     splits
         Groups of held-out people.
     samples
-        Particles of the posterior.
+        Infer with `Particles` of this number. None: with `EP`.
     seed
         Everything random follows from it.
     data
@@ -84,12 +84,13 @@ class Evaluation:
     hold_out: HoldOut
     people: int
     splits: int
-    samples: int
+    samples: int | None
     seed: int
     data: str
 
     def __post_init__(self) -> None:
-        for name, least in (("people", 1), ("splits", 1), ("samples", 2), ("seed", 0)):
+        whole = {"people": 1, "splits": 1, "seed": 0} | ({} if self.samples is None else {"samples": 2})
+        for name, least in whole.items():
             _checks.whole(name, getattr(self, name), least)
         _checks.one_of("hold_out", self.hold_out, ("people", "leave-one-out"))
         answers = tuple(_checks.whole("answers", count, 0) for count in self.answers)

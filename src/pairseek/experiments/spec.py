@@ -178,7 +178,7 @@ class Specification:
     rate
         Share of the pairs that are candidates of a query, the paper's β. None: as a search chooses.
     samples
-        Particles of the posterior.
+        Infer with `Particles` of this number. None: with `EP`.
     queries
         Answers in a trial.
     trials
@@ -196,7 +196,7 @@ class Specification:
     strategies: tuple[Contender, ...]
     title: str = ""
     rate: float | None = 1e-3
-    samples: int = 4000
+    samples: int | None = None
     queries: int = 80
     trials: int = 50
     metrics: tuple[str, ...] = ("squared_error", "posterior_trace")
@@ -205,7 +205,8 @@ class Specification:
 
     def __post_init__(self) -> None:
         _checks.text("name", self.name)
-        for name, least in (("samples", 2), ("queries", 1), ("trials", 1), ("every", 1), ("seed", 0)):
+        whole = {"queries": 1, "trials": 1, "every": 1, "seed": 0} | ({} if self.samples is None else {"samples": 2})
+        for name, least in whole.items():
             object.__setattr__(self, name, _checks.whole(name, getattr(self, name), least))
         if self.rate is not None:
             object.__setattr__(self, "rate", _checks.share("rate", self.rate))

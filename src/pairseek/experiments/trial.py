@@ -122,7 +122,7 @@ def _search(specification: Specification, task: Task, items: Items | Space, seed
         items,
         response=setting.response.response(items.d),
         prior=setting.prior,
-        posterior=Particles(specification.samples),
+        posterior=None if specification.samples is None else Particles(specification.samples),
         strategy=contender.strategy,
         candidates=SampledPairs(rate=rate) if drawn else None,
         rng=seed,

@@ -1,10 +1,10 @@
 """Ways of inferring the user point."""
 
 from pairseek.posteriors.base import Posterior
+from pairseek.posteriors.ep import EP
 from pairseek.posteriors.grid import Grid
-from pairseek.posteriors.laplace import Laplace
 from pairseek.posteriors.particles import Particles
 
-POSTERIORS = {posterior.name: posterior for posterior in (Particles, Laplace, Grid)}
+POSTERIORS = {posterior.name: posterior for posterior in (EP, Particles, Grid)}
 
-__all__ = ["POSTERIORS", "Grid", "Laplace", "Particles", "Posterior"]
+__all__ = ["EP", "POSTERIORS", "Grid", "Particles", "Posterior"]

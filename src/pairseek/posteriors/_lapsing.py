@@ -106,15 +106,15 @@ def margins(x: Any, columns: Any, offsets: Any, z: Any) -> None:
 
 
 @kernel
-def log_answers(start: int, stop: int, first: int, states: Any, evidence: Any, link: int, out: Any) -> None:
-    """Log-likelihood of the answers from `first` on at each state."""
+def log_answers(start: int, stop: int, states: Any, evidence: Any, link: int, out: Any) -> None:
+    """Write the log-likelihood of all answers at each state."""
     columns, offsets, decided, appeal = evidence
     d, m = columns.shape
     for row in range(start, stop):
         r = math.exp(states[row, d])
         half = 0.5 * states[row, d + 1]
         total = 0.0
-        for j in range(first, m):
+        for j in range(m):
             z = offsets[j]
             for i in range(d):
                 z += columns[i, j] * states[row, i]
@@ -157,15 +157,9 @@ def log_lapsing(half: float, terms: Any, answers: Any, count: int) -> float:
 
 
 @primitive
-def _lapse_level(lapse: float, terms: Any, answers: Any, powers: Any, unknown: Any) -> float:
-    """Log posterior of the lapse, all else given."""
-    decided = answers[1]
-    half = 0.5 * lapse
-    last = len(decided) - 1
-    one = math.log(half + (1.0 - 2.0 * half) * terms[0, last])
-    if decided[last] == 0.0:
-        one = 0.5 * (one + math.log(half + (1.0 - 2.0 * half) * terms[1, last]))
-    total = powers[0] * log_lapsing(half, terms, answers, last) + powers[1] * one
+def _lapse_level(lapse: float, terms: Any, answers: Any, power: float, unknown: Any) -> float:
+    """Return the log posterior of the lapse, all else given."""
+    total = power * log_lapsing(0.5 * lapse, terms, answers, len(answers[1]))
     return total + unknown[2] * math.log(lapse) + unknown[3] * math.log1p(-lapse)
 
 
@@ -179,23 +173,23 @@ def lapsing_sweep(  # noqa: C901
     evidence: Any,
     prior: Any,
     unknown: Any,
-    powers: Any,
+    power: float,
     width: float,
     link: int,
 ) -> None:
     """Move states[start:stop] once along every direction of (w, u) in the frame, then along the lapse, in place.
 
-    ``frame`` is (directions (D, d + 1), lines (D, m)); ``evidence`` (slopes by coordinate (d, m), offsets, decided,
-    appeal); ``prior`` as in `slice_sweep`; ``unknown`` (centre and precision of u, a - 1 and b - 1 of the lapse's Beta,
-    and the width of its interval: 0 where it is known). Interval and shrinkage as in `slice_sweep`; they are right for
-    any density.
+    The likelihood counts with a power between 0 and 1. ``frame`` is (directions (D, d + 1), lines (D, m)); ``evidence``
+    (slopes by coordinate (d, m), offsets, decided, appeal); ``prior`` as in `slice_sweep`; ``unknown`` (centre and
+    precision of u, a - 1 and b - 1 of the lapse's Beta, and the width of its interval: 0 where it is known). Interval
+    and
+    shrinkage as in `slice_sweep`; they are right for any density.
     """
     directions, lines = frame
     columns, offsets, decided, appeal = evidence
     low, high, centre, precision = prior
     d, m = columns.shape
     answers = (appeal, decided, _any_tie(decided))
-    last = m - 1
     z = np.empty(m)
     terms = np.empty((2, m))
     state = np.empty(1, dtype=np.uint64)
@@ -205,8 +199,7 @@ def lapsing_sweep(  # noqa: C901
         margins(x, columns, offsets, z)
         half = 0.5 * x[d + 1]
         r = math.exp(x[d])
-        here = powers[0] * log_many(0.0, r, half, z, lines[0], answers, last, link)
-        here += powers[1] * log_one(r * z[last] + appeal[last], half, decided[last], link)
+        here = power * log_many(0.0, r, half, z, lines[0], answers, m, link)
         for k in range(directions.shape[0]):
             v = directions[k]
             c = lines[k]
@@ -231,8 +224,7 @@ def lapsing_sweep(  # noqa: C901
             for _ in range(100):
                 t = left + (right - left) * next_uniform(state)
                 r = math.exp(x[d] + t * rise)
-                there = powers[0] * log_many(t, r, half, z, c, answers, last, link)
-                there += powers[1] * log_one(r * (z[last] + t * c[last]) + appeal[last], half, decided[last], link)
+                there = power * log_many(t, r, half, z, c, answers, m, link)
                 if there - t * (0.5 * curve * t + tilt) >= level:
                     here = there
                     for i in range(d):
@@ -247,13 +239,13 @@ def lapsing_sweep(  # noqa: C901
                     right = t
         if unknown[4] > 0.0:
             _lapse_terms(math.exp(x[d]), z, appeal, terms, link)
-            level = _lapse_level(x[d + 1], terms, answers, powers, unknown) + math.log(next_uniform(state))
+            level = _lapse_level(x[d + 1], terms, answers, power, unknown) + math.log(next_uniform(state))
             left = x[d + 1] - unknown[4] * next_uniform(state)
             right = min(left + unknown[4], 1.0 - 1e-9)
             left = max(left, 1e-9)
             for _ in range(100):
                 lapse = left + (right - left) * next_uniform(state)
-                if _lapse_level(lapse, terms, answers, powers, unknown) >= level:
+                if _lapse_level(lapse, terms, answers, power, unknown) >= level:
                     x[d + 1] = lapse
                     break
                 if lapse < x[d + 1]:

@@ -15,42 +15,68 @@ from typing import Any
 import numpy as np
 
 from pairseek._kernels import LOGISTIC, exp_minus, kernel, log_answer, next_uniform, primitive
+from pairseek.posteriors._lapsing import log_one
 
 # A product of at most this many factors between 1 and 2 cannot overflow: one logarithm for all of them.
 _BLOCK = 512
 
 
 @primitive
-def log_line(t: float, z: Any, c: Any, decided: Any, powers: Any, link: int) -> float:
-    """Log-likelihood of all answers at x + t v; ``powers`` are those of the earlier answers and of the newest."""
-    newest = len(z) - 1
+def log_line(t: float, z: Any, c: Any, decided: Any, link: int) -> float:
+    """Return the log-likelihood of all answers at x + t v, whose logits are z + t c."""
+    m = len(z)
     total = 0.0
     if link == LOGISTIC:
-        for block in range(0, newest, _BLOCK):
+        for block in range(0, m, _BLOCK):
             # log f(z) = (z - |z|)/2 - log(1 + e^-|z|); a tie lacks the first z.
             linear = 0.0
             product = 1.0
-            for j in range(block, min(block + _BLOCK, newest)):
+            for j in range(block, min(block + _BLOCK, m)):
                 y = z[j] + t * c[j]
                 linear += decided[j] * y - abs(y)
                 product *= 1.0 + exp_minus(abs(y))
             total += 0.5 * linear - math.log(product)
     else:
-        for j in range(newest):
+        for j in range(m):
             total += log_answer(z[j] + t * c[j], decided[j], link)
-    return powers[0] * total + powers[1] * log_answer(z[newest] + t * c[newest], decided[newest], link)
+    return total
 
 
 @kernel
-def log_newest(
-    start: int, stop: int, points: Any, slope: Any, offset: float, decided: float, link: int, out: Any
+def log_densities(
+    start: int, stop: int, points: Any, evidence: Any, prior: Any, base: Any, link: int, half: float, out: Any
 ) -> None:
-    """Log-likelihood of one answer at each point."""
+    """Write the log posterior of each point less the log density of a Gaussian; -inf outside of the prior's box.
+
+    ``evidence`` and ``prior`` as in `slice_sweep`; ``base`` is (centre (d,), precision (d, d)) of the Gaussian;
+    ``half`` is half of the lapse. Constants are left out. O(m d) a point.
+    """
+    slopes, offsets, decided = evidence
+    low, high, centre, precision = prior
+    base_centre, base_precision = base
+    m, d = slopes.shape
+    z = np.empty(m)
     for row in range(start, stop):
-        z = offset
-        for i in range(len(slope)):
-            z += slope[i] * points[row, i]
-        out[row] = log_answer(z, decided, link)
+        x = points[row]
+        total = 0.0
+        for i in range(d):
+            if x[i] < low[i] or x[i] > high[i]:
+                total = -np.inf
+            for h in range(d):
+                total -= 0.5 * precision[i, h] * (x[i] - centre[i]) * (x[h] - centre[h])
+                total += 0.5 * base_precision[i, h] * (x[i] - base_centre[i]) * (x[h] - base_centre[h])
+        if total > -np.inf:
+            for j in range(m):
+                logit = offsets[j]
+                for i in range(d):
+                    logit += slopes[j, i] * x[i]
+                z[j] = logit
+            if half == 0.0:
+                total += log_line(0.0, z, z, decided, link)
+            else:
+                for j in range(m):
+                    total += log_one(z[j], half, decided[j], link)
+        out[row] = total
 
 
 @kernel
@@ -62,14 +88,14 @@ def slice_sweep(  # noqa: C901
     frame: Any,
     evidence: Any,
     prior: Any,
-    powers: Any,
+    power: float,
     width: float,
     link: int,
 ) -> None:
     """Move points[start:stop] once along every direction of the frame, in place.
 
     ``frame`` is (directions (D, d), lines (D, m)); ``evidence`` (slopes (m, d), offsets (m,), decided (m,));
-    ``prior`` (low (d,), high (d,), centre (d,), precision (d, d)); ``powers`` as in `log_line`.
+    ``prior`` (low (d,), high (d,), centre (d,), precision (d, d)); the likelihood counts with a power between 0 and 1.
     """
     directions, lines = frame
     slopes, offsets, decided = evidence
@@ -85,7 +111,7 @@ def slice_sweep(  # noqa: C901
             for i in range(d):
                 total += slopes[j, i] * x[i]
             z[j] = total
-        here = log_line(0.0, z, lines[0], decided, powers, link)
+        here = power * log_line(0.0, z, lines[0], decided, link)
         for k in range(directions.shape[0]):
             v = directions[k]
             c = lines[k]
@@ -109,7 +135,7 @@ def slice_sweep(  # noqa: C901
             level = here + math.log(next_uniform(state))
             for _ in range(100):
                 t = left + (right - left) * next_uniform(state)
-                there = log_line(t, z, c, decided, powers, link)
+                there = power * log_line(t, z, c, decided, link)
                 if there - t * (0.5 * curve * t + tilt) >= level:
                     here = there
                     for i in range(d):

@@ -1,24 +1,27 @@
-"""What a posterior is, and what all of them need."""
+"""The protocol of a posterior, and the helpers that all of them share."""
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
-from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray, Reliability, arrays_of
+from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray, Reliability
 from pairseek.priors import Prior
 from pairseek.responses import Response
 
 
 class Posterior(Protocol):
-    """A way of inferring the user point, answer by answer.
+    """A way of inferring the user point from all answers.
 
-    ``update`` is a pure step: the same belief, evidence and generator give the same new belief, and nothing that
-    was passed is changed. Whatever the answers, the new belief is finite.
+    ``infer`` is a pure function: the same evidence, prior and response give the same belief, to the bit, whatever was
+    inferred before and on any number of threads. Draws that it needs are keyed by what it is given. Whatever the
+    answers, the belief is finite, and nothing that was passed is changed.
 
-    One that can infer k and lapse says so by ``infers_reliability = True``, and its ``start`` takes the response as
-    one more argument; `Particles` does.
+    A posterior that can infer k and lapse declares ``infers_reliability = True``, as `Particles` does. One that accepts
+    a known lapse, with which the posterior is not log-concave, declares ``takes_lapses = True``.
     """
 
     @property
@@ -26,31 +29,53 @@ class Posterior(Protocol):
         """Its name at the edges: files, commands, HTTP."""
         ...
 
-    def start(self, prior: Prior, d: int, rng: np.random.Generator) -> Belief:
-        """The belief before any answer."""
+    def infer(self, evidence: Evidence, prior: Prior, response: Response) -> Belief:
+        """Return the belief after these answers, computed from nothing."""
         ...
 
-    def update(
-        self, belief: Belief, evidence: Evidence, prior: Prior, response: Response, rng: np.random.Generator
-    ) -> Belief:
-        """The belief after the newest answer, which is the last row of the evidence."""
-        ...
+
+@dataclass(frozen=True, eq=False)
+class FixedCloud:
+    """Samples that a posterior has made once and for all."""
+
+    samples: FloatArray
+    weights: FloatArray
+
+    def __post_init__(self) -> None:
+        for array in (self.samples, self.weights):
+            array.flags.writeable = False
+
+    def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
+        """Return all samples, whatever was asked for."""
+        return self.samples, self.weights
 
 
 def effective_samples(weights: FloatArray) -> float:
-    """1/Σw² for weights that sum to 1 (Kish)."""
+    """Return 1/Σw² for weights that sum to 1 (Kish)."""
     return float(1.0 / np.sum(weights**2))
 
 
-def frozen_belief(
+def sampled_belief(
     samples: FloatArray,
     weights: FloatArray,
     moments: tuple[FloatArray, FloatArray],
     info: BeliefInfo,
     reliability: Reliability | None = None,
 ) -> Belief:
-    """A belief whose arrays are read-only."""
-    belief = Belief(samples, weights, *moments, info, reliability)
-    for array in arrays_of(belief):
+    """Return a belief that rests on these samples; all its arrays become read-only."""
+    known = () if reliability is None else (reliability.k, reliability.lapse, reliability.rows, reliability.nodes)
+    more = () if reliability is None else (reliability.chances, reliability.lapses)
+    for array in (*moments, *known, *more):
         array.flags.writeable = False
-    return belief
+    if info.effective_samples is None:
+        info = replace(info, effective_samples=effective_samples(weights))
+    return Belief(*moments, info, FixedCloud(samples, weights), reliability)
+
+
+def generator_for(evidence: Evidence, *settings: object) -> np.random.Generator:
+    """Return a generator keyed by the evidence and by settings, whose `repr` tells them apart."""
+    digest = hashlib.sha256(repr(settings).encode())
+    for array in (evidence.slopes, evidence.offsets, evidence.decided):
+        digest.update(repr(array.shape).encode())
+        digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
+    return np.random.default_rng(np.frombuffer(digest.digest(), dtype="<u4"))

@@ -1,8 +1,9 @@
-"""The posterior on a grid: exact to its step, for up to three dimensions."""
+"""The posterior on a grid that refines itself around the mass, for up to three dimensions."""
 
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,8 +11,8 @@ import numpy as np
 
 from pairseek._moments import sample_moments
 from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray
-from pairseek.errors import InvalidParameter
-from pairseek.posteriors.base import effective_samples, frozen_belief
+from pairseek.errors import AccuracyWarning, InvalidParameter
+from pairseek.posteriors.base import sampled_belief
 from pairseek.priors import Prior
 from pairseek.responses import Response
 
@@ -19,16 +20,31 @@ MOST_DIMENSIONS = 3
 DEFAULT_POINTS = {1: 2001, 2: 201, 3: 41}
 # How far a grid reaches for a prior without a box, in standard deviations.
 _REACH = 6.0
+# Mass that may be cut off on each side of a dimension when the grid is drawn in, and that shows that it was drawn in
+# too far when it lies in the outermost cells.
+_CUT = 1e-9
+_TOO_NEAR = 1e-6
+# Cells kept around the mass, and rounds of drawing the grid in or out.
+_MARGIN = 2
+_ROUNDS = 60
+# Relative difference between variances on all cells and on every second one up to which the grid counts as fine enough.
+_RESOLVED = 0.02
+# Cells in all when the number along each dimension is doubled in search of that.
+_MOST_CELLS = 700_000
 
 
 @dataclass(frozen=True)
 class Grid:
     """Cells of equal size, each with the posterior density at its centre (the midpoint rule).
 
+    The grid first covers the prior, then only the part of it that has mass, so that a narrow posterior gets narrow
+    cells. Where the moments on every second cell differ from those on all of them, the cells are made smaller; if they
+    differ still, as on a ridge that is narrow and slanted, ``info.resolved`` is False and an `AccuracyWarning` says so.
+
     Parameters
     ----------
     points
-        Cells along each dimension. None: 2001, 201 and 41 for 1, 2 and 3 dimensions.
+        Cells along each dimension at first. None: 2001, 201 and 41 for 1, 2 and 3 dimensions.
     """
 
     points: int | None = None
@@ -40,43 +56,107 @@ class Grid:
         if self.points is not None and self.points < 2:
             raise InvalidParameter(f"Grid(points={self.points}): give at least 2 along each dimension")
 
-    def start(self, prior: Prior, d: int, rng: np.random.Generator) -> Belief:  # noqa: ARG002
-        """The prior on the grid."""
+    def infer(self, evidence: Evidence, prior: Prior, response: Response) -> Belief:
+        """Return the belief after these answers."""
+        began = time.perf_counter()
+        d = evidence.slopes.shape[1]
         if d > MOST_DIMENSIONS:
             raise InvalidParameter(
-                f"a Grid has at most {MOST_DIMENSIONS} dimensions and the items have {d}: use Particles()"
+                f"a Grid has at most {MOST_DIMENSIONS} dimensions and the items have {d}: use EP() or Particles()"
             )
         points = self.points or DEFAULT_POINTS[d]
-        low, high = prior.box(d)
-        mean, covariance = prior.moments(d)
-        reach = _REACH * np.sqrt(np.diag(covariance))
-        low, high = np.where(np.isfinite(low), low, mean - reach), np.where(np.isfinite(high), high, mean + reach)
-        axes = [a + (b - a) * (np.arange(points) + 0.5) / points for a, b in zip(low, high, strict=True)]
-        cells = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
-        return _weighted(np.ascontiguousarray(cells), _log_prior(cells, prior), began=time.perf_counter())
-
-    def update(
-        self,
-        belief: Belief,
-        evidence: Evidence,
-        prior: Prior,
-        response: Response,
-        rng: np.random.Generator,  # noqa: ARG002
-    ) -> Belief:
-        """The belief after all answers, from logarithms, so that no cell is ever lost to underflow."""
-        began = time.perf_counter()
-        logs = _log_prior(belief.samples, prior) + response.log_likelihood(evidence, belief.samples)
-        return _weighted(belief.samples, logs, began=began)
+        bounds = _bounds(prior, d)
+        while True:
+            bounds, logs = _refined(bounds, points, evidence, prior, response)
+            resolved = _is_resolved(_weights(logs), bounds, points)
+            if resolved or (2 * points) ** d > _MOST_CELLS:
+                break
+            points *= 2
+        if not resolved:
+            warnings.warn(
+                f"the posterior is narrower than the cells of a Grid of {points} along each of {d} dimensions, so its "
+                f"moments are not exact: use EP() or Particles()",
+                AccuracyWarning,
+                stacklevel=2,
+            )
+        weights, cells = _weights(logs), _cells(bounds, points)
+        info = BeliefInfo("grid", resolved=resolved, seconds=time.perf_counter() - began)
+        return sampled_belief(cells, weights, sample_moments(cells, weights), info)
 
 
-def _log_prior(cells: FloatArray, prior: Prior) -> FloatArray:
-    centre, precision = prior.quadratic(cells.shape[1])
-    centred = cells - centre
-    return np.asarray(-0.5 * np.einsum("nd,de,ne->n", centred, precision, centred))
+def _bounds(prior: Prior, d: int) -> tuple[FloatArray, FloatArray]:
+    """Return the corners of the prior's box, or of six deviations where it has none."""
+    low, high = prior.box(d)
+    mean, covariance = prior.moments(d)
+    reach = _REACH * np.sqrt(np.diag(covariance))
+    return np.where(np.isfinite(low), low, mean - reach), np.where(np.isfinite(high), high, mean + reach)
 
 
-def _weighted(cells: FloatArray, logs: FloatArray, *, began: float) -> Belief:
+def _cells(bounds: tuple[FloatArray, FloatArray], points: int) -> FloatArray:
+    axes = [a + (b - a) * (np.arange(points) + 0.5) / points for a, b in zip(*bounds, strict=True)]
+    return np.ascontiguousarray(np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1))
+
+
+def _weights(logs: FloatArray) -> FloatArray:
     weights = np.exp(logs - logs.max())
-    weights /= weights.sum()
-    info = BeliefInfo(effective_samples(weights), seconds=time.perf_counter() - began)
-    return frozen_belief(cells, weights, sample_moments(cells, weights), info)
+    return np.asarray(weights / weights.sum())
+
+
+def _refined(
+    bounds: tuple[FloatArray, FloatArray], points: int, evidence: Evidence, prior: Prior, response: Response
+) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
+    """Return the part of the bounds that has mass, and the log densities of its cells."""
+    d = len(bounds[0])
+    widest = _bounds(prior, d)
+    centre, precision = prior.quadratic(d)
+    for _ in range(_ROUNDS):
+        cells = _cells(bounds, points)
+        centred = cells - centre
+        logs = response.log_likelihood(evidence, cells) - 0.5 * np.einsum("nd,de,ne->n", centred, precision, centred)
+        new = _around_mass(_weights(logs).reshape((points,) * d), bounds, widest)
+        old_width, new_width = bounds[1] - bounds[0], new[1] - new[0]
+        outgrown = np.any(new[0] < bounds[0]) or np.any(new[1] > bounds[1])
+        if not outgrown and np.all(new_width > 0.7 * old_width):
+            break
+        bounds = new
+    return bounds, logs
+
+
+def _around_mass(
+    weights: FloatArray, bounds: tuple[FloatArray, FloatArray], widest: tuple[FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Return bounds drawn in to the mass with a margin, or out where mass lies at an edge that is not the prior's."""
+    d, points = weights.ndim, len(weights)
+    low, high = bounds[0].copy(), bounds[1].copy()
+    for axis in range(d):
+        mass = weights.sum(axis=tuple(other for other in range(d) if other != axis))
+        step = (bounds[1][axis] - bounds[0][axis]) / points
+        inside = np.flatnonzero((np.cumsum(mass) > _CUT) & (np.cumsum(mass[::-1])[::-1] > _CUT))
+        first, last = int(inside[0]) - _MARGIN, int(inside[-1]) + 1 + _MARGIN
+        if bounds[0][axis] > widest[0][axis] and mass[0] > _TOO_NEAR:
+            first = -points // 2
+        if bounds[1][axis] < widest[1][axis] and mass[-1] > _TOO_NEAR:
+            last = points + points // 2
+        low[axis] = max(bounds[0][axis] + first * step, widest[0][axis])
+        high[axis] = min(bounds[0][axis] + last * step, widest[1][axis])
+        if mass[0] <= _TOO_NEAR:
+            low[axis] = max(low[axis], bounds[0][axis])
+        if mass[-1] <= _TOO_NEAR:
+            high[axis] = min(high[axis], bounds[1][axis])
+    return low, high
+
+
+def _is_resolved(weights: FloatArray, bounds: tuple[FloatArray, FloatArray], points: int) -> bool:
+    """Return whether every second cell gives the same variances as all of them."""
+    d = len(bounds[0])
+    cells, table = _cells(bounds, points).reshape((points,) * d + (d,)), weights.reshape((points,) * d)
+    _, all_cells = sample_moments(cells.reshape(-1, d), weights)
+    for offset in (0, 1):
+        some = (slice(offset, None, 2),) * d
+        part = np.ascontiguousarray(table[some]).ravel()
+        if not part.sum() > 0.0:
+            return False
+        _, every_second = sample_moments(np.ascontiguousarray(cells[some]).reshape(-1, d), part / part.sum())
+        if np.any(np.abs(np.diag(every_second) - np.diag(all_cells)) > _RESOLVED * np.diag(all_cells)):
+            return False
+    return True

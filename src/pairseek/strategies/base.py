@@ -30,7 +30,7 @@ class Utility(Protocol):
         ...
 
     def score(self, candidates: Candidates, belief: Belief) -> FloatArray:
-        """(m,) utilities of m candidates. Equal ones are told apart at random by the caller."""
+        """(m,) utilities of m candidates. Equal ones are told apart by the order of the items."""
         ...
 
 
