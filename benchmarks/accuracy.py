@@ -22,7 +22,6 @@ import numpy as np
 
 import pairseek as ps
 from food import RATE, folder, items, name, response
-from pairseek.candidates import DefaultPairs
 from pairseek.strategies import UTILITIES
 
 # Where candidates come from, and how soon a pair or an item may return.
@@ -32,7 +31,7 @@ SOURCES = {
     "all": (ps.AllPairs(), ps.Rest(pair=0)),
     "once": (ps.AllPairs(), ps.Rest()),
     "rest5": (ps.AllPairs(), ps.Rest(item=5)),
-    "certified": (DefaultPairs(rescore=0), None),
+    "certified": (ps.AllPairs(gap=0.01), None),
     "default": (None, None),
 }
 _catalogues: dict[int, ps.Items] = {}

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from pairseek._types import Belief, BeliefInfo, Evidence
+from pairseek._types import Evidence
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import sampled_pairs
 from pairseek.candidates.scene import Scene, best_of
 from pairseek.posteriors import Particles
-from pairseek.posteriors._control import controlled_moments
-from pairseek.posteriors.particles import _afresh
 from pairseek.priors import UniformBox
+from situations import belief_of
 
 
 @dataclass(frozen=True)
@@ -39,15 +38,15 @@ def along_a_search(items, response, strategies, *, at, candidates, samples, judg
     rng = np.random.default_rng(seed)
     user = rng.uniform(-1, 1, size=items.d)
     prior = UniformBox()
-    belief = Particles(samples).start(prior, items.d, np.random.default_rng([seed, 0]))
     judge = _mirrored(prior, 10 * samples, items.d, np.random.default_rng([seed, 1]))
     slopes, offsets = np.empty((0, items.d)), np.empty(0)
     evidence = Evidence(slopes, offsets, offsets)
     for answers in range(max(at) + 1):
         first, second = sampled_pairs(items.n, candidates, rng)
+        belief = Particles(samples, seed=seed).infer(evidence, prior, response)
         if answers in at:
             if answers:
-                judge = _all_at_once(10 * samples, evidence, response, np.random.default_rng([seed, 1, answers]))
+                judge = Particles(10 * samples, seed=seed + 1).infer(evidence, prior, response)
             for strategy in strategies:
                 yield _shortfall(
                     items, response, strategy, (belief, judge), first, second, answers, judged, rescore, rng
@@ -59,21 +58,12 @@ def along_a_search(items, response, strategies, *, at, candidates, samples, judg
         side = 1.0 if rng.random() < expit(slope[0] @ user + offset[0]) else -1.0
         slopes, offsets = np.vstack([slopes, side * slope]), np.append(offsets, side * offset)
         evidence = Evidence(slopes, offsets, np.ones(len(offsets)))
-        belief = Particles(samples).update(belief, evidence, prior, response, np.random.default_rng([seed, 0, answers]))
 
 
 def _mirrored(prior, n, d, rng):
     """The prior by samples and their mirror images: its symmetry, on which EPMV depends, without noise."""
     half = prior.sample(n // 2, d, rng)
-    return Belief(np.concatenate([half, -half]), np.full(n, 1 / n), *prior.moments(d), BeliefInfo(float(n)))
-
-
-def _all_at_once(n, evidence, response, rng):
-    """A belief of n samples without a history: all answers enter together."""
-    samples, _ = _afresh(n, evidence, UniformBox(), response, 2, rng)
-    weights = np.full(n, 1 / n)
-    moments = controlled_moments(samples, weights, evidence, UniformBox(), response)
-    return Belief(samples, weights, *moments, BeliefInfo(float(n)))
+    return belief_of(np.concatenate([half, -half]), np.full(n, 1 / n), *prior.moments(d))
 
 
 def _scene(items, response, strategy, belief):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek._types import Belief, BeliefInfo
-from pairseek.candidates import DefaultPairs, WeightedPairs
+from pairseek.candidates import WeightedPairs
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.scene import Scene
 from pairseek.errors import InvalidParameter, NoPairLeft
+from situations import belief_of
 
 STRATEGIES = [ps.InfoGain(), ps.EPMV(1.3), ps.MCMV(), ps.GreedyMSE(), ps.GreedyVolume()]
 NOISES = ("constant", "normalized", "decaying")
@@ -27,7 +27,7 @@ def state(seed):
     factor = rng.standard_normal((d, d)) * rng.choice([0.05, 0.4, 1.0])
     if rng.random() < 0.2:
         factor[:, 0] = 0.0
-    belief = Belief(np.zeros((2, d)), np.full(2, 0.5), 0.5 * rng.standard_normal(d), factor @ factor.T, BeliefInfo(2.0))
+    belief = belief_of(np.zeros((2, d)), np.full(2, 0.5), 0.5 * rng.standard_normal(d), factor @ factor.T)
     k = float(rng.choice([0.0, 0.3, 2.0, 50.0]))
     link = ps.Logistic if rng.random() < 0.7 else ps.Probit
     response = link(k, str(rng.choice(NOISES)))
@@ -118,13 +118,12 @@ def test_a_strategy_without_a_surface_gets_the_list_or_a_weighted_sample():
     assert "drawn where good pairs are likely" in query.info.candidates
 
 
-@pytest.mark.parametrize("source", [ps.AllPairs, DefaultPairs])
 @pytest.mark.parametrize(
     ("settings", "text"), [({"budget": 0}, "at least 1"), ({"gap": 1.0}, "below 1"), ({"gap": -0.1}, "from 0")]
 )
-def test_bad_settings_are_named(source, settings, text):
-    with pytest.raises(InvalidParameter, match=f"{source.__name__}.*{text}"):
-        source(**settings)
+def test_bad_settings_are_named(settings, text):
+    with pytest.raises(InvalidParameter, match=f"AllPairs.*{text}"):
+        ps.AllPairs(**settings)
 
 
 def test_bad_weighted_samples_are_named():
@@ -145,7 +144,7 @@ def test_when_every_pair_rests_the_search_says_which_rule():
 def test_a_covariance_that_is_not_finite_is_an_error_and_no_hang(bad):
     scene = state(3)
     d = scene.points.shape[1]
-    belief = Belief(np.zeros((2, d)), np.full(2, 0.5), np.zeros(d), np.full((d, d), bad), BeliefInfo(2.0))
+    belief = belief_of(np.zeros((2, d)), np.full(2, 0.5), np.zeros(d), np.full((d, d), bad))
     broken = Scene(scene.points, scene.appeal, belief, scene.response, scene.strategy, scene.resting)
     with pytest.raises((InvalidParameter, ValueError, np.linalg.LinAlgError)):
         ps.AllPairs().choose(broken, np.random.default_rng(0))
@@ -192,7 +191,7 @@ def test_a_belief_that_is_not_finite_is_refused():
     belief = ps.Search(items, rng=1).belief
     for changed in ({"covariance": np.diag([np.inf, 1.0])}, {"mean": np.array([np.nan, 0.0])}):
         scene = Scene.of(items, replace(belief, **changed), ps.Logistic(1.0), ps.InfoGain())
-        for source in (ps.AllPairs(), DefaultPairs(), WeightedPairs(), ps.SampledPairs(count=5)):
+        for source in (ps.AllPairs(), ps.AllPairs(listed=100), WeightedPairs(), ps.SampledPairs(count=5)):
             with (
                 np.errstate(invalid="ignore"),
                 pytest.raises(InvalidParameter, match=r"not finite|beyond what a double can hold|NaN"),

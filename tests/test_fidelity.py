@@ -13,16 +13,16 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+from pairseek._types import Evidence
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import sampled_pairs
 from pairseek.candidates.scene import Scene, best_of
 from pairseek.items import Items
 from pairseek.posteriors import Grid, Particles
-from pairseek.priors import UniformBox
 from pairseek.responses import NOISES, Logistic
 from pairseek.strategies import EPMV, MCMV, GreedyMSE, GreedyVolume, InfoGain
 from shortfall import along_a_search
-from situations import answers_from, beliefs_along, evidence_of
+from situations import answers_from, evidence_of, last_belief
 
 # The constants that were fitted to Food-10k.
 CONSTANTS = {4: (0.2805, 1.5637, 9.7060), 12: (0.0832, 0.6085, 66.3200)}
@@ -110,12 +110,10 @@ def test_in_two_dimensions_judged_by_a_grid_without_any_noise(strategy, answers)
     rng = np.random.default_rng(answers)
     items = Items(rng.standard_normal((300, 2))).scaled()
     response = Logistic(2.2)
-    start = Grid(101).start(UniformBox(), 2, rng)
-    belief, exact = Particles(4000).start(UniformBox(), 2, rng), start
+    evidence = Evidence(np.empty((0, 2)), np.empty(0), np.empty(0))
     if answers:
         evidence = evidence_of(response, answers_from(rng, [0.4, -0.1], answers, response))
-        *_, belief = beliefs_along(Particles(4000), response, evidence)
-        exact = Grid(101).update(start, evidence, UniformBox(), response, rng)
+    belief, exact = (last_belief(posterior, response, evidence) for posterior in (Particles(4000), Grid(101)))
     first, second = sampled_pairs(items.n, 3000, rng)
     scene, judge = (
         Scene(items.coordinates, items.appeal, b, response, strategy, Resting.of(items.n, [], []))

@@ -19,7 +19,7 @@ CONFIGURATIONS = {
     "defaults": {},
     "epmv": {"strategy": ps.EPMV(), "response": ps.Probit(2.0, "constant"), "candidates": ps.SampledPairs(rate=0.5)},
     "mcmv": {"strategy": ps.MCMV(0.5), "prior": ps.GaussianPrior([0.1, 0.0], [[1.0, 0.2], [0.2, 2.0]])},
-    "greedy_mse": {"strategy": ps.GreedyMSE(), "posterior": ps.Laplace(200), "rest": ps.Rest(pair=3, item=1)},
+    "greedy_mse": {"strategy": ps.GreedyMSE(), "posterior": ps.EP(64), "rest": ps.Rest(pair=3, item=1)},
     "greedy_volume": {"strategy": ps.GreedyVolume(), "posterior": ps.Grid(21), "candidates": ps.AllPairs()},
     "random": {"strategy": ps.Random(), "stop": [ps.AfterAnswers(9), ps.RadiusBelow(0.01, level=0.8)]},
     "actrank": {"strategy": ps.ActRank(3)},
@@ -280,7 +280,7 @@ def test_a_strategy_of_ones_own_is_given_again_when_loading(items, tmp_path):
 
 
 def test_unknown_parts_are_named_with_the_allowed_ones():
-    with pytest.raises(InvalidParameter, match="unknown posterior 'particle': use one of grid, laplace, particles"):
+    with pytest.raises(InvalidParameter, match="unknown posterior 'particle': use one of ep, grid, particles"):
         registry.decode("posterior", {"name": "particle"})
 
 

@@ -11,7 +11,7 @@ from scipy.special import expit
 import pairseek as ps
 from pairseek._mixtures import LAPSES, SPREADS, table
 from pairseek._tables import interpolate
-from pairseek.candidates import DefaultPairs, ListedPairs, WeightedPairs
+from pairseek.candidates import ListedPairs, WeightedPairs
 from pairseek.candidates.scene import Scene
 from pairseek.described import Candidates, seen
 from pairseek.errors import InvalidParameter
@@ -251,7 +251,7 @@ class TestTables:
 
 
 SOURCES = {
-    "default": DefaultPairs(),
+    "default": None,
     "all": ps.AllPairs(),
     "sampled": ps.SampledPairs(count=200),
     "weighted": WeightedPairs(count=300),

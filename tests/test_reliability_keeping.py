@@ -154,19 +154,28 @@ def test_bad_input_is_named_with_what_to_do(what):
         call()
 
 
+class LogConcaveOnly:
+    """A posterior of one's own that says nothing of lapses."""
+
+    name = "log_concave_only"
+
+    def infer(self, evidence, prior, response):
+        raise NotImplementedError
+
+
 @pytest.mark.parametrize(
     ("posterior", "response", "words"),
     [
         (
-            ps.Laplace(),
+            ps.EP(),
             ps.Logistic(ps.Unknown()),
-            r"Laplace cannot infer k or a lapse.*: use Particles\(\), or give numbers",
+            r"EP cannot infer k or a lapse.*: use Particles\(\), or give numbers",
         ),
         (ps.Grid(), ps.Logistic(2.0, lapse=ps.Unknown()), "Grid cannot infer k or a lapse"),
         (
-            ps.Laplace(),
+            LogConcaveOnly(),
             ps.Logistic(2.0, lapse=0.1),
-            r"Laplace needs a log-concave posterior, which lapse=0.1 does not give",
+            r"LogConcaveOnly needs a log-concave posterior, which lapse=0.1 does not give",
         ),
     ],
 )

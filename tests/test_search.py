@@ -553,22 +553,13 @@ def test_a_continued_search_is_the_one_that_was_told_the_same():
     assert np.array_equal(rebuilt.belief.samples, told.belief.samples)
     assert rebuilt.ask() == told.ask()
     assert start.history == ()
-    # From a belief that was kept, and as a fork one event further on, it is the same to the bit.
-    kept = start.continued(told.history, belief=(7, told.belief))
-    assert kept.belief is told.belief
-    assert kept.ask() == told.ask()
+    # As a fork one event further on, it is the same to the bit.
     query = told.ask()
     fork = told.continued([*told.history, ps.Event(query.left, query.right, "answer", query.right, query)])
     assert told.pending == (query,)
     told.tell(query, winner=query.right)
     assert np.array_equal(fork.belief.samples, told.belief.samples)
     assert fork.ask() == told.ask()
-
-
-def test_a_belief_after_more_events_than_there_are_is_refused():
-    search = ps.Search(ps.Items([[0.0], [1.0], [2.0]]), rng=1)
-    with pytest.raises(ps.errors.InvalidParameter, match="a belief after 3 of 0 events"):
-        search.continued([], belief=(3, search.belief))
 
 
 def test_what_a_pair_is_expected_to_tell_is_what_the_query_says():

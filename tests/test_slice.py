@@ -42,7 +42,7 @@ def sweeps(points, response, answers, prior, *, count, power=1.0, seed=0):
             (directions, directions @ evidence.slopes.T),
             (evidence.slopes, evidence.offsets, evidence.decided),
             prior,
-            (1.0, power),
+            power,
             5.0,
             response.link,
         )
@@ -60,8 +60,7 @@ def exact_samples(n, response, answers, box, gaussian, *, power=1.0, seed=1):
             points = points[np.all((points >= box[0]) & (points <= box[1]), axis=1)]
         else:
             points = rng.uniform(*box, size=(4 * n, 2))
-        logs = naive_log_posterior(points, answers[:-1], response.k, response.noise, response.name)
-        logs += power * naive_log_posterior(points, answers[-1:], response.k, response.noise, response.name)
+        logs = power * naive_log_posterior(points, answers, response.k, response.noise, response.name)
         out.append(points[np.log(rng.random(len(points))) < logs])
     return np.concatenate(out)[:n]
 
@@ -78,7 +77,7 @@ def smallest_p_value(some, others):
 CASES = {
     "logistic in a box": (Logistic(2.0), BOX, FLAT, 1.0),
     "probit in a box": (Probit(1.5), BOX, FLAT, 1.0),
-    "part of the newest answer": (Logistic(4.0), BOX, FLAT, 0.3),
+    "answers that count in part": (Logistic(4.0), BOX, FLAT, 0.3),
     "a slanted Gaussian": (Logistic(0.0), NOWHERE, SLANTED, 1.0),
     "a slanted Gaussian cut by the box": (Logistic(0.0), BOX, SLANTED, 1.0),
     "a Gaussian with answers": (Probit(1.0, "constant"), NOWHERE, SLANTED, 1.0),

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from pairseek._types import Belief, BeliefInfo
 from pairseek.candidates import SOURCES, AllPairs, Candidates, ListedPairs, SampledPairs
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import pair_rows
@@ -33,7 +32,7 @@ from reference import (
     naive_mcmv,
     naive_probability,
 )
-from situations import LINKS, made_belief
+from situations import LINKS, belief_of, made_belief
 
 SEEDS = st.integers(0, 2**32 - 1)
 KINDS = st.sampled_from(sorted(LINKS))
@@ -103,7 +102,7 @@ def test_scores_by_table_are_those_of_many_samples_where_the_belief_is_gaussian(
     samples = rng.normal(size=(60_000, 3)) @ half.T
     weights = np.full(60_000, 1 / 60_000)
     mean, covariance = samples.mean(axis=0), np.cov(samples.T, bias=True)
-    belief = Belief(samples, weights, mean, covariance, BeliefInfo(60_000.0))
+    belief = belief_of(samples, weights, mean, covariance)
     points = rng.uniform(-1, 1, size=(40, 3))
     rows = np.arange(20)
     candidates = Candidates.of(points, rows, rows + 20, belief=belief, response=RESPONSES[kind](2.0))
@@ -177,12 +176,11 @@ class StrategyContract:
         rng = np.random.default_rng(seed)
         turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
         shift = rng.normal(size=3)
-        moved = Belief(
+        moved = belief_of(
             np.ascontiguousarray(belief.samples @ turn + shift),
             belief.weights,
             belief.mean @ turn + shift,
             turn.T @ belief.covariance @ turn,
-            belief.info,
         )
         appeal = np.zeros(8)
         appeal[:4] = candidates.appeal
@@ -243,7 +241,7 @@ class StrategyContract:
         weights = np.full(200, 1 / 200)
         mean = weights @ samples
         centred = samples - mean
-        flat = Belief(samples, weights, mean, (centred * weights[:, None]).T @ centred, BeliefInfo(200.0))
+        flat = belief_of(samples, weights, mean, (centred * weights[:, None]).T @ centred)
         rows = np.arange(6)
         candidates = Candidates.of(ITEMS.coordinates, rows, rows + 6, belief=flat, response=Logistic(2.0))
         strategy = self.made(name)
@@ -294,7 +292,7 @@ class TestWorthOfAPair:
         rng = np.random.default_rng(1)
         samples = rng.normal(size=(4000, 2)) * [0.8, 0.1]
         weights = np.full(4000, 1 / 4000)
-        belief = Belief(samples, weights, samples.mean(axis=0), np.cov(samples.T, bias=True), BeliefInfo(4000.0))
+        belief = belief_of(samples, weights, samples.mean(axis=0), np.cov(samples.T, bias=True))
         points = np.array([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.5], [0.0, -0.5]])
         candidates = Candidates.of(points, np.array([0, 2]), np.array([1, 3]), belief=belief, response=Logistic(4.0))
         for way in StrategyContract().ways(self.made(name)):
