@@ -103,7 +103,7 @@ def test_information_and_agreement_are_those_of_a_naive_loop():
     response = ps.Logistic(2.0, "normalized")
     health = check(items, response=response)
     prior = health.prior
-    users = np.random.default_rng(1).uniform(*prior.box(2), size=(3000, 2))
+    users = np.random.default_rng(1).multivariate_normal(*prior.moments(2), size=3000)
     rng = np.random.default_rng(2)
     bits, agree = [], []
     for _ in range(300):

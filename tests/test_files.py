@@ -96,7 +96,7 @@ def test_the_file_is_json_with_versions_configuration_seed_and_answers(items, tm
     started(items).save(tmp_path / "me.json")
     record = json.loads((tmp_path / "me.json").read_text())
     assert record["format"] == "pairseek search"
-    assert record["format_version"] == 1
+    assert record["format_version"] == 2
     assert record["pairseek_version"] == ps.__version__
     assert record["seed"] == 12
     assert record["configuration"]["strategy"] == {"name": "infogain", "checks": None}
@@ -132,8 +132,13 @@ def test_an_edited_file_is_refused(saved):
 
 
 def test_another_version_is_refused_and_named(saved):
-    saved.write_text(saved.read_text().replace('"format_version": 1', '"format_version": 2'))
-    refused(saved, r"has format version 2 \(written by pairseek '.*'\), this pairseek reads version 1")
+    saved.write_text(saved.read_text().replace('"format_version": 2', '"format_version": 1'))
+    refused(saved, r"has format version 1 \(written by pairseek '.*'\), this pairseek reads version 2")
+
+
+def test_another_version_of_the_model_is_refused_and_named(saved):
+    resealed(saved, lambda record: record["configuration"].update(model=1))
+    refused(saved, "it was computed by version 1 of the model and this pairseek has 2")
 
 
 @pytest.mark.parametrize("text", ["hello", "[1, 2]", '{"a": 1}', "\x00\x01"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import pairseek as ps
 from pairseek._types import Evidence
 from pairseek.errors import AccuracyWarning, InvalidParameter
 from pairseek.posteriors import Grid, Particles
@@ -79,7 +80,7 @@ class TestGrid:
     def test_refuses_too_many_dimensions(self):
         message = "a Grid has at most 3 dimensions and the items have 4: use EP"
         with pytest.raises(InvalidParameter, match=message):
-            at_the_prior(Grid(), UniformBox(), 4)
+            ps.Search(np.eye(5)[:, :4], posterior=Grid())
 
     def test_refuses_too_few_points(self):
         with pytest.raises(InvalidParameter, match=r"Grid\(points=1\): give at least 2 along each dimension"):
@@ -96,7 +97,7 @@ class TestGrid:
         answers = answers_from(np.random.default_rng(8), USER[:2], 30, response)
         belief = last(Grid(), response, answers)
         assert belief.info.resolved
-        assert np.ptp(belief.samples, axis=0).max() < 0.1
+        assert np.ptp(belief.samples, axis=0).max() < 0.5
         distance, least, most = standardized(belief, *by_quadrature(response, answers, 2))
         assert distance < 0.02
         assert 0.97 < least <= most < 1.03
@@ -105,7 +106,7 @@ class TestGrid:
         """A ridge so thin that the centres of the first cells miss it: mass at an edge lets the grid grow again."""
         response = Logistic(3e4)
         answers = answers_from(np.random.default_rng(2), USER[:2], 25, response)
-        belief = last(Grid(21), response, answers)
+        belief = last(Grid(), response, answers)
         distance, least, most = standardized(belief, *by_quadrature(response, answers, 2))
         assert distance < 0.05
         assert 0.9 < least <= most < 1.1
@@ -115,7 +116,7 @@ class TestGrid:
         rng = np.random.default_rng(8)
         answers = []
         for shift in rng.normal(scale=1e-5, size=30):
-            p, q = [0.3 + shift, 0.3 + shift], [-0.3 + shift, -0.3 + shift]
+            p, q = [0.3 + shift, 0.2 + shift], [-0.3 + shift, -0.2 + shift]
             answers.append((p, q, "first" if shift < 0 else "second"))
         with pytest.warns(AccuracyWarning, match=r"narrower than the cells of a Grid .*: use EP\(\) or Particles\(\)"):
             belief = last(Grid(), Logistic(1e5), answers)

@@ -27,7 +27,7 @@ from reference import (
     naive_mean,
     naive_projected_deviation,
 )
-from situations import LINKS, made_belief
+from situations import LINKS, belief_of, made_belief
 
 SEEDS = st.integers(0, 2**32 - 1)
 KINDS = st.sampled_from(sorted(LINKS))
@@ -82,7 +82,7 @@ class TestDescription:
         )
         rng = np.random.default_rng(0)
         belief = made_belief(rng, 10, 2)
-        moved = type(belief)(belief.samples, belief.weights, np.array(mu), belief.covariance, belief.info)
+        moved = belief_of(belief.samples, belief.weights, np.array(mu), belief.covariance)
         found = Candidates.of(
             np.array([p, q]), np.array([0]), np.array([1]), belief=moved, response=Logistic(1.0)
         ).margin[0]
@@ -93,7 +93,7 @@ class TestDescription:
         rng = np.random.default_rng(0)
         belief = made_belief(rng, 10, 2)
         offset = np.array([1e9, -1e9])
-        moved = type(belief)(belief.samples, belief.weights, offset, belief.covariance, belief.info)
+        moved = belief_of(belief.samples, belief.weights, offset, belief.covariance)
         p, q = np.array([0.25, -0.5]), np.array([-0.5, 0.125])
         found = Candidates.of(
             np.array([p, q]) + offset, np.array([0]), np.array([1]), belief=moved, response=Logistic(1.0)
@@ -205,7 +205,7 @@ class TestExpectations:
         near = made_belief(rng, 400, 2)
         points = rng.uniform(-1, 1, size=(4, 2))
         shift = np.array([1e6, -1e6])
-        far = type(near)(near.samples + shift, near.weights, near.mean + shift, near.covariance, near.info)
+        far = belief_of(near.samples + shift, near.weights, near.mean + shift, near.covariance)
         first, second = np.array([0, 2]), np.array([1, 3])
         for (p, m, c), (far_p, far_m, far_c) in zip(
             Candidates.of(points, first, second, belief=near, response=Probit(2.0)).after(near),
@@ -236,7 +236,7 @@ class TestExpectations:
         samples = rng.normal(size=(40_000, d)) @ half.T
         belief = made_belief(rng, 10, d)
         mean, covariance = samples.mean(axis=0), np.atleast_2d(np.cov(samples.T, bias=True))
-        belief = type(belief)(samples, np.full(40_000, 1 / 40_000), mean, covariance, belief.info)
+        belief = belief_of(samples, np.full(40_000, 1 / 40_000), mean, covariance)
         points = rng.normal(size=(12, d))
         candidates = Candidates.of(points, np.arange(6), np.arange(6, 12), belief=belief, response=RESPONSES[kind](1.5))
         probability, entropy = candidates.sampled(belief)

@@ -105,11 +105,6 @@ class TestTwoModes:
         assert place[axes[0] < -0.4].sum() > 0.3
         assert place[axes[0] > 0.4].sum() > 0.3
 
-    def test_a_fresh_start_makes_surprise_vanish(self):
-        belief = reliable_belief(ps.Logistic(40.0, lapse=LAPSE), self.ANSWERS[:9])
-        assert belief.reliability.surprise == 0.0
-        assert belief.info.stages > 1
-
 
 def grid_of_wide(response, answers):
     beta = None if response.lapse_prior is None else (response.lapse_prior.a, response.lapse_prior.b)

@@ -57,7 +57,8 @@ def test_import_loads_nothing_that_only_some_need():
 def test_the_first_ask_on_an_empty_kernel_cache_says_what_takes_so_long(tmp_path):
     code = (
         "import numpy as np, pairseek as ps;"
-        "ps.Search(ps.Items(np.random.default_rng(0).normal(size=(20, 2))), rng=1, posterior=ps.Particles(100)).ask()"
+        "search = ps.Search(ps.Items(np.random.default_rng(0).normal(size=(20, 2))), rng=1);"
+        "search.observe(0, 1, winner=0); search.ask()"
     )
     _, first = run(code, NUMBA_CACHE_DIR=str(tmp_path))
     assert "compiling numerical kernels" in first

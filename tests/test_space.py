@@ -56,7 +56,9 @@ def test_epmv_asks_along_the_widest_direction_with_even_odds():
     normal /= np.linalg.norm(normal)
     _, vectors = np.linalg.eigh(search.belief.covariance)
     assert abs(normal @ vectors[:, -1]) == pytest.approx(1.0, abs=1e-9)
-    assert query.info.probability_left == pytest.approx(0.5, abs=1e-6)
+    slopes, offsets = search.response.planes(np.array([query.left]), np.array([query.right]), np.zeros(1))
+    chance = search.belief.weights @ search.response.probability(search.belief.samples @ slopes[0] + offsets[0])
+    assert chance == pytest.approx(0.5, abs=1e-6)
 
 
 def test_mcmv_cuts_through_the_mean_along_the_widest_direction():

@@ -80,8 +80,14 @@ def infers_reliability(posterior: object) -> bool:
     return bool(getattr(posterior, "infers_reliability", False))
 
 
-def check_inference(response: Response, posterior: Any) -> None:
-    """Refuse a response that the posterior cannot infer."""
+def check_inference(response: Response, posterior: Any, d: int) -> None:
+    """Refuse a response that the posterior cannot infer, or more dimensions than it takes."""
+    most = getattr(posterior, "most_dimensions", d)
+    if d > most:
+        raise InvalidParameter(
+            f"a {type(posterior).__name__} has at most {most} dimensions and the items have {d}: "
+            f"use EP() or Particles()"
+        )
     if infers_reliability(posterior):
         return
     kind = type(posterior).__name__

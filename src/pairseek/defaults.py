@@ -42,8 +42,12 @@ def default_prior(items: Items | Space) -> Prior:
     """
     if isinstance(items, Space):
         return UniformBox(items.low, items.high)
-    centre = items.coordinates.mean(axis=0)
-    covariance = np.atleast_2d(np.cov(items.coordinates, rowvar=False))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        centre = items.coordinates.mean(axis=0)
+        centred = items.coordinates - centre
+        # Not by matrix products, whose last digits depend on the number of threads.
+        covariance = np.einsum("nd,ne->de", centred, centred) / (items.n - 1)
+        _check_spread(float(np.sqrt(np.trace(covariance) / items.d)))
     values, vectors = np.linalg.eigh(PRIOR_FACTOR * covariance)
     floor = THIN**2 * values[-1]
     if values[0] < floor:
@@ -59,6 +63,13 @@ def spread_of(prior: Prior, d: int) -> float:
         return float(np.sqrt(np.trace(covariance) / d))
 
 
+def _check_spread(spread: float) -> None:
+    if not _SMALL < spread < 1.0 / _SMALL:
+        raise InvalidParameter(
+            f"the prior has a standard deviation of {spread:.3g}, whose powers a double cannot hold: use another unit"
+        )
+
+
 def resolve(
     items: Items | Space,
     response: Response | None,
@@ -69,10 +80,7 @@ def resolve(
     """The parts with every None filled in, for these items."""
     prior = default_prior(items) if prior is None else prior
     spread = spread_of(prior, items.d)
-    if not _SMALL < spread < 1.0 / _SMALL:
-        raise InvalidParameter(
-            f"the prior has a standard deviation of {spread:.3g}, whose powers a double cannot hold: use another unit"
-        )
+    _check_spread(spread)
     response = (Logistic() if response is None else response).for_spread(spread)
     if strategy is None:
         strategy = InfoGain(checks=CHECKS if response.lapse_prior is not None else "auto" if response.unknown else None)

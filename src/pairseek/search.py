@@ -141,7 +141,7 @@ class Search:
         self.stop = rules_of(stop)
         self.seed = seed_of(rng)
         check_together(items, self.strategy, {"candidates": candidates, "rest": rest}, self.stop)
-        check_inference(self.response, self.posterior)
+        check_inference(self.response, self.posterior, items.d)
         self.prior.box(items.d)
         self._lock = threading.RLock()
         self._events: list[Event] = []

@@ -19,6 +19,7 @@ from pairseek.experiments.results import Results, TableFormat
 from pairseek.experiments.running import Progress, run
 from pairseek.experiments.spec import Answering, Contender, Setting, Specification
 from pairseek.items import Items
+from pairseek.priors import UniformBox
 from pairseek.responses import Noise, Response
 
 LEVEL = 0.95
@@ -189,7 +190,8 @@ def plan(
     variance = target**2 / float(scipy.stats.chi2.ppf(LEVEL, shown.d))
     least = (i for i in range(100_000) if mse_lower_bound(i, prior, shown.d) <= shown.d * variance)
     enough = None
-    if shown.d >= 2 and response.noise == "normalized" and response.constant > 0:
+    # The bound is proved for a uniform prior alone.
+    if isinstance(prior, UniformBox) and shown.d >= 2 and response.noise == "normalized" and response.constant > 0:
         enough = stopping_time_bounds(variance, response.constant, prior, shown.d).upper
     return Plan(shown, response, target, results, needs, next(least), enough)
 

@@ -131,7 +131,7 @@ def to_toml(specification: Plan) -> str:
     """The specification as TOML, which `read_specification` reads back."""
     record = specification.record()
     settings, strategies = record.pop("settings"), record.pop("strategies")
-    lines = [f"{name} = {_value(value)}" for name, value in record.items()]
+    lines = [f"{name} = {_value(value)}" for name, value in record.items() if value is not None]
     for name, tables in (("settings", settings), ("strategies", strategies)):
         for entry in tables:
             lines += ["", f"[[{name}]]", *(f"{key} = {_value(value)}" for key, value in entry.items())]

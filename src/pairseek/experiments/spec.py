@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from pairseek import registry
 from pairseek._types import JSON
+from pairseek._version import MODEL_VERSION
 from pairseek.datasets import food10k_facts
 from pairseek.errors import InvalidParameter
 from pairseek.experiments import _checks
@@ -248,7 +249,7 @@ class Specification:
 
         The number of trials is left out: trial i is the same, however many there are.
         """
-        record = self.record()
+        record = {"model": MODEL_VERSION, **self.record()}
         for name in ("name", "title", "trials"):
             record.pop(name, None)
         for setting, content in zip(record["settings"], items, strict=True):

@@ -182,8 +182,7 @@ def lapsing_sweep(  # noqa: C901
     The likelihood counts with a power between 0 and 1. ``frame`` is (directions (D, d + 1), lines (D, m)); ``evidence``
     (slopes by coordinate (d, m), offsets, decided, appeal); ``prior`` as in `slice_sweep`; ``unknown`` (centre and
     precision of u, a - 1 and b - 1 of the lapse's Beta, and the width of its interval: 0 where it is known). Interval
-    and
-    shrinkage as in `slice_sweep`; they are right for any density.
+    and shrinkage as in `slice_sweep`; they are right for any density.
     """
     directions, lines = frame
     columns, offsets, decided, appeal = evidence

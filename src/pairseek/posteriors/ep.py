@@ -64,9 +64,10 @@ class EP:
 
     EP is exact for one answer and a Gaussian prior, and close where each answer alone tells little beside all others.
     It is wrong for answers that are nearly noiseless, whose posterior is almost a polytope. So the largest standard
-    deviation of an answer's logit under all other answers is checked. Where it exceeds 2, or a lapse makes the posterior
-    other than log-concave, points from a wider Gaussian are weighted by the posterior; where enough of them count, their
-    weighted moments are taken, and otherwise those of `Particles`. `Belief.info` says which of the three it was.
+    deviation of an answer's logit under all other answers is checked. Where it exceeds 2, or a lapse makes the
+    posterior other than log-concave, points from a wider Gaussian are weighted by the posterior; where enough of them
+    count, their weighted moments are taken, and otherwise those of `Particles`. `Belief.info` says which of the three
+    it was.
 
     Parameters
     ----------
@@ -196,6 +197,8 @@ def _looked_at_again(cloud: GaussianCloud, info: BeliefInfo, began: float, *, tr
         mean, covariance = controlled_moments(samples, weights, evidence, prior, response)
         if _moved(cloud, mean, covariance) < _MOVED:
             info = BeliefInfo("weighted", counted, **facts, seconds=time.perf_counter() - began)
+            for array in (mean, covariance):
+                array.flags.writeable = False
             return Belief(mean, covariance, info, cloud)
         cloud = replace(cloud, mean=mean, covariance=covariance)
     belief = Particles(_PARTICLES, _SWEEPS).infer(evidence, prior, response)

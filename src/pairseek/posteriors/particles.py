@@ -60,7 +60,7 @@ class Particles:
     def infer(self, evidence: Evidence, prior: Prior, response: Response) -> Belief:
         """Return the belief after these answers."""
         began = time.perf_counter()
-        rng = generator_for(evidence, self, prior.name, response)
+        rng = generator_for(evidence, self)
         if not response.plain:
             return reliable_belief(self.n, self.sweeps, evidence, prior, response, rng)
         m, d = evidence.slopes.shape
