@@ -13,10 +13,10 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo terminal test check bench clean
+.PHONY: help demo terminal test test-long check bench clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed-web ## Answer a study of colours in the browser: make demo ARGS="--host 0.0.0.0"
 	@$(BIN)/pairseek serve --demo $(ARGS)
@@ -26,6 +26,9 @@ terminal: $(VENV)/.installed-cli ## Search for a colour in the terminal: make te
 
 test: $(VENV)/.installed-dev ## Run the tests: make test ARGS="-k demo"
 	@$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
+
+test-long: $(VENV)/.installed-dev ## Run the tests that take minutes: many states with known truth
+	@$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal -m long $(ARGS)
 
 check: $(VENV)/.installed-dev ## Check format, style, types and the direction of imports
 	@$(BIN)/ruff format --check .

@@ -15,66 +15,16 @@ from pairseek.posteriors._weights import resampled
 from pairseek.priors import GaussianPrior
 from pairseek.responses import Logistic, Probit
 from reference import naive_kish, naive_log_posterior, quadrature_moments
-from situations import answers_from, beliefs_along, evidence_of, last_belief, standardized
-
-USER = [0.3, -0.2]
-OUTSIDE = [3.0, 2.5]
-
-
-def taken_back(answers):
-    """The same pairs with the other outcome."""
-    return [(p, q, "second" if outcome == "first" else "first") for p, q, outcome in answers]
-
-
-def contradicting(rng, response):
-    answers = answers_from(rng, USER, 6, response)
-    return answers + taken_back(answers)
-
-
-def one_pair_both_ways(_, __):
-    return [([0.2, 0.3], [-0.4, 0.1], "first"), ([0.2, 0.3], [-0.4, 0.1], "second")] * 4
-
-
-def ties(rng, response):
-    return [(p, q, "tie") for p, q, _ in answers_from(rng, USER, 25, response)]
-
-
-def mixed(rng, response):
-    return [
-        (p, q, "tie" if rng.random() < 0.3 else o, rng.normal()) for p, q, o in answers_from(rng, USER, 20, response)
-    ]
-
-
-def from_user(user, count):
-    return lambda rng, response: answers_from(rng, user, count, response)
-
-
-SITUATIONS = {
-    "twenty answers": (Logistic(2.0), from_user(USER, 20)),
-    "constant noise": (Logistic(0.8, "constant"), from_user(USER, 20)),
-    "decaying noise": (Logistic(9.0, "decaying"), from_user(USER, 20)),
-    "probit": (Probit(2.0), from_user(USER, 20)),
-    "ties": (Logistic(3.0), ties),
-    "probit ties": (Probit(3.0), ties),
-    "answers, ties and appeal": (Logistic(3.0), mixed),
-    "k = 0": (Logistic(0.0), from_user(USER, 10)),
-    "k = 300": (Logistic(300.0), from_user(USER, 8)),
-    "k = 1e4": (Logistic(1e4), from_user(USER, 8)),
-    "k = 1e6": (Logistic(1e6), from_user(USER, 8)),
-    "k = 1e6, constant noise": (Logistic(1e6, "constant"), from_user(USER, 8)),
-    "k = 1e6, decaying noise": (Logistic(1e6, "decaying"), from_user(USER, 8)),
-    "k = 1e6, probit": (Probit(1e6), from_user(USER, 8)),
-    "user outside": (Logistic(3.0), from_user(OUTSIDE, 40)),
-    "user outside, k = 1000": (Logistic(1e3), from_user(OUTSIDE, 40)),
-    "user outside, k = 1e6": (Logistic(1e6), from_user(OUTSIDE, 12)),
-    "user outside, probit": (Probit(10.0), from_user(OUTSIDE, 30)),
-    "contradicting": (Logistic(3.0), contradicting),
-    "contradicting, k = 1e6": (Logistic(1e6), contradicting),
-    "contradicting, probit, k = 100": (Probit(100.0), contradicting),
-    "contradicting, probit, k = 1e6": (Probit(1e6), contradicting),
-    "one pair both ways, k = 1e6": (Logistic(1e6), one_pair_both_ways),
-    "one pair both ways, probit, k = 1e6": (Probit(1e6), one_pair_both_ways),
-}
+from situations import (
+    SITUATIONS,
+    USER,
+    answers_from,
+    beliefs_along,
+    contradicting,
+    evidence_of,
+    last_belief,
+    standardized,
+)
 
 
 def by_quadrature(response, answers, d=2):

@@ -19,17 +19,19 @@ from pairseek._kernels import LOGISTIC, inner, kernel, log_ndtr
 # Half width of the quadrature in cavity deviations: the tilted density of a log-concave factor falls at least as fast
 # as the cavity, so e^(-7²/2) = 2e-11 is left out.
 _REACH = 7.0
-# Largest step in z. The poles of the logistic function are at ±iπ, so the trapezoidal rule errs by about
-# exp(-2π²/step), 1e-7; its error for the Gaussian factor at a step of one deviation is 5e-9.
-_STEP = 1.2
+# Step of the trapezoidal rule in cavity deviations, and at most in z. Moved into the complex plane by y, the integrand
+# grows by e^(y²/2v) and the error falls by e^(-2πy/step); the poles of the logistic function allow y up to π, so the
+# relative error is about e^(π²/2v - 2π²/step), under 1e-8 for any v.
+_STEPS = 0.75
+_STEP = 0.9
 # The same for the square root of Φ(z)Φ(-z), which is narrower.
 _PROBIT_STEP = 0.6
 # Beyond these a tie has no likelihood left, relative to its maximum: e^(-|z|/2) and e^(-z²/4).
 _TIE_REACH = 70.0
 _PROBIT_TIE_REACH = 12.0
 # From this deviation of the logit on the logistic function is replaced by Φ(z sqrt(3)/π): the step at 0 is then narrow
-# beside the cavity, and only its first two moments matter (the next cumulant contributes 1.2 (π²/3)²/(24 s⁴), 1e-4).
-_WIDE = 8.0
+# beside the cavity, and only its first two moments matter (the next cumulant contributes 1.2 (π²/3)²/(24 s⁴), 1e-5).
+_WIDE = 16.0
 _LOGISTIC_VARIANCE = math.pi**2 / 3.0
 # A cavity or an updated variance below this share of the present one is rounding, and the update is left out.
 _LEAST = 1e-10
@@ -113,11 +115,11 @@ def _quadrature(m: float, v: float, decided: float, link: int, half: float) -> t
     """Return log Z, mean and variance of N(z; m, v) times a likelihood, by the trapezoidal rule."""
     s = math.sqrt(v)
     reach = _REACH * s
-    step = min(s, _STEP)
+    step = min(_STEPS * s, _STEP)
     if decided == 0.0:
         reach = min(reach, _TIE_REACH if link == LOGISTIC else _PROBIT_TIE_REACH)
         if link != LOGISTIC:
-            step = min(s, _PROBIT_STEP)
+            step = min(_STEPS * s, _PROBIT_STEP)
     centre = _centre(m, v, decided, link)
     count = math.ceil(reach / step)
     top = _log_factor(centre, decided, link, half) - 0.5 * (centre - m) * (centre - m) / v

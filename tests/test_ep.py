@@ -1,0 +1,398 @@
+"""Expectation propagation: its integrals, its sweeps against a plain loop, and its check against known posteriors."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from numba import njit
+from scipy.integrate import quad
+from scipy.special import expit, log_expit, log_ndtr, ndtr
+from scipy.stats import truncnorm
+
+import pairseek as ps
+from pairseek._types import Evidence
+from pairseek.errors import InvalidParameter
+from pairseek.posteriors import EP, Grid, Particles
+from pairseek.posteriors import _ep_kernels as kernels
+from pairseek.posteriors.ep import gaussian_posterior, standard_points
+from pairseek.priors import GaussianPrior, UniformBox
+from pairseek.responses import Logistic, Probit
+from reference import naive_log_posterior, quadrature_moments
+from situations import LINKS, SITUATIONS, USER, answers_from, evidence_of, last_belief, standardized
+
+RULE = np.polynomial.legendre.leggauss(32)
+
+
+@njit
+def tilted_answer(m, v, decided, link, half):
+    return kernels.tilted_answer(m, v, decided, link, half)
+
+
+@njit
+def tilted_interval(m, v, low, high, rule):
+    return kernels.tilted_interval(m, v, low, high, rule)
+
+
+def likelihood(z, outcome, link, lapse):
+    log_f, f = (log_expit, expit) if link == "logistic" else (log_ndtr, ndtr)
+    if lapse == 0.0:
+        return math.exp(log_f(z) if outcome == "first" else 0.5 * (log_f(z) + log_f(-z)))
+    yes, no = (lapse / 2 + (1 - lapse) * f(x) for x in (z, -z))
+    return yes if outcome == "first" else math.sqrt(yes * no)
+
+
+def by_quad(m, v, outcome, link, lapse):
+    """Moments of N(m, v) times a likelihood by adaptive quadrature, with the points where something happens named."""
+    s = math.sqrt(v)
+    low, high = m - 12 * s - (v if outcome == "first" else 0), m + 12 * s + v
+    where = sorted({x for x in (0.0, -5.0, 5.0, m, m + v, m - 3 * s, m + 3 * s) if low < x < high})
+
+    def top(z):
+        return math.log(max(likelihood(z, outcome, link, lapse), 1e-300)) - 0.5 * (z - m) ** 2 / v
+
+    shift = max(top(z) for z in np.linspace(low, high, 4001))
+
+    def moment(power):
+        return quad(lambda z: (z - m) ** power * math.exp(top(z) - shift), low, high, points=where, limit=500)[0]
+
+    mass, first, second = (moment(power) for power in (0, 1, 2))
+    mean = first / mass
+    return math.log(mass / (s * math.sqrt(2 * math.pi))) + shift, m + mean, second / mass - mean**2
+
+
+class TestTiltedMoments:
+    @pytest.mark.parametrize("link", LINKS)
+    @pytest.mark.parametrize("outcome", ["first", "tie"])
+    @pytest.mark.parametrize("lapse", [0.0, 0.05])
+    def test_agree_with_adaptive_quadrature(self, link, outcome, lapse):
+        for s in (0.05, 0.5, 1.1, 2.0, 5.0, 15.9):
+            for place in (-6.0, -2.0, 0.0, 1.0, 4.0):
+                m = place * max(s, 0.5)
+                found = tilted_answer(m, s * s, float(outcome == "first"), LINKS[link], lapse / 2)
+                expected = by_quad(m, s * s, outcome, link, lapse)
+                assert found[0] == pytest.approx(expected[0], abs=1e-5)
+                assert found[1] == pytest.approx(expected[1], abs=2e-5 * s)
+                assert found[2] == pytest.approx(expected[2], rel=2e-5)
+
+    def test_a_wide_cavity_takes_the_logistic_function_for_a_probit_of_the_same_variance(self):
+        """From a deviation of 16 on; the two agree there to a thousandth, also where the answer is a surprise."""
+        for s, tolerance in ((16.1, 1e-3), (40.0, 1e-4)):
+            for place in (-3.0, 0.0, 2.0):
+                found = tilted_answer(place * s, s * s, 1.0, 0, 0.0)
+                expected = by_quad(place * s, s * s, "first", "logistic", 0.0)
+                assert found[1] == pytest.approx(expected[1], abs=tolerance * s)
+                assert found[2] == pytest.approx(expected[2], rel=10 * tolerance)
+
+    @pytest.mark.parametrize("m", [-20.0, 0.0, 20.0])
+    def test_a_step_that_is_narrow_beside_the_cavity_cuts_as_a_truncated_normal(self, m):
+        _, mean, variance = tilted_answer(m * 1e5, 1e10, 1.0, 1, 0.0)
+        exact = truncnorm(-m, np.inf, loc=m * 1e5, scale=1e5)
+        assert mean == pytest.approx(exact.mean(), rel=1e-5)
+        assert variance == pytest.approx(exact.var(), rel=1e-4)
+
+    @pytest.mark.parametrize("t", [-1e2, -1e4, -1e8])
+    def test_an_answer_far_in_the_tail_keeps_its_digits(self, t):
+        """N(t s, s²) with s = 1e3 times Φ: the tilted density is an exponential where the step is narrow beside it."""
+        log_z, mean, variance = tilted_answer(t * 1e3, 1e6, 1.0, 1, 0.0)
+        assert math.isfinite(log_z)
+        assert mean > t * 1e3
+        # The variance of an exponential of rate |t|/s, and that of the step, which is 1.
+        assert 0.0 < variance < 2.0 * ((1e3 / t) ** 2 + 1.0)
+
+    @pytest.mark.parametrize(
+        ("m", "v"), [(0.0, 0.01), (0.3, 1.0), (5.0, 1.0), (-40.0, 2.0), (0.9, 1e4), (0.2, math.inf), (1e4, 1.0)]
+    )
+    def test_a_box_cuts_as_a_truncated_normal(self, m, v):
+        mean, variance = tilted_interval(m, v, -1.0, 1.0, RULE)
+        if m == 1e4:
+            # An exponential of rate 1e4 at the edge, where scipy has no digits left.
+            assert 1.0 - mean == pytest.approx(1e-4, rel=1e-3)
+            assert variance == pytest.approx(1e-8, rel=1e-3)
+            return
+        s = math.sqrt(v)
+        exact = truncnorm((-1 - m) / s, (1 - m) / s, loc=m, scale=s) if math.isfinite(v) else None
+        expected = (0.0, 1 / 3) if exact is None else (exact.mean(), exact.var())
+        assert mean == pytest.approx(expected[0], abs=1e-5)
+        assert variance == pytest.approx(expected[1], rel=1e-4)
+
+
+def naive_ep(evidence, prior, response, sweeps=60):
+    """EP as a textbook has it: cavities by inverting whole matrices, tilted moments by adaptive quadrature."""
+    m, d = evidence.slopes.shape
+    low, high = prior.box(d)
+    centre, precision = prior.quadratic(d)
+    boxed = [i for i in range(d) if math.isfinite(low[i])]
+    directions = [*evidence.slopes, *np.eye(d)[boxed]]
+    offsets = [*evidence.offsets, *np.zeros(len(boxed))]
+    sites = np.zeros((len(directions), 2))
+    for row, i in enumerate(boxed):
+        sites[m + row] = 12 / (high[i] - low[i]) ** 2, 6 * (low[i] + high[i]) / (high[i] - low[i]) ** 2
+
+    def gaussian(without=None):
+        matrix, shift = precision.copy(), precision @ centre
+        for j, (s, o, (tau, nu)) in enumerate(zip(directions, offsets, sites, strict=True)):
+            if j != without:
+                matrix, shift = matrix + tau * np.outer(s, s), shift + s * (nu - tau * o)
+        return matrix, shift
+
+    for _ in range(sweeps):
+        before = sites.copy()
+        for j, (s, o) in enumerate(zip(directions, offsets, strict=True)):
+            matrix, shift = gaussian(without=j)
+            if np.linalg.matrix_rank(matrix) < d:
+                continue  # without its box a coordinate knows nothing: the uniform distribution stands
+            covariance = np.linalg.inv(matrix)
+            z, v = s @ covariance @ shift + o, s @ covariance @ s
+            if j < m:
+                outcome = "first" if evidence.decided[j] else "tie"
+                _, mean, variance = by_quad(z, v, outcome, response.name, response.share)
+            else:
+                i = boxed[j - m]
+                exact = truncnorm((low[i] - z) / math.sqrt(v), (high[i] - z) / math.sqrt(v), loc=z, scale=math.sqrt(v))
+                mean, variance = exact.mean(), exact.var()
+            sites[j] = 1 / variance - 1 / v, mean / variance - z / v
+        if np.max(np.abs(sites - before)) < 1e-7:
+            break
+    matrix, shift = gaussian()
+    covariance = np.linalg.inv(matrix)
+    return covariance @ shift, covariance
+
+
+class TestSweeps:
+    @pytest.mark.parametrize("prior", [UniformBox(), GaussianPrior([0.2, -0.1], [[0.5, 0.2], [0.2, 0.4]])], ids=repr)
+    @pytest.mark.parametrize("response", [Logistic(2.0), Probit(1.2), Logistic(2.0, lapse=0.1)], ids=repr)
+    def test_agree_with_a_plain_loop(self, prior, response):
+        answers = answers_from(np.random.default_rng(3), USER, 5, Logistic(2.0))
+        answers.append((*answers[0][:2], "tie"))
+        evidence = evidence_of(response, answers)
+        mean, covariance, facts = gaussian_posterior(evidence, prior, response)
+        expected = naive_ep(evidence, prior, response)
+        assert facts[0] == 1.0
+        assert mean == pytest.approx(expected[0], abs=1e-4)
+        assert covariance == pytest.approx(expected[1], abs=1e-4)
+
+    def test_one_probit_answer_under_a_gaussian_prior_is_exact(self):
+        """Mean and covariance of an extended skew normal, as in the tests of Particles."""
+        prior = GaussianPrior([0.3, -0.2, 0.5], np.diag([1.0, 0.5, 2.0]))
+        evidence = Evidence(np.array([[1.0, -2.0, 0.5]]), np.array([-0.4]), np.ones(1))
+        mean, covariance, _ = gaussian_posterior(evidence, prior, Probit(1.0))
+        slope, mu, sigma = evidence.slopes[0], np.asarray(prior.mean), np.asarray(prior.covariance)
+        scale = math.sqrt(1 + slope @ sigma @ slope)
+        t = (slope @ mu - 0.4) / scale
+        hazard = math.exp(-0.5 * t * t) / math.sqrt(2 * math.pi) / ndtr(t)
+        pull = sigma @ slope / scale
+        assert mean == pytest.approx(mu + pull * hazard, abs=1e-9)
+        assert covariance == pytest.approx(sigma - np.outer(pull, pull) * hazard * (t + hazard), abs=1e-9)
+
+    def test_the_order_of_the_answers_does_not_matter(self):
+        response = Logistic(2.0)
+        evidence = evidence_of(response, answers_from(np.random.default_rng(4), USER, 30, response))
+        turned = Evidence(
+            *(np.ascontiguousarray(a[::-1]) for a in (evidence.slopes, evidence.offsets, evidence.decided))
+        )
+        one, two = (gaussian_posterior(e, UniformBox(), response) for e in (evidence, turned))
+        assert one[0] == pytest.approx(two[0], abs=1e-5)
+        assert one[1] == pytest.approx(two[1], abs=1e-5)
+
+    @pytest.mark.parametrize("scale", [1e-60, 1e-8, 1e5, 1e60])
+    def test_items_of_any_scale_have_the_same_posterior(self, scale):
+        def moments(unit):
+            answers = answers_from(np.random.default_rng(9), USER, 12, Logistic(3.0))
+            moved = [([unit * x for x in p], [unit * x for x in q], outcome) for p, q, outcome in answers]
+            response = Logistic(3.0 / unit)
+            mean, covariance, _ = gaussian_posterior(evidence_of(response, moved), UniformBox(-unit, unit), response)
+            return mean / unit, covariance / unit / unit
+
+        assert moments(scale)[0] == pytest.approx(moments(1.0)[0], abs=1e-9)
+        assert moments(scale)[1] == pytest.approx(moments(1.0)[1], abs=1e-9)
+
+    def test_a_prior_without_moments_is_refused(self):
+        class Nowhere(GaussianPrior):
+            def moments(self, d):
+                return np.zeros(d), np.full((d, d), np.inf)
+
+        evidence = evidence_of(Logistic(1.0), answers_from(np.random.default_rng(0), USER, 2, Logistic(1.0)))
+        with pytest.raises(InvalidParameter, match=r"has no finite mean and covariance: use Particles\(\) with it"):
+            EP().infer(evidence, Nowhere(), Logistic(1.0))
+
+
+class TestTheCheck:
+    @pytest.mark.parametrize("name", SITUATIONS)
+    def test_whatever_is_returned_is_near_quadrature(self, name):
+        """The promise: within 0.08 deviations and 10 % of every variance, in two dimensions."""
+        response, situation = SITUATIONS[name]
+        answers = situation(np.random.default_rng(1), response)
+        belief = last_belief(EP(), response, evidence_of(response, answers))
+        truth = quadrature_moments(
+            lambda x: naive_log_posterior(x, answers, response.k, response.noise, response.name),
+            -np.ones(2),
+            np.ones(2),
+        )
+        distance, least, most = standardized(belief, *truth)
+        assert distance < 0.08
+        assert 0.9 < least <= most < 1.1
+
+    def test_the_situations_need_all_three_methods(self):
+        """Otherwise the test above would say nothing of one of them."""
+        methods = set()
+        for response, situation in SITUATIONS.values():
+            answers = situation(np.random.default_rng(1), response)
+            methods.add(last_belief(EP(), response, evidence_of(response, answers)).info.method)
+        assert methods == {"ep", "weighted", "particles"}
+
+    def test_without_it_sharp_answers_would_be_wrong(self):
+        """Nearly a polytope: EP alone misses a variance by a third, so the check has something to do."""
+        response = Logistic(100.0, "constant")
+        answers = answers_from(np.random.default_rng(11), USER, 25, response)
+        evidence = evidence_of(response, answers)
+        exact = last_belief(Grid(), response, evidence)
+        alone = gaussian_posterior(evidence, UniformBox(), response)
+        share = np.linalg.norm(alone[1] - exact.covariance) / np.linalg.norm(exact.covariance)
+        checked = last_belief(EP(), response, evidence)
+        assert share > 0.1
+        assert np.linalg.norm(checked.covariance - exact.covariance) < 0.1 * np.linalg.norm(exact.covariance)
+        assert checked.info.method != "ep"
+        assert checked.info.logit_deviation > 2.0
+
+    def test_at_the_noise_of_people_the_first_step_is_enough(self):
+        """A default search: once some answers are in, no logit is uncertain by more than its own noise."""
+        items = ps.Items(np.random.default_rng(0).standard_normal((200, 4)))
+        search = ps.Search(items, rng=1)
+        user = ps.SimulatedUser(items.coordinates[7], search.response, rng=2)
+        methods = []
+        for _ in range(12):
+            query = search.ask()
+            search.tell(query, winner=user.answer(items, query))
+            methods.append(search.belief.info.method)
+        assert set(methods[:6]) <= {"ep", "weighted"}
+        assert methods[6:] == ["ep"] * 6
+
+    def test_a_known_lapse_is_weighted_by_the_posterior(self):
+        response = Logistic(3.0, lapse=0.2)
+        answers = answers_from(np.random.default_rng(2), USER, 12, Logistic(3.0))
+        answers += [(p, q, "second" if outcome == "first" else "first") for p, q, outcome in answers[:2]]
+        evidence = evidence_of(response, answers)
+        exact = last_belief(Grid(), response, evidence)
+        belief = last_belief(EP(), response, evidence)
+        assert belief.info.method == "weighted"
+        distance, least, most = standardized(belief, exact.mean, exact.covariance)
+        assert distance < 0.08
+        assert 0.9 < least <= most < 1.1
+
+    def test_settings_that_make_no_sense_are_refused(self):
+        with pytest.raises(InvalidParameter, match="points of EP is 3: give a whole number, at least 16"):
+            EP(3)
+
+
+class TestSamples:
+    def belief(self, count=12):
+        response = Logistic(2.0)
+        return last_belief(
+            EP(), response, evidence_of(response, answers_from(np.random.default_rng(6), USER, count, response))
+        )
+
+    def test_are_drawn_on_demand_and_the_same_ones_again(self):
+        belief = self.belief()
+        assert "_drawn" not in vars(belief)
+        assert belief.samples is belief.samples
+        assert np.array_equal(belief.samples, self.belief().samples)
+        assert np.array_equal(belief.weights, self.belief().weights)
+
+    def test_more_can_be_asked_for(self):
+        belief = self.belief()
+        some, many = belief.draw(200), belief.draw(20_000)
+        assert len(some[0]) <= 200 < 10_000 < len(many[0])
+        for samples, weights in (some, many):
+            assert weights.sum() == pytest.approx(1.0)
+            mean = weights @ samples
+            assert mean == pytest.approx(belief.mean, abs=0.05)
+
+    def test_uneven_weights_are_resampled_and_moved(self):
+        """A box in twelve dimensions cuts off most of a Gaussian: the samples handed out still count."""
+        rng = np.random.default_rng(0)
+        response = Logistic(1.0)
+        answers = answers_from(rng, rng.uniform(-1, 1, 12).tolist(), 30, response)
+        belief = last_belief(EP(), response, evidence_of(response, answers))
+        assert belief.info.method == "ep"
+        assert 1 / np.sum(belief.weights**2) > 500
+        assert len(np.unique(belief.samples, axis=0)) == len(belief.samples)
+        assert np.all(np.abs(belief.samples) <= 1.0)
+
+    def test_standard_points_have_exact_moments_and_are_evenly_spread(self):
+        points = standard_points(512, 3)
+        assert points.mean(axis=0) == pytest.approx(np.zeros(3), abs=1e-12)
+        assert np.cov(points.T, bias=True) == pytest.approx(np.eye(3), abs=1e-12)
+        uniform = np.sort(ndtr(points), axis=0)
+        # Random points would be off by 0.06 somewhere, 1.36/sqrt(512); a low-discrepancy sequence by far less.
+        assert np.max(np.abs(uniform - (np.arange(512)[:, None] + 0.5) / 512)) < 0.015
+
+
+STATES = [
+    (d, k, m, noise, link, box, kind)
+    for d in (1, 2, 3)
+    for k in (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e4, 1e6)
+    for m, noise, link in ((1, "normalized", "logistic"), (6, "decaying", "probit"), (30, "constant", "logistic"))
+    for box in (True, False)
+    for kind in ("plain", "contradicting", "ties", "outside")
+    if kind == "plain" or (m > 1 and d < 3)
+]
+SAMPLED_STATES = [
+    (d, k, m, noise, "logistic", box, "plain")
+    for d in (4, 12)
+    for k, noise in ((0.5, "normalized"), (2.0, "constant"), (20.0, "constant"), (500.0, "normalized"))
+    for m in (5, 40, 500)
+    for box in (True, False)
+]
+
+
+@lru_cache(maxsize=1)
+def _seeds():
+    return {state: seed for seed, state in enumerate([*STATES, *SAMPLED_STATES])}
+
+
+def state_of(state):
+    """Evidence, prior and response of a state."""
+    d, k, m, noise, link, box, kind = state
+    rng = np.random.default_rng([77, _seeds()[state]])
+    response = (Logistic if link == "logistic" else Probit)(k, noise)
+    user = rng.uniform(-0.9, 0.9, size=d) * (3.0 if kind == "outside" else 1.0)
+    answers = answers_from(rng, user.tolist(), m, response)
+    if kind == "contradicting":
+        answers[:2] = [(p, q, "second" if outcome == "first" else "first") for p, q, outcome in answers[:2]]
+    if kind == "ties":
+        answers[-2:] = [(p, q, "tie") for p, q, _ in answers[-2:]]
+    return evidence_of(response, answers), UniformBox() if box else GaussianPrior(0.0, 0.25), response
+
+
+def truth_of(state):
+    """Mean and covariance by a grid finer than the posterior or, where there is none, by a long run of particles."""
+    evidence, prior, response = state_of(state)
+    if state[0] <= 3:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ps.errors.AccuracyWarning)
+            exact = Grid().infer(evidence, prior, response)
+        if exact.info.resolved:
+            return exact
+    return Particles(30_000, sweeps=3, seed=5).infer(evidence, prior, response)
+
+
+def assert_within_the_promise(state):
+    belief, exact = EP().infer(*state_of(state)), truth_of(state)
+    deviations = np.sqrt(np.diag(exact.covariance))
+    assert np.max(np.abs(belief.mean - exact.mean) / deviations) < 0.08
+    assert np.linalg.norm(belief.covariance - exact.covariance) < 0.10 * np.linalg.norm(exact.covariance)
+
+
+@pytest.mark.parametrize("state", STATES[:: len(STATES) // 40], ids=str)
+def test_some_states_of_known_truth_are_within_the_promise(state):
+    assert_within_the_promise(state)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("state", [*STATES, *SAMPLED_STATES], ids=str)
+def test_all_states_of_known_truth_are_within_the_promise(state):
+    assert_within_the_promise(state)
