@@ -1,15 +1,17 @@
 """The service under load: many people at once over a large catalogue, on SQLite and PostgreSQL, with faults if asked.
 
-    python benchmarks/service.py                          # 100 people, an answer every 2 s, a minute, SQLite
-    python benchmarks/service.py --database postgresql    # the same on a PostgreSQL of its own
-    python benchmarks/service.py --faults worker          # or server, or database: killed ten times meanwhile
-    python benchmarks/service.py --people 100,200,400     # where it breaks
-    python benchmarks/service.py --restart 30             # everyone comes back to a server that has just started
+    python benchmarks/service.py                                 # 50, 100, 200 people, an answer every 2 s, SQLite
+    python benchmarks/service.py --database postgresql           # the same on a PostgreSQL of its own
+    python benchmarks/service.py --people 400                    # more people
+    python benchmarks/service.py --people 100 --faults worker    # or server, or database: killed ten times meanwhile
+    python benchmarks/service.py --people 100 --restart 30       # everyone comes back to a server that just started
 
-People are small asyncio clients on the same machine, so they take their share of its cores. Each opens the study as a
-browser does, asks for the prepared pairs and answers at its own pace. "reply" is the time from sending an answer to
-the next pair's arrival; "wait" is what a person sees of it: nothing where the page held the next pair already. The
-reference, measured before on the idle machine in this run, is the bare search: one answer and the next question.
+The study has 12,624 items in four dimensions and default settings: nothing is set but the number of answers. Two
+workers serve it. People are small asyncio clients on the same machine, so they take their share of its cores. Each
+opens the study as a browser does, asks for the prefetched pairs and answers at its own pace. "reply" is the time from
+sending an answer to the arrival of the next pair; "wait" is what a person sees of it: nothing where the page held the
+next pair already. The processor time is that of the workers, prefetching and storage included. The reference, measured
+before on the idle machine in the same run, is the bare search with the same settings: one answer and the next question.
 """
 
 from __future__ import annotations
@@ -34,14 +36,15 @@ import numpy as np
 
 import pairseek as ps
 from pairseek.items import Items
-from pairseek.store import events, migrate, sessions
+from pairseek.store import migrate, sessions
 from pairseek.store.database import Database
 from pairseek.web.making import create
 from pairseek.web.study import configured
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-ITEMS, DIMENSIONS, SAMPLES, CANDIDATES = 12_624, 4, 2000, 20_000
+ITEMS, DIMENSIONS = 12_624, 4
+PEOPLE = [50, 100, 200]
 FAULTS = 10
 
 
@@ -50,16 +53,9 @@ def catalogue(n: int = ITEMS, d: int = DIMENSIONS) -> Items:
     return Items(points, [str(k) for k in range(n)]).scaled()
 
 
-def settings(answers: int, samples: int = SAMPLES, candidates: int = CANDIDATES) -> dict:
-    return {
-        "title": "Load",
-        "slug": "load",
-        "answers": answers,
-        "response": {"name": "logistic", "k": 1.56, "noise": "normalized"},
-        "prior": {"name": "uniform_box", "low": -1.0, "high": 1.0},
-        "posterior": {"name": "particles", "n": samples},
-        "candidates": {"name": "sampled_pairs", "count": candidates},
-    }
+def settings(answers: int) -> dict:
+    """Default settings."""
+    return {"title": "Load", "slug": "load", "answers": answers}
 
 
 class Browser:
@@ -278,14 +274,16 @@ async def drive(port: int, people: int, seconds: float, pace: float, disturb=Non
 def check(database: str, measured: Measured) -> str:
     """Whether every acknowledged answer is there, once, and every session goes on with the right pair."""
     from pairseek.web.catalogue import Catalogue
-    from pairseek.web.standing import Standing, effective
+    from pairseek.web.export import told
 
     opened = Database(database)
     try:
         study = Catalogue(opened).named("load")
         acknowledged = stored = rebuilt = 0
         for session, said in measured.acknowledged.items():
-            asked, happened = opened.read(lambda c, s=session: (events.queries_of(c, [s]), events.events_of(c, [s])))
+            row = opened.read(lambda c, s=session: sessions.by_id(c, s))
+            one = told(opened, study, [row])[0]
+            asked, happened = one.queries, one.events
             found = {event.query: event.outcome for event in happened}
             assert len(found) == len(happened), f"an answer of {session} is there twice"
             for query, outcome in said.items():
@@ -293,11 +291,8 @@ def check(database: str, measured: Measured) -> str:
             acknowledged, stored = acknowledged + len(said), stored + len(happened)
             if rebuilt < 20:
                 # From the stored answers alone: the open pair must be the one that is stored as asked.
-                row = opened.read(lambda c, s=session: sessions.by_id(c, s))
-                done = effective(asked, happened)
-                standing = Standing.begun(study.configuration, study.items, row.seed).after(done)
                 open_now = [query for query in asked if query.name not in found]
-                pair, _ = standing.following
+                pair, _ = one.standing(study, one.done).following
                 assert not open_now or (open_now[0].left, open_now[0].right) == (pair.left, pair.right), session
                 rebuilt += 1
     finally:
@@ -328,31 +323,28 @@ def disturber(kind: str, server: Server, cluster, faults: int, log: list[str]):
 
 def restarted(options, url: str, server: Server, base: float) -> None:
     """Sessions under way, a server that knows none of them, and everyone back at once: the time to each first reply."""
-    from pairseek.store import cache
+    from pairseek.web.ahead import Ahead, Gate
     from pairseek.web.catalogue import Catalogue
-    from pairseek.web.keeping import EVERY
-    from pairseek.web.live import Said, foreseen
+    from pairseek.web.keeping import Keeper
+    from pairseek.web.live import Said
     from pairseek.web.sessions import Sessions
 
     opened = Database(url)
     people = Sessions(opened, Catalogue(opened))
     study, tokens = people.catalogue.named("load"), []
+    ahead, keeper = Ahead(people, Gate()), Keeper(people)
+    ahead.start()
     for number in range(options.people[0]):
         session, token = people.open(study, {}, seed=number)
         state = people.state(people.by_id(session))
         for step in range(options.restart):
             said = Said(state["query"]["query"], "left" if (number + step) % 3 else "right")
             state = people.answer(people.by_id(session), said)
-            if (step + 1) % EVERY == 0 and step + 1 < options.restart:
-                # As a worker does now and then; the newest answers came after it.
-                kept = people.snapshot(people.live(people.by_id(session)))
-                opened.write(lambda connection, kept=kept: cache.keep(connection, [kept]))
         tokens.append((token, state["query"]["query"]))
-        # And what it prepares while a person thinks.
-        live = people.live(people.by_id(session))
-        live.prepared = {outcome: foreseen(live, outcome) for outcome in ("left", "right")}
-        following = people.prepared(live)
-        opened.write(lambda connection, kept=following: cache.keep(connection, [kept]))
+        # As a worker does while a person thinks.
+        ahead.prepare(people.by_id(session), state["query"]["query"]).result()
+    ahead.stop()
+    keeper.stop()
     opened.close()
 
     async def person(token: str, query: str, *, answers: bool) -> tuple[float, str]:
@@ -394,8 +386,7 @@ def restarted(options, url: str, server: Server, base: float) -> None:
 
 def reference(items: Items) -> float:
     """Seconds for one answer and the next question, without any service."""
-    made = configured(settings(60))
-    search = made.search(items, 1)
+    search = configured(settings(60)).search(items, 1)
     spent = []
     for number in range(40):
         query = search.ask()
@@ -411,7 +402,7 @@ def run(options) -> int:
     items = catalogue(options.items)
     ps.set_thread_count(1)
     base = reference(items)
-    print(f"reference: {1000 * base:.1f} ms for an answer and the next question (one thread, no service)")
+    print(f"reference: {1000 * base:.1f} ms for an answer and the next question (one thread, no service)", flush=True)
     worst = 0
     for people in options.people:
         with contextlib.ExitStack() as stack:
@@ -425,7 +416,7 @@ def run(options) -> int:
                 url = f"sqlite:///{stack.enter_context(tempfile.TemporaryDirectory())}/load.db"
             opened = Database(url)
             migrate.ready(opened)
-            create(opened, configured(settings(1000, options.samples)), items, is_open=True, who="benchmark")
+            create(opened, configured(settings(1000)), items, is_open=True, who="benchmark")
             opened.close()
             server = Server(url, options.workers)
             stack.callback(server.stop)
@@ -437,10 +428,11 @@ def run(options) -> int:
             disturb = disturber(options.faults, server, cluster, FAULTS, log) if options.faults else None
             before = 0.0 if options.faults else server.spent()
             measured = asyncio.run(drive(server.port, people, options.seconds, options.pace, disturb))
-            if not options.faults:
-                spent = 1000 * (server.spent() - before) / max(1, len(measured.replies))
-                print(f"processor: {spent:.1f} ms an answer in the workers, all they did included")
+            spent = None if options.faults else 1000 * (server.spent() - before) / max(1, len(measured.replies))
             worst = max(worst, report(options, people, measured, base, log))
+            if spent is not None:
+                times = spent / 1000 / base
+                print(f"  processor: {spent:.1f} ms an answer in the workers ({times:.1f} times the reference)")
             print("  " + check(url, measured))
     return worst
 
@@ -471,11 +463,10 @@ def report(options, people: int, measured: Measured, base: float, log: list[str]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--people", type=lambda text: [int(part) for part in text.split(",")], default=[100])
+    parser.add_argument("--people", type=lambda text: [int(part) for part in text.split(",")], default=PEOPLE)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--pace", type=float, default=2.0)
     parser.add_argument("--items", type=int, default=ITEMS)
-    parser.add_argument("--samples", type=int, default=SAMPLES)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
     parser.add_argument("--faults", choices=["worker", "server", "database"])

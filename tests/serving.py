@@ -30,7 +30,6 @@ def configuration(**changes):
     settings = {
         "title": "Which one?",
         "slug": "which",
-        "posterior": {"name": "particles", "n": 200},
         "answers": 6,
         "seed": 7,
     }

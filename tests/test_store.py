@@ -1,5 +1,7 @@
 """What the store promises, on SQLite and on PostgreSQL alike."""
 
+import gzip
+import json
 import os
 import subprocess
 import sys
@@ -11,11 +13,13 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from pairseek.errors import InvalidParameter, StoreOutdated, StoreUnavailable
-from pairseek.store import cache, events, media, migrate, people, sessions, studies
+from pairseek.errors import InvalidFile, InvalidParameter, StoreOutdated, StoreUnavailable
+from pairseek.store import backups, cache, events, media, migrate, parts, people, sessions, studies
 from pairseek.store.database import Database, now
 from pairseek.store.events import EventRow, Overtaken, QueryRow
 from pairseek.store.schema import metadata
+
+PARTS = {"model": 2, "prior": {"name": "gaussian", "mean": [0.1 + 0.2, 1e-300]}}
 
 
 @pytest.fixture
@@ -32,8 +36,9 @@ def session(database):
 
     def add(connection):
         number = studies.add(connection, "which", {"title": "t"}, b"items", is_open=True, who="me")
+        key = parts.add(connection, PARTS)
         values = {"id": "s", "study_id": number, "kind": "person", "token_hash": "h", "seed": 2**62 + 1}
-        sessions.add(connection, values | {"participant": "ann"})
+        sessions.add(connection, values | {"participant": "ann", "parts": key})
 
     database.write(add)
     return "s"
@@ -50,31 +55,72 @@ def test_the_migrations_make_the_tables_that_the_program_knows(database):
     migrate.ready(database)
 
 
-def test_a_database_of_the_first_version_is_upgraded_and_keeps_what_it_holds(database, session):
+def test_an_older_database_is_refused_with_its_version_and_what_to_do(database, session):
+    """Versions 0001 to 0003 have no parts of their sessions, and nothing could say what these were."""
     database.write(lambda c: events.add_event(c, an_answer(0, "p1"), version=0))
-
-    def as_it_was(connection):
-        connection.execute(sa.text("ALTER TABLE sessions DROP COLUMN population"))
-        for table in ("populations", "foreseen"):
-            connection.execute(sa.text(f"DROP TABLE {table}"))
-        connection.execute(sa.text("UPDATE alembic_version SET version_num = '0001'"))
-
-    database.write(as_it_was)
-    with pytest.raises(StoreOutdated, match="version 0001"):
-        migrate.ready(database)
-    assert migrate.upgrade(database) == migrate.newest()
-    migrate.ready(database)
+    database.write(lambda c: c.execute(sa.text("UPDATE alembic_version SET version_num = '0003'")))
+    for refuse in (migrate.ready, migrate.upgrade):
+        with pytest.raises(StoreOutdated) as refused:
+            refuse(database)
+        assert str(refused.value) == (
+            "the database has tables of version 0003, this pairseek needs 0004: tables before version 0004 cannot "
+            "be upgraded; with the pairseek that wrote it, export its studies (pairseek export), then create a new "
+            "database"
+        )
+    # Nothing was changed.
+    assert migrate.current(database) == "0003"
     assert [event.query for event in database.read(lambda c: events.events_of(c, ["s"]))] == ["p1"]
-    kept = cache.Foreseen("s", "p2", "d", {"left": {"name": "p3"}})
-    for one in (replace(kept, query="p1"), kept):
-        database.write(lambda c, one=one: cache.keep(c, [one]))
-    assert database.read(lambda c: cache.foreseen_of(c, "s")) == kept
 
 
-def test_tables_of_another_version_are_refused(database):
-    database.write(lambda c: c.execute(sa.text("UPDATE alembic_version SET version_num = '0000'")))
-    with pytest.raises(StoreOutdated, match=r"version 0000, this pairseek needs .*: make a backup"):
+def test_a_newer_database_and_one_of_another_program_are_refused(database):
+    database.write(lambda c: c.execute(sa.text("UPDATE alembic_version SET version_num = '0999'")))
+    with pytest.raises(
+        StoreOutdated, match=r"version 0999, this pairseek needs .*: it was written by a newer pairseek"
+    ):
         migrate.ready(database)
+    database.write(lambda c: c.execute(sa.text("DROP TABLE alembic_version")))
+    for refuse in (migrate.ready, migrate.upgrade):
+        with pytest.raises(StoreOutdated, match=r"version unknown, .*: they are not tables of pairseek"):
+            refuse(database)
+
+
+def test_a_backup_of_an_older_database_is_refused(database_url, tmp_path):
+    path = tmp_path / "old.gz"
+    with gzip.open(path, "wt") as lines:
+        lines.write(json.dumps({"format": backups.FORMAT, "version": "0002"}) + "\n" + json.dumps({"rows": 0}) + "\n")
+    empty = Database(database_url)
+    with pytest.raises(
+        InvalidFile, match=r"version 0002, this pairseek needs 0004: tables before .*; nothing was rest"
+    ):
+        backups.read(empty, path)
+    assert migrate.current(empty) is None
+    empty.close()
+
+
+def test_parts_are_stored_once_and_come_back_to_the_bit(database, session):
+    key = database.read(lambda c: sessions.by_id(c, "s")).parts
+    results, barrier = [], threading.Barrier(6)
+
+    def add():
+        barrier.wait()
+        results.append(database.write(lambda c: parts.add(c, dict(reversed(PARTS.items())))))
+
+    threads = [threading.Thread(target=add) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [key] * 6
+    other = database.write(lambda c: parts.add(c, {**PARTS, "model": 3}))
+    assert other != key
+    assert database.read(lambda c: parts.contents(c, [key, other])) == {key: PARTS, other: {**PARTS, "model": 3}}
+
+
+def test_a_session_needs_parts(database, session):
+    values = {"id": "t", "study_id": 1, "kind": "person", "token_hash": "g", "seed": 1}
+    for missing in ({}, {"parts": "none"}):
+        with pytest.raises(sa.exc.IntegrityError):
+            database.write(lambda c, more=missing: sessions.add(c, values | more))
 
 
 def test_a_study_is_read_as_it_was_written(database, session):
@@ -173,7 +219,7 @@ def test_the_first_end_of_a_session_stays_until_it_is_reopened(database, session
 def test_only_old_previews_are_forgotten(database, session):
     number = database.read(lambda c: sessions.by_id(c, "s")).study_id
     values = {"id": "preview", "study_id": number, "kind": "preview", "token_hash": "g", "seed": 1}
-    database.write(lambda c: sessions.add(c, values))
+    database.write(lambda c: sessions.add(c, values | {"parts": parts.add(c, PARTS)}))
     query = QueryRow("preview", "p1", 0, "strategy", "a", "b", now(), {})
     database.write(lambda c: events.add_query(c, query))
     database.write(lambda c: sessions.forget_preview(c, "2000"))
@@ -183,10 +229,12 @@ def test_only_old_previews_are_forgotten(database, session):
     assert database.read(lambda c: sessions.by_id(c, "s")) is not None
 
 
-def test_a_belief_is_kept_to_the_byte_and_replaced(database, session):
-    for count, content in ((5, b"\x00\xff"), (10, b"\x01")):
-        database.write(lambda c, n=count, b=content: cache.keep(c, [cache.Snapshot("s", n, "d", b)]))
-    assert database.read(lambda c: cache.snapshot_of(c, "s")) == cache.Snapshot("s", 10, "d", b"\x01")
+def test_prefetched_queries_are_replaced(database, session):
+    for query in ("p1", "p2"):
+        kept = cache.Prefetched("s", query, "d", {"left": {"name": "p3"}, "right": None})
+        database.write(lambda c, kept=kept: cache.keep(c, [kept]))
+    assert database.read(lambda c: cache.prefetched_of(c, "s")) == kept
+    assert database.read(lambda c: cache.prefetched_of(c, "t")) is None
 
 
 def test_pictures_are_listed_by_size(database, session):

@@ -16,7 +16,7 @@ ITEMS = some_items()
 RECORDS = [
     {"id": str(name), "coordinates": point.tolist()} for name, point in zip(ITEMS.ids, ITEMS.coordinates, strict=True)
 ]
-SETTINGS = {"title": "Over HTTP", "answers": 4, "posterior": {"name": "particles", "n": 200}, "seed": 3}
+SETTINGS = {"title": "Over HTTP", "answers": 4, "seed": 3}
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,9 @@ def test_a_closed_study_takes_neither_answers_nor_sessions_until_it_is_reopened(
         ({"attention": {"pairs": [{"left": "i0", "right": "zzz", "answer": "i0"}]}}, "names the item 'zzz'"),
         ({"slug": "Not A Slug"}, "cannot be part of a link"),
         ({"posterior": {"name": "particles", "n": 10**9}}, "takes at most 50,000"),
-        ({"posterior": {"name": "particles", "n": "many"}}, "do not fit together"),
+        ({"posterior": {"name": "ep", "points": 10**9}}, "takes at most 50,000"),
+        ({"posterior": {"name": "particles", "n": "many"}}, "n of Particles is 'many': give a whole number"),
+        ({"strategy": "gausscloud"}, "do not fit together"),
         ({"language": "xx"}, "there are pages in en, de"),
     ],
 )

@@ -1,11 +1,13 @@
 """The commands of the service: study, export, replay, backup, db, user."""
 
 import csv
+import gzip
 import json
 import zipfile
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 
 from pairseek import cli
 from pairseek.store import events, migrate, sessions
@@ -21,7 +23,6 @@ title: Wine
 items: wines.csv
 answers: 5
 seed: 3
-posterior: {name: particles, n: 300}
 repeated: 0.3
 offer: {tie: true}
 """
@@ -65,7 +66,7 @@ def test_from_a_file_to_a_bundle_and_back(folder, capsys):
         assert json.loads(archive.read("study.json"))["versions"]["numpy"] == np.__version__
     code, out, _ = run(capsys, "replay", "wine.zip", "--out", "r.csv")
     assert code == 0
-    assert "3 sessions with answers, worked out again with the same versions and processor" in out
+    assert "3 sessions with answers, computed again with the same versions and processor" in out
     assert "same to the bit" in out
     assert len((folder / "r.csv").read_text().splitlines()) == 4
 
@@ -160,6 +161,31 @@ def test_tables_are_upgraded_and_users_made(folder, capsys):
     assert "ann can sign in with the password" in run(capsys, "user", "add", "ann", "--database", "n.db")[1]
     assert run(capsys, "user", "list", "--database", "n.db")[1] == "ann\n"
     assert "there is no study 'x'" in run(capsys, "study", "close", "x", "--database", "n.db")[2]
+
+
+def test_an_older_database_and_backup_are_refused_in_one_line(folder, capsys):
+    run(capsys, "study", "create", "wine.yaml", "--database", "w.db")
+    run(capsys, "backup", "all.gz", "--database", "w.db")
+    database = Database("w.db")
+    database.write(lambda c: c.execute(sa.text("UPDATE alembic_version SET version_num = '0003'")))
+    database.close()
+    commands = [("db", "upgrade"), ("export", "wine"), ("study", "list"), ("backup", "b.gz"), ("serve", "--port", "0")]
+    for command in commands:
+        code, _, err = run(capsys, *command, "--database", "w.db")
+        assert code != 0, command
+        said = " ".join(err.split())
+        assert "has tables of version 0003, this pairseek needs 0004: tables before version 0004 cannot" in said, (
+            command
+        )
+        assert "export its studies (pairseek export), then create a new database" in said
+        assert "Traceback" not in err
+    assert run(capsys, "db", "version", "--database", "w.db")[1] == "tables 0003, needed 0004\n"
+    content = gzip.decompress((folder / "all.gz").read_bytes()).replace(b'"version": "0004"', b'"version": "0003"')
+    (folder / "old.gz").write_bytes(gzip.compress(content))
+    code, _, err = run(capsys, "restore", "old.gz", "--database", "new.db")
+    assert code != 0
+    assert "has tables of version 0003, this pairseek needs 0004" in err
+    assert "restore it with the pairseek that wrote it and export its studies" in " ".join(err.split())
 
 
 @pytest.mark.parametrize(

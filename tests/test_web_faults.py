@@ -25,8 +25,7 @@ def test_every_acknowledged_answer_survives_a_kill_under_load(kind, kills, tmp_p
     url = cluster.database() if kind == "database" else f"sqlite:///{tmp_path / 'load.db'}"
     database = Database(url)
     migrate.ready(database)
-    made = configured(service.settings(1000, samples=100, candidates=300))
-    create(database, made, service.catalogue(200), is_open=True, who="test")
+    create(database, configured(service.settings(1000)), service.catalogue(200), is_open=True, who="test")
     database.close()
     server, log = service.Server(url, 2), []
     try:
@@ -113,22 +112,25 @@ def test_when_the_database_is_gone_it_is_not_ready_but_alive(tmp_path):
         assert browser.get("/healthz").json() == {"status": "ok"}
 
 
-def test_a_restart_takes_up_what_was_kept_and_goes_on_with_the_same_pairs(tmp_path):
+def test_a_restart_goes_on_with_the_same_pairs_and_uses_what_was_prefetched(tmp_path):
     made = configuration(answers=60)
-    with served(tmp_path / "r.db", studies=[(made, some_items())]) as visitors:
-        tokens, states, sessions = [], [], visitors.service.sessions
+    with served(tmp_path / "r.db", studies=[(made, some_items())], ahead=True) as visitors:
+        tokens, states, following = [], [], []
+        sessions, ahead = visitors.service.sessions, visitors.service.ahead
         for seed in range(8):
             _, token = sessions.open(visitors.service.catalogue.named("which"), {}, seed=seed)
             state = sessions.state(sessions.by_token(token))
             for _ in range(7):
                 state = sessions.answer(sessions.by_token(token), Said(state["query"]["query"], "left"))
+            following.append(ahead.prepare(sessions.by_token(token), state["query"]["query"]).result(timeout=30))
             tokens.append(token)
             states.append(state)
     with served(tmp_path / "r.db") as visitors:
         sessions = visitors.service.sessions
-        for token, state in zip(tokens, states, strict=True):
+        for token, state, pairs in zip(tokens, states, following, strict=True):
             browser = visitors.browser()
             browser.cookies.set("pairseek_which", token)
             assert browser.get("/s/which/state").json() == state
-            # The belief was kept when the service stopped, so nothing has to be worked out again.
-            assert 7 in sessions.peek(sessions.by_token(token).id).standing.search._beliefs
+            # The prefetched pairs were stored when the service stopped.
+            assert set(sessions.peek(sessions.by_token(token).id).prefetched) == {"left", "right"}
+            assert answer(browser, state, "right").json()["query"] == pairs["right"]

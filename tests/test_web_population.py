@@ -19,6 +19,7 @@ from pairseek.web.auth import set_password
 from pairseek.web.catalogue import Catalogue
 from pairseek.web.live import Said
 from pairseek.web.making import create
+from pairseek.web.parts import Parts
 from pairseek.web.sessions import Sessions
 from pairseek.web.standing import Answered, Standing
 from serving import configuration, csrf_of, served, some_items
@@ -93,7 +94,7 @@ def test_another_worker_asks_the_same_and_a_bundle_replays(database, tmp_path):
     path = tmp_path / "which.zip"
     path.write_bytes(content.getvalue())
     read = bundle.read(path)
-    assert list(read.populations) == [1]
+    assert {version for version, _ in read.parts} == {None, 1}
     compared = list(bundle.replayed(read))
     assert len(compared) == 11
     assert all(one.same for one in compared)
@@ -202,10 +203,10 @@ def test_the_button(tmp_path):
 def test_what_everybody_likes_is_expected_of_a_person_too():
     items = ps.Items([[-1.0], [1.0]], ids=["plain", "liked"], appeal=[0.0, 6.0])
     prior = {"name": "gaussian", "mean": [-0.5], "covariance": [[0.01]]}
-    standing = Standing.begun(configuration(prior=prior, response={"name": "logistic", "k": 2.0}), items, 1)
+    made = configuration(prior=prior, response={"name": "logistic", "k": 2.0})
     query = QueryRow("s", "p1", 0, "strategy", "plain", "liked", "", {})
     answered = Answered(query, EventRow("s", 1, "p1", "answer", "right", 900, None, None, None, "", None))
-    standing = standing.after((answered,))
+    standing = Standing(made, Parts.resolved(made, items), 1, (answered.shown(),))
     # The person is nearer to the one and takes the other, as most do.
     assert standing.search.estimate().point[0] < -0.4
     assert standing.search.expect("plain", "liked").probability_left < 0.1
@@ -217,7 +218,7 @@ def test_only_what_people_said_of_their_own_teaches(tmp_path):
     migrate.ready(made)
     known = {"left": ITEMS.ids[0], "right": ITEMS.ids[1], "answer": ITEMS.ids[0]}
     create(made, configuration(answers=12, attention={"pairs": [known], "every": 4}), ITEMS, is_open=True, who="test")
-    first, second, *_ = answered(made, 9)
+    first, second, *_ = answered(made, 15)
     simulating.one(worker(made), Gate(), study(made), np.random.default_rng(4))
     made.write(lambda connection: stored.mark(connection, first, None, "void", "left the room", "ann"))
     asked = next(row for row in export.rows_of(made, study(made), "answers") if row["session"] == second)
@@ -228,8 +229,8 @@ def test_only_what_people_said_of_their_own_teaches(tmp_path):
     ]
     _, population = populations.fit(made, study(made), "ann")
     made.close()
-    assert population.people == 8
+    assert population.people == 14
     assert population.provenance["pairs"] == len(taught)
-    # Ten people with twelve answers, three of them checks; one person is simulated, one void, and one answer.
-    assert len(rows) == 120
-    assert len(taught) == 8 * 9 - (asked["kind"] != "attention")
+    # 16 people with twelve answers, three of them checks; one person is simulated, one void, and one answer.
+    assert len(rows) == 192
+    assert len(taught) == 14 * 9 - (asked["kind"] != "attention")

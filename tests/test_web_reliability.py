@@ -109,10 +109,9 @@ def test_the_owner_sees_how_people_answer_and_exports_it(database, tmp_path):
 def test_what_is_stored_is_what_is_worked_out_again(database):
     session_id = answered(database, clicks=False, seed=4, count=9)
     sessions = Sessions(database, Catalogue(database))
-    (one,) = export.told(database, [sessions.by_id(session_id)])
+    (one,) = export.told(database, study(database), [sessions.by_id(session_id)])
     along = export.believed_along(study(database), one)
-    standing = one.begun(study(database))
-    assert [standing.after(one.done[:count]).believed() for count in range(1, 10)] == along
+    assert [one.standing(study(database), one.done[:count]).believed() for count in range(1, 10)] == along
     assert along[-1]["reliability"]["word"] in ("consistent", "noisy", "random")
 
 
@@ -160,7 +159,7 @@ def test_pages_say_how_somebody_answers(tmp_path):
 
 def test_answers_like_a_coin_are_a_sign(database):
     sessions = Sessions(database, Catalogue(database))
-    (one,) = export.told(database, [sessions.by_id(answered(database, clicks=True, seed=6))])
+    (one,) = export.told(database, study(database), [sessions.by_id(answered(database, clicks=True, seed=6))])
     plan = study(database).configuration
     assert "random" in signs(plan, one.done, "random")["flags"]
     assert "random" not in signs(plan, one.done, "noisy")["flags"]

@@ -259,9 +259,9 @@ def test_many_participants_come_page_by_page_and_only_the_changed_are_read_again
     opened = [visitors.service.sessions.open(study, {"participant": f"number-{k:03}"}) for k in range(120)]
     read, told = [], export.told
 
-    def counted(database, rows):
+    def counted(database, study, rows):
         read.extend(rows)
-        return told(database, rows)
+        return told(database, study, rows)
 
     monkeypatch.setattr(export, "told", counted)
     pages = [ann.get("/studies/crowd", params={"page": page}).text for page in (1, 2, 3, 99, -1)]

@@ -1,8 +1,11 @@
 """Sessions: what is stored is the truth, any worker can serve any request, and the next pair is what `ask` gives."""
 
 import contextlib
+import gc
 import itertools
+import sys
 import time
+import types
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -13,17 +16,16 @@ import pairseek as ps
 from pairseek.errors import AnswerConflict, UnknownQuery
 from pairseek.store import cache, events, migrate, sessions
 from pairseek.store.database import Database
-from pairseek.store.schema import snapshots
-from pairseek.web import catalogue
+from pairseek.web import catalogue, export
 from pairseek.web.ahead import Ahead, Gate
-from pairseek.web.beliefs import pack_belief, unpack_belief
 from pairseek.web.catalogue import Catalogue
 from pairseek.web.keeping import Keeper
-from pairseek.web.live import Said, foreseen
+from pairseek.web.live import Said
 from pairseek.web.making import create
 from pairseek.web.problems import Problem
 from pairseek.web.schedule import Shown, planned
 from pairseek.web.sessions import Sessions
+from pairseek.web.study import configured
 from pairseek.web.warming import warm_studies
 from serving import configuration, some_items
 
@@ -138,72 +140,7 @@ def test_two_workers_with_the_same_answer_store_it_once_and_with_different_ones_
     assert len(database.read(lambda c: events.events_of(c, [session_id]))) == 1
 
 
-def test_a_kept_belief_is_taken_up_to_the_bit_and_a_wrong_one_is_not(database):
-    session_id = a_session(database, answers=20)
-    one = worker(database)
-    state = one.state(one.by_id(session_id))
-    for outcome in ("left", "right", "left", "left", "right", "right"):
-        state = say(one, session_id, state, outcome)
-    kept = one.snapshot(one.live(one.by_id(session_id)))
-    assert kept.count == 6
-    database.write(lambda c: cache.keep(c, [kept]))
-
-    def restarted():
-        fresh = worker(database)
-        row = fresh.by_id(session_id)
-        assert fresh.state(row) == state
-        return fresh.live(row)
-
-    search = restarted().standing.search
-    assert 6 in search._beliefs, "the belief was worked out again"
-    assert np.array_equal(search.belief.samples, one.live(one.by_id(session_id)).standing.search.belief.samples)
-    # One of other answers or another program is left alone.
-    marred = unpack_belief(kept.content)
-    marred = replace(marred, mean=marred.mean + 1)
-    wrong = replace(kept, digest="0" * 64, content=pack_belief(marred))
-    database.write(lambda c: cache.keep(c, [wrong]))
-    search = restarted().standing.search
-    assert np.array_equal(search.belief.mean, one.live(one.by_id(session_id)).standing.search.belief.mean)
-
-
-def test_replies_are_the_same_to_the_bit_with_and_without_what_was_kept(database):
-    attention = {"pairs": [{"left": "i0", "right": "i1", "answer": "i1"}], "every": 5}
-    settings = {
-        "answers": 40,
-        "repeated": 0.2,
-        "random": 0.2,
-        "attention": attention,
-        "offer": {"tie": True, "skip": True},
-    }
-    session_id = a_session(database, stop=[{"name": "radius", "radius": 0.01}], **settings)
-    said = itertools.cycle(["left", "right", "tie", "right", "skip", "left", "left"])
-    one = worker(database)
-    state = one.state(one.by_id(session_id))
-    for _ in range(23):
-        state = say(one, session_id, state, next(said))
-    row, live = one.by_id(session_id), one.live(one.by_id(session_id))
-    forget = lambda c: c.execute(snapshots.delete())  # noqa: E731
-    replies, beliefs = [], []
-    for back in (None, 0, 3):
-        database.write(forget)
-        if back is not None:
-            done = live.standing.done[: len(live.standing.done) - back]
-            kept = one.snapshot(replace(live, kept=0, standing=live.standing.after(done)))
-            database.write(lambda c, kept=kept: cache.keep(c, [kept]))
-        fresh = worker(database)
-        shown = fresh.state(row)
-        recalled = fresh.live(row)
-        assert (recalled.kept > 0) == (back is not None)
-        following = [foreseen(recalled, outcome).query for outcome in ("left", "right", "tie", "skip")]
-        replies.append([shown, [replace(query, asked_at="", details=timeless(query)) for query in following]])
-        beliefs.append(fresh.standing(row).search.belief)
-    assert replies[0] == replies[1] == replies[2]
-    for belief in beliefs[1:]:
-        for name in ("samples", "weights", "mean", "covariance"):
-            assert np.array_equal(getattr(belief, name), getattr(beliefs[0], name)), name
-
-
-def test_next_queries_that_were_kept_are_taken_up_and_are_those_that_would_be_found(database):
+def test_stored_prefetched_queries_are_used_and_are_those_that_would_be_computed(database):
     settings = {"answers": 30, "repeated": 0.3, "random": 0.2, "offer": {"tie": True, "skip": True}}
     session_id = a_session(database, **settings)
     one = worker(database)
@@ -213,35 +150,34 @@ def test_next_queries_that_were_kept_are_taken_up_and_are_those_that_would_be_fo
     with preparing(one) as ahead:
         ahead.prepare(one.by_id(session_id), "p9").result(timeout=30)
     live = one.live(one.by_id(session_id))
-    kept = one.prepared(live)
-    assert one.prepared(live) is None, "it is kept once"
-    found = {outcome: foreseen(live, outcome).query for outcome in ("left", "right", "tie", "skip")}
+    kept = one.to_save(live)
+    assert one.to_save(live) is None, "it is stored once"
+    found = {outcome: following(live, outcome) for outcome in ("left", "right", "tie", "skip")}
     keep = lambda kept: database.write(lambda c: cache.keep(c, [kept]))  # noqa: E731
 
     keep(kept)
     fresh = worker(database)
     assert fresh.state(fresh.by_id(session_id)) == state
     taken = fresh.live(fresh.by_id(session_id))
-    assert set(taken.prepared) == set(found)
+    assert set(taken.prefetched) == set(found)
     for outcome, query in found.items():
-        again = taken.prepared[outcome].query
+        again = taken.prefetched[outcome]
         assert (again.name, again.left, again.right, again.kind) == (query.name, query.left, query.right, query.kind)
         assert timeless(again) == timeless(query)
-    assert 8 not in taken.standing.search._beliefs, "nothing had to be worked out"
-    # What follows another open query, other answers or another program is left alone.
+    # Those of another open query, of other answers or of another program are left alone.
     for wrong in (replace(kept, query="p8"), replace(kept, digest="0" * 64)):
         keep(wrong)
         fresh = worker(database)
         fresh.state(fresh.by_id(session_id))
-        assert fresh.live(fresh.by_id(session_id)).prepared == {}
+        assert fresh.live(fresh.by_id(session_id)).prefetched == {}
     keep(kept)
     database.write(lambda c: sessions.mark(c, session_id, "p2", "void", "asleep", "ann"))
     fresh = worker(database)
     fresh.state(fresh.by_id(session_id))
-    assert fresh.live(fresh.by_id(session_id)).prepared == {}, "a voided answer leads elsewhere"
+    assert fresh.live(fresh.by_id(session_id)).prefetched == {}, "a voided answer leads elsewhere"
 
 
-def test_a_reply_from_a_kept_query_is_the_reply_that_would_be_worked_out(database):
+def test_a_reply_from_a_stored_query_is_the_reply_that_would_be_computed(database):
     session_id, twin = a_session(database, answers=30), None
     one = worker(database)
     twin, _ = one.open(one.catalogue.named("which"), {}, seed=11)
@@ -250,7 +186,7 @@ def test_a_reply_from_a_kept_query_is_the_reply_that_would_be_worked_out(databas
         states = [say(one, name, state, outcome) for name, state in zip((session_id, twin), states, strict=True)]
     with preparing(one) as ahead:
         ahead.prepare(one.by_id(session_id), "p5").result(timeout=30)
-    kept = one.prepared(one.live(one.by_id(session_id)))
+    kept = one.to_save(one.live(one.by_id(session_id)))
     database.write(lambda c: cache.keep(c, [kept]))
     fresh = worker(database)
     for outcome in ["right", "left", "left"]:
@@ -265,21 +201,100 @@ def timeless(query):
     return {name: value for name, value in query.details.items() if name != "seconds"}
 
 
-@pytest.mark.parametrize(
-    "harm", [lambda b: b[:-9], lambda b: b[:500] + b"x" + b[501:], lambda b: b"", lambda b: b"PK" + b]
-)
-def test_a_kept_belief_that_is_damaged_is_left_alone(database, harm):
-    session_id = a_session(database, answers=20)
-    one = worker(database)
+def following(live, outcome):
+    """The query that follows an answer, computed from nothing but the rows."""
+    return live.answering(outcome).query(live.row.id, live.asked, live.answered_names() | {live.current.name})
+
+
+def test_after_an_undo_the_same_answer_leads_to_the_same_pair_under_a_new_name(database):
+    session_id = a_session(database, answers=20, repeated=0.3)
+    one, other = worker(database), worker(database)
     state = one.state(one.by_id(session_id))
+    states = [state]
     for outcome in ("left", "right", "left"):
+        states.append(say(one, session_id, states[-1], outcome))
+    for name in ("p3", "p2"):
+        back = one.undo(one.by_id(session_id), name)
+    assert back["query"]["query"] == "p2-2"
+    assert pair(back) == pair(states[1])
+    assert one.undo(one.by_id(session_id), "p2") == back, "to undo again is harmless"
+    with pytest.raises(AnswerConflict, match="has the answer right, received left"):
+        one.answer(one.by_id(session_id), Said("p2", "left"))
+    # Nobody has answered p3 since, so it is asked again by its own name; the one after it was not answered at all.
+    again = say(other, session_id, back, "right")
+    assert (again["query"]["query"], pair(again)) == ("p3-2", pair(states[2]))
+    assert one.state(one.by_id(session_id)) == again
+    again = say(one, session_id, again, "left")
+    assert (again["query"]["query"], pair(again)) == ("p4", pair(states[3]))
+    assert again == other.state(other.by_id(session_id))
+    assert say(worker(database), session_id, again, "left")["query"]["query"] == "p5"
+
+
+def test_a_finished_session_stays_finished_and_an_undo_opens_it(database):
+    session_id = a_session(database, answers=2)
+    one, other = worker(database), worker(database)
+    state = one.state(one.by_id(session_id))
+    for outcome in ("left", "right"):
         state = say(one, session_id, state, outcome)
-    kept = one.snapshot(one.live(one.by_id(session_id)))
-    database.write(lambda c: cache.keep(c, [replace(kept, content=harm(kept.content))]))
+    row = one.by_id(session_id)
+    assert state["status"] == other.state(row)["status"] == "finished"
+    search = one.standing(row).search
+    assert row.final["mean"] == search.estimate().point.tolist()
+    assert row.final["covariance"] == search.estimate().covariance.tolist()
+    assert row.final["nearest"] == [[one.id, one.probability] for one in search.recommend(6)]
+    assert one.undo(row, "p2")["query"]["query"] == "p2-2"
+    assert other.state(other.by_id(session_id))["status"] == "asking"
+    assert other.by_id(session_id).final is None
+
+
+def deep_size(thing, shared):
+    """Bytes of an object and all that it leads to, without what is shared."""
+    seen, todo, total = {id(one) for one in shared}, [thing], 0
+    while todo:
+        one = todo.pop()
+        if id(one) in seen or isinstance(one, type | types.ModuleType | types.FunctionType):
+            continue
+        seen.add(id(one))
+        total += sys.getsizeof(one)
+        todo.extend(gc.get_referents(one))
+    return total
+
+
+def test_a_session_in_memory_is_small_whatever_the_catalogue(database):
+    """At most 20 kB after 30 answers, with default settings over many items, beside what sessions share."""
+    items = some_items(12_000, 4)
+    made = configured({"title": "Which", "slug": "which", "answers": 100})
+    create(database, made, items, is_open=True, who="test")
+    one = worker(database)
+    study = one.catalogue.named("which")
+    lives = []
+    with preparing(one) as ahead:
+        for seed in (1, 2):
+            session_id, _ = one.open(study, {"participant": "someone with a name"}, seed=seed)
+            state = one.state(one.by_id(session_id))
+            for number in range(30):
+                state = say(one, session_id, state, "left" if number % 3 else "right")
+            # As it is while a person thinks: the open query and what follows each answer to it are there.
+            ahead.prepare(one.by_id(session_id), "p31").result(timeout=60)
+            # What the dashboard and the result page look at leaves nothing behind.
+            one.standing(one.by_id(session_id)).search.recommend(3)
+            lives.append(one.live(one.by_id(session_id)))
+    first, second = lives
+    assert first.parts is second.parts
+    assert first.study is second.study
+    assert first.parts.items is first.study.items
+    assert set(first.prefetched) == {"left", "right"}
+    shared = [first.study, first.parts, first.study.items, *items_texts(first.study.items)]
+    assert deep_size(first, shared) < 20_000
+    # One that was read from the store is no larger.
     fresh = worker(database)
-    assert fresh.state(fresh.by_id(session_id)) == state
-    assert fresh.live(fresh.by_id(session_id)).kept == 0
-    assert say(fresh, session_id, state, "left")["query"]["query"] == "p5"
+    fresh.state(fresh.by_id(first.row.id))
+    read = fresh.live(fresh.by_id(first.row.id))
+    assert deep_size(read, [read.study, read.parts, *items_texts(read.study.items)]) < 20_000
+
+
+def items_texts(items):
+    return [*items.ids, *items.labels]
 
 
 def test_a_study_is_unpacked_once_however_many_come_at_once_and_not_by_a_worker_that_was_handed_it(
@@ -303,25 +318,26 @@ def test_a_study_is_unpacked_once_however_many_come_at_once_and_not_by_a_worker_
     assert len(unpacked) == 2, "by the first process, and by no worker"
 
 
-def test_the_keeper_keeps_beliefs_now_and_then_and_at_the_end(database):
+def test_the_keeper_stores_prefetched_queries_now_and_then_and_at_the_end(database):
     session_id = a_session(database, answers=20)
     one = worker(database)
-    keeper = Keeper(one, Gate())
+    keeper = Keeper(one)
     keeper.start()
     state = one.state(one.by_id(session_id))
     for _ in range(5):
         state = say(one, session_id, state, "left")
-    until = time.monotonic() + 20
-    while database.read(lambda c: cache.snapshot_of(c, session_id)) is None:
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    say(one, session_id, state, "left")
+    stored = lambda: database.read(lambda c: cache.prefetched_of(c, session_id))  # noqa: E731
     with preparing(one) as ahead:
+        ahead.prepare(one.by_id(session_id), "p6").result(timeout=30)
+        until = time.monotonic() + 20
+        while stored() is None:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert stored().query == "p6"
+        say(one, session_id, state, "left")
         ahead.prepare(one.by_id(session_id), "p7").result(timeout=30)
     keeper.stop()
-    assert database.read(lambda c: cache.snapshot_of(c, session_id)).count == 6
-    following = database.read(lambda c: cache.foreseen_of(c, session_id))
-    assert (following.query, set(following.content)) == ("p7", {"left", "right"})
+    assert (stored().query, set(stored().content)) == ("p7", {"left", "right"})
 
 
 def test_what_is_prepared_is_what_is_asked(database):
@@ -331,7 +347,7 @@ def test_what_is_prepared_is_what_is_asked(database):
         state = one.state(one.by_id(session_id))
         for outcome in ("left", "right", "tie", "skip", "left"):
             prepared = ahead.prepare(one.by_id(session_id), state["query"]["query"]).result(timeout=30)
-            assert set(one.live(one.by_id(session_id)).prepared) == {"left", "right", "tie", "skip"}
+            assert set(one.live(one.by_id(session_id)).prefetched) == {"left", "right", "tie", "skip"}
             # A worker that has prepared nothing gives the same pair, name and all.
             server = other if outcome in ("right", "skip") else one
             state = say(server, session_id, state, outcome)
@@ -384,7 +400,8 @@ def test_repeated_random_and_attention_pairs_come_as_the_study_says(database):
         left, right = pair(state)
         winner = "i1" if {left, right} == {"i0", "i1"} else person.answer(items, ps.Query("x", left, right))
         state = say(one, session_id, state, "left" if winner == left else "right")
-    done = one.live(one.by_id(session_id)).standing.done
+    (told,) = export.told(database, one.catalogue.named("which"), [one.by_id(session_id)])
+    done = told.done
     kinds = [answered.query.kind for answered in done]
     # One attention pair in each block of ten; a fifth of the rest each, in expectation 10.8 with deviation 2.9, and
     # repeated ones only once there is something to repeat.

@@ -1,15 +1,20 @@
-"""``pairseek replay``: work out a bundle's estimates again, or what another strategy would have thought."""
+"""``pairseek replay``: a bundle's estimates computed again, or what another strategy would have believed."""
 
 from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pairseek._version import MODEL_VERSION
+from pairseek._words import plural
 from pairseek.cli._web import need_web
 from pairseek.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from pairseek.web.bundle import Bundle
 
 
 def command(
@@ -23,10 +28,12 @@ def command(
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the rows to this CSV file.")
     ] = None,
 ) -> None:
-    """Work out a bundle's estimates again from its answers, and compare.
+    """Compute a bundle's estimates again from its answers, and compare.
 
-    With the same versions and processor they agree to the bit; elsewhere
-    within a tenth of the radius, and it says which. Exit code 1: they do not.
+    Each session is computed with the parts that it began with. With the same
+    versions and processor the estimates agree to the bit; elsewhere within a
+    tenth of the radius. A bundle of another version of the model is refused.
+    Exit code 1: the estimates do not agree.
     """
     need_web()
     from pairseek.web import bundle
@@ -41,7 +48,9 @@ def command(
         _write(out, [{"session": one.session, "answers": one.answers, "radius": one.radius, "same": one.same,
                       "difference": one.difference} for one in found])  # fmt: skip
     where = "the same versions and processor" if read.same_program else "other versions or another processor"
-    typer.echo(f"{read.slug}: {len(found)} sessions with answers, worked out again with {where}.")
+    typer.echo(f"{read.slug}: {len(found)} sessions with answers, computed again with {where}.")
+    typer.echo(f"Version of the model: {MODEL_VERSION}.")
+    _left_out(read)
     if same:
         typer.echo("Every estimate is the same to the bit.")
         return
@@ -50,14 +59,12 @@ def command(
         raise typer.Exit(1)
 
 
-def _rethink(read: object, strategy: str, out: Path | None) -> None:
+def _rethink(read: Bundle, strategy: str, out: Path | None) -> None:
     from pairseek import registry
     from pairseek.web import bundle
 
-    assert isinstance(read, bundle.Bundle)
     registry.decode("strategy", {"name": strategy})
-    other = read.configuration.model_copy(update={"strategy": {"name": strategy}})
-    rows = list(bundle.rethought(read, other))
+    rows = list(bundle.rethought(read, {"name": strategy}))
     if not rows:
         raise InvalidParameter("the bundle holds no answers: there is nothing to think about")
     if out is not None:
@@ -67,9 +74,18 @@ def _rethink(read: object, strategy: str, out: Path | None) -> None:
     wished = sum(row["would_tell"] for row in told) / max(1, len(told))
     sessions = len({row["session"] for row in rows})
     typer.echo(f"{read.slug}: {len(rows)} answers of {sessions} sessions, as {strategy} sees them.")
+    _left_out(read)
     typer.echo(
         f"A pair that was asked was expected to tell {asked:.3f} bits, the one it would have asked {wished:.3f}."
     )
+
+
+def _left_out(read: Bundle) -> None:
+    """Say which sessions were left out, where some began with another version of the model."""
+    for model in read.models:
+        if model != MODEL_VERSION:
+            count = sum(read.parts_of(session).model == model for session in read.sessions)
+            typer.echo(f"Left out: {plural(count, 'session')} of version {model} of the model.")
 
 
 def _write(path: Path, rows: list[dict[str, object]]) -> None:

@@ -16,11 +16,11 @@ import sqlalchemy as sa
 from pairseek.errors import InvalidFile
 from pairseek.store import migrate
 from pairseek.store.database import Database, now
-from pairseek.store.schema import foreseen, logins, metadata, snapshots
+from pairseek.store.schema import logins, metadata, prefetched
 
 FORMAT = "pairseek backup"
 # What only costs time to lose, and what should not live on.
-_LEFT_OUT = {snapshots.name, foreseen.name, logins.name}
+_LEFT_OUT = {prefetched.name, logins.name}
 _BATCH = 500
 
 
@@ -106,7 +106,7 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
             if head["version"] != migrate.newest():
                 raise InvalidFile(
                     f"{path} has tables of version {head['version']}, this pairseek needs {migrate.newest()}: "
-                    f"restore it with the pairseek that wrote it, then run pairseek db upgrade"
+                    f"{migrate.advice(str(head['version']), backup=True)}; nothing was restored"
                 )
             for line in lines:
                 yield json.loads(line)

@@ -1,30 +1,29 @@
-"""What can be worked out again: to lose it costs time and nothing else."""
+"""Prefetched queries: a cache whose loss costs time and nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 
 from pairseek._types import JSON
-from pairseek.store.schema import foreseen, snapshots
+from pairseek.store.schema import prefetched
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A belief after ``count`` events of a search; ``digest`` says which events and which program."""
+class Prefetched:
+    """The query that follows each answer to an open one.
 
-    session_id: str
-    count: int
-    digest: str
-    content: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Foreseen:
-    """The query that follows each answer to an open one; ``digest`` says after which answers and by which program."""
+    Attributes
+    ----------
+    session_id, query
+        The session and its open query.
+    digest
+        Hash of the answers before and of the program: the cached queries are valid only where it is the same.
+    content
+        For each answer, the query that follows it; an answer that ends the session has none.
+    """
 
     session_id: str
     query: str
@@ -32,27 +31,14 @@ class Foreseen:
     content: JSON
 
 
-def keep(connection: sa.Connection, kept: Sequence[Snapshot | Foreseen]) -> None:
-    """Replace what was kept of these sessions."""
-    for kind, table in ((Snapshot, snapshots), (Foreseen, foreseen)):
-        rows = [{name: getattr(one, name) for name in one.__slots__} for one in kept if isinstance(one, kind)]
-        if rows:
-            connection.execute(table.delete().where(table.c.session_id.in_([row["session_id"] for row in rows])))
-            connection.execute(table.insert(), rows)
+def keep(connection: sa.Connection, rows: Sequence[Prefetched]) -> None:
+    """Store prefetched queries in place of earlier ones of the same sessions."""
+    names = [row.session_id for row in rows]
+    connection.execute(prefetched.delete().where(prefetched.c.session_id.in_(names)))
+    connection.execute(prefetched.insert(), [{name: getattr(row, name) for name in row.__slots__} for row in rows])
 
 
-def snapshot_of(connection: sa.Connection, session_id: str) -> Snapshot | None:
-    """The session's snapshot."""
-    row = _one(connection, snapshots, session_id)
-    return None if row is None else Snapshot(*row)
-
-
-def foreseen_of(connection: sa.Connection, session_id: str) -> Foreseen | None:
-    """What was foreseen of the session."""
-    row = _one(connection, foreseen, session_id)
-    return None if row is None else Foreseen(*row)
-
-
-def _one(connection: sa.Connection, table: sa.Table, session_id: str) -> tuple[Any, ...] | None:
-    row = connection.execute(sa.select(table).where(table.c.session_id == session_id)).first()
-    return None if row is None else tuple(row)
+def prefetched_of(connection: sa.Connection, session_id: str) -> Prefetched | None:
+    """Return the prefetched queries of a session."""
+    row = connection.execute(sa.select(prefetched).where(prefetched.c.session_id == session_id)).first()
+    return None if row is None else Prefetched(*row)

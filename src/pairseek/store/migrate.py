@@ -15,7 +15,10 @@ from pairseek.store.database import Database
 
 
 def upgrade(database: Database) -> str:
-    """Bring the tables to the newest version, which is given back."""
+    """Bring the tables to the newest version and return it; refuse tables that have no way there."""
+    version = _version(database)
+    if version is not None and version not in _known():
+        raise _refused(version)
     config = _config()
     # Alembic holds its own transaction; SQLite's lock keeps a second process out until it is done.
     with database.engine.connect() as connection, connection.begin():
@@ -25,26 +28,57 @@ def upgrade(database: Database) -> str:
 
 
 def newest() -> str:
-    """The version that this pairseek works with."""
+    """Return the version that this pairseek works with."""
     return str(ScriptDirectory.from_config(_config()).get_current_head())
 
 
 def current(database: Database) -> str | None:
-    """The version of the tables; None for an empty database."""
+    """Return the version of the tables; None for an empty database."""
     return database.read(lambda connection: MigrationContext.configure(connection).get_current_revision())
 
 
 def ready(database: Database) -> None:
-    """Make the tables in an empty database; refuse one of another version."""
-    version = current(database)
-    if version is None and not database.read(lambda connection: sa.inspect(connection).get_table_names()):
+    """Create the tables in an empty database; refuse one of another version."""
+    version = _version(database)
+    if version is None:
         upgrade(database)
-        return
-    if version != newest():
-        raise StoreOutdated(
-            f"the database has tables of version {version or 'unknown'}, this pairseek needs {newest()}: "
-            f"make a backup, then run pairseek db upgrade"
-        )
+    elif version != newest():
+        raise _refused(version)
+
+
+def advice(version: str, *, backup: bool = False) -> str:
+    """Return what to do with tables, or a backup of tables, of another version."""
+    if version in _known():
+        if backup:
+            return "restore it with the pairseek that wrote it, then run pairseek db upgrade and make a new backup"
+        return "make a backup, then run pairseek db upgrade"
+    if version > newest():
+        return "it was written by a newer pairseek; install that one"
+    first = "restore it with the pairseek that wrote it and " if backup else "with the pairseek that wrote it, "
+    return (
+        f"tables before version {min(_known())} cannot be upgraded; {first}export its studies (pairseek export), then "
+        f"create a new database"
+    )
+
+
+def _version(database: Database) -> str | None:
+    """Return the version of the tables, "unknown" where there are tables without one, None where there are none."""
+
+    def read(connection: sa.Connection) -> str | None:
+        version = MigrationContext.configure(connection).get_current_revision()
+        return "unknown" if version is None and sa.inspect(connection).get_table_names() else version
+
+    return database.read(read)
+
+
+def _refused(version: str) -> StoreOutdated:
+    words = "they are not tables of pairseek; name another database" if version == "unknown" else advice(version)
+    return StoreOutdated(f"the database has tables of version {version}, this pairseek needs {newest()}: {words}")
+
+
+def _known() -> set[str]:
+    """Return the versions from which there is a way to the newest."""
+    return {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
 
 
 def _config() -> Config:

@@ -99,6 +99,14 @@ populations = sa.Table(
     sa.Column("created_by", NAME, nullable=False),
 )
 
+# The resolved parts of searches, by a hash of their content: sessions that began alike share a row.
+parts = sa.Table(
+    "parts",
+    metadata,
+    sa.Column("key", KEY, primary_key=True),
+    sa.Column("content", sa.JSON, nullable=False),
+)
+
 sessions = sa.Table(
     "sessions",
     metadata,
@@ -118,6 +126,7 @@ sessions = sa.Table(
     sa.Column("final", sa.JSON(none_as_null=True), nullable=True),
     sa.Column("truth", sa.JSON(none_as_null=True), nullable=True),
     sa.Column("population", sa.Integer, nullable=True),
+    sa.Column("parts", sa.ForeignKey("parts.key"), nullable=False),
     sa.Index("ix_sessions_study_id_kind", "study_id", "kind"),
     sa.Index("ix_sessions_study_id_participant", "study_id", "participant"),
     sa.Index("ix_sessions_study_id_prolific_pid", "study_id", "prolific_pid"),
@@ -187,17 +196,8 @@ audit = sa.Table(
     sa.Column("details", sa.JSON, nullable=False),
 )
 
-snapshots = sa.Table(
-    "snapshots",
-    metadata,
-    sa.Column("session_id", sa.ForeignKey("sessions.id"), primary_key=True),
-    sa.Column("count", sa.Integer, nullable=False),
-    sa.Column("digest", KEY, nullable=False),
-    sa.Column("content", sa.LargeBinary, nullable=False),
-)
-
-foreseen = sa.Table(
-    "foreseen",
+prefetched = sa.Table(
+    "prefetched",
     metadata,
     sa.Column("session_id", sa.ForeignKey("sessions.id"), primary_key=True),
     sa.Column("query", KEY, nullable=False),

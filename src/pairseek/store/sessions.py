@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from pairseek._types import JSON
 from pairseek.store.database import now
-from pairseek.store.schema import blurs, events, foreseen, marks, queries, sessions, snapshots, studies
+from pairseek.store.schema import blurs, events, marks, prefetched, queries, sessions, studies
 
 IDENTITIES = ("participant", "prolific_pid", "prolific_study", "prolific_session")
 
@@ -19,7 +19,8 @@ IDENTITIES = ("participant", "prolific_pid", "prolific_study", "prolific_session
 class SessionRow:
     """A session. ``version`` counts what was added to it: whoever has seen the same number has seen all.
 
-    ``population`` is the version of the study's population that it began with; None before there was one.
+    ``population`` is the version of the study's population that it began with; None before there was one. ``parts`` is
+    the key of the resolved parts of its search.
     """
 
     id: str
@@ -37,6 +38,7 @@ class SessionRow:
     final: Any
     truth: Any
     population: int | None
+    parts: str
     is_open: bool
 
 
@@ -127,7 +129,7 @@ def blurs_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[JSON
 def forget_preview(connection: sa.Connection, before: str) -> None:
     """Remove previews that began before this moment. Nothing else is ever removed."""
     old = sa.select(sessions.c.id).where((sessions.c.kind == "preview") & (sessions.c.created_at < before))
-    for table in (events, queries, marks, blurs, snapshots, foreseen):
+    for table in (events, queries, marks, blurs, prefetched):
         connection.execute(table.delete().where(table.c.session_id.in_(old)))
     connection.execute(sessions.delete().where((sessions.c.kind == "preview") & (sessions.c.created_at < before)))
 

@@ -1,8 +1,8 @@
-"""The next pair for either answer, prepared while a person thinks. It gives way to people who wait.
+"""Prefetching of the next pair for each answer, while a person thinks.
 
-One thread a worker, of low priority. It begins a step only while no request of a worker needs the processor, and
-leaves out a session whose person has answered meanwhile. What it finds is what `ask` gives, because that is a function
-of the events.
+One thread a worker, of low priority. It begins a step only while no request of the worker needs the processor, and
+leaves out a session whose person has answered meanwhile. What it computes is what a reply would compute, because that
+is a function of the events.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import Future, InvalidStateError
-from dataclasses import replace
 
 from pairseek._types import JSON
 from pairseek.store.sessions import SessionRow
-from pairseek.web.live import Live, Prepared, foreseen, outcomes_of, pair_of
+from pairseek.web.live import Live, outcomes_of, pair_of
 from pairseek.web.sessions import Sessions
 
 _WAITING = 200
@@ -52,14 +51,14 @@ class Gate:
 
 
 class Ahead:
-    """Prepares, in one thread.
+    """Prefetching in one thread.
 
     Parameters
     ----------
     sessions
-        Whose next pairs are prepared.
+        The sessions whose next pairs are prefetched.
     gate
-        Who comes first.
+        The requests that come first.
     """
 
     def __init__(self, sessions: Sessions, gate: Gate) -> None:
@@ -85,7 +84,7 @@ class Ahead:
             self._thread.join(timeout=10)
 
     def prepare(self, row: SessionRow, query: str) -> Future[JSON | None]:
-        """The pairs that would follow each answer to this query; None where that is not worth while any more."""
+        """Prefetch the pairs that follow each answer to this query; the result is None if it has been answered."""
         key = (row.id, query)
         with self._condition:
             known = self._jobs.get(key)
@@ -95,7 +94,7 @@ class Ahead:
             if self._stopped:
                 future.set_result(None)
                 return future
-            # A session has one open query: what was to be prepared for an earlier one is of no use any more.
+            # A session has one open query: what was to be prefetched for an earlier one is of no use any more.
             for older in [known for known in self._jobs if known[0] == row.id]:
                 _settle(self._jobs.pop(older)[1], None)
             self._jobs[key] = (row, future)
@@ -137,29 +136,31 @@ class Ahead:
             while not self._gate.wait_idle(1.0):
                 if self._stopped or live.current is None or live.current.name != query:
                     return None
-            prepared = self._step(live, query, outcome)
-            if prepared is None:
+            if not self._step(live, query, outcome):
                 return None
-            if prepared.query is not None:
-                out[outcome] = pair_of(live.study, prepared.query)
+        with live.lock:
+            if live.current is None or live.current.name != query:
+                return None
+            for outcome, following in live.prefetched.items():
+                out[outcome] = None if following is None else pair_of(live.study, following)
         return out
 
-    def _step(self, live: Live, query: str, outcome: str) -> Prepared | None:
+    def _step(self, live: Live, query: str, outcome: str) -> bool:
+        """Prefetch the query that follows this answer; return whether the session still waits for it."""
         with live.lock:
-            asked = live.current
+            asked, version = live.current, live.row.version
             if asked is None or asked.name != query:
-                return None
-            known = live.prepared.get(outcome)
-            if known is not None:
-                return known
-            live.standing.search.belief  # noqa: B018 - worked out once, for all that follows from it
-            frozen = replace(live, events=list(live.events), queries=dict(live.queries), lock=threading.RLock())
-        found = foreseen(frozen, outcome)
+                return False
+            if outcome in live.prefetched:
+                return True
+            standing, known = live.answering(outcome), live.asked
+            names = live.answered_names() | {asked.name}
+        following = standing.query(live.row.id, known, names)
         with live.lock:
-            if live.row.version != frozen.row.version or live.current is not asked:
-                return None
-            live.prepared[outcome] = found
-        return found
+            if live.row.version != version or live.current is not asked:
+                return False
+            live.prefetched[outcome] = following
+        return True
 
 
 def _settle(future: Future[JSON | None], result: JSON | None) -> None:

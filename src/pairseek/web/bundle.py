@@ -1,4 +1,4 @@
-"""One zip with everything: tables, configuration, versions, seeds, raw records and a codebook. And the way back."""
+"""Bundles: one zip with the tables, configuration, parts, versions, seeds, raw records and codebook of a study."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import platform
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 
 from pairseek import records
 from pairseek._types import JSON
-from pairseek._version import __version__
+from pairseek._version import MODEL_VERSION, __version__
 from pairseek.errors import InvalidFile, MissingExtra
 from pairseek.items import Items
 from pairseek.population import Population
@@ -26,15 +26,17 @@ from pairseek.store.database import Database, now
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.web import export
 from pairseek.web.catalogue import Study
+from pairseek.web.parts import Parts
 from pairseek.web.standing import Answered, Standing, effective, voided
 from pairseek.web.study import StudyConfiguration, configured
 
 FORMAT = "pairseek bundle"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 POPULATIONS = "populations.json"
+PARTS = "parts.json"
 TOLERANCE = 0.1
-"""Share of the radius by which an estimate may differ with other versions or another processor: rounding can turn a
-resampling step, and what is left is sampling noise, a few hundredths of the radius with the default 4000 samples."""
+"""Share of the radius by which an estimate may differ with other versions or another processor: where a posterior is
+sampled, rounding can turn a resampling step, and what is left is sampling noise, a few hundredths of the radius."""
 _MOST = 2_000_000_000
 
 
@@ -52,11 +54,15 @@ def write(database: Database, study: Study, out: BinaryIO) -> None:
                 continue
         archive.writestr("study.json", _json(_study_record(study)))
         learned: dict[str, JSON] = {}
+        began: dict[str, JSON] = {}
         with archive.open("sessions.jsonl", "w") as file:
             for one in export.all_told(database, study):
                 file.write(json.dumps(_session_record(study, one)).encode() + b"\n")
-                if one.population is not None and str(one.row.population) not in learned:
-                    learned[str(one.row.population)] = one.population.record()
+                began[one.row.parts] = one.parts.record
+                population = one.parts.population
+                if population is not None and str(one.row.population) not in learned:
+                    learned[str(one.row.population)] = population.record()
+        archive.writestr(PARTS, _json(began))
         archive.writestr(POPULATIONS, _json(learned))
         archive.writestr("items.json", _json(records.items_record(study.items)))
         archive.writestr("codebook.csv", _codebook(study))
@@ -69,10 +75,11 @@ answers, participants, estimates, items   tables as CSV, and as Parquet where th
 codebook.csv        what every column of every table means
 study.json          configuration and versions
 items.json          the items with every digit of their coordinates
-populations.json    what sessions began with, by version: learned from sessions before them
-sessions.jsonl      one session a line: seed, what was asked, what was answered, what was voided by whom
+parts.json          the parts of the searches with every number, by key, and the version of the model they belong to
+populations.json    populations that sessions began with, by version: learned from sessions before them
+sessions.jsonl      one session a line: seed, key of its parts, what was asked, answered, and voided by whom
 
-pairseek replay FILE.zip works everything out again and says how it compares.
+pairseek replay FILE.zip computes every estimate again and says how it compares.
 """
 
 
@@ -90,9 +97,10 @@ def _study_record(study: Study) -> JSON:
 
 
 def versions() -> JSON:
-    """What decides whether numbers agree to the bit."""
+    """Return what decides whether numbers agree to the bit."""
     return {
         "pairseek": __version__,
+        "model": MODEL_VERSION,
         "python": platform.python_version(),
         **{name: metadata.version(name) for name in ("numpy", "scipy", "numba")},
         "machine": platform.machine(),
@@ -143,16 +151,24 @@ class Bundle:
 
     slug: str
     configuration: StudyConfiguration
-    items: Items
     versions: JSON
     sessions: tuple[JSON, ...]
-    populations: Mapping[int, Population]
+    parts: Mapping[tuple[int | None, str], Parts]
+    """By version of the population and key."""
 
-    def begun(self, configuration: StudyConfiguration, session: JSON) -> Standing:
-        """A session before its first answer."""
-        learned = session.get("population")
-        population = None if learned is None else self.populations[learned]
-        return Standing.begun(configuration, self.items, session["seed"], population)
+    def parts_of(self, session: JSON) -> Parts:
+        """Return the parts with which a session began."""
+        return self.parts[session["population"], session["parts"]]
+
+    @property
+    def current(self) -> tuple[JSON, ...]:
+        """The sessions that began with this pairseek's version of the model."""
+        return tuple(session for session in self.sessions if self.parts_of(session).is_current)
+
+    @property
+    def models(self) -> list[Any]:
+        """Versions of the model with which the sessions began."""
+        return sorted({parts.model for parts in self.parts.values()}, key=str)
 
     @property
     def same_program(self) -> bool:
@@ -161,29 +177,56 @@ class Bundle:
 
 
 def read(path: Path) -> Bundle:
-    """Read a bundle; every way in which it can be wrong is said."""
+    """Read a bundle whose sessions this pairseek can compute again; every way in which it can be wrong is said."""
     try:
         with zipfile.ZipFile(path) as archive:
-            names = ("study.json", "items.json", "sessions.jsonl")
-            if sum(archive.getinfo(name).file_size for name in names) > _MOST:
-                raise InvalidFile(f"{path} unpacks to more than {_MOST:,} bytes: it is not a bundle of pairseek")
-            study, items, sessions = (archive.read(name).decode() for name in names)
-            # A bundle from before there were populations has none.
-            learned = archive.read(POPULATIONS).decode() if POPULATIONS in archive.namelist() else "{}"
-        record = json.loads(study)
-        if record.get("format") != FORMAT or record.get("format_version") != FORMAT_VERSION:
-            raise InvalidFile(f"{path} is not a bundle of a format that this pairseek reads: use a matching pairseek")
-        found = records.items_from(json.loads(items))
-        assert isinstance(found, Items)
+            record = json.loads(_content(archive, path, "study.json"))
+            _check_format(path, record)
+            names = ("items.json", "sessions.jsonl", PARTS, POPULATIONS)
+            items, sessions, parts, learned = (_content(archive, path, name) for name in names)
+        given = records.items_from(json.loads(items))
+        assert isinstance(given, Items)
         people = tuple(json.loads(line) for line in sessions.splitlines() if line)
         known = {int(number): Population.from_record(one) for number, one in json.loads(learned).items()}
-        return Bundle(record["slug"], configured(record["configuration"]), found, record["versions"], people, known)
+        pieces = json.loads(parts)
+        began = {(one["population"], one["parts"]) for one in people}
+        shared = {
+            (version, key): Parts(given, pieces[key], None if version is None else known[version])
+            for version, key in began
+        }
+        bundle = Bundle(record["slug"], configured(record["configuration"]), record["versions"], people, shared)
     except FileNotFoundError:
         raise InvalidFile(f"there is no file {path}") from None
-    except (OSError, zipfile.BadZipFile, KeyError, ValueError, UnicodeDecodeError) as error:
+    except (OSError, zipfile.BadZipFile, LookupError, TypeError, ValueError) as error:
         if isinstance(error, InvalidFile):
             raise
         raise InvalidFile(f"{path} cannot be read as a bundle: {error}; export it again") from None
+    if bundle.sessions and not bundle.current:
+        raise InvalidFile(
+            f"{path} was computed by version {' and '.join(map(str, bundle.models))} of the model, and this pairseek "
+            f"has version {MODEL_VERSION}: replay it with the pairseek that wrote it, "
+            f"{record['versions'].get('pairseek')}"
+        )
+    return bundle
+
+
+def _content(archive: zipfile.ZipFile, path: Path, name: str) -> str:
+    if archive.getinfo(name).file_size > _MOST:
+        raise InvalidFile(f"{path} unpacks to more than {_MOST:,} bytes: it is not a bundle of pairseek")
+    return archive.read(name).decode()
+
+
+def _check_format(path: Path, record: JSON) -> None:
+    if record.get("format") != FORMAT:
+        raise InvalidFile(
+            f"{path} has the format {record.get('format')!r}, not {FORMAT!r}: it is not a bundle of pairseek"
+        )
+    found = record.get("format_version")
+    if found != FORMAT_VERSION:
+        raise InvalidFile(
+            f"{path} is a bundle of format version {found}, and this pairseek reads version {FORMAT_VERSION}: "
+            f"replay it with the pairseek that wrote it, {record.get('versions', {}).get('pairseek')}"
+        )
 
 
 def done_of(session: JSON) -> tuple[Answered, ...]:
@@ -206,30 +249,33 @@ class Compared:
 
 
 def replayed(bundle: Bundle) -> Iterator[Compared]:
-    """Work out every estimate again, beside the one that was exported."""
-    for session in bundle.sessions:
+    """Compute every estimate again, from the parts with which its session began, beside the one that was exported."""
+    for session in bundle.current:
         done = done_of(session)
         if not done or session["estimate"] is None:
             continue
-        standing = bundle.begun(bundle.configuration, session).after(done)
+        standing = _standing(bundle, session, bundle.parts_of(session), done)
         found, before = standing.believed(), session["estimate"]
         gap = float(np.max(np.abs(np.array(found["mean"]) - np.array(before["mean"]))))
         gap = max(gap, abs(found["radius"] - before["radius"])) / max(before["radius"], 1e-300)
-        # A bundle from before k and lapses were exported holds less.
-        same = all(found.get(name) == value for name, value in before.items())
-        yield Compared(session["id"], standing.answered, found["mean"], found["radius"], same, gap)
+        yield Compared(session["id"], standing.answered, found["mean"], found["radius"], found == before, gap)
 
 
-def rethought(bundle: Bundle, other: StudyConfiguration) -> Iterator[JSON]:
-    """What another strategy, or model, would have thought and asked, given the same answers."""
-    for session in bundle.sessions:
+def rethought(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
+    """Compute what another strategy would have believed and asked, given the same answers.
+
+    Its candidates are those of the study's configuration; without any, those that suit the strategy.
+    """
+    candidates = bundle.configuration.candidates
+    for session in bundle.current:
         done = done_of(session)
-        standing = bundle.begun(other, session)
+        parts = bundle.parts_of(session).changed(strategy=strategy, candidates=candidates)
+        standing = _standing(bundle, session, parts, ())
         for count, answered in enumerate(done, 1):
             wished, _ = standing.following
             asked = standing.search.expect(answered.query.left, answered.query.right)
             wish = None if wished is None else standing.search.expect(wished.left, wished.right)
-            standing = standing.after(done[:count])
+            standing = _standing(bundle, session, parts, done[:count])
             found = standing.believed()
             yield {
                 "session": session["id"],
@@ -246,3 +292,7 @@ def rethought(bundle: Bundle, other: StudyConfiguration) -> Iterator[JSON]:
                 **{f"mean_{i}": value for i, value in enumerate(found["mean"])},
                 "radius": found["radius"],
             }
+
+
+def _standing(bundle: Bundle, session: JSON, parts: Parts, done: Iterable[Answered]) -> Standing:
+    return Standing(bundle.configuration, parts, session["seed"], tuple(one.shown() for one in done))

@@ -10,7 +10,7 @@ import numpy as np
 import yaml
 
 from pairseek._scales import ColumnScale
-from pairseek._types import JSON
+from pairseek._types import JSON, Belief, FloatArray
 from pairseek.items import Items
 from pairseek.registry import PRIORS
 from pairseek.responses import NOISES, RESPONSES
@@ -27,7 +27,7 @@ from pairseek.web.forms import STOPS
 from pairseek.web.overview import person
 from pairseek.web.pages import languages
 from pairseek.web.problems import Problem
-from pairseek.web.results import NEAREST, dots, flat
+from pairseek.web.results import dots, flat, nearest
 from pairseek.web.service import Service
 
 PAGE = 50
@@ -90,7 +90,7 @@ def study_page(service: Service, user: str, study: Study, link: str, *, filling:
         "study": study_facts(service, study.row, study.items.n),
         "link": link,
         "live": live(service, study),
-        "map": {"items": _thin(dots(study.items)), "people": [point for _, point in reversed(everyone)]},
+        "map": {"items": _thin(dots(study.items)), "people": [point for _, point in reversed(everyone) if point]},
         "people": [row for row, _ in shown],
         "paging": {"page": page, "pages": pages, "first": PAGE * (page - 1) + 1, "total": len(everyone)},
         "audit": _audit(service, study),
@@ -102,26 +102,23 @@ def study_page(service: Service, user: str, study: Study, link: str, *, filling:
 
 def person_page(service: Service, user: str, study: Study, row: SessionRow) -> JSON:
     """One participant."""
-    one = export.told(service.database, [row])[0]
+    one = export.told(service.database, study, [row])[0]
     done, along = one.done, export.believed_along(study, one)
-    standing = one.begun(study).after(done)
-    belief = standing.search.belief
-    # Drawn by weight at even steps: no randomness, and the same every time.
-    steps = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
-    drawn = np.minimum(np.searchsorted(np.cumsum(belief.weights), steps), len(belief.weights) - 1)
-    points = np.array([found["mean"] for found in along]) if along else np.empty((0, study.items.d))
+    found = export.believed(study, one, along)
+    track = [point for point in along if point["radius"] is not None]
+    standing = one.standing(study, done) if one.parts.is_current else None
     return {
         "user": {"name": user},
         "study": study_facts(service, study.row, study.items.n),
         "person": person(study, one, along),
-        "reliability": standing.believed().get("reliability"),
+        "reliability": found.get("reliability"),
         "ids": {name: str(value) for name, value in export.identity(row).items() if value and name != "simulated"},
         "map": {
             "items": _thin(dots(study.items)),
-            "samples": flat(study.items, belief.samples[drawn]),
+            "samples": [] if standing is None else flat(study.items, _even_samples(standing.search.belief)),
             "track": {
-                "points": flat(study.items, points) if len(points) else [],
-                "radii": [found["radius"] for found in along],
+                "points": flat(study.items, np.array([point["mean"] for point in track])) if track else [],
+                "radii": [point["radius"] for point in track],
             },
         },
         "answers": [
@@ -138,10 +135,7 @@ def person_page(service: Service, user: str, study: Study, row: SessionRow) -> J
             }
             for index, answered in enumerate(done, 1)
         ],
-        "nearest": [
-            {"card": study.card(str(found.id)), "probability": found.probability}
-            for found in standing.search.recommend(NEAREST)
-        ],
+        "nearest": nearest(study, standing, row.final),
         "audit": [mark for mark in _audit(service, study) if mark["session"] == row.id],
     }
 
@@ -235,6 +229,13 @@ def _audit(service: Service, study: Study) -> list[JSON]:
         if note["action"] in _SHOWN
     ]
     return sorted(rows, key=lambda row: str(row["when"]), reverse=True)
+
+
+def _even_samples(belief: Belief) -> FloatArray:
+    """Return (_SAMPLES, d) samples, drawn by weight at even steps: without randomness, and the same every time."""
+    steps = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
+    drawn = np.minimum(np.searchsorted(np.cumsum(belief.weights), steps), len(belief.weights) - 1)
+    return belief.samples[drawn]
 
 
 def _label(study: Study, item: str) -> str:

@@ -20,8 +20,9 @@ from pairseek.store.database import Database
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.sessions import SessionRow
 from pairseek.web.catalogue import Study
+from pairseek.web.parts import Beginning, Parts, beginning, records_of
 from pairseek.web.quality import signs
-from pairseek.web.standing import Answered, Standing, effective, voided
+from pairseek.web.standing import Answered, Standing, effective, path_of, voided
 
 Row = TypeVar("Row")
 
@@ -36,15 +37,15 @@ class Told:
     """A session with all that is stored of it."""
 
     row: SessionRow
-    queries: tuple[QueryRow, ...]
-    events: tuple[EventRow, ...]
-    marks: tuple[JSON, ...]
-    blurs: tuple[JSON, ...]
-    population: Population | None = None
+    parts: Parts
+    queries: tuple[QueryRow, ...] = ()
+    events: tuple[EventRow, ...] = ()
+    marks: tuple[JSON, ...] = ()
+    blurs: tuple[JSON, ...] = ()
 
-    def begun(self, study: Study) -> Standing:
-        """Before its first answer."""
-        return Standing.begun(study.configuration, study.items, self.row.seed, self.population)
+    def standing(self, study: Study, done: Iterable[Answered] = ()) -> Standing:
+        """Return the state of the session after these answers."""
+        return Standing(study.configuration, self.parts, self.row.seed, tuple(one.shown() for one in done))
 
     @property
     def is_void(self) -> bool:
@@ -62,11 +63,11 @@ def all_told(database: Database, study: Study) -> Iterator[Told]:
     rows = database.read(lambda connection: sessions.of_study(connection, study.row.id, ["person", "simulated"]))
     for start in range(0, len(rows), _BATCH):
         batch = rows[start : start + _BATCH]
-        yield from told(database, batch)
+        yield from told(database, study, batch)
 
 
-def told(database: Database, rows: Sequence[SessionRow]) -> list[Told]:
-    """These sessions with all that is stored of them."""
+def told(database: Database, study: Study, rows: Sequence[SessionRow]) -> list[Told]:
+    """Return these sessions of a study with all that is stored of them."""
     names = [row.id for row in rows]
 
     def read(connection: sa.Connection) -> tuple[Any, ...]:
@@ -78,26 +79,37 @@ def told(database: Database, rows: Sequence[SessionRow]) -> list[Told]:
         )
 
     asked, happened, marks, blurs = database.read(read)
-    learned = populations_of(database, rows)
+    began = parts_of(database, study, rows)
     queries_by = _grouped(asked, lambda query: query.session_id)
     events_by = _grouped(happened, lambda event: event.session_id)
     marks_by, blurs_by = (_grouped(found, lambda one: one["session_id"]) for found in (marks, blurs))
     return [
         Told(
             row,
+            began[beginning(row)],
             tuple(queries_by.get(row.id, ())),
             tuple(events_by.get(row.id, ())),
             tuple(marks_by.get(row.id, ())),
             tuple(blurs_by.get(row.id, ())),
-            learned.get((row.study_id, row.population)),
         )
         for row in rows
     ]
 
 
-def populations_of(database: Database, rows: Iterable[SessionRow]) -> dict[tuple[int, int | None], Population]:
-    """The populations that these sessions began with, by study and version."""
-    wanted = sorted({(row.study_id, row.population) for row in rows if row.population is not None})
+def parts_of(database: Database, study: Study, rows: Sequence[SessionRow]) -> dict[Beginning, Parts]:
+    """Return the parts with which these sessions of a study began."""
+    versions = {(row.study_id, row.population) for row in rows if row.population is not None}
+    records, learned = records_of(database, rows), populations_of(database, versions)
+    return {
+        key: Parts(study.items, records[key[2]], learned.get((key[0], key[1]))) for key in set(map(beginning, rows))
+    }
+
+
+def populations_of(
+    database: Database, versions: Iterable[tuple[int, int | None]]
+) -> dict[tuple[int, int | None], Population]:
+    """Return populations by study and version."""
+    wanted = sorted((study_id, version) for study_id, version in versions if version is not None)
     found = database.read(
         lambda connection: [populations.content(connection, study_id, version) for study_id, version in wanted]
     )
@@ -115,28 +127,39 @@ def _grouped(rows: Sequence[Row], of: Callable[[Row], str]) -> dict[str, list[Ro
 
 
 def believed_along(study: Study, one: Told) -> list[JSON]:
-    """Estimate and radius after each answer that counts: as stored when it was given, or worked out again."""
+    """Return estimate and radius after each answer that counts: as stored when it was given, or computed again.
+
+    They are computed again where an answer was voided. The estimates of a session of another version of the model
+    cannot be: then they are None.
+    """
     done = one.done
     if not any(answered.void for answered in done):
-        stored = _as_stored(study, one, done)
+        stored = _as_stored(one, done)
         if stored is not None:
             return stored
-    standing = one.begun(study)
-    out = []
-    for count in range(1, len(done) + 1):
-        standing = standing.after(done[:count])
-        out.append(standing.believed())
-    return out
+    if not one.parts.is_current:
+        return [_unknown(study)] * len(done)
+    return [one.standing(study, done[:count]).believed() for count in range(1, len(done) + 1)]
 
 
-def _as_stored(study: Study, one: Told, done: Sequence[Answered]) -> list[JSON] | None:
-    """A query keeps what was believed when it was chosen: the belief after the answer before it."""
+def believed(study: Study, one: Told, along: Sequence[JSON]) -> JSON:
+    """Return the newest of the estimates along the answers, or the one before the first answer."""
+    if along:
+        return along[-1]
+    return one.standing(study).believed() if one.parts.is_current else _unknown(study)
+
+
+def _unknown(study: Study) -> JSON:
+    return {"mean": [None] * study.items.d, "radius": None}
+
+
+def _as_stored(one: Told, done: Sequence[Answered]) -> list[JSON] | None:
+    """Return the estimates that were stored with the queries: each query has the belief after the answer before it."""
     known = {(query.position, query.details.get("after")): query.details for query in one.queries}
-    standing = one.begun(study)
+    shown = [answered.shown() for answered in done]
     out: list[JSON] = []
     for count in range(1, len(done) + 1):
-        path = replace(standing, done=tuple(done[:count])).path
-        found = known.get((count, path))
+        found = known.get((count, path_of(shown[:count])))
         if found is None and count == len(done):
             found = one.row.final
         if found is None:
@@ -245,7 +268,7 @@ def estimate_row(study: Study, one: Told) -> JSON:
     """Where a person was found to be; void answers do not count."""
     done, true = one.done, (one.row.truth or {}).get("point")
     along = believed_along(study, one)
-    found = along[-1] if along else one.begun(study).believed()
+    found = believed(study, one, along)
     return {
         "study": study.row.slug,
         **identity(one.row),
@@ -302,19 +325,19 @@ def rows_of(database: Database, study: Study, table: str) -> Iterator[JSON]:
 
 def columns_of(study: Study, table: str) -> list[str]:
     """The columns of a table, there where it has no rows too."""
-    nobody = SessionRow(
-        "", study.row.id, "person", 0, None, None, None, None, "", 0, None, None, None, None, None, is_open=True
-    )
     if table == "items":
         return list(next(item_rows(study)))
+    row = SessionRow(
+        "", study.row.id, "person", 0, None, None, None, None, "", 0, None, None, None, None, None, "", is_open=True
+    )
+    nobody = Told(row, Parts.resolved(study.configuration, study.items))
     if table == "answers":
         event = EventRow("", 0, "p1", "answer", "left", None, None, None, None, "", None)
         query = QueryRow("", "p1", 0, "strategy", "a", "b", "", {})
         final = {"mean": [0.0] * study.items.d, "radius": 0.0}
-        one = Told(replace(nobody, final=final), (query,), (event,), (), ())
+        one = replace(nobody, row=replace(row, final=final), queries=(query,), events=(event,))
         return list(next(answer_rows(study, one)))
-    one = Told(nobody, (), (), (), ())
-    return list(participant_row(study, one) if table == "participants" else estimate_row(study, one))
+    return list(participant_row(study, nobody) if table == "participants" else estimate_row(study, nobody))
 
 
 def as_csv(rows: Iterator[JSON], columns: Sequence[str]) -> Iterator[bytes]:

@@ -1,22 +1,30 @@
-"""A session in memory: what its rows lead to, and what a page sees of it."""
+"""A session in a worker's memory: what the next reply depends on, and what a page sees of it.
+
+A worker keeps rows, a hundred bytes an answer, and shares items and parts between sessions. The search is rebuilt from
+them when it is needed, which takes less time than choosing the next pair.
+"""
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from typing import cast
 
 from pairseek._types import JSON
-from pairseek.store.cache import Foreseen
-from pairseek.store.database import now
+from pairseek.store.cache import Prefetched
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.sessions import SessionRow
 from pairseek.web.catalogue import Study
-from pairseek.web.standing import Standing
+from pairseek.web.parts import Parts
+from pairseek.web.schedule import Kind, Shown
+from pairseek.web.standing import Answered, Standing, counted, shown
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An answer as it comes in."""
+    """An answer as it arrives."""
 
     query: str
     outcome: str
@@ -26,95 +34,135 @@ class Said:
     attempt: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """What follows an answer that was not given yet."""
-
-    standing: Standing
-    query: QueryRow | None
-
-
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Live:
-    """A session in memory."""
+    """A session in memory.
+
+    Attributes
+    ----------
+    row
+        The session as it is stored.
+    study, parts
+        Shared with other sessions.
+    done
+        The answers that count.
+    undone
+        Outcomes of the answers that were taken back, by query.
+    events
+        Number of stored events.
+    asked
+        Queries that were asked at this position or a later one.
+    current
+        The open query; None at the end, and until it is known.
+    prefetched
+        The query that follows each answer to the open one, None for an answer that ends the session.
+    stored
+        Prefetched queries as they were stored, until it is known whether they are valid.
+    saved
+        The query whose prefetched queries are stored.
+    """
 
     row: SessionRow
     study: Study
-    standing: Standing
-    queries: dict[str, QueryRow]
-    events: list[EventRow]
+    parts: Parts
+    done: tuple[Shown, ...] = ()
+    undone: dict[str, str] = field(default_factory=dict)
+    events: int = 0
+    asked: tuple[QueryRow, ...] = ()
     current: QueryRow | None = None
-    prepared: dict[str, Prepared] = field(default_factory=dict)
+    prefetched: dict[str, QueryRow | None] = field(default_factory=dict)
+    stored: Prefetched | None = None
+    saved: str | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
-    kept: int = 0
-    foreseen: Foreseen | None = None
-    """What was kept of the queries to come, until it is known whether it holds."""
-    put_by: str | None = None
-    """The query whose following ones are kept."""
+
+    @property
+    def standing(self) -> Standing:
+        """The state of the session, built anew."""
+        return Standing(self.study.configuration, self.parts, self.row.seed, self.done)
+
+    def answering(self, outcome: str) -> Standing:
+        """Return the state after this answer to the open query."""
+        assert self.current is not None
+        return self.standing.after((*self.done, self.compact(shown(self.current, outcome))))
+
+    def said(self, query: str) -> str | None:
+        """Return the answer to a query, even if it was taken back; None where there is none."""
+        given = next((one.outcome for one in self.done if one.name == query), None)
+        return self.undone.get(query) if given is None else given
 
     def answered_names(self) -> set[str]:
-        """Queries that were answered, even if the answer was taken back."""
-        return {event.query for event in self.events if event.kind == "answer"}
+        """Return the queries that were answered, even if the answer was taken back."""
+        return {one.name for one in self.done} | set(self.undone)
+
+    def read(self, asked: Sequence[QueryRow], happened: Sequence[EventRow], done: Sequence[Answered]) -> None:
+        """Take over what is stored: all queries, all events, and the answers that count."""
+        self.done = tuple(self.compact(one.shown()) for one in done)
+        back = {event.query for event in happened if event.kind == "undo"}
+        given = [event for event in happened if event.kind == "answer" and event.query in back]
+        self.undone = {event.query: str(event.outcome) for event in given}
+        self.events = len(happened)
+        self.asked = tuple(query for query in asked if query.position >= len(self.done))
+        self.current, self.prefetched = None, {}
+
+    def follow(self, done: tuple[Shown, ...], query: QueryRow | None) -> None:
+        """Go on after one more answer, to the query that follows it."""
+        self.done, self.events, self.current, self.prefetched = done, self.events + 1, query, {}
+        known = [one for one in self.asked if one.position >= len(done) and (query is None or one.name != query.name)]
+        self.asked = tuple(known if query is None else [*known, query])
+
+    def compact(self, one: Shown) -> Shown:
+        """Return an answer whose texts are shared with other sessions."""
+        items = self.parts.given
+        left, right = (str(items.ids[items.index(side)]) for side in (one.left, one.right))
+        name, kind, outcome = sys.intern(one.name), cast("Kind", sys.intern(one.kind)), sys.intern(one.outcome)
+        search = None if one.search is None else sys.intern(one.search)
+        return Shown(name, kind, left, right, outcome, search, one.void)
 
 
 def outcomes_of(study: Study) -> list[str]:
-    """What a person may say to a pair."""
+    """Return the answers that the study offers."""
     offer = study.configuration.offer
     return ["left", "right", *(["tie"] if offer.tie else []), *(["skip"] if offer.skip else [])]
 
 
-def foreseen(live: Live, outcome: str) -> Prepared:
-    """What would follow this answer to the open query."""
-    asked, standing = _answering(live, outcome)
-    names = live.answered_names() | {asked.name}
-    return Prepared(standing, standing.query(live.row.id, list(live.queries.values()), names))
-
-
-def put_by(live: Live) -> Foreseen | None:
-    """What follows each answer to the open query, to be kept; None until all of it is known, and once it is kept."""
-    asked, ready = live.current, dict(live.prepared)
-    if asked is None or live.put_by == asked.name or set(ready) != set(outcomes_of(live.study)):
+def to_save(live: Live) -> Prefetched | None:
+    """Return the prefetched queries to store; None until all of them are there, and once they are stored."""
+    asked, ready = live.current, live.prefetched
+    if asked is None or live.saved == asked.name or set(ready) != set(outcomes_of(live.study)):
         return None
-    live.put_by = asked.name
-    content = {outcome: asdict(one.query) for outcome, one in ready.items() if one.query is not None}
-    return Foreseen(live.row.id, asked.name, live.standing.place, content)
+    live.saved = asked.name
+    content = {outcome: None if query is None else asdict(query) for outcome, query in ready.items()}
+    return Prefetched(live.row.id, asked.name, live.standing.digest, content)
 
 
-def take_up(live: Live) -> None:
-    """Use what was kept, if it follows from where the session stands and the program that runs."""
-    kept, asked = live.foreseen, live.current
-    live.foreseen = None
-    if kept is None or asked is None or kept.query != asked.name or kept.digest != live.standing.place:
+def take_stored(live: Live) -> None:
+    """Use stored prefetched queries, if they follow from the session's answers and this program."""
+    stored, asked = live.stored, live.current
+    live.stored = None
+    if stored is None or asked is None or stored.query != asked.name or stored.digest != live.standing.digest:
         return
-    live.put_by = asked.name
-    for outcome, query in kept.content.items():
-        live.prepared[outcome] = Prepared(_answering(live, outcome)[1], QueryRow(**query))
-
-
-def _answering(live: Live, outcome: str) -> tuple[QueryRow, Standing]:
-    """The open query, and where the session stands after this answer to it."""
-    asked = live.current
-    assert asked is not None
-    event = EventRow(live.row.id, len(live.events), asked.name, "answer", outcome, None, None, None, None, now(), None)
-    return asked, live.standing.answering(asked, event)
+    live.saved = asked.name
+    live.prefetched = {
+        outcome: None if query is None else QueryRow(**query) for outcome, query in stored.content.items()
+    }
 
 
 def state_of(live: Live) -> JSON:
-    """What a page has to know now."""
-    standing, study = live.standing, live.study
+    """Return what a page has to know now."""
+    study = live.study
     offer = study.configuration.offer
     is_open = live.row.is_open or live.row.kind != "person"
     finished = live.current is None
     status = "finished" if finished else "asking" if is_open else "closed"
-    last = standing.done[-1].query.name if standing.done and offer.undo and is_open else None
-    answered, left = standing.answered, _left(live)
+    last = live.done[-1].name if live.done and offer.undo and is_open else None
+    answered, left = counted(live.done), _left(live)
     return {
         "status": status,
         "query": pair_of(study, live.current) if status == "asking" and live.current is not None else None,
         "progress": {
             "answered": answered,
             "total": study.configuration.answers if not study.configuration.stop else None,
-            "left": 0 if finished else left,
+            "left": left,
             "share": 1.0 if finished else 0.0 if left is None else answered / max(1, answered + left),
         },
         "can": {"undo": last, "tie": offer.tie, "skip": offer.skip},
@@ -123,15 +171,14 @@ def state_of(live: Live) -> JSON:
 
 
 def _left(live: Live) -> int | None:
-    """The forecast, as it was when the open query was chosen where that is stored."""
-    if live.current is not None and "left" in live.current.details:
-        stored: int | None = live.current.details["left"]
-        return stored
-    return live.standing.left
+    """Return the forecast of remaining answers; with stop rules, as it was when the open query was chosen."""
+    if live.current is None:
+        return 0
+    return live.current.details["left"] if live.study.configuration.stop else live.standing.left
 
 
 def pair_of(study: Study, query: QueryRow) -> JSON:
-    """A query as a page gets it: what kind of pair it is stays hidden."""
+    """Return a query as a page gets it: what kind of pair it is stays hidden."""
     return {
         "query": query.name,
         "number": query.position + 1,

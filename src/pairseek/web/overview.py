@@ -22,8 +22,8 @@ _KEPT = 5000
 # Sessions read at once.
 _BATCH = 200
 
-Seen: TypeAlias = tuple[JSON, JSON]
-"""A participant's row in the list, and their point on the map."""
+Seen: TypeAlias = tuple[JSON, JSON | None]
+"""A participant's row in the list, and their point on the map, if there is an estimate."""
 _State: TypeAlias = tuple[str, int, bool]
 
 
@@ -50,7 +50,7 @@ class Overview:
         missing = [row for row in rows if known[row.id] is None]
         for start in range(0, len(missing), _BATCH):
             batch = missing[start : start + _BATCH]
-            for one in export.told(self._database, batch):
+            for one in export.told(self._database, study, batch):
                 along = export.believed_along(study, one)
                 seen = person(study, one, along), _point(study, one, along)
                 known[one.row.id] = seen
@@ -88,8 +88,10 @@ def person(study: Study, one: export.Told, along: Sequence[JSON]) -> JSON:
     }
 
 
-def _point(study: Study, one: export.Told, along: Sequence[JSON]) -> JSON:
-    found = along[-1] if along else one.begun(study).believed()
+def _point(study: Study, one: export.Told, along: Sequence[JSON]) -> JSON | None:
+    found = export.believed(study, one, along)
+    if found["radius"] is None:
+        return None
     return {
         "session": one.row.id,
         "name": one.row.participant or one.row.prolific_pid,

@@ -68,7 +68,7 @@ _KNOWN: dict[type[PairseekError], tuple[int, str, str]] = {
     InvalidFile: (422, "invalid_file", "Send the file as it was exported."),
     Unsupported: (422, "unsupported", "Choose parts that fit together."),
     StoreUnavailable: (503, "store_unavailable", "Wait a moment and try again; what was acknowledged is safe."),
-    StoreOutdated: (503, "store_outdated", "Run pairseek db upgrade."),
+    StoreOutdated: (503, "store_outdated", "Do what the message says; pairseek db version shows both versions."),
 }
 
 

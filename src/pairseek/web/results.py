@@ -1,4 +1,4 @@
-"""What was found of one person, as plain data: estimate, nearest items, a flat map, and what can be said in words."""
+"""Results of one session as plain data: estimate, nearest items, a flat map, and sentences about the answers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pairseek._types import JSON, FloatArray
 from pairseek.described import seen
 from pairseek.items import Items
 from pairseek.web.catalogue import Study
-from pairseek.web.standing import Answered, Standing
+from pairseek.web.export import Told
+from pairseek.web.standing import NEAREST, Answered, Standing
 
-NEAREST = 6
 # Corners of the outline of the credible region.
 _CORNERS = 48
 # sqrt of the 95 % quantile of chi² with two degrees of freedom.
@@ -56,42 +56,60 @@ def dots(items: Items) -> list[Any]:
     return list(_dots(items))
 
 
-def found(study: Study, standing: Standing) -> JSON:
-    """What was found after these answers."""
-    estimate = standing.search.estimate()
-    radius = estimate.credible_radius()
-    nearest = [
-        {"card": study.card(str(one.id)), "probability": one.probability} for one in standing.search.recommend(NEAREST)
-    ]
-    centre, axes = plane(study.items)
-    spread = axes.T @ estimate.covariance @ axes
-    values, vectors = np.linalg.eigh(spread)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    turn = np.linspace(0.0, 2 * np.pi, _CORNERS, endpoint=False)
-    around = _ELLIPSE * np.column_stack([np.cos(turn), np.sin(turn)]) @ root.T
-    point = (estimate.point - centre) @ axes
+def found(study: Study, one: Told) -> JSON:
+    """Return the result of a session; one of another version of the model as it was stored at the end."""
+    done = one.done
+    standing = one.standing(study, done) if one.parts.is_current else None
+    shown = nearest(study, standing, one.row.final)
     return {
-        "estimate": estimate.point.tolist(),
-        "radius": radius,
-        "nearest": nearest,
-        "map": {
-            "items": dots(study.items),
-            "point": (float(point[0]), float(point[1])),
-            "ellipse": [(float(x), float(y)) for x, y in point + around],
-        },
-        "learned": _learned(study, standing, nearest),
-        "answers": standing.answered,
+        "nearest": shown,
+        "map": _map(study, estimate_facts(standing, one.row.final)),
+        "learned": [] if standing is None else _learned(standing, done, shown),
     }
 
 
-def _learned(study: Study, standing: Standing, nearest: list[JSON]) -> list[JSON]:
-    """Sentences as keys of the message catalogue with their numbers."""
-    _, axes = plane(study.items)
+def estimate_facts(standing: Standing | None, final: JSON | None) -> JSON | None:
+    """Return the estimate of a session: computed from its state if that is given, else as it was stored at the end."""
+    if standing is None:
+        return final
+    estimate = standing.search.estimate()
+    return {**standing.believed(), "covariance": estimate.covariance.tolist()}
+
+
+def nearest(study: Study, standing: Standing | None, final: JSON | None) -> list[JSON]:
+    """Return the items most likely to be the best: computed from the state if it is given, else as they were stored."""
+    if standing is not None:
+        pairs = [(str(one.id), one.probability) for one in standing.search.recommend(NEAREST)]
+    else:
+        pairs = [] if final is None else final["nearest"]
+    return [{"card": study.card(name), "probability": probability} for name, probability in pairs]
+
+
+def _map(study: Study, estimate: JSON | None) -> JSON | None:
+    """Return the items, the estimate and the outline of its credible region on the plane of the map."""
+    if estimate is None:
+        return None
+    centre, axes = plane(study.items)
+    values, vectors = np.linalg.eigh(axes.T @ np.array(estimate["covariance"]) @ axes)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    turn = np.linspace(0.0, 2 * np.pi, _CORNERS, endpoint=False)
+    around = _ELLIPSE * np.column_stack([np.cos(turn), np.sin(turn)]) @ root.T
+    point = (np.array(estimate["mean"]) - centre) @ axes
+    return {
+        "items": dots(study.items),
+        "point": (float(point[0]), float(point[1])),
+        "ellipse": [(float(x), float(y)) for x, y in point + around],
+    }
+
+
+def _learned(standing: Standing, done: Sequence[Answered], nearest: list[JSON]) -> list[JSON]:
+    """Return sentences as keys of the message catalogue with their numbers."""
+    _, axes = plane(standing.parts.given)
     before, after = (
         np.linalg.det(axes.T @ belief.covariance @ axes + 1e-300 * np.eye(2))
         for belief in (standing.search.continued([]).belief, standing.search.belief)
     )
-    told = [one for one in standing.done if one.winner is not None and not one.void]
+    told = [one for one in done if one.winner is not None and not one.void]
     out: list[JSON] = []
     if standing.answered and before > 0:
         percent = max(1, round(100 * min(1.0, float(np.sqrt(after / before)))))
@@ -100,10 +118,10 @@ def _learned(study: Study, standing: Standing, nearest: list[JSON]) -> list[JSON
         out.append({"key": "best", "values": {"label": nearest[0]["card"]["name"]}})
     twice = [one for one in told if one.query.kind == "repeated"]
     if twice:
-        first = {one.query.name: one.winner for one in standing.done}
+        first = {one.query.name: one.winner for one in done}
         same = sum(one.winner == first.get(str(one.query.details.get("repeats"))) for one in twice)
         out.append({"key": "consistent", "values": {"count": len(twice), "same": same}})
-    times = [one.event.rt_ms for one in standing.done if one.event.rt_ms is not None]
+    times = [one.event.rt_ms for one in done if one.event.rt_ms is not None]
     if times:
         out.append({"key": "speed", "values": {"seconds": round(float(np.median(times)) / 1000, 1)}})
     if told:
@@ -113,7 +131,7 @@ def _learned(study: Study, standing: Standing, nearest: list[JSON]) -> list[JSON
 
 
 def _likelier(standing: Standing, told: Sequence[Answered]) -> list[str]:
-    """Of each pair, the one that somebody at the estimate would rather choose."""
+    """Return the item of each pair that somebody at the estimate would rather choose."""
     search, items = standing.search, standing.items
     left, right = (np.array([items.index(getattr(one.query, side)) for one in told]) for side in ("left", "right"))
     response = seen(search.response, search.belief)

@@ -26,13 +26,27 @@ _WHICH, _PAIR, _SIDES, _PLACE, _ORDER = range(5)
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A pair that was answered, as the schedule sees it."""
+    """A pair that was answered: what the following pairs depend on, and nothing else.
+
+    Attributes
+    ----------
+    name, kind, left, right
+        The query.
+    outcome
+        The answer.
+    search
+        Id of the query within the search; None for a pair that the search did not choose.
+    void
+        Whether a researcher has voided the answer.
+    """
 
     name: str
     kind: Kind
     left: str
     right: str
     outcome: str
+    search: str | None = None
+    void: bool = False
 
 
 @dataclass(frozen=True, slots=True)

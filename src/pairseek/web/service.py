@@ -64,13 +64,13 @@ class Service:
         ahead = Ahead(sessions, gate) if settings.ahead else None
         if ahead is not None:
             ahead.start()
-        keeper = Keeper(sessions, gate)
+        keeper = Keeper(sessions)
         keeper.start()
         rates = Rates.of(settings)
         return cls(settings, database, catalogue, sessions, secret, gate, ahead, keeper, rates, Overview(database))
 
     def close(self) -> None:
-        """Stop preparing and let go of the database."""
+        """Stop prefetching and close the database."""
         if self.ahead is not None:
             self.ahead.stop()
         self._workers.shutdown(cancel_futures=True)
@@ -89,7 +89,7 @@ class Service:
         self._workers.submit(run)
 
     def answered(self, row: SessionRow, said: Said) -> JSON:
-        """Store an answer and give what comes next, and have the pairs prepared that may follow that."""
+        """Store an answer, return what comes next, and have the pairs prefetched that may follow that."""
         self.rates.answers.check(row.id)
         began = time.perf_counter()
         with self.gate.working():

@@ -1,7 +1,7 @@
-"""The one place where search and store meet: what a session asks, and what happens to an answer.
+"""Sessions: the one place where search and store meet.
 
-The stored events are the truth. A worker keeps what they lead to in memory, together with the session's version, and
-reads the events again whenever the version has moved on without it, so any worker can serve any request.
+The stored events are the truth. A worker keeps a compact form of them in memory, together with the session's version,
+and reads them again whenever another worker has added to them, so any worker can serve any request.
 """
 
 from __future__ import annotations
@@ -10,31 +10,38 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import sqlalchemy as sa
 
 from pairseek._types import JSON
 from pairseek.errors import AnswerConflict, UnknownQuery
+from pairseek.items import Items
 from pairseek.population import Population
-from pairseek.store import cache, events, populations, sessions
+from pairseek.store import cache, events, parts, populations, sessions
 from pairseek.store.database import Database, now
 from pairseek.store.events import EventRow, Overtaken, QueryRow
 from pairseek.store.sessions import SessionRow
 from pairseek.web.admission import closed, expired, taken, too_old
-from pairseek.web.beliefs import pack_belief, unpack_belief
 from pairseek.web.catalogue import Catalogue, Study
 from pairseek.web.export import populations_of
-from pairseek.web.live import Live, Said, foreseen, put_by, state_of, take_up
+from pairseek.web.live import Live, Said, state_of, take_stored, to_save
 from pairseek.web.metrics import ANSWERS, PREPARED
+from pairseek.web.parts import Beginning, Parts, beginning, records_of
 from pairseek.web.problems import Problem, invalid
-from pairseek.web.standing import OUTCOMES, Answered, Standing, digest_of, effective, learned, voided
+from pairseek.web.settings import Settings
+from pairseek.web.standing import OUTCOMES, Standing, effective, voided
 from pairseek.web.tokens import hashed, new_token
 
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
 _TRIES = 8
-_POPULATIONS = 16
+# Parts and populations that are kept in memory for sessions to share.
+_SHARED = 64
 
 
 class Sessions:
@@ -43,17 +50,18 @@ class Sessions:
     Parameters
     ----------
     database, catalogue
-        Where they are.
+        The database and its studies.
     kept
-        How many are kept in memory.
+        Number of sessions that are kept in memory.
     """
 
-    def __init__(self, database: Database, catalogue: Catalogue, kept: int = 400) -> None:
+    def __init__(self, database: Database, catalogue: Catalogue, kept: int = Settings.kept_sessions) -> None:
         self.database, self.catalogue = database, catalogue
         self._kept = kept
         self._lock = threading.Lock()
         self._live: OrderedDict[str, Live] = OrderedDict()
-        self._populations: OrderedDict[tuple[int, int], Population] = OrderedDict()
+        self._parts: OrderedDict[Beginning, Parts] = OrderedDict()
+        self._populations: OrderedDict[tuple[int, int], tuple[Population, Items]] = OrderedDict()
 
     # Opening
 
@@ -66,8 +74,14 @@ class Sessions:
         seed: int | None = None,
         truth: JSON | None = None,
     ) -> tuple[str, str]:
-        """A new session: its id and its token, of which only a hash is stored."""
+        """Begin a session with the parts that are resolved now; return its id and its token.
+
+        Of the token only a hash is stored. The session keeps its parts whatever becomes of the defaults.
+        """
         session_id, token = secrets.token_hex(16), new_token()
+        version = self.database.read(lambda connection: populations.latest(connection, study.row.id))
+        population, items = self._population(study, version)
+        resolved = Parts.resolved(study.configuration, items, population)
         if seed is None and study.configuration.seed is None:
             seed = secrets.randbits(63)
 
@@ -79,8 +93,8 @@ class Sessions:
                 chosen = int(np.random.default_rng([int(study.configuration.seed or 0), count]).integers(2**63))
             values = {name: identity.get(name) for name in sessions.IDENTITIES}
             further = {"study_id": study.row.id, "kind": kind, "token_hash": hashed(token), "truth": truth}
-            further["population"] = populations.latest(connection, study.row.id)
-            sessions.add(connection, {"id": session_id, "seed": chosen, **values, **further})
+            began = {"population": version, "parts": parts.add(connection, resolved.record)}
+            sessions.add(connection, {"id": session_id, "seed": chosen, **values, **further, **began})
 
         try:
             self.database.write(add)
@@ -146,12 +160,10 @@ class Sessions:
         with live.lock:
             for _ in range(_TRIES):
                 self._refresh(live, row)
-                if any(event.kind == "undo" and event.query == query for event in live.events):
+                if query in live.undone:
                     break
                 self._check_undo(live, query)
-                event = EventRow(
-                    live.row.id, len(live.events), query, "undo", None, None, None, None, None, now(), None
-                )
+                event = EventRow(live.row.id, live.events, query, "undo", None, None, None, None, None, now(), None)
 
                 def add(connection: sa.Connection, event: EventRow = event, live: Live = live) -> None:
                     events.add_event(connection, event, version=live.row.version)
@@ -171,11 +183,10 @@ class Sessions:
             return state_of(live)
 
     def standing(self, row: SessionRow) -> Standing:
-        """Where the session stands, for those who only look."""
+        """Return the state of a session, for those who only look."""
         live = self.live(row)
         with live.lock:
             self._refresh(live, row)
-            live.standing.search.belief  # noqa: B018 - worked out here, so that looking changes nothing
             return live.standing
 
     def blur(self, row: SessionRow, query: str, lost_at: str, ms: int) -> None:
@@ -191,9 +202,8 @@ class Sessions:
         live = self.peek(row.id)
         if live is None:
             study = self.catalogue.numbered(row.study_id)
-            standing = Standing.begun(study.configuration, study.items, row.seed, self._population(row))
             # A version that no row has: the first use reads the events.
-            live = Live(replace(row, version=-1), study, standing, {}, [])
+            live = Live(replace(row, version=-1), study, self._began(study, row))
         with self._lock:
             # Of two who came at once, the first one's is kept.
             live = self._live.setdefault(row.id, live)
@@ -202,20 +212,38 @@ class Sessions:
                 self._live.popitem(last=False)
             return live
 
-    def _population(self, row: SessionRow) -> Population | None:
-        """What the session began with; read once, as it never changes."""
-        if row.population is None:
-            return None
-        key = (row.study_id, row.population)
-        with self._lock:
-            known = self._populations.get(key)
+    def _began(self, study: Study, row: SessionRow) -> Parts:
+        """Return the parts with which a session began, one object for all that began alike."""
+        key = beginning(row)
+        known = self._recalled(self._parts, key)
         if known is None:
-            known = populations_of(self.database, [row])[key]
-            with self._lock:
-                self._populations[key] = known
-                while len(self._populations) > _POPULATIONS:
-                    self._populations.popitem(last=False)
+            population, items = self._population(study, row.population)
+            record = records_of(self.database, [row])[row.parts]
+            known = self._shared(self._parts, key, Parts(items, record, population))
         return known
+
+    def _population(self, study: Study, version: int | None) -> tuple[Population | None, Items]:
+        """Return a population and the items with its appeal; read once, as it never changes."""
+        if version is None:
+            return None, study.items
+        key = (study.row.id, version)
+        known = self._recalled(self._populations, key)
+        if known is None:
+            found = populations_of(self.database, [key])[key]
+            known = self._shared(self._populations, key, (found, found.matched(study.items)))
+        return known
+
+    def _recalled(self, among: OrderedDict[K, V], key: K) -> V | None:
+        with self._lock:
+            return among.get(key)
+
+    def _shared(self, among: OrderedDict[K, V], key: K, value: V) -> V:
+        """Keep a value for others to share; of two that were made at once, the first is kept."""
+        with self._lock:
+            value = among.setdefault(key, value)
+            while len(among) > _SHARED:
+                among.popitem(last=False)
+            return value
 
     def peek(self, session_id: str) -> Live | None:
         """The session if it is in memory."""
@@ -235,52 +263,23 @@ class Sessions:
             live.row = row
             return
         fresh = live.row.version < 0
-        asked, happened, marks, kept, live.foreseen = self.database.read(
+        now_row, asked, happened, marks, live.stored = self.database.read(
             lambda connection: (
+                sessions.by_id(connection, row.id),
                 events.queries_of(connection, [row.id]),
                 events.events_of(connection, [row.id]),
                 sessions.marks_of(connection, [row.id]),
-                cache.snapshot_of(connection, row.id) if fresh else None,
-                cache.foreseen_of(connection, row.id) if fresh else None,
+                cache.prefetched_of(connection, row.id) if fresh else None,
             )
         )
-        done = effective(asked, happened, voided(marks)[1])
-        if kept is not None:
-            self._recall(live, done, kept)
-        live.standing = live.standing.after(done)
-        live.queries = {query.name: query for query in asked}
-        live.events = happened
-        live.current, live.prepared = None, {}
-        live.kept = min(live.kept, len(live.standing.search.history))
-        live.row = replace(row, version=len(happened) + len(marks))
+        assert now_row is not None
+        live.read(asked, happened, effective(asked, happened, voided(marks)[1]))
+        live.row = now_row
 
-    def _recall(self, live: Live, done: tuple[Answered, ...], kept: cache.Snapshot) -> None:
-        """Take up a stored belief, if it is the one that these answers and this program would lead to."""
-        told, standing = learned(done)[: kept.count], live.standing
-        if len(told) != kept.count or kept.digest != digest_of(
-            standing.configuration, standing.items, standing.seed, told
-        ):
-            return
-        belief = unpack_belief(kept.content)
-        if belief is not None:
-            live.kept = kept.count
-            live.standing = replace(standing, search=standing.search.continued(told, belief=(kept.count, belief)))
-
-    def snapshot(self, live: Live) -> cache.Snapshot | None:
-        """The belief to keep, if a newer one than the last has been worked out."""
+    def to_save(self, live: Live) -> cache.Prefetched | None:
+        """Return the prefetched queries of a session to store, if all are there and not stored yet."""
         with live.lock:
-            search = live.standing.search
-            count = len(search.history)
-            if count <= live.kept or live.row.finished_at is not None:
-                return None
-            live.kept = count
-            content = pack_belief(search.belief)
-            return None if content is None else cache.Snapshot(live.row.id, count, live.standing.digest, content)
-
-    def prepared(self, live: Live) -> cache.Foreseen | None:
-        """What follows the open query, to keep, if it has been prepared and is not kept yet."""
-        with live.lock:
-            return None if live.row.finished_at is not None else put_by(live)
+            return None if live.row.finished_at is not None else to_save(live)
 
     def all_live(self) -> list[Live]:
         """Every session in memory."""
@@ -290,15 +289,12 @@ class Sessions:
     # How
 
     def _answered_before(self, live: Live, said: Said) -> bool:
-        for event in live.events:
-            if event.kind == "answer" and event.query == said.query:
-                if event.outcome != said.outcome:
-                    raise AnswerConflict(
-                        f"query {said.query!r} has the answer {event.outcome}, received {said.outcome}: "
-                        f"undo first to change it"
-                    )
-                return True
-        return False
+        given = live.said(said.query)
+        if given is not None and given != said.outcome:
+            raise AnswerConflict(
+                f"query {said.query!r} has the answer {given}, received {said.outcome}: undo first to change it"
+            )
+        return given is not None
 
     def _check(self, live: Live, said: Said) -> None:
         if said.outcome not in OUTCOMES:
@@ -322,21 +318,22 @@ class Sessions:
             raise invalid("this study does not offer undo", query, "Go on with the next pair.", "not_offered")
         if not live.row.is_open and live.row.kind == "person":
             raise closed(live.study.row.slug)
-        done = live.standing.done
-        if not done or done[-1].query.name != query:
-            last = "none" if not done else repr(done[-1].query.name)
+        live.parts.check()
+        done = live.done
+        if not done or done[-1].name != query:
+            last = "none" if not done else repr(done[-1].name)
             raise UnknownQuery(f"query {query!r} is not the last answered one, which is {last}: undo that one")
 
     def _store(self, live: Live, said: Said, began: float) -> None:
-        """One transaction: the answer, and what follows it, which is worked out before. Then nothing is half done."""
-        asked, prepared = live.current, live.prepared.get(said.outcome)
+        """Store an answer and the query that follows it, or the end, in one transaction; both are computed before."""
+        asked, prefetched = live.current, said.outcome in live.prefetched
         assert asked is not None
-        ready = foreseen(live, said.outcome) if prepared is None else prepared
+        standing = live.answering(said.outcome)
+        following = live.prefetched[said.outcome] if prefetched else self._following(live, standing, asked)
+        end = None if following is not None else (str(standing.following[1]), standing.final())
         facts = (said.outcome, said.rt_ms, said.shown_at, said.sent_at, said.attempt, now())
         spent = round(1000 * (time.perf_counter() - began), 3)
-        event = EventRow(live.row.id, len(live.events), asked.name, "answer", *facts, spent)
-        following, standing = ready.query, ready.standing.told(event)
-        end = None if following is not None else (str(standing.following[1]), standing.believed())
+        event = EventRow(live.row.id, live.events, asked.name, "answer", *facts, spent)
 
         def add(connection: sa.Connection) -> QueryRow | None:
             events.add_event(connection, event, version=live.row.version)
@@ -346,28 +343,30 @@ class Sessions:
 
         stored = self.database.write(add)
         ANSWERS.labels(said.outcome).inc()
-        PREPARED.labels("no" if prepared is None else "yes").inc()
+        PREPARED.labels("yes" if prefetched else "no").inc()
         live.row = replace(live.row, version=live.row.version + 1)
         if end is not None:
             live.row = replace(live.row, finished_at=now(), reason=end[0], final=end[1])
-        live.events.append(event)
-        live.standing, live.current, live.prepared = standing, stored, {}
-        if stored is not None:
-            live.queries[stored.name] = stored
+        live.follow(standing.done, stored)
+
+    def _following(self, live: Live, standing: Standing, asked: QueryRow) -> QueryRow | None:
+        return standing.query(live.row.id, live.asked, live.answered_names() | {asked.name})
 
     def _ask(self, live: Live) -> None:
-        """See that the open query, or the end, is known and stored."""
-        if live.current is not None:
+        """Compute and store the open query, or the end, unless they are known."""
+        if live.current is not None or live.row.finished_at is not None:
             return
-        query = live.standing.query(live.row.id, live.queries.values(), live.answered_names())
+        live.parts.check()
+        standing = live.standing
+        query = standing.query(live.row.id, live.asked, live.answered_names())
         if query is None:
-            if live.row.finished_at is None:
-                reason, final = str(live.standing.following[1]), live.standing.believed()
-                self.database.write(lambda connection: sessions.finish(connection, live.row.id, reason, final))
-                live.row = replace(live.row, finished_at=now(), reason=reason, final=final)
+            reason, final = str(standing.following[1]), standing.final()
+            self.database.write(lambda connection: sessions.finish(connection, live.row.id, reason, final))
+            live.row = replace(live.row, finished_at=now(), reason=reason, final=final)
             return
-        stored = live.queries.get(query.name)
-        if stored is None:
-            stored = self.database.write(lambda connection: events.add_query(connection, query))
-        live.queries[stored.name] = live.current = stored
-        take_up(live)
+        known = next((one for one in live.asked if one.name == query.name), None)
+        if known is None:
+            known = self.database.write(lambda connection: events.add_query(connection, query))
+            live.asked = (*live.asked, known)
+        live.current = known
+        take_stored(live)

@@ -29,9 +29,9 @@ class Settings:
     trusted_proxies
         Addresses, separated by commas, whose word about the visitor's address is believed.
     kept_sessions
-        Sessions that a worker keeps in memory.
+        Sessions that a worker keeps in memory, about 12 kB each.
     ahead
-        Whether the next pair is prepared while a person thinks.
+        Whether the next pair is prefetched while a person thinks.
     most_body
         Bytes that a request may have; an upload of items or pictures may have more.
     most_upload
@@ -51,7 +51,7 @@ class Settings:
     password: str = ""
     https: bool = False
     trusted_proxies: str = "127.0.0.1"
-    kept_sessions: int = 400
+    kept_sessions: int = 5000
     ahead: bool = True
     most_body: int = 256_000
     most_upload: int = 200_000_000

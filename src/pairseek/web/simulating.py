@@ -11,7 +11,6 @@ from pairseek.web.ahead import Gate
 from pairseek.web.catalogue import Study
 from pairseek.web.live import Said
 from pairseek.web.sessions import Sessions
-from pairseek.web.standing import Standing
 
 MOST = 200
 # Median and spread of reaction times, of the order of what people need for two pictures.
@@ -26,7 +25,7 @@ def fill(sessions: Sessions, gate: Gate, study: Study, count: int, rng: np.rando
 
 def one(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) -> str:
     """One simulated person, whose point is drawn from the prior; the session's id."""
-    search = Standing.begun(study.configuration, study.items, 0).search
+    search = study.configuration.search(study.items, 0)
     point = search.prior.sample(1, study.items.d, rng)[0]
     person = SimulatedUser(point, seen(search.response, search.belief), rng)
     seed = int(rng.integers(2**63))
@@ -38,7 +37,9 @@ def one(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) 
         gate.wait_idle(5.0)
         pair = state["query"]
         left, right = pair["left"]["id"], pair["right"]["id"]
-        expected = sessions.live(row).queries[pair["query"]].details.get("expected")
+        asked = sessions.live(row).current
+        assert asked is not None
+        expected = asked.details.get("expected")
         winner = expected or person.answer(study.items, Query(pair["query"], left, right))
         ms = round(_MEDIAN_MS * float(np.exp(_SPREAD * rng.standard_normal())))
         state = sessions.answer(row, Said(pair["query"], "left" if winner == left else "right", ms))

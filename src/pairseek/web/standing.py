@@ -1,33 +1,30 @@
-"""One person's session as it stands: what its stored rows say, without a database.
+"""The state of one person's session, rebuilt from its rows without a database.
 
-Rows in, rows out, and nothing but the time of asking from elsewhere. `sessions` stores what is found here.
+Rows in, rows out, and nothing but the time of asking from elsewhere. `sessions` stores what is computed here.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import platform
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-
-import numba
-import numpy as np
-import scipy
+from typing import cast
 
 from pairseek._types import JSON, Event, Query, QueryInfo
-from pairseek._version import __version__
 from pairseek.errors import NoPairLeft
 from pairseek.items import Items
-from pairseek.population import Population
 from pairseek.search import Search
 from pairseek.store.database import now
 from pairseek.store.events import EventRow, QueryRow
-from pairseek.web.schedule import Planned, Shown, planned
+from pairseek.web.parts import Parts
+from pairseek.web.schedule import Kind, Planned, Shown, planned
 from pairseek.web.study import StudyConfiguration
 
 OUTCOMES = ("left", "right", "tie", "skip")
+NEAREST = 6
+"""Recommended items that are stored at the end of a session and shown on its result page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +37,7 @@ class Answered:
 
     @property
     def outcome(self) -> str:
-        """What was said."""
+        """The answer."""
         return str(self.event.outcome)
 
     @property
@@ -50,29 +47,26 @@ class Answered:
 
     @property
     def passed(self) -> bool | None:
-        """Whether an attention pair was answered as it should be; None for any other pair."""
+        """Whether an attention pair was answered as expected; None for any other pair."""
         if self.query.kind != "attention":
             return None
         return self.winner == self.query.details.get("expected")
 
-    def learned(self) -> Event | None:
-        """What the search is told of it: nothing of repeated and attention pairs, which serve to check the person."""
-        if self.query.kind not in ("strategy", "random"):
-            return None
-        left, right = self.query.left, self.query.right
-        name = self.query.details.get("search")
-        query = None if name is None else Query(name, left, right)
-        if self.void or self.outcome == "skip":
-            return Event(left, right, "skip", None, query)
-        if self.outcome == "tie":
-            return Event(left, right, "tie", None, query)
-        return Event(left, right, "answer", self.winner, query)
+    def shown(self) -> Shown:
+        """Return what the following pairs depend on."""
+        return replace(shown(self.query, self.outcome), void=self.void)
+
+
+def shown(query: QueryRow, outcome: str) -> Shown:
+    """Return a query and its answer, as far as the following pairs depend on them."""
+    kind = cast("Kind", query.kind)
+    return Shown(query.name, kind, query.left, query.right, outcome, query.details.get("search"))
 
 
 def effective(
     queries: Iterable[QueryRow], events: Sequence[EventRow], voided: Iterable[str] = ()
 ) -> tuple[Answered, ...]:
-    """The answers that were not taken back, in order."""
+    """Return the answers that were not taken back, in order."""
     asked, void = {query.name: query for query in queries}, set(voided)
     done: list[Answered] = []
     for event in events:
@@ -84,65 +78,63 @@ def effective(
 
 
 def voided(marks: Sequence[JSON]) -> tuple[bool, frozenset[str]]:
-    """Whether the session as a whole is void, and which of its answers are."""
+    """Return whether the session as a whole is void, and which of its answers are."""
     state: dict[str | None, bool] = {}
     for mark in marks:
         state[mark["query"]] = mark["action"] == "void"
     return state.get(None, False), frozenset(name for name, void in state.items() if void and name is not None)
 
 
+def counted(done: Iterable[Shown]) -> int:
+    """Return the number of answers and ties to pairs of any kind; skips do not count."""
+    return sum(one.outcome != "skip" for one in done)
+
+
+def path_of(done: Iterable[Shown]) -> str:
+    """Return a hash of the answers: a query that was asked after the same ones is asked again, under any name."""
+    said = [[one.left, one.right, one.outcome] for one in done]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
+
+
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """Where a session stands after its answers.
+    """The state of a session after its answers. The search is built when it is first needed.
 
     Attributes
     ----------
-    configuration, seed
-        What decides, together with the answers.
+    configuration, parts, seed
+        Settings of the study, and the parts and the seed with which the session began.
     done
         The answers that count.
-    search
-        After these answers.
     """
 
     configuration: StudyConfiguration
+    parts: Parts
     seed: int
-    done: tuple[Answered, ...]
-    search: Search
+    done: tuple[Shown, ...] = ()
 
-    @classmethod
-    def begun(
-        cls, configuration: StudyConfiguration, items: Items, seed: int, population: Population | None = None
-    ) -> Standing:
-        """Before the first answer."""
-        return cls(configuration, seed, (), configuration.search(items, seed, population))
+    def after(self, done: Iterable[Shown]) -> Standing:
+        """Return the same session after other answers."""
+        return replace(self, done=tuple(done))
 
-    def after(self, done: tuple[Answered, ...]) -> Standing:
-        """The same session after other answers; cheap where they begin alike."""
-        return replace(self, done=done, search=self.search.continued(learned(done)))
-
-    def answering(self, query: QueryRow, event: EventRow) -> Standing:
-        """After one answer more."""
-        return self.after((*self.done, Answered(query, event)))
-
-    def told(self, event: EventRow) -> Standing:
-        """The same with the answer as it was stored in place of the one that was foreseen."""
-        return replace(self, done=(*self.done[:-1], replace(self.done[-1], event=event)))
+    @cached_property
+    def search(self) -> Search:
+        """The search after these answers."""
+        return self.parts.search(self.seed, learned(self.done))
 
     @property
     def items(self) -> Items:
-        """What it is about."""
-        assert isinstance(self.search.items, Items)
-        return self.search.items
+        """The items that are searched."""
+        return self.parts.items
 
     @property
     def answered(self) -> int:
         """Answers and ties to pairs of any kind; skips do not count."""
-        return sum(one.outcome != "skip" for one in self.done)
+        return counted(self.done)
 
     @cached_property
     def following(self) -> tuple[Planned | Query | None, str | None]:
-        """The pair to ask now, or None and the reason why it has ended."""
+        """The pair to ask now, or None and the reason why the session has ended."""
         most = self.configuration.answers
         if most is not None and self.answered >= most:
             return None, f"{most} answers were given"
@@ -150,27 +142,25 @@ class Standing:
             reason = self.search.finished
             if reason is not None:
                 return None, reason
-            shown = [Shown(a.query.name, a.query.kind, a.query.left, a.query.right, a.outcome) for a in self.done]  # type: ignore[arg-type]
-            other = planned(self.configuration, self.items, self.seed, shown)
+            other = planned(self.configuration, self.items, self.seed, self.done)
             return (self.search.ask() if other is None else other), None
         except NoPairLeft as error:
             return None, f"no pair is left to ask: {error.rule}"
 
     @cached_property
     def path(self) -> str:
-        """Which answers led here: a query that was asked after the same ones is asked again, under any name."""
-        said = [[one.query.left, one.query.right, one.outcome] for one in self.done]
-        return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
+        """Hash of the answers that led here."""
+        return path_of(self.done)
 
     def query(self, session_id: str, asked: Iterable[QueryRow], answered: Container[str]) -> QueryRow | None:
-        """The row of the pair to ask now, a function of what was asked and answered before; None at the end.
+        """Return the row of the pair to ask now, a function of what was asked and answered before; None at the end.
 
         Parameters
         ----------
         session_id
-            Whose.
+            Id of the session.
         asked
-            All queries of the session.
+            Queries of the session; those before this position may be missing.
         answered
             Names of those that were answered, even if the answer was taken back.
         """
@@ -189,16 +179,22 @@ class Standing:
         kind = pair.kind if isinstance(pair, Planned) else "strategy"
         details = {"after": self.path, **self.believed(), **self._details(pair)}
         if self.configuration.stop:
-            # To forecast it again would take the belief, which a worker that has just started does not have.
+            # A forecast takes the belief, which a reply that repeats this query should not have to compute.
             details["left"] = self.left
         return QueryRow(session_id, name, position, kind, str(pair.left), str(pair.right), now(), details)
 
     def believed(self) -> JSON:
-        """Estimate and radius at this point, and how the person answers where that is inferred."""
+        """Return estimate and radius at this point, and how the person answers where that is inferred."""
         estimate = self.search.estimate()
         found: JSON = {"mean": estimate.point.tolist(), "radius": estimate.credible_radius()}
         how = estimate.reliability
         return found if how is None else {**found, "reliability": asdict(how)}
+
+    def final(self) -> JSON:
+        """Return the result to store at the end of the session, which a later version of the model leaves as it is."""
+        estimate = self.search.estimate()
+        nearest = [[str(one.id), one.probability] for one in self.search.recommend(NEAREST)]
+        return {**self.believed(), "covariance": estimate.covariance.tolist(), "nearest": nearest}
 
     def _details(self, pair: Planned | Query) -> JSON:
         if isinstance(pair, Query):
@@ -210,39 +206,36 @@ class Standing:
 
     @property
     def left(self) -> int | None:
-        """A fair forecast of the answers still to come; None where there is none."""
+        """Forecast of the remaining answers; None where there is none."""
         most = self.configuration.answers
-        counted = None if most is None else max(0, most - self.answered)
+        remaining = None if most is None else max(0, most - self.answered)
         if not self.configuration.stop:
-            return counted
+            return remaining
         if self.following[0] is None:
             return 0
         forecast = self.search.forecast()
-        known = [number for number in (counted, forecast) if number is not None]
+        known = [number for number in (remaining, forecast) if number is not None]
         return min(known, default=None)
 
-    @cached_property
-    def digest(self) -> str:
-        """Which events the search has seen, and with which program: what a kept belief must agree with."""
-        return digest_of(self.configuration, self.items, self.seed, self.search.history)
-
     @property
-    def place(self) -> str:
-        """Where the session stands, and with which program: what a kept next query must agree with."""
-        return hashlib.sha256(f"{self.digest}:{self.path}".encode()).hexdigest()
+    def digest(self) -> str:
+        """Hash of the answers, the parts and the program: a cached query is valid only where it is the same."""
+        told = [[one.name, one.left, one.right, one.outcome, one.void] for one in self.done]
+        return hashlib.sha256(json.dumps([self.parts.digest, self.seed, told]).encode()).hexdigest()
 
 
-def learned(done: Iterable[Answered]) -> tuple[Event, ...]:
-    """The events of the search."""
-    return tuple(event for one in done if (event := one.learned()) is not None)
+def learned(done: Iterable[Shown]) -> list[Event]:
+    """Return what the search is told: nothing of repeated and attention pairs, which serve to check the person."""
+    return [_event(one) for one in done if one.kind in ("strategy", "random")]
 
 
-def digest_of(configuration: StudyConfiguration, items: Items, seed: int, events: Sequence[Event]) -> str:
-    """SHA-256 of all that a belief depends on."""
-    told = [[event.left, event.right, event.outcome, event.winner] for event in events]
-    program = [__version__, np.__version__, scipy.__version__, numba.__version__, platform.machine()]
-    text = json.dumps([program, configuration.model_dump(mode="json"), items.hash, seed, told])
-    return hashlib.sha256(text.encode()).hexdigest()
+def _event(one: Shown) -> Event:
+    query = None if one.search is None else Query(one.search, one.left, one.right)
+    if one.void or one.outcome == "skip":
+        return Event(one.left, one.right, "skip", None, query)
+    if one.outcome == "tie":
+        return Event(one.left, one.right, "tie", None, query)
+    return Event(one.left, one.right, "answer", one.left if one.outcome == "left" else one.right, query)
 
 
 def _told(info: QueryInfo) -> JSON:

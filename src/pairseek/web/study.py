@@ -32,7 +32,12 @@ SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 MOST_ITEMS = 200_000
 MOST_TEXT = 20_000
 # What a person should not have to wait for, and a server should not have to hold.
-_MOST = (("posterior", "n", 50_000), ("candidates", "count", 1_000_000), ("candidates", "budget", 10_000_000))
+_MOST = (
+    ("posterior", "n", 50_000),
+    ("posterior", "points", 50_000),
+    ("candidates", "count", 1_000_000),
+    ("candidates", "budget", 10_000_000),
+)
 
 
 def _named(value: Any) -> Any:

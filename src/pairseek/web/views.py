@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from pairseek._types import JSON
 from pairseek.store.sessions import SessionRow
 from pairseek.web.cards import safe_html
 from pairseek.web.catalogue import Study
+from pairseek.web.export import believed, believed_along, told
 from pairseek.web.results import found
 from pairseek.web.service import Service
-from pairseek.web.standing import Standing
+from pairseek.web.standing import Answered
 from pairseek.web.study import PracticePair
 
 
@@ -54,17 +55,16 @@ def run_page(study: Study, row: SessionRow, state: JSON) -> JSON:
 
 def result_page(service: Service, study: Study, row: SessionRow) -> JSON:
     """What was found, and the way back."""
-    live = service.sessions.live(row)
-    with live.lock:
-        standing = live.standing
-        data = found(study, standing) if study.configuration.result else {"answers": standing.answered}
-    code = completion_code(study, standing)
+    one = told(service.database, study, [row])[0]
+    data = found(study, one) if study.configuration.result else {}
+    done = one.done
+    code = completion_code(study, done)
     return {
         "study": head(study),
         "map": data.get("map"),
         "nearest": data.get("nearest", []),
         "learned": data.get("learned", []),
-        "answers": data["answers"],
+        "answers": sum(answered.outcome != "skip" for answered in done),
         "debrief_html": safe_html(study.configuration.debrief) if study.configuration.debrief else None,
         "mine": f"/s/{study.row.slug}/mine",
         "redirect": way_back(study, code, row.prolific_pid or row.participant),
@@ -87,16 +87,16 @@ def closed_page(study: Study, row: SessionRow | None) -> JSON:
     return {"study": head(study), "mine": f"/s/{study.row.slug}/mine" if row is not None else None}
 
 
-def completion_code(study: Study, standing: Standing) -> str | None:
+def completion_code(study: Study, done: Sequence[Answered]) -> str | None:
     """The code that this person takes back."""
     codes = study.configuration.completion.codes
-    return codes.failed_attention if failed_attention(study, standing) and codes.failed_attention else codes.finished
+    return codes.failed_attention if failed_attention(study, done) and codes.failed_attention else codes.finished
 
 
-def failed_attention(study: Study, standing: Standing) -> bool:
+def failed_attention(study: Study, done: Sequence[Answered]) -> bool:
     """Whether more attention pairs were missed than the study allows."""
     rule = study.configuration.attention
-    return rule is not None and sum(one.passed is False for one in standing.done) > rule.allowed
+    return rule is not None and sum(one.passed is False for one in done) > rule.allowed
 
 
 def way_back(study: Study, code: str | None, who: str | None) -> str | None:
@@ -109,11 +109,9 @@ def way_back(study: Study, code: str | None, who: str | None) -> str | None:
 
 def own_data(service: Service, row: SessionRow) -> JSON:
     """All that is stored of a person, for themselves."""
-    service.sessions.state(row)
-    live = service.sessions.live(row)
-    with live.lock:
-        standing, study = live.standing, live.study
-        estimate = standing.search.estimate()
+    study = service.catalogue.numbered(row.study_id)
+    one = told(service.database, study, [row])[0]
+    estimate = believed(study, one, believed_along(study, one))
     return {
         "study": head(study),
         "session": row.id,
@@ -126,16 +124,16 @@ def own_data(service: Service, row: SessionRow) -> JSON:
         "started": row.created_at,
         "answers": [
             {
-                "number": one.query.position + 1,
-                "left": one.query.left,
-                "right": one.query.right,
-                "outcome": one.outcome,
-                "winner": one.winner,
-                "rt_ms": one.event.rt_ms,
-                "answered_at": one.event.at,
+                "number": answered.query.position + 1,
+                "left": answered.query.left,
+                "right": answered.query.right,
+                "outcome": answered.outcome,
+                "winner": answered.winner,
+                "rt_ms": answered.event.rt_ms,
+                "answered_at": answered.event.at,
             }
-            for one in standing.done
+            for answered in one.done
         ],
-        "estimate": estimate.point.tolist(),
-        "radius": estimate.credible_radius(),
+        "estimate": None if estimate["radius"] is None else estimate["mean"],
+        "radius": estimate["radius"],
     }

@@ -1,4 +1,4 @@
-"""Going once through all that an answer takes, so that nothing is compiled while a person waits."""
+"""Compilation of the kernels and loading of the studies, before the first person comes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from pairseek.errors import PairseekError
 from pairseek.items import Items
-from pairseek.posteriors import Particles
+from pairseek.posteriors import EP, Particles
 from pairseek.search import Search
 from pairseek.store import studies
 from pairseek.store.database import Database
@@ -22,14 +22,17 @@ logger = logging.getLogger("pairseek.web")
 
 
 def warm_up() -> None:
-    """What every study needs."""
+    """Compile what the defaults use: EP, and the sampler and weighted points that it falls back on.
+
+    Few items are searched pair by pair and many by branch and bound, so that both are gone through.
+    """
     points = np.random.default_rng(0).normal(size=(600, 3))
-    for items in (Items(points[:40]), Items(points)):
-        _go_through(Search(items, posterior=Particles(200), rng=0))
+    for posterior, rows in ((EP(), points[:40]), (EP(), points), (Particles(200), points[:40])):
+        _go_through(Search(Items(rows), posterior=posterior, rng=0))
 
 
 def warm_study(study: Study) -> None:
-    """What this study needs: its strategy, its posterior, its candidates."""
+    """Compile what this study uses: its strategy, its posterior, its candidates."""
     try:
         _go_through(study.configuration.search(study.items, 0))
     except PairseekError:
@@ -38,7 +41,7 @@ def warm_study(study: Study) -> None:
 
 
 def warm_studies(database: Database) -> dict[int, Study]:
-    """The open studies of a database, as they were read."""
+    """Go through the newest open studies of a database and return those that were read, by number."""
     catalogue = Catalogue(database)
     rows = [row for row in database.read(studies.every) if row.is_open]
     for row in rows[:_MOST]:
@@ -53,4 +56,6 @@ def _go_through(search: Search) -> None:
         query = search.ask()
         search.tell(query, winner=query.left)
         search.expect(query.left, query.right)
+        # Drawn for the radius of every estimate; the first time imports the generator of the points.
+        search.estimate().credible_radius()
     search.recommend(3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Security
@@ -15,7 +14,7 @@ from pairseek._types import JSON
 from pairseek.items import Items
 from pairseek.store import sessions, studies
 from pairseek.store.sessions import SessionRow
-from pairseek.web import bundle, export, making
+from pairseek.web import bundle, export, making, results
 from pairseek.web.admission import closed
 from pairseek.web.auth import Caller, caller
 from pairseek.web.catalogue import Study
@@ -204,13 +203,15 @@ def estimate(row: TheSession, service: TheService) -> JSON:
     """Where the person is found to be."""
     with service.gate.working():
         standing = service.sessions.standing(row)
-        found = standing.search.estimate()
+        stored = row.finished_at is not None and not standing.parts.is_current
+        found = results.estimate_facts(None if stored else standing, row.final)
+        assert found is not None
         return {
-            "point": found.point.tolist(),
-            "covariance": found.covariance.tolist(),
-            "radius": found.credible_radius(),
+            "point": found["mean"],
+            "covariance": found["covariance"],
+            "radius": found["radius"],
             "answers": standing.answered,
-            "reliability": None if found.reliability is None else asdict(found.reliability),
+            "reliability": found.get("reliability"),
         }
 
 

@@ -1,0 +1,113 @@
+"""Resolved parts of the searches of sessions, as they were when the sessions began."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self, TypeAlias
+
+import numba
+import numpy as np
+import scipy
+
+from pairseek import registry
+from pairseek._types import JSON, Event
+from pairseek._version import MODEL_VERSION, __version__
+from pairseek.items import Items
+from pairseek.population import Population
+from pairseek.search import Search
+from pairseek.store import parts as stored
+from pairseek.store.database import Database
+from pairseek.store.sessions import SessionRow
+from pairseek.web.problems import Problem
+from pairseek.web.study import StudyConfiguration
+
+_KINDS = ("response", "prior", "posterior", "strategy", "candidates", "rest", "stop")
+
+Beginning: TypeAlias = tuple[int, int | None, str]
+"""Study, version of its population and key of the parts: sessions with the same share one `Parts`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Items and resolved parts of a search, shared by all sessions that began with the same.
+
+    Attributes
+    ----------
+    given
+        Items of the study.
+    record
+        The parts as plain data, with the version of the model: `Search.configuration`.
+    population
+        The population that the sessions began with, whose appeal the items get.
+    """
+
+    given: Items
+    record: JSON
+    population: Population | None = None
+
+    @classmethod
+    def resolved(cls, configuration: StudyConfiguration, items: Items, population: Population | None = None) -> Self:
+        """Return the parts with which a session begins now, every default filled in."""
+        return cls(items, configuration.search(items, 0, population).configuration, population)
+
+    @cached_property
+    def items(self) -> Items:
+        """The items with the appeal that the population has learned."""
+        return self.given if self.population is None else self.population.matched(self.given)
+
+    @property
+    def model(self) -> object:
+        """Version of the model that the parts were resolved for."""
+        return self.record["model"]
+
+    @property
+    def is_current(self) -> bool:
+        """Whether this pairseek computes what the parts were resolved for."""
+        return bool(self.model == MODEL_VERSION)
+
+    def check(self) -> None:
+        """Raise a `Problem` that names both versions unless the parts are current."""
+        if not self.is_current:
+            raise Problem(
+                409,
+                "other_model",
+                f"this session began with version {self.model} of the model, and this pairseek computes with version "
+                f"{MODEL_VERSION}",
+                received=self.model,
+                hint="Continue it with the pairseek that it began with, or begin a new session.",
+            )
+
+    def search(self, seed: int, events: Sequence[Event] = ()) -> Search:
+        """Return the search with these parts after these events."""
+        self.check()
+        return Search(self.items, rng=seed, **self._decoded).continued(events)
+
+    def changed(self, **others: Any) -> Self:
+        """Return parts with other records in place of some."""
+        return type(self)(self.given, {**self.record, **others}, self.population)
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of the items, the parts and the program: what decides, with seed and answers, every bit of a reply."""
+        program = [__version__, np.__version__, scipy.__version__, numba.__version__, platform.machine()]
+        return hashlib.sha256(json.dumps([program, self.record, self.items.hash]).encode()).hexdigest()
+
+    @cached_property
+    def _decoded(self) -> dict[str, Any]:
+        return {kind: registry.kept(kind, self.record[kind]) for kind in _KINDS}
+
+
+def beginning(row: SessionRow) -> Beginning:
+    """Return what a session began with."""
+    return row.study_id, row.population, row.parts
+
+
+def records_of(database: Database, rows: Iterable[SessionRow]) -> dict[str, JSON]:
+    """Return the records of the parts of these sessions, by key."""
+    keys = {row.parts for row in rows}
+    return database.read(lambda connection: stored.contents(connection, keys))
