@@ -50,7 +50,7 @@ def trial(task):
         catalogue,
         response=response(d, noise),
         prior=ps.UniformBox(),
-        posterior=ps.Particles(samples),
+        posterior=None if samples is None else ps.Particles(samples),
         strategy=ps.GaussSearch() if own else UTILITIES[strategy](),
         candidates=candidates,
         rest=rest,
@@ -91,7 +91,7 @@ def main():
     parser.add_argument("--noise", default="normalized", choices=("constant", "normalized", "decaying"))
     parser.add_argument("--strategies", nargs="+", default=[*UTILITIES, "gausssearch"])
     parser.add_argument("--candidates", nargs="+", default=["sampled"], choices=list(SOURCES))
-    parser.add_argument("--samples", type=int, default=4000)
+    parser.add_argument("--samples", type=int, default=None, help="particles; without it EP")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args()
     d, noise = options.dimension, options.noise
@@ -109,7 +109,7 @@ def main():
             speed.setdefault(key, []).append(seconds)
             if sys.stderr.isatty():
                 print(f"\r{done} of {len(tasks)} searches", end="", file=sys.stderr)
-    print(f"\n{name()}, d = {d}, {noise} noise, {options.samples} samples, {options.users} users")
+    print(f"\n{name()}, d = {d}, {noise} noise, {options.samples or 'EP, no'} samples, {options.users} users")
     print("mean posterior trace (standard error) / squared error (standard error); in brackets the authors' trace\n")
     print(f"{'':26}" + "".join(f"{f'{a} answers':>42}" for a in options.answers) + f"{'ms a query':>12}")
     known = reference(d, noise)

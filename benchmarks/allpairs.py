@@ -92,9 +92,7 @@ def _picked(start, stop, picked, arguments):
 def states(catalogue, noise, d):
     """Beliefs after 0, 10 and 40 answers to InfoGain's questions."""
     source = ps.AllPairs(gap=0.01, budget=20_000_000)
-    prior, sampler = ps.UniformBox(), ps.Particles(4000)
-    model = response(d, noise)
-    search = ps.Search(catalogue, response=model, prior=prior, posterior=sampler, candidates=source, rng=7)
+    search = ps.Search(catalogue, response=response(d, noise), prior=ps.UniformBox(), candidates=source, rng=7)
     user = ps.SimulatedUser(np.random.default_rng(3).uniform(-1, 1, d), search.response, rng=5)
     for answers in range(max(TIMES) + 1):
         if answers in TIMES:

@@ -16,8 +16,8 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-import food
 
+import food
 import pairseek as ps
 from pairseek import defaults
 
@@ -46,7 +46,7 @@ def shoes(d: int) -> ps.Items | None:
     if where is None:
         return None
     triplets = Triplets.from_csv(where / "data" / "triplets" / "zappos85" / "deconflicted_triplets.csv")
-    return STE(d).fit(triplets, rng=0).items
+    return STE(n_components=d, random_state=0).fit(triplets).to_items()
 
 
 def people(items: ps.Items, count: int) -> dict[str, np.ndarray]:

@@ -26,7 +26,7 @@ FEW = 100_000
 ROUGH = 2_000_000
 """Pairs looked at in search of the best where k is unknown."""
 _SMALL = 1e-70
-PRIOR_FACTOR = 1.5
+PRIOR_FACTOR = 1.0
 """Covariance of the default prior over that of the items."""
 THIN = 1e-3
 """Least standard deviation of the default prior along any direction, over the largest."""
@@ -35,9 +35,9 @@ CHECKS = 4
 
 
 def default_prior(items: Items | Space) -> Prior:
-    """Return a Gaussian around the items, wider than they are; uniform on a continuous space.
+    """Return a Gaussian with the mean and covariance of the items; uniform on a continuous space.
 
-    Its covariance is that of the items times `PRIOR_FACTOR`. A direction in which the items hardly vary gets at least a
+    The covariance is multiplied by `PRIOR_FACTOR`. A direction in which the items hardly vary gets at least a
     thousandth of the widest deviation, so that the covariance can be inverted.
     """
     if isinstance(items, Space):
