@@ -85,6 +85,9 @@ def test_another_strategy_thinks_of_the_same_answers(folder, capsys):
     mean = [np.mean([float(row[name]) for row in asked]) for name in ("information", "would_tell")]
     assert mean[0] > mean[1]
     assert "unknown strategy 'guess'" in run(capsys, "replay", "b.zip", "--strategy", "guess")[2]
+    code, _, err = run(capsys, "replay", "b.zip", "--strategy", "gausscloud")
+    assert code == 2
+    assert "the strategy 'gausscloud' needs settings" in err
 
 
 def test_a_replay_that_differs_says_so(folder, capsys):

@@ -1,4 +1,4 @@
-"""``pairseek backup`` and ``pairseek restore``: the whole database as one file, whichever database it is."""
+"""``pairseek backup`` and ``pairseek restore``: the whole database as one file, for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 

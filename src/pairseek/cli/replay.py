@@ -63,7 +63,12 @@ def _rethink(read: Bundle, strategy: str, out: Path | None) -> None:
     from pairseek import registry
     from pairseek.web import bundle
 
-    registry.decode("strategy", {"name": strategy})
+    try:
+        registry.decode("strategy", {"name": strategy})
+    except TypeError as error:
+        raise InvalidParameter(
+            f"the strategy {strategy!r} needs settings, which --strategy cannot give ({error}): name another"
+        ) from None
     rows = list(bundle.rethought(read, {"name": strategy}))
     if not rows:
         raise InvalidParameter("the bundle holds no answers: there is nothing to think about")

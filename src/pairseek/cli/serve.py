@@ -51,7 +51,7 @@ def command(
 
 @contextlib.contextmanager
 def _shared_numbers(workers: int) -> Iterator[None]:
-    """A folder in which workers share what they measure; it has to be named before the first of it is imported."""
+    """Create a folder in which workers share their metrics; it must be set before these are imported."""
     if workers <= 1:
         yield
         return
@@ -81,7 +81,7 @@ def _serve(database: str | None, host: str, port: int, workers: int, study: Path
 
 
 def _made(settings: Settings, path: Path) -> str:
-    """The study of a file, made unless it is there."""
+    """Create the study of a file unless it exists, and return its slug."""
     from pairseek.cli._web import me, opened
     from pairseek.store import studies
     from pairseek.web.making import create, from_file
@@ -100,7 +100,7 @@ def _made(settings: Settings, path: Path) -> str:
 
 
 def _colours(settings: Settings) -> str:
-    """The study of the demo, made unless it is there."""
+    """Create the study of the demo unless it exists, and return its slug."""
     from pairseek.cli._web import me, opened
     from pairseek.store import studies
     from pairseek.web.demo import colour_items, colour_study

@@ -1,4 +1,4 @@
-"""The database: how it is opened, how a transaction begins and ends, and what is said when it cannot."""
+"""The database: connections, transactions, and the errors of a database that cannot be used."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _CALLERS = (IntegrityError, ProgrammingError)
 
 
 def now() -> str:
-    """The present moment as text: ISO 8601, UTC, microseconds."""
+    """Return the present moment as text: ISO 8601, UTC, microseconds."""
     return stamp(datetime.now(UTC))
 
 
 def stamp(moment: datetime) -> str:
-    """A moment as the tables hold it."""
+    """Return a moment as the tables hold it."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -69,11 +69,11 @@ class Database:
         return Path(str(self.url.database)) if self.is_sqlite else None
 
     def read(self, function: Callable[[sa.Connection], T]) -> T:
-        """What the function reads, all of it from one moment."""
+        """Return what the function reads, all of it from one moment."""
         return self._attempt(function, writes=False)
 
     def write(self, function: Callable[[sa.Connection], T]) -> T:
-        """What the function gives, once what it wrote is on disk.
+        """Return the function's result, once what it wrote is on disk.
 
         After a lost connection or a lock it is called again in a new transaction, so it must be one that may run
         twice: unique keys make it so.
@@ -109,7 +109,7 @@ class Database:
 
 
 def unavailable(error: Exception) -> StoreUnavailable:
-    """The error in words for whoever runs the server."""
+    """Return the error in words for those who run the server."""
     cause = str(getattr(error, "orig", None) or error).strip().splitlines()
     text = cause[0] if cause else type(error).__name__
     known = {
@@ -124,7 +124,7 @@ def unavailable(error: Exception) -> StoreUnavailable:
         "is locked": "the database is locked by another process",
     }
     what = next((words for key, words in known.items() if key in text), "the database cannot be reached")
-    return StoreUnavailable(f"{what} ({text}): nothing was acknowledged that is not stored; mend it and try again")
+    return StoreUnavailable(f"{what} ({text}): nothing was acknowledged that is not stored; fix it and try again")
 
 
 def _passing(error: Exception) -> bool:

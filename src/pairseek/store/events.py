@@ -1,4 +1,4 @@
-"""What was asked and what was answered: added, never changed."""
+"""Queries and events of sessions: added, never changed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _SAME_QUERY = sa.select(queries).where(
 
 
 def add_event(connection: sa.Connection, event: EventRow, *, version: int) -> None:
-    """Add it to a session that is at this version, which then is one higher; `Overtaken` if it is not."""
+    """Add an event to a session at this version, and raise the version by one; `Overtaken` if it is another."""
     changed = connection.execute(_NEXT_VERSION, {"session": event.session_id, "seen": version})
     if changed.rowcount != 1:
         raise Overtaken
@@ -68,7 +68,7 @@ def add_event(connection: sa.Connection, event: EventRow, *, version: int) -> No
 
 
 def add_query(connection: sa.Connection, query: QueryRow) -> QueryRow:
-    """Store what is asked, once: the one that was there already is given back."""
+    """Store a query once, and return the one that is stored."""
     stored = connection.execute(_SAME_QUERY, {"session": query.session_id, "query": query.name}).first()
     if stored is not None:
         return QueryRow(*stored)
@@ -77,14 +77,14 @@ def add_query(connection: sa.Connection, query: QueryRow) -> QueryRow:
 
 
 def events_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[EventRow]:
-    """All events, session by session, in order."""
+    """Return all events, session by session, in order."""
     chosen = sa.select(events).where(events.c.session_id.in_(session_ids))
     rows = connection.execute(chosen.order_by(events.c.session_id, events.c.number))
     return [EventRow(*row) for row in rows]
 
 
 def queries_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[QueryRow]:
-    """All queries, session by session, in order."""
+    """Return all queries, session by session, in order."""
     chosen = sa.select(queries).where(queries.c.session_id.in_(session_ids))
     rows = connection.execute(chosen.order_by(queries.c.session_id, queries.c.position, queries.c.asked_at))
     return [QueryRow(*row) for row in rows]

@@ -27,7 +27,7 @@ def add(connection: sa.Connection, picture: Picture) -> None:
 
 
 def sizes(connection: sa.Connection, study_id: int) -> dict[str, list[tuple[int, int]]]:
-    """(width, height) of what there is of each picture, smallest first."""
+    """Return the (width, height) of the copies of each picture, smallest first."""
     chosen = sa.select(media.c.name, media.c.width, media.c.height).where(media.c.study_id == study_id)
     out: dict[str, list[tuple[int, int]]] = {}
     for name, width, height in connection.execute(chosen.order_by(media.c.name, media.c.width)):
@@ -36,7 +36,7 @@ def sizes(connection: sa.Connection, study_id: int) -> dict[str, list[tuple[int,
 
 
 def picture(connection: sa.Connection, study_id: int, name: str, width: int) -> Picture | None:
-    """One picture."""
+    """Return one picture."""
     same = (media.c.study_id == study_id) & (media.c.name == name) & (media.c.width == width)
     row = connection.execute(sa.select(media).where(same)).first()
     return None if row is None else Picture(*row)

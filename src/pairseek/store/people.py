@@ -1,4 +1,4 @@
-"""Researchers: users, sign-ins, tokens, and attempts to get in."""
+"""Researchers: users, sign-ins, tokens, and failed attempts to sign in."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pairseek.store.schema import attempts, logins, meta, tokens, users
 
 
 def user(connection: sa.Connection, name: str) -> JSON | None:
-    """The user of this name."""
+    """Return the user with this name."""
     return _first(connection, sa.select(users).where(users.c.name == name))
 
 
 def user_names(connection: sa.Connection) -> list[str]:
-    """All users."""
+    """Return the names of all users."""
     return list(connection.execute(sa.select(users.c.name).order_by(users.c.id)).scalars())
 
 
 def set_password(connection: sa.Connection, name: str, password: str) -> None:
-    """A user with this hashed password, new or not; whoever was signed in is no more."""
+    """Set the hashed password of a user, new or not, and end all sign-ins of that user."""
     known = user(connection, name)
     if known is None:
         connection.execute(users.insert().values(name=name, password=password, created_at=now()))
@@ -32,14 +32,14 @@ def set_password(connection: sa.Connection, name: str, password: str) -> None:
 
 
 def add_login(connection: sa.Connection, token_hash: str, user_id: int, expires_at: str) -> None:
-    """Someone signed in."""
+    """Store a sign-in."""
     connection.execute(logins.delete().where(logins.c.expires_at < now()))
     values = {"token_hash": token_hash, "user_id": user_id, "expires_at": expires_at}
     connection.execute(logins.insert().values(created_at=now(), **values))
 
 
 def signed_in(connection: sa.Connection, token_hash: str) -> str | None:
-    """The name of whoever holds this sign-in, if it has not expired."""
+    """Return the name of the user of this sign-in, if it has not expired."""
     joined = sa.select(users.c.name).join(logins, logins.c.user_id == users.c.id)
     valid = (logins.c.token_hash == token_hash) & (logins.c.expires_at > now())
     name = connection.execute(joined.where(valid)).scalar()
@@ -47,54 +47,54 @@ def signed_in(connection: sa.Connection, token_hash: str) -> str | None:
 
 
 def drop_login(connection: sa.Connection, token_hash: str) -> None:
-    """Signed out."""
+    """Remove a sign-in."""
     connection.execute(logins.delete().where(logins.c.token_hash == token_hash))
 
 
 def add_token(
     connection: sa.Connection, name: str, token_hash: str, scopes: Sequence[str], study_id: int | None, who: str
 ) -> None:
-    """A token for programs; with a study, for that one alone."""
+    """Add an API token; with a study, for that study alone."""
     values = {"name": name, "token_hash": token_hash, "scopes": list(scopes), "study_id": study_id}
     connection.execute(tokens.insert().values(user_name=who, created_at=now(), **values))
 
 
 def token(connection: sa.Connection, token_hash: str) -> JSON | None:
-    """The token with this hash, revoked or not."""
+    """Return the token with this hash, revoked or not."""
     return _first(connection, sa.select(tokens).where(tokens.c.token_hash == token_hash))
 
 
 def use_token(connection: sa.Connection, token_id: int) -> None:
-    """It was used just now."""
+    """Store that a token was used just now."""
     connection.execute(tokens.update().where(tokens.c.id == token_id).values(used_at=now()))
 
 
 def every_token(connection: sa.Connection) -> list[JSON]:
-    """All tokens, newest first, without their hashes."""
+    """Return all tokens, newest first, without their hashes."""
     columns = [column for column in tokens.c if column.name != "token_hash"]
     return [dict(row) for row in connection.execute(sa.select(*columns).order_by(tokens.c.id.desc())).mappings()]
 
 
 def revoke(connection: sa.Connection, token_id: int) -> bool:
-    """The token opens nothing any more; False where there is no such token."""
+    """Revoke a token, and return whether there was one to revoke."""
     live = (tokens.c.id == token_id) & tokens.c.revoked_at.is_(None)
     return connection.execute(tokens.update().where(live).values(revoked_at=now())).rowcount == 1
 
 
 def count_attempts(connection: sa.Connection, key: str, since: str) -> int:
-    """Failed attempts under this key since a moment."""
+    """Return the number of failed attempts under this key since a moment."""
     chosen = sa.select(sa.func.count(attempts.c.id)).where((attempts.c.key == key) & (attempts.c.at >= since))
     return int(connection.execute(chosen).scalar_one())
 
 
 def add_attempt(connection: sa.Connection, key: str, *, forget_before: str) -> None:
-    """One more failed attempt."""
+    """Store a failed attempt."""
     connection.execute(attempts.delete().where(attempts.c.at < forget_before))
     connection.execute(attempts.insert().values(key=key, at=now()))
 
 
 def secret(connection: sa.Connection, fresh: str) -> str:
-    """The secret that all workers share; the fresh one becomes it where there was none."""
+    """Return the secret that all workers share; the fresh one is stored if there was none."""
     known = connection.execute(sa.select(meta.c.value).where(meta.c.key == "secret")).scalar()
     if known is not None:
         return str(known)

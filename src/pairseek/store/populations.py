@@ -9,7 +9,7 @@ from pairseek.store.schema import populations
 
 
 def add(connection: sa.Connection, study_id: int, content: bytes, who: str) -> int:
-    """A new one; its version, 1 for a study's first. An `IntegrityError` where two were added at once."""
+    """Add a population and return its version, 1 for a study's first; an `IntegrityError` if two are added at once."""
     version = (latest(connection, study_id) or 0) + 1
     values = {"study_id": study_id, "version": version, "content": content, "created_by": who}
     connection.execute(populations.insert().values(created_at=now(), **values))
@@ -17,13 +17,13 @@ def add(connection: sa.Connection, study_id: int, content: bytes, who: str) -> i
 
 
 def latest(connection: sa.Connection, study_id: int) -> int | None:
-    """The newest version; None if there is none."""
+    """Return the newest version; None if there is none."""
     newest = sa.select(sa.func.max(populations.c.version)).where(populations.c.study_id == study_id)
     found = connection.execute(newest).scalar_one()
     return None if found is None else int(found)
 
 
 def content(connection: sa.Connection, study_id: int, version: int) -> bytes:
-    """What was stored."""
+    """Return the content of a version."""
     chosen = (populations.c.study_id == study_id) & (populations.c.version == version)
     return bytes(connection.execute(sa.select(populations.c.content).where(chosen)).scalar_one())

@@ -17,7 +17,7 @@ IDENTITIES = ("participant", "prolific_pid", "prolific_study", "prolific_session
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """A session. ``version`` counts what was added to it: whoever has seen the same number has seen all.
+    """A session. ``version`` counts what was added to it: a reader of the same number has seen all.
 
     ``population`` is the version of the study's population that it began with; None before there was one. ``parts`` is
     the key of the resolved parts of its search.
@@ -51,24 +51,24 @@ _BY_ID = sa.select(*_COLUMNS).select_from(_JOINED).where(sessions.c.id == sa.bin
 
 
 def add(connection: sa.Connection, values: Mapping[str, Any]) -> None:
-    """A new session."""
+    """Add a session."""
     connection.execute(sessions.insert().values(created_at=now(), version=0, **values))
 
 
 def by_token(connection: sa.Connection, token_hash: str) -> SessionRow | None:
-    """The session that this token opens."""
+    """Return the session that this token opens."""
     row = connection.execute(_BY_TOKEN, {"token": token_hash}).first()
     return None if row is None else SessionRow(*row)
 
 
 def by_id(connection: sa.Connection, session_id: str) -> SessionRow | None:
-    """The session of this id."""
+    """Return the session with this id."""
     row = connection.execute(_BY_ID, {"session": session_id}).first()
     return None if row is None else SessionRow(*row)
 
 
 def of_person(connection: sa.Connection, study_id: int, identity: Mapping[str, str | None]) -> SessionRow | None:
-    """The newest session of a person who says the same of themselves; None for one who says nothing."""
+    """Return the newest session of a person with the same ids; None for a person without ids."""
     for name in ("prolific_pid", "participant"):
         if identity.get(name):
             condition = (sessions.c.study_id == study_id) & (sessions.c[name] == identity[name])
@@ -77,25 +77,25 @@ def of_person(connection: sa.Connection, study_id: int, identity: Mapping[str, s
 
 
 def of_study(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> list[SessionRow]:
-    """All sessions of a study, oldest first."""
+    """Return all sessions of a study, oldest first."""
     condition = (sessions.c.study_id == study_id) & sessions.c.kind.in_(kinds)
     chosen = sa.select(*_COLUMNS).select_from(_JOINED).where(condition).order_by(sessions.c.created_at, sessions.c.id)
     return [SessionRow(*row) for row in connection.execute(chosen)]
 
 
 def set_token(connection: sa.Connection, session_id: str, token_hash: str) -> None:
-    """A new token for a session that goes on elsewhere; the old one opens nothing any more."""
+    """Replace the token of a session that is resumed elsewhere; the old one is no longer valid."""
     connection.execute(sessions.update().where(sessions.c.id == session_id).values(token_hash=token_hash))
 
 
 def finish(connection: sa.Connection, session_id: str, reason: str, final: JSON) -> None:
-    """It has ended, with this estimate; the first reason stays."""
+    """Store the end of a session with its result; an earlier end stays."""
     fresh = (sessions.c.id == session_id) & sessions.c.finished_at.is_(None)
     connection.execute(sessions.update().where(fresh).values(finished_at=now(), reason=reason, final=final))
 
 
 def reopen(connection: sa.Connection, session_id: str) -> None:
-    """The last answer was taken back: it has not ended."""
+    """Remove the end of a session whose last answer was taken back."""
     connection.execute(
         sessions.update().where(sessions.c.id == session_id).values(finished_at=None, reason=None, final=sa.null())
     )
@@ -110,18 +110,18 @@ def mark(connection: sa.Connection, session_id: str, query: str | None, action: 
 
 
 def marks_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[JSON]:
-    """What was voided and restored, in order."""
+    """Return what was voided and restored, in order."""
     chosen = sa.select(marks).where(marks.c.session_id.in_(session_ids)).order_by(marks.c.id)
     return [dict(row) for row in connection.execute(chosen).mappings()]
 
 
 def blur(connection: sa.Connection, session_id: str, query: str, lost_at: str, ms: int) -> None:
-    """The page was out of sight for so long."""
+    """Store for how long the page was out of sight."""
     connection.execute(blurs.insert().values(session_id=session_id, query=query, lost_at=lost_at, ms=ms))
 
 
 def blurs_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[JSON]:
-    """When pages were out of sight."""
+    """Return when pages were out of sight."""
     chosen = sa.select(blurs).where(blurs.c.session_id.in_(session_ids)).order_by(blurs.c.id)
     return [dict(row) for row in connection.execute(chosen).mappings()]
 

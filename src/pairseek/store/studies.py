@@ -29,7 +29,7 @@ _COLUMNS: list[sa.Column[Any]] = [studies.c[name] for name in StudyRow.__slots__
 
 
 def add(connection: sa.Connection, slug: str, configuration: JSON, items: bytes, *, is_open: bool, who: str) -> int:
-    """A new study; an `IntegrityError` where the slug is taken."""
+    """Add a study and return its number; an `IntegrityError` if the slug is taken."""
     values = {"configuration": configuration, "items": items, "is_open": is_open, "created_by": who}
     result = connection.execute(studies.insert().values(slug=slug, created_at=now(), **values))
     key = result.inserted_primary_key
@@ -38,29 +38,29 @@ def add(connection: sa.Connection, slug: str, configuration: JSON, items: bytes,
 
 
 def by_slug(connection: sa.Connection, slug: str) -> StudyRow | None:
-    """The study of this name."""
+    """Return the study with this slug."""
     row = connection.execute(sa.select(*_COLUMNS).where(studies.c.slug == slug)).first()
     return None if row is None else StudyRow(*row)
 
 
 def by_id(connection: sa.Connection, study_id: int) -> StudyRow | None:
-    """The study with this number."""
+    """Return the study with this number."""
     row = connection.execute(sa.select(*_COLUMNS).where(studies.c.id == study_id)).first()
     return None if row is None else StudyRow(*row)
 
 
 def every(connection: sa.Connection) -> Sequence[StudyRow]:
-    """All studies, newest first."""
+    """Return all studies, newest first."""
     return [StudyRow(*row) for row in connection.execute(sa.select(*_COLUMNS).order_by(studies.c.id.desc()))]
 
 
 def items(connection: sa.Connection, study_id: int) -> bytes:
-    """The items as they were stored."""
+    """Return the items as they were stored."""
     return bytes(connection.execute(sa.select(studies.c["items"]).where(studies.c.id == study_id)).scalar_one())
 
 
 def set_open(connection: sa.Connection, study_id: int, *, is_open: bool) -> None:
-    """Open or close."""
+    """Open or close a study."""
     connection.execute(studies.update().where(studies.c.id == study_id).values(is_open=is_open))
 
 
@@ -71,11 +71,11 @@ def discard(connection: sa.Connection, study_id: int) -> None:
 
 
 def note(connection: sa.Connection, who: str, action: str, study: str | None = None, **details: Any) -> None:
-    """Who did what, for good."""
+    """Store who did what, permanently."""
     connection.execute(audit.insert().values(at=now(), who=who, action=action, study=study, details=details))
 
 
 def notes(connection: sa.Connection, study: str, limit: int = 200) -> list[JSON]:
-    """What was done to a study, newest first."""
+    """Return what was done to a study, newest first."""
     chosen = sa.select(audit).where(audit.c.study == study).order_by(audit.c.id.desc()).limit(limit)
     return [dict(row) for row in connection.execute(chosen).mappings()]

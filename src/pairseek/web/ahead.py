@@ -25,7 +25,7 @@ _NICE = 10
 
 
 class Gate:
-    """Counts the requests that need the processor, so that others can wait until there are none."""
+    """A counter of the requests that need the processor, so that others can wait until there are none."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
@@ -33,7 +33,7 @@ class Gate:
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
-        """While a person waits for what is inside."""
+        """Count a request while what is inside runs."""
         with self._condition:
             self._busy += 1
         try:
@@ -45,7 +45,7 @@ class Gate:
                     self._condition.notify_all()
 
     def wait_idle(self, seconds: float) -> bool:
-        """Whether nobody is being served, after at most so long."""
+        """Wait until no request is served, at most so long, and return whether that is so."""
         with self._condition:
             return self._condition.wait_for(lambda: not self._busy, seconds)
 
@@ -69,11 +69,11 @@ class Ahead:
         self._thread = threading.Thread(target=self._run, name="pairseek-ahead", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the step under way."""
+        """Stop after the step under way."""
         with self._condition:
             self._stopped = True
             for _, future in self._jobs.values():

@@ -197,7 +197,7 @@ def read(path: Path) -> Bundle:
         bundle = Bundle(record["slug"], configured(record["configuration"]), record["versions"], people, shared)
     except FileNotFoundError:
         raise InvalidFile(f"there is no file {path}") from None
-    except (OSError, zipfile.BadZipFile, LookupError, TypeError, ValueError) as error:
+    except (OSError, zipfile.BadZipFile, LookupError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, InvalidFile):
             raise
         raise InvalidFile(f"{path} cannot be read as a bundle: {error}; export it again") from None
@@ -230,7 +230,7 @@ def _check_format(path: Path, record: JSON) -> None:
 
 
 def done_of(session: JSON) -> tuple[Answered, ...]:
-    """The answers that count, from a session's record."""
+    """Return the answers that count, from a session's record."""
     queries = [QueryRow(session_id=session["id"], **query) for query in session["queries"]]
     events = [EventRow(session_id=session["id"], **event) for event in session["events"]]
     return effective(queries, events, voided(session["marks"])[1])
@@ -238,7 +238,7 @@ def done_of(session: JSON) -> tuple[Answered, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A session worked out again; ``difference`` is the largest of a coordinate, relative to the radius."""
+    """A session computed again; ``difference`` is the largest of a coordinate, relative to the radius."""
 
     session: str
     answers: int

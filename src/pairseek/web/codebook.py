@@ -1,4 +1,4 @@
-"""What the columns of the exported tables mean."""
+"""Meanings of the columns of the exported tables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MEANINGS = {
     "started_at": "When the session began (UTC).",
     "finished_at": "When it ended (UTC); empty if it has not.",
     "reason": "Why it ended.",
-    "seed": "Seed of the session: with it, the configuration and the answers, everything can be worked out again.",
+    "seed": "Seed of the session: with it, the parts of the session and the answers, everything can be computed again.",
     "answers": "Answers and ties that count; skips do not.",
     "ties": "Ties.",
     "skips": "Skips.",
@@ -80,7 +80,7 @@ _NUMBERED = {
 
 
 def meaning(table: str, column: str) -> str:
-    """What a column means."""
+    """Return what a column means."""
     if (table, column) in _OTHERWISE:
         return _OTHERWISE[table, column]
     for pattern, words in _NUMBERED.items():

@@ -1,4 +1,4 @@
-"""What the researcher's pages are made from: plain data, as `pairseek.web.pages.data` says."""
+"""Data of the researcher's pages, in the shapes of `pairseek.web.pages.data`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _DOTS = 4000
 
 
 def study_facts(service: Service, row: StudyRow, items: int) -> JSON:
-    """A study in the list."""
+    """Return a study in the list."""
     found = service.database.read(lambda connection: counts(connection, row.id, "9999"))
     return {
         "slug": row.slug,
@@ -57,14 +57,14 @@ def study_facts(service: Service, row: StudyRow, items: int) -> JSON:
 
 
 def studies_page(service: Service, user: str) -> JSON:
-    """All studies."""
+    """Return the page of all studies."""
     rows = service.database.read(studies.every)
     facts = [study_facts(service, row, service.catalogue.named(row.slug).items.n) for row in rows]
     return {"user": {"name": user}, "studies": facts}
 
 
 def live(service: Service, study: Study) -> JSON:
-    """What changes while one looks."""
+    """Return the figures that change while the page is open."""
     since = stamp(datetime.now(UTC) - timedelta(minutes=_RATE_MINUTES))
     found = service.database.read(lambda connection: counts(connection, study.row.id, since))
     return {
@@ -80,7 +80,7 @@ def live(service: Service, study: Study) -> JSON:
 
 
 def study_page(service: Service, user: str, study: Study, link: str, *, filling: int, page: int) -> JSON:
-    """The dashboard of a study; its participants page by page, the newest first."""
+    """Return the dashboard of a study, with one page of its participants, the newest first."""
     everyone = service.overview.of(study)
     pages = max(1, -(-len(everyone) // PAGE))
     page = min(max(1, page), pages)
@@ -101,7 +101,7 @@ def study_page(service: Service, user: str, study: Study, link: str, *, filling:
 
 
 def person_page(service: Service, user: str, study: Study, row: SessionRow) -> JSON:
-    """One participant."""
+    """Return the page of one participant."""
     one = export.told(service.database, study, [row])[0]
     done, along = one.done, export.believed_along(study, one)
     found = export.believed(study, one, along)
@@ -141,7 +141,7 @@ def person_page(service: Service, user: str, study: Study, row: SessionRow) -> J
 
 
 def new_page(user: str, values: Mapping[str, str], errors: Mapping[str, str]) -> JSON:
-    """The form for a new study."""
+    """Return the form for a new study."""
     first = {
         "answers": "20",
         "language": "en",
@@ -166,7 +166,7 @@ def new_page(user: str, values: Mapping[str, str], errors: Mapping[str, str]) ->
 
 
 def tokens_page(service: Service, user: str, fresh: str | None = None, error: Problem | None = None) -> JSON:
-    """The tokens for programs."""
+    """Return the page of the API tokens."""
     rows = service.database.read(people.every_token)
     return {
         "user": {"name": user},

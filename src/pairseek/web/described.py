@@ -1,4 +1,4 @@
-"""The description of the HTTP API as a page that asks nobody else for anything."""
+"""Description of the HTTP API as a page that loads nothing from other servers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pairseek._types import JSON
 
 
 def docs_page(openapi: JSON) -> JSON:
-    """What the page is made from."""
+    """Return the data of the page."""
     shapes = openapi.get("components", {}).get("schemas", {})
     operations = []
     for path, methods in openapi["paths"].items():

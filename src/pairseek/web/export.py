@@ -59,7 +59,7 @@ class Told:
 
 
 def all_told(database: Database, study: Study) -> Iterator[Told]:
-    """Every session of a study but previews, oldest first."""
+    """Return every session of a study but previews, oldest first."""
     rows = database.read(lambda connection: sessions.of_study(connection, study.row.id, ["person", "simulated"]))
     for start in range(0, len(rows), _BATCH):
         batch = rows[start : start + _BATCH]
@@ -169,7 +169,7 @@ def _as_stored(one: Told, done: Sequence[Answered]) -> list[JSON] | None:
 
 
 def identity(row: SessionRow) -> JSON:
-    """Who it was, as far as they said."""
+    """Return the columns that say who took part, as far as that is known."""
     return {
         "session": row.id,
         "participant": row.participant,
@@ -181,7 +181,7 @@ def identity(row: SessionRow) -> JSON:
 
 
 def answer_rows(study: Study, one: Told) -> Iterator[JSON]:
-    """One row for each answer, those that were taken back among them, in the order they were given."""
+    """Return one row for each answer, in the order in which they were given, with those that were taken back."""
     counted = {answered.event.number: index for index, answered in enumerate(one.done)}
     along, asked = believed_along(study, one), {query.name: query for query in one.queries}
     void, blurred = voided(one.marks), _blurred(one.blurs)
@@ -236,7 +236,7 @@ def _blurred(blurs: Sequence[JSON]) -> dict[str, tuple[int, int]]:
 
 
 def participant_row(study: Study, one: Told) -> JSON:
-    """One row for a session."""
+    """Return one row for a session."""
     done = one.done
     along = believed_along(study, one)
     quality = signs(study.configuration, done, manner_of(along))
@@ -265,7 +265,7 @@ def participant_row(study: Study, one: Told) -> JSON:
 
 
 def estimate_row(study: Study, one: Told) -> JSON:
-    """Where a person was found to be; void answers do not count."""
+    """Return the estimate of one session as a row; void answers do not count."""
     done, true = one.done, (one.row.truth or {}).get("point")
     along = believed_along(study, one)
     found = believed(study, one, along)
@@ -283,7 +283,7 @@ def estimate_row(study: Study, one: Told) -> JSON:
 
 
 def manner_of(along: Sequence[JSON]) -> str | None:
-    """How a person answers, in a word, where that was inferred."""
+    """Return how a person answers, in a word, where that was inferred."""
     found = along[-1].get("reliability") if along else None
     return None if found is None else str(found["word"])
 
@@ -299,7 +299,7 @@ def _reliability(found: JSON | None) -> JSON:
 
 
 def item_rows(study: Study) -> Iterator[JSON]:
-    """One row for each item."""
+    """Return one row for each item."""
     items = study.items
     for row in range(items.n):
         yield {
@@ -312,7 +312,7 @@ def item_rows(study: Study) -> Iterator[JSON]:
 
 
 def rows_of(database: Database, study: Study, table: str) -> Iterator[JSON]:
-    """The rows of a table."""
+    """Return the rows of a table."""
     if table == "items":
         yield from item_rows(study)
         return
@@ -324,7 +324,7 @@ def rows_of(database: Database, study: Study, table: str) -> Iterator[JSON]:
 
 
 def columns_of(study: Study, table: str) -> list[str]:
-    """The columns of a table, there where it has no rows too."""
+    """Return the columns of a table, even if it has no rows."""
     if table == "items":
         return list(next(item_rows(study)))
     row = SessionRow(
@@ -341,7 +341,7 @@ def columns_of(study: Study, table: str) -> list[str]:
 
 
 def as_csv(rows: Iterator[JSON], columns: Sequence[str]) -> Iterator[bytes]:
-    """A CSV file, piece by piece."""
+    """Return a CSV file in pieces."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, extrasaction="ignore")
     writer.writeheader()
@@ -355,7 +355,7 @@ def as_csv(rows: Iterator[JSON], columns: Sequence[str]) -> Iterator[bytes]:
 
 
 def as_parquet(rows: Iterator[JSON], columns: Sequence[str]) -> bytes:
-    """A Parquet file."""
+    """Return a Parquet file."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -394,7 +394,7 @@ def _cell(name: str, value: Any) -> Any:
 
 
 def codebook(study: Study) -> Mapping[str, Mapping[str, str]]:
-    """What every column of every table means."""
+    """Return what every column of every table means."""
     from pairseek.web.codebook import meaning
 
     return {table: {name: meaning(table, name) for name in columns_of(study, table)} for table in TABLES}

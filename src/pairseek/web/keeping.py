@@ -39,7 +39,7 @@ class Keeper:
         self._thread = threading.Thread(target=self._run, name="pairseek-keeper", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:

@@ -128,7 +128,7 @@ def outcomes_of(study: Study) -> list[str]:
 def to_save(live: Live) -> Prefetched | None:
     """Return the prefetched queries to store; None until all of them are there, and once they are stored."""
     asked, ready = live.current, live.prefetched
-    if asked is None or live.saved == asked.name or set(ready) != set(outcomes_of(live.study)):
+    if not ready or asked is None or live.saved == asked.name or set(ready) != set(outcomes_of(live.study)):
         return None
     live.saved = asked.name
     content = {outcome: None if query is None else asdict(query) for outcome, query in ready.items()}

@@ -1,4 +1,4 @@
-"""Participants as the dashboard lists them: a row and a point each, worked out once for each state of a session."""
+"""Participants in the dashboard: a row and a point each, computed once for each state of a session."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Overview:
         self._known: OrderedDict[_State, Seen] = OrderedDict()
 
     def of(self, study: Study) -> list[Seen]:
-        """Everyone in a study but previews, newest first. Only whose session has changed is read again."""
+        """Return all participants of a study but previews, newest first; only changed sessions are read again."""
         number = study.row.id
         rows = self._database.read(lambda c: sessions.of_study(c, number, ["person", "simulated"]))[::-1]
         with self._lock:
@@ -71,7 +71,7 @@ def _state(row: SessionRow) -> _State:
 
 
 def person(study: Study, one: export.Told, along: Sequence[JSON]) -> JSON:
-    """A participant in the list; `along` is what was believed after each answer."""
+    """Return a participant in the list; `along` has the estimate after each answer."""
     row, done = one.row, one.done
     quality = signs(study.configuration, done, export.manner_of(along))
     median = quality.pop("median_ms")

@@ -63,8 +63,8 @@ _KNOWN: dict[type[PairseekError], tuple[int, str, str]] = {
     UnknownItem: (404, "unknown_item", "Use an id from the study's items."),
     InvalidAnswer: (422, "invalid_answer", "Answer left, right, or tie and skip where they are offered."),
     InvalidChoices: (409, "nothing_to_learn", "Wait until more people have finished."),
-    InvalidItems: (422, "invalid_items", "Mend the file of items and send it again."),
-    InvalidParameter: (422, "invalid_parameter", "Mend the setting and send it again."),
+    InvalidItems: (422, "invalid_items", "Fix the file of items and send it again."),
+    InvalidParameter: (422, "invalid_parameter", "Fix the setting and send it again."),
     InvalidFile: (422, "invalid_file", "Send the file as it was exported."),
     Unsupported: (422, "unsupported", "Choose parts that fit together."),
     StoreUnavailable: (503, "store_unavailable", "Wait a moment and try again; what was acknowledged is safe."),
@@ -83,7 +83,7 @@ def problem_of(error: PairseekError) -> Problem:
                 # The driver's words may hold addresses; they are for the log.
                 message = message.partition(" (")[0]
             return Problem(status, code, message, hint=hint)
-    return Problem(400, "not_possible", str(error), hint="Read the message, mend what it names and try again.")
+    return Problem(400, "not_possible", str(error), hint="Read the message, fix what it names and try again.")
 
 
 def not_found(what: str, received: Any) -> Problem:

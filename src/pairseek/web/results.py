@@ -23,7 +23,7 @@ _ELLIPSE = 2.4477468306808164
 
 @lru_cache(maxsize=16)
 def plane(items: Items) -> tuple[FloatArray, FloatArray]:
-    """(d,) centre and (d, 2) axes of the map: the items' own two dimensions, or their first principal components."""
+    """Return the (d,) centre and (d, 2) axes of the map: the two dimensions, or the first principal components."""
     centre = items.coordinates.mean(axis=0)
     if items.d == 1:
         return np.zeros(1), np.array([[1.0, 0.0]])
@@ -36,7 +36,7 @@ def plane(items: Items) -> tuple[FloatArray, FloatArray]:
 
 
 def flat(items: Items, points: FloatArray) -> list[tuple[float, float]]:
-    """(m, d) points on the map."""
+    """Return (m, d) points in the plane of the map."""
     centre, axes = plane(items)
     return [(float(x), float(y)) for x, y in (np.atleast_2d(points) - centre) @ axes]
 
@@ -52,7 +52,7 @@ def _dots(items: Items) -> tuple[tuple[float, float, str | None, str], ...]:
 
 
 def dots(items: Items) -> list[Any]:
-    """All items on the map: x, y, colour, label."""
+    """Return all items on the map: x, y, colour, label."""
     return list(_dots(items))
 
 

@@ -1,4 +1,4 @@
-"""All that the routes of one worker share."""
+"""The service of one worker, which its routes share."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Service:
         self.database.close()
 
     def later(self, task: Callable[[], None]) -> None:
-        """Do something that nobody waits for; one after the other."""
+        """Run a task in the background, one after the other."""
 
         def run() -> None:
             try:
@@ -108,7 +108,7 @@ class Service:
     def page(
         self, request: Request, name: str, data: Mapping[str, Any], *, status: int = 200, language: str | None = None
     ) -> HTMLResponse:
-        """A page, with the token that its forms send back."""
+        """Render a page, with the token that its forms send back."""
         nonce = form_nonce(request)
         chosen = language if language in languages() else preferred_language(request.headers.get("accept-language"))
         text = render(name, {**data, "csrf": csrf_token(self.secret, nonce)}, language=chosen)
@@ -119,7 +119,7 @@ class Service:
 
 
 async def service_of(request: Request) -> Service:
-    """The service that this request came to. Asynchronous, for a thread would cost more than it does."""
+    """Return the service of a request. Asynchronous, because a thread would cost more than the call."""
     service = request.app.state.service
     assert isinstance(service, Service)
     return service

@@ -105,7 +105,7 @@ class Sessions:
         return session_id, token
 
     def arrive(self, study: Study, identity: Mapping[str, str | None]) -> tuple[str, str]:
-        """Someone begins: a new session, or the one they left, as the study's policy says; its id and token."""
+        """Begin a session, or resume the one that the person left, as the study says; return its id and token."""
         before = self.database.read(lambda connection: sessions.of_person(connection, study.row.id, identity))
         policy = study.configuration.resume
         if before is None or policy.policy == "restart" or expired(before, study):
@@ -117,17 +117,17 @@ class Sessions:
         return before.id, token
 
     def by_token(self, token: str) -> SessionRow | None:
-        """The session that this token opens."""
+        """Return the session that this token opens."""
         return self.database.read(lambda connection: sessions.by_token(connection, hashed(token)))
 
     def by_id(self, session_id: str) -> SessionRow | None:
-        """The session of this id."""
+        """Return the session with this id."""
         return self.database.read(lambda connection: sessions.by_id(connection, session_id))
 
     # Asking and answering
 
     def state(self, row: SessionRow) -> JSON:
-        """What a page has to know now."""
+        """Return what a page has to know now."""
         live = self.live(row)
         with live.lock:
             self._refresh(live, row)
@@ -135,7 +135,7 @@ class Sessions:
             return state_of(live)
 
     def answer(self, row: SessionRow, said: Said) -> JSON:
-        """Store an answer and give what comes next. The same answer again is harmless."""
+        """Store an answer and return what comes next. Sending the same answer again is harmless."""
         began = time.perf_counter()
         live = self.live(row)
         with live.lock:
@@ -155,7 +155,7 @@ class Sessions:
             return state_of(live)
 
     def undo(self, row: SessionRow, query: str) -> JSON:
-        """Take back the last answer, which must be the one to this query. To do so again is harmless."""
+        """Take back the last answer, which must be the one to this query. Doing so again is harmless."""
         live = self.live(row)
         with live.lock:
             for _ in range(_TRIES):
@@ -190,7 +190,7 @@ class Sessions:
             return live.standing
 
     def blur(self, row: SessionRow, query: str, lost_at: str, ms: int) -> None:
-        """The page was out of sight."""
+        """Store that the page was out of sight."""
         if not row.is_open and row.kind == "person":
             raise closed(self.catalogue.numbered(row.study_id).row.slug)
         self.database.write(lambda connection: sessions.blur(connection, row.id, query, lost_at, ms))
@@ -198,7 +198,7 @@ class Sessions:
     # Memory
 
     def live(self, row: SessionRow) -> Live:
-        """The session in memory, read from the store if it is not there yet."""
+        """Return the session in memory, read from the store if it is not there yet."""
         live = self.peek(row.id)
         if live is None:
             study = self.catalogue.numbered(row.study_id)
@@ -246,7 +246,7 @@ class Sessions:
             return value
 
     def peek(self, session_id: str) -> Live | None:
-        """The session if it is in memory."""
+        """Return the session if it is in memory."""
         with self._lock:
             return self._live.get(session_id)
 
@@ -282,7 +282,7 @@ class Sessions:
             return None if live.row.finished_at is not None else to_save(live)
 
     def all_live(self) -> list[Live]:
-        """Every session in memory."""
+        """Return every session in memory."""
         with self._lock:
             return list(self._live.values())
 

@@ -1,4 +1,4 @@
-"""What a server is told when it starts: by options, or by the environment."""
+"""Settings of a server, from options or from the environment."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Settings:
 
     @classmethod
     def of(cls, environment: Mapping[str, str] | None = None, **given: Any) -> Self:
-        """From the environment, with what is given (and not None) in place of it."""
+        """Read the settings from the environment; arguments that are not None take precedence."""
         source = os.environ if environment is None else environment
         values: dict[str, Any] = {}
         for one in fields(cls):

@@ -1,4 +1,4 @@
-"""Simulated participants, to see what the data will look like. They go the way that people go, and are marked."""
+"""Simulated participants, which show what the data will look like; their sessions are marked as simulated."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _MEDIAN_MS, _SPREAD = 1500.0, 0.5
 
 
 def fill(sessions: Sessions, gate: Gate, study: Study, count: int, rng: np.random.Generator) -> None:
-    """Let so many simulated people take part, one after the other, whenever nobody real is waiting."""
+    """Run the sessions of simulated people one after the other, while no request is being served."""
     for _ in range(count):
         one(sessions, gate, study, np.random.default_rng(rng.integers(2**63)))
 
 
 def one(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) -> str:
-    """One simulated person, whose point is drawn from the prior; the session's id."""
+    """Run the session of a simulated person whose point is drawn from the prior; return its id."""
     search = study.configuration.search(study.items, 0)
     point = search.prior.sample(1, study.items.d, rng)[0]
     person = SimulatedUser(point, seen(search.response, search.belief), rng)

@@ -248,7 +248,7 @@ def read_yaml(text: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark is not None else ""
         problem = getattr(error, "problem", None) or "not YAML"
-        raise InvalidParameter(f"the study's file cannot be read{where}: {problem}; mend it there") from None
+        raise InvalidParameter(f"the study's file cannot be read{where}: {problem}; fix it there") from None
     except (RecursionError, ValueError) as error:
         raise InvalidParameter(f"the study's file cannot be read: {error}; write plain settings") from None
     if refers:
