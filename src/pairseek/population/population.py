@@ -184,8 +184,9 @@ class Population:
             raise Unsupported("a population is about items: a continuous Space has none; leave it out")
         if items.hash == self.items.hash:
             return items
-        missing = [name for name in items.ids if name not in set(self.items.ids)]
-        extra = [name for name in self.items.ids if name not in set(items.ids)]
+        known, given = set(self.items.ids), set(items.ids)
+        missing = [name for name in items.ids if name not in known]
+        extra = [name for name in self.items.ids if name not in given]
         if missing or extra:
             words = [f"the population does not know {named(missing)}"] if missing else []
             words += [f"the search lacks {named(extra)}"] if extra else []
