@@ -20,14 +20,14 @@ import numpy as np
 
 import pairseek as ps
 from food import items, name, response
-from pairseek._kernels import kernel
-from pairseek._pairs import pair_constant
-from pairseek._parallel import for_ranges, thread_count
-from pairseek.candidates._bounds import value
-from pairseek.candidates._tree import Tree
-from pairseek.candidates._view import View
-from pairseek.candidates.scene import Scene
-from pairseek.surface import surface_of
+from pairseek.candidates.branch_and_bound.bounds import value
+from pairseek.candidates.branch_and_bound.tree import Tree
+from pairseek.candidates.branch_and_bound.view import View
+from pairseek.candidates.context import Scene
+from pairseek.numerics.jit import kernel
+from pairseek.numerics.pair_kernels import pair_constant
+from pairseek.numerics.parallel import for_ranges, thread_count
+from pairseek.strategies.shape import surface_of
 
 NOISES = ("constant", "normalized", "decaying")
 # Gap asked for and milliseconds wanted on two cores.

@@ -22,9 +22,9 @@ import numpy as np
 
 import pairseek as ps
 from food import items, name, response
+from pairseek.candidates.context import Scene
 from pairseek.candidates.sampled import sampled_pairs
-from pairseek.candidates.scene import Scene
-from pairseek.described import seen
+from pairseek.strategies.features import seen
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 METHODS = ("known", "unknown", "fixed")

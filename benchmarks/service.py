@@ -35,7 +35,7 @@ from pathlib import Path
 import numpy as np
 
 import pairseek as ps
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.store import migrate, sessions
 from pairseek.store.database import Database
 from pairseek.web.making import create

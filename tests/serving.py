@@ -12,7 +12,7 @@ import httpx
 import numpy as np
 import uvicorn
 
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.web.app import create_app
 from pairseek.web.making import create
 from pairseek.web.settings import Settings

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from pairseek._types import Evidence
+from pairseek.candidates.context import Scene, best_of
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import sampled_pairs
-from pairseek.candidates.scene import Scene, best_of
+from pairseek.core.types import Evidence
+from pairseek.model.priors import UniformBox
 from pairseek.posteriors import Particles
-from pairseek.priors import UniformBox
 from situations import belief_of
 
 

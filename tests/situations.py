@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from pairseek._types import BeliefInfo, Evidence
+from pairseek.core.types import BeliefInfo, Evidence
+from pairseek.model.priors import UniformBox
+from pairseek.model.responses import Logistic, Probit
 from pairseek.posteriors import Particles
 from pairseek.posteriors.base import sampled_belief
-from pairseek.priors import UniformBox
-from pairseek.responses import Logistic, Probit
 from reference import naive_logit, naive_probability
 
 LINKS = {"logistic": 0, "probit": 1}

@@ -14,16 +14,16 @@ import pytest
 from scipy.optimize import linprog
 from scipy.special import expit
 
-from pairseek._types import Event, Query
+from pairseek.core.types import Event, Query
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items
-from pairseek.priors import GaussianPrior, UniformBox
-from pairseek.strategies import _region
-from pairseek.strategies._memo import CAPACITY, Memo
-from pairseek.strategies._planes import bisector
-from pairseek.strategies._region import Region
-from pairseek.strategies._simplex import climb
-from pairseek.strategies.actrank import ActRank
+from pairseek.model.items import Items
+from pairseek.model.priors import GaussianPrior, UniformBox
+from pairseek.strategies.baselines import region as _region
+from pairseek.strategies.baselines.actrank import ActRank
+from pairseek.strategies.baselines.memo import CAPACITY, Memo
+from pairseek.strategies.baselines.planes import bisector
+from pairseek.strategies.baselines.region import Region
+from pairseek.strategies.baselines.simplex import climb
 
 
 def asked(items, pair, outcome="answer", winner=None):

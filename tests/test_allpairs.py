@@ -13,21 +13,23 @@ import numpy as np
 import pytest
 
 import situations
-from pairseek._tables import S_MAX, look_up, tables
-from pairseek.candidates import AllPairs, SampledPairs, WeightedPairs, _branch, _tree
-from pairseek.candidates._bounds import bound_pairs
-from pairseek.candidates._finalists import exact_value
-from pairseek.candidates._tiles import look_at
-from pairseek.candidates._tree import Tree, tree_of
-from pairseek.candidates._view import View
-from pairseek.candidates.allpairs import best_pairs, median_score
+from pairseek.candidates import AllPairs, SampledPairs, WeightedPairs
+from pairseek.candidates.all_pairs import best_pairs, median_score
+from pairseek.candidates.branch_and_bound import search as _branch
+from pairseek.candidates.branch_and_bound import tree as _tree
+from pairseek.candidates.branch_and_bound.bounds import bound_pairs
+from pairseek.candidates.branch_and_bound.finalists import exact_value
+from pairseek.candidates.branch_and_bound.scan import look_at
+from pairseek.candidates.branch_and_bound.tree import Tree, tree_of
+from pairseek.candidates.branch_and_bound.view import View
+from pairseek.candidates.context import Scene
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import pair_rows
-from pairseek.candidates.scene import Scene
 from pairseek.errors import InvalidParameter
-from pairseek.responses import NOISES, Logistic, Probit
+from pairseek.model.responses import NOISES, Logistic, Probit
+from pairseek.numerics.tables import S_MAX, look_up, tables
 from pairseek.strategies import EPMV, MCMV, GreedyMSE, GreedyVolume, InfoGain, Random
-from pairseek.surface import Surface, surface_of
+from pairseek.strategies.shape import Surface, surface_of
 from reference import naive_best_pair, naive_diverse_pairs, naive_gaussian_information, naive_mcmv
 
 STRATEGIES = (InfoGain(), EPMV(0.8), MCMV(), GreedyMSE(), GreedyVolume())

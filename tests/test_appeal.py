@@ -5,8 +5,8 @@ import pytest
 from scipy.special import expit, ndtr
 
 import pairseek as ps
-from pairseek.described import Candidates
 from pairseek.strategies import PROCEDURES, UTILITIES
+from pairseek.strategies.features import Candidates
 
 POSTERIORS = [ps.EP(), ps.Particles(2000), ps.Grid()]
 LINE = np.array([[-1.0], [-0.4], [0.1], [0.7], [1.2]])

@@ -7,8 +7,8 @@ import pytest
 
 import pairseek as ps
 from pairseek.candidates import WeightedPairs
+from pairseek.candidates.context import Scene
 from pairseek.candidates.rest import Resting
-from pairseek.candidates.scene import Scene
 from pairseek.errors import InvalidParameter, NoPairLeft
 from situations import belief_of
 

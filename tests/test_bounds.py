@@ -10,9 +10,9 @@ from scipy.integrate import quad, trapezoid
 from scipy.optimize import brentq
 from scipy.stats import expon, laplace, norm, uniform
 
-from pairseek import bounds
 from pairseek.errors import InvalidParameter, Unsupported
-from pairseek.priors import GaussianPrior, UniformBox
+from pairseek.model import bounds
+from pairseek.model.priors import GaussianPrior, UniformBox
 
 UNIT = UniformBox(-0.5, 0.5)
 EXPERIMENTS = UniformBox(-1.0, 1.0)

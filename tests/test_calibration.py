@@ -15,10 +15,10 @@ import pytest
 from scipy.stats import chisquare, norm
 
 from pairseek.candidates import SampledPairs
-from pairseek.items import Items
+from pairseek.model.items import Items
+from pairseek.model.priors import UniformBox
+from pairseek.model.responses import Logistic
 from pairseek.posteriors import Particles
-from pairseek.priors import UniformBox
-from pairseek.responses import Logistic
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
 from pairseek.strategies import InfoGain

@@ -476,7 +476,7 @@ class TestErrors:
     @pytest.mark.parametrize("saves", [0, 2])
     def test_a_disk_that_fills_up_leaves_the_last_whole_file(self, command, monkeypatch, saves):
         command("demo", "--seed", 2, "--save", "me.json", keys="1")
-        monkeypatch.setattr("pairseek.files.os.fsync", disk_that_fills_up_after(saves))
+        monkeypatch.setattr("pairseek.core.files.os.fsync", disk_that_fills_up_after(saves))
         code, _, err = command("demo", "--resume", "me.json", keys="122")
         assert code == 2
         assert err == ("pairseek: cannot save to me.json: No space left on device; the file is as it was before\n")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pairseek._types import Evidence
-from pairseek.posteriors._control import _solve, controlled_moments, slope
-from pairseek.priors import GaussianPrior, UniformBox
-from pairseek.responses import Logistic, Probit
+from pairseek.core.types import Evidence
+from pairseek.model.priors import GaussianPrior, UniformBox
+from pairseek.model.responses import Logistic, Probit
+from pairseek.posteriors.control_variates import _solve, controlled_moments, slope
 from reference import naive_covariance, naive_log_answer, naive_log_posterior, naive_mean, quadrature_moments
 from situations import LINKS, answers_from, evidence_of
 

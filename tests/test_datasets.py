@@ -14,7 +14,7 @@ import pytest
 
 from pairseek import datasets
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items
+from pairseek.model.items import Items
 
 colours_module = import_module("pairseek.datasets.colours")  # the package's attribute of that name is the function
 DATA = resources.files("pairseek.datasets")

@@ -62,7 +62,7 @@ def test_every_method_of_a_search_is_documented():
 
 def test_every_bound_is_documented():
     for name, value in vars(ps.bounds).items():
-        if inspect.isfunction(value) and not name.startswith("_") and value.__module__ == "pairseek.bounds":
+        if inspect.isfunction(value) and not name.startswith("_") and value.__module__ == "pairseek.model.bounds":
             assert name in PAGES["bounds.md"]
 
 

@@ -12,7 +12,7 @@ from pairseek.embed._lbfgs import minimise
 from pairseek.embed._losses import HINGE, LOGISTIC, POWER, RATIO
 from pairseek.embed._objective import Objective, distances, padded
 from pairseek.embed._scale import best_scale, likelihood
-from pairseek.responses import Logistic, Probit
+from pairseek.model.responses import Logistic, Probit
 from reference import naive_triplet_likelihood, naive_triplet_loss
 
 METHODS = {"ste": LOGISTIC, "ckl": RATIO, "tste": POWER, "gnmds": HINGE}

@@ -14,13 +14,13 @@ from scipy.special import expit, log_expit, log_ndtr, ndtr
 from scipy.stats import truncnorm
 
 import pairseek as ps
-from pairseek._types import Evidence
+from pairseek.core.types import Evidence
 from pairseek.errors import InvalidParameter
+from pairseek.model.priors import GaussianPrior, UniformBox
+from pairseek.model.responses import Logistic, Probit
 from pairseek.posteriors import EP, Grid, Particles
-from pairseek.posteriors import _ep_kernels as kernels
+from pairseek.posteriors import ep_kernels as kernels
 from pairseek.posteriors.ep import gaussian_posterior, standard_points
-from pairseek.priors import GaussianPrior, UniformBox
-from pairseek.responses import Logistic, Probit
 from reference import naive_log_posterior, quadrature_moments
 from situations import LINKS, SITUATIONS, USER, answers_from, evidence_of, last_belief, standardized
 

@@ -146,7 +146,7 @@ class Counting:
     name: ClassVar[str] = "counting"
 
     def score(self, candidates, belief):
-        from pairseek._parallel import thread_count
+        from pairseek.numerics.parallel import thread_count
 
         counts = [thread_count(), os.environ["OMP_NUM_THREADS"], os.environ["OPENBLAS_NUM_THREADS"]]
         Path(self.marker).write_text(" ".join(map(str, counts)))

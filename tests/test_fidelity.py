@@ -13,13 +13,13 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from pairseek._types import Evidence
+from pairseek.candidates.context import Scene, best_of
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import sampled_pairs
-from pairseek.candidates.scene import Scene, best_of
-from pairseek.items import Items
+from pairseek.core.types import Evidence
+from pairseek.model.items import Items
+from pairseek.model.responses import NOISES, Logistic
 from pairseek.posteriors import Grid, Particles
-from pairseek.responses import NOISES, Logistic
 from pairseek.strategies import EPMV, MCMV, GreedyMSE, GreedyVolume, InfoGain
 from shortfall import along_a_search
 from situations import answers_from, evidence_of, last_belief

@@ -157,7 +157,7 @@ def test_bytes_that_are_no_text_and_a_missing_file_are_refused(tmp_path):
 
 def resealed(path, change):
     """Edit a saved search and give it a fitting checksum: what a careful hand could do."""
-    from pairseek import files
+    from pairseek.core import files
 
     record = files.read(path)
     change(record)

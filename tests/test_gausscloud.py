@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
-from pairseek._types import Event, Query
+from pairseek.core.types import Event, Query
 from pairseek.errors import InvalidParameter, MissingExtra
-from pairseek.items import Items
-from pairseek.priors import UniformBox
-from pairseek.strategies import _nusvm
-from pairseek.strategies._facet import Facet
-from pairseek.strategies._memo import Recent
-from pairseek.strategies._nearest import nearest_pairs
-from pairseek.strategies._nusvm import extended_nu_svm, least_nu, linear_programme, nu_svm
-from pairseek.strategies.gausscloud import GaussCloud, separating_point
+from pairseek.model.items import Items
+from pairseek.model.priors import UniformBox
+from pairseek.strategies.baselines import nusvm as _nusvm
+from pairseek.strategies.baselines.facet import Facet
+from pairseek.strategies.baselines.gausscloud import GaussCloud, separating_point
+from pairseek.strategies.baselines.memo import Recent
+from pairseek.strategies.baselines.nearest import nearest_pairs
+from pairseek.strategies.baselines.nusvm import extended_nu_svm, least_nu, linear_programme, nu_svm
 
 
 def asked(items, pair, outcome="answer", winner=None):

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 
-from pairseek._types import Event, Query
+from pairseek.core.types import Event, Query
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items
-from pairseek.priors import GaussianPrior, UniformBox
-from pairseek.strategies._gaussian import Gaussian
-from pairseek.strategies._planes import bisector
-from pairseek.strategies.gausssearch import GaussSearch
+from pairseek.model.items import Items
+from pairseek.model.priors import GaussianPrior, UniformBox
+from pairseek.strategies.baselines.gaussian import Gaussian
+from pairseek.strategies.baselines.gausssearch import GaussSearch
+from pairseek.strategies.baselines.planes import bisector
 
 
 def asked(items, pair, outcome="answer", winner=None):

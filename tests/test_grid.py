@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek._types import Evidence
+from pairseek.core.types import Evidence
 from pairseek.errors import AccuracyWarning, InvalidParameter
+from pairseek.model.priors import GaussianPrior, UniformBox
+from pairseek.model.responses import Logistic, Probit
 from pairseek.posteriors import Grid, Particles
-from pairseek.priors import GaussianPrior, UniformBox
-from pairseek.responses import Logistic, Probit
 from reference import naive_log_posterior, quadrature_moments
 from situations import answers_from, evidence_of, last_belief, standardized
 

@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.io import savemat
 
 from pairseek.errors import InvalidItems, InvalidParameter, UnknownItem
-from pairseek.items import Items, Space
+from pairseek.model.items import Items, Space
 
 POINTS = [[0.0, 0.5], [1.0, -0.25], [0.3, 2.0]]
 FINITE = st.floats(-1e300, 1e300, allow_subnormal=True)

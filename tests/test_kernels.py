@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from pairseek._kernels import exp_minus, log_answer, log_ndtr, next_uniform
-from pairseek._moments import CHUNK, sample_moments
-from pairseek.posteriors._slice import log_densities, log_line
+from pairseek.numerics.jit import exp_minus, log_answer, log_ndtr, next_uniform
+from pairseek.numerics.moments import CHUNK, sample_moments
+from pairseek.posteriors.slice_kernels import log_densities, log_line
 from reference import naive_covariance, naive_log_answer, naive_mean
 from situations import LINKS
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare, kendalltau
 
-from pairseek import metrics
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items
+from pairseek.model import metrics
+from pairseek.model.items import Items
 
 
 def some_items(n=40, d=3, seed=0, **more):

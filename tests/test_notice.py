@@ -6,7 +6,7 @@ import time
 import pytest
 from numba.core import event
 
-from pairseek import _notice
+from pairseek.numerics import compilation as _notice
 
 SHORT = 0.05
 

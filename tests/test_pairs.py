@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pairseek._pairs import expect, pair_constant
-from pairseek._tables import interpolate, tables
 from pairseek.candidates import Candidates
-from pairseek.described import square_root
-from pairseek.responses import NOISES, RESPONSES, Logistic, Probit
+from pairseek.model.responses import NOISES, RESPONSES, Logistic, Probit
+from pairseek.numerics.pair_kernels import expect, pair_constant
+from pairseek.numerics.tables import interpolate, tables
+from pairseek.strategies.features import square_root
 from reference import (
     naive_after,
     naive_chances,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pairseek import _parallel
+from pairseek.numerics import parallel as _parallel
 
 
 def fill(start, stop, out):

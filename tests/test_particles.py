@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from pairseek._types import Evidence
+from pairseek.core.types import Evidence
 from pairseek.errors import InvalidParameter
+from pairseek.model.priors import GaussianPrior
+from pairseek.model.responses import Logistic, Probit
 from pairseek.posteriors import Particles
-from pairseek.posteriors._weights import resampled
-from pairseek.priors import GaussianPrior
-from pairseek.responses import Logistic, Probit
+from pairseek.posteriors.weights import resampled
 from reference import naive_kish, naive_log_posterior, quadrature_moments
 from situations import (
     SITUATIONS,

@@ -495,7 +495,7 @@ class TestItsFile:
             ps.Population.load(tmp_path / "s.json")
 
     def test_what_makes_no_sense_is_told(self, population, tmp_path):
-        from pairseek import files
+        from pairseek.core import files
         from pairseek.population.population import KIND
 
         record = json.loads(json.dumps(population.record()))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pairseek._types import Evidence
+from pairseek.core.types import Evidence
+from pairseek.model.priors import GaussianPrior, UniformBox
+from pairseek.model.responses import Logistic, Probit
 from pairseek.posteriors import POSTERIORS
-from pairseek.priors import GaussianPrior, UniformBox
-from pairseek.responses import Logistic, Probit
 from reference import naive_covariance, naive_log_posterior, naive_mean, quadrature_moments
 from situations import answers_from, beliefs_along, evidence_of, first_of, last_belief, standardized
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from pairseek.errors import InvalidParameter
-from pairseek.priors import GaussianPrior, UniformBox
+from pairseek.model.priors import GaussianPrior, UniformBox
 
 SLANTED = np.array([[1.0, 0.6, 0.1], [0.6, 2.0, -0.3], [0.1, -0.3, 0.5]])
 PRIORS = {

@@ -9,15 +9,15 @@ import pytest
 from scipy.special import expit
 
 import pairseek as ps
-from pairseek._mixtures import LAPSES, SPREADS, table
-from pairseek._tables import interpolate
 from pairseek.candidates import ListedPairs, WeightedPairs
-from pairseek.candidates.scene import Scene
-from pairseek.described import Candidates, seen
+from pairseek.candidates.context import Scene
 from pairseek.errors import InvalidParameter
-from pairseek.posteriors._lapsing import lapsing_slope, log_many, log_one
+from pairseek.numerics.mixtures import LAPSES, SPREADS, table
+from pairseek.numerics.tables import interpolate
+from pairseek.posteriors.lapse_kernels import lapsing_slope, log_many, log_one
 from pairseek.strategies import UTILITIES
-from pairseek.strategies._check import Check
+from pairseek.strategies.features import Candidates, seen
+from pairseek.strategies.reliability_probe import Check
 from reference import (
     naive_best_pair,
     naive_entropy,
@@ -239,7 +239,7 @@ class TestTables:
         assert np.all(np.diff(values, axis=1) <= 0)
 
     def test_what_is_known_takes_the_tables_of_the_link(self):
-        from pairseek._tables import tables
+        from pairseek.numerics.tables import tables
 
         assert table(0, "information") is tables(0).information
         for name in ("probability", "information"):

@@ -82,7 +82,7 @@ class TestKeeping:
         assert registry.decode("response", {"name": "probit", "k": {"name": "unknown"}}) == ps.Probit(ps.Unknown())
 
     def test_a_file_with_a_prior_that_is_none_is_refused(self, items, tmp_path):
-        from pairseek import files
+        from pairseek.core import files
 
         search = ps.Search(items, response=BOTH, rng=1)
         search.save(tmp_path / "me.json")

@@ -10,7 +10,7 @@ from scipy.special import expit
 from scipy.stats import chisquare, norm
 
 import pairseek as ps
-from pairseek._types import Query
+from pairseek.core.types import Query
 from reference import reliability_grid
 from situations import reliable_belief
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pairseek.errors import InvalidParameter
-from pairseek.geometry import hyperplanes
-from pairseek.responses import NOISES, RESPONSES, Logistic, Probit
-from pairseek.unknowns import LogNormal, Unknown
+from pairseek.model.geometry import hyperplanes
+from pairseek.model.responses import NOISES, RESPONSES, Logistic, Probit
+from pairseek.model.unknowns import LogNormal, Unknown
 from reference import naive_constant, naive_log_likelihood, naive_log_posterior, naive_logit, naive_probability
 from situations import evidence_of
 

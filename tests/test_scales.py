@@ -15,7 +15,6 @@ from PIL import Image
 
 import pairseek as ps
 from pairseek import cli
-from pairseek._scales import scale_contrast, scale_note
 from pairseek.cli._judgements import known_items
 from pairseek.cli._people import _with_text_ids
 from pairseek.cli.embed import _components
@@ -24,6 +23,7 @@ from pairseek.embed import CKL, PCA, check, read_provenance, save_items
 from pairseek.evaluate.replay import plain_items
 from pairseek.experiments.data import Parcel
 from pairseek.experiments.trial import _subsampled
+from pairseek.model.scales import scale_contrast, scale_note
 from pairseek.population import Choices
 from pairseek.store import studies
 from pairseek.web.auth import make_token, set_password

@@ -287,8 +287,8 @@ def test_appeal_moves_recommendations_and_beliefs():
     points = rng.normal(size=(12, 2))
     appeal = np.zeros(12)
     appeal[3] = 50.0
-    plain = ps.Search(ps.Items(points), posterior=FEW, rng=1)
-    liked = ps.Search(ps.Items(points, appeal=appeal), posterior=FEW, rng=1)
+    plain = ps.Search(ps.Items(points), rng=1)
+    liked = ps.Search(ps.Items(points, appeal=appeal), rng=1)
     assert liked.recommend(1)[0].id == 3
     # To prefer item 3 tells nothing when everybody does.
     prior = plain.belief.mean

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pairseek._parallel import for_ranges
-from pairseek.posteriors._slice import slice_sweep
-from pairseek.responses import Logistic, Probit
+from pairseek.model.responses import Logistic, Probit
+from pairseek.numerics.parallel import for_ranges
+from pairseek.posteriors.slice_kernels import slice_sweep
 from reference import naive_log_posterior
 from situations import evidence_of
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pairseek as ps
-from pairseek.candidates.mirrored import Planes, mirrored_pairs
+from pairseek.candidates.continuous import Planes, mirrored_pairs
 from pairseek.errors import InvalidParameter, UnknownItem, Unsupported
 
 FEW = ps.Particles(1000)

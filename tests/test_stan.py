@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from conftest import shared_folder
-from pairseek.items import Items
+from pairseek.model.items import Items
+from pairseek.model.responses import Logistic
 from pairseek.posteriors import EP, Particles
-from pairseek.responses import Logistic
 from reference import naive_log_posterior, quadrature_moments
 from situations import answers_from, evidence_of, first_of, last_belief
 

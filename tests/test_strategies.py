@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from pairseek.candidates import SOURCES, AllPairs, Candidates, ListedPairs, SampledPairs
+from pairseek.candidates.context import Scene, best_of
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import pair_rows
-from pairseek.candidates.scene import Scene, best_of
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items, Space
+from pairseek.model.items import Items, Space
+from pairseek.model.priors import UniformBox
+from pairseek.model.responses import NOISES, RESPONSES, Logistic
 from pairseek.posteriors import Particles
-from pairseek.priors import UniformBox
-from pairseek.responses import NOISES, RESPONSES, Logistic
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
 from pairseek.strategies import EPMV, MCMV, UTILITIES, GreedyMSE, GreedyVolume, InfoGain, Random

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm, truncnorm
 
-from pairseek._kernels import LOGISTIC, PROBIT
-from pairseek._tables import M0, M_OCTAVES, S0, S_MAX, S_OCTAVES, interpolate, look_up, moments, tables
+from pairseek.numerics.jit import LOGISTIC, PROBIT
+from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_MAX, S_OCTAVES, interpolate, look_up, moments, tables
 from reference import naive_entropy, naive_probability
 from situations import LINKS
 

@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from browsers import DESKTOP, PHONE
 from pages_data import sound
 from pairseek.datasets import colours
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.store import events
 from pairseek.web import auth
 from pairseek.web.making import create

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from pairseek.errors import InvalidItems
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.web import media
 from pairseek.web.cards import card, safe_html

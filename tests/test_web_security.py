@@ -8,7 +8,7 @@ import time
 import pytest
 
 from pairseek.errors import InvalidItems
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.store import sessions
 from pairseek.web.auth import make_token, set_password
 from pairseek.web.making import set_open

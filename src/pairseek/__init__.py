@@ -8,18 +8,20 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from pairseek import bounds, datasets, errors, metrics
-from pairseek._parallel import set_thread_count
-from pairseek._types import Belief, Event, Query
+from pairseek import datasets, errors
 from pairseek._version import __version__
 from pairseek.candidates import AllPairs, Candidates, ListedPairs, Rest, SampledPairs
+from pairseek.core.types import Belief, Event, Query
 from pairseek.errors import PairseekError, ScaleWarning
 from pairseek.estimates import Estimate, Recommendation
-from pairseek.items import Items, Space
+from pairseek.model import bounds, metrics
+from pairseek.model.items import Items, Space
+from pairseek.model.priors import GaussianPrior, UniformBox
+from pairseek.model.responses import Logistic, Probit
+from pairseek.model.unknowns import Beta, LogNormal, Unknown
+from pairseek.numerics.parallel import set_thread_count
 from pairseek.population import Choices, Population
 from pairseek.posteriors import EP, Grid, Particles
-from pairseek.priors import GaussianPrior, UniformBox
-from pairseek.responses import Logistic, Probit
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
 from pairseek.stopping import AfterAnswers, BestItemFound, InformationBelow, RadiusBelow
@@ -34,7 +36,6 @@ from pairseek.strategies import (
     InfoGain,
     Random,
 )
-from pairseek.unknowns import Beta, LogNormal, Unknown
 
 if _TYPE_CHECKING:
     from pairseek import embed, experiments

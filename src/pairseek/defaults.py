@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from pairseek.candidates import AllPairs, WeightedPairs
-from pairseek.candidates.scene import Source
+from pairseek.candidates.context import Source
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items, Space
+from pairseek.model.items import Items, Space
+from pairseek.model.priors import GaussianPrior, Prior, UniformBox
+from pairseek.model.responses import Logistic, Response
 from pairseek.posteriors import EP, Particles, Posterior
-from pairseek.priors import GaussianPrior, Prior, UniformBox
-from pairseek.responses import Logistic, Response
 from pairseek.strategies import InfoGain
 from pairseek.strategies.base import Procedure, Utility
-from pairseek.surface import surface_of
+from pairseek.strategies.shape import surface_of
 
 GAP = 0.03
 """Certified shortfall of the default choice, as a share of the best pair's utility."""

@@ -10,11 +10,11 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import scipy
 
-from pairseek._checks import is_number, whole
-from pairseek._types import Belief, FloatArray, IntArray, ItemId
+from pairseek.core.types import Belief, FloatArray, IntArray, ItemId
+from pairseek.core.validation import is_number, whole
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items
-from pairseek.responses import Response
+from pairseek.model.items import Items
+from pairseek.model.responses import Response
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pairseek._types import JSON, Event, Query, QueryInfo, Side
+from pairseek.core.types import JSON, Event, Query, QueryInfo, Side
 from pairseek.errors import InvalidFile
-from pairseek.items import Items, Space
+from pairseek.model.items import Items, Space
 
 _QUERY = re.compile(r"q[0-9]{1,9}(\.[0-9]{1,9})?")
 

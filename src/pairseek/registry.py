@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from pairseek._types import JSON
 from pairseek.candidates import SOURCES, Rest
+from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter
+from pairseek.model.priors import GaussianPrior, UniformBox
+from pairseek.model.responses import RESPONSES
+from pairseek.model.unknowns import UNKNOWNS
 from pairseek.posteriors import POSTERIORS
-from pairseek.priors import GaussianPrior, UniformBox
-from pairseek.responses import RESPONSES
 from pairseek.stopping import STOP_RULES
 from pairseek.strategies import STRATEGIES
-from pairseek.unknowns import UNKNOWNS
 
 PRIORS = {prior.name: prior for prior in (UniformBox, GaussianPrior)}
 KINDS: dict[str, Mapping[str, Any]] = {

@@ -19,18 +19,16 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from pairseek import files, records, registry
-from pairseek._arguments import check_inference, check_parts, check_together, rules_of
-from pairseek._checks import seed_of, whole
-from pairseek._notice import first_use
-from pairseek._types import JSON, Belief, Event, Evidence, Outcome, Query, QueryInfo, Side
+from pairseek import records, registry
 from pairseek._version import MODEL_VERSION, __version__
-from pairseek._words import plural
 from pairseek.candidates import Rest
-from pairseek.candidates.scene import Source
-from pairseek.choosing import Draws, Situation, next_query, pair_info
+from pairseek.candidates.context import Source
+from pairseek.compatibility import check_inference, check_parts, check_together, rules_of
+from pairseek.core import files
+from pairseek.core.text import plural
+from pairseek.core.types import JSON, Belief, Event, Evidence, Outcome, Query, QueryInfo, Side
+from pairseek.core.validation import seed_of, whole
 from pairseek.defaults import default_candidates, resolve, spread_of
-from pairseek.described import seen
 from pairseek.errors import (
     AnswerConflict,
     InvalidAnswer,
@@ -48,13 +46,16 @@ from pairseek.estimates import (
     recommendations,
     reliability_estimate,
 )
-from pairseek.items import Items, Space
+from pairseek.model.items import Items, Space
+from pairseek.model.priors import Prior
+from pairseek.model.responses import Response
+from pairseek.numerics.compilation import first_use
 from pairseek.population import Population
 from pairseek.posteriors import Posterior
-from pairseek.priors import Prior
-from pairseek.responses import Response
+from pairseek.selection import Draws, Situation, next_query, pair_info
 from pairseek.stopping import AfterAnswers, StopRule, expected_path
 from pairseek.strategies.base import Procedure, Utility
+from pairseek.strategies.features import seen
 
 _CHOICE, _SIDES, _PROCEDURE = range(3)
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pairseek._checks import seed_of
-from pairseek._types import FloatArray, Query, Side
-from pairseek._words import plural
+from pairseek.core.text import plural
+from pairseek.core.types import FloatArray, Query, Side
+from pairseek.core.validation import seed_of
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items, Space
-from pairseek.responses import Response
+from pairseek.model.items import Items, Space
+from pairseek.model.responses import Response
 
 
 @dataclass(frozen=True, eq=False)

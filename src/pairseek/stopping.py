@@ -8,10 +8,10 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from pairseek._checks import is_number, whole
-from pairseek._tables import S0, S_MAX, interpolate, tables
-from pairseek._words import plural
+from pairseek.core.text import plural
+from pairseek.core.validation import is_number, whole
 from pairseek.errors import InvalidParameter
+from pairseek.numerics.tables import S0, S_MAX, interpolate, tables
 
 # A forecast beyond this many answers is no forecast.
 HORIZON = 1000

@@ -1,11 +1,11 @@
 """Pairs that might be asked: how they are described, where they come from, and how soon they may come again."""
 
-from pairseek.candidates.allpairs import AllPairs
+from pairseek.candidates.all_pairs import AllPairs
 from pairseek.candidates.listed import ListedPairs
 from pairseek.candidates.rest import Rest
 from pairseek.candidates.sampled import SampledPairs
 from pairseek.candidates.weighted import WeightedPairs
-from pairseek.described import Candidates
+from pairseek.strategies.features import Candidates
 
 SOURCES = {source.name: source for source in (AllPairs, ListedPairs, SampledPairs, WeightedPairs)}
 

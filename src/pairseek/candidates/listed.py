@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from pairseek._words import plural
-from pairseek.candidates.scene import Choice, Scene, best_of
+from pairseek.candidates.context import Choice, Scene, best_of
+from pairseek.core.text import plural
 from pairseek.errors import InvalidParameter
 
 

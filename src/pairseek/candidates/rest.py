@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairseek._types import BoolArray, IntArray
-from pairseek._words import plural
+from pairseek.core.text import plural
+from pairseek.core.types import BoolArray, IntArray
 from pairseek.errors import InvalidParameter
 
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from pairseek._types import IntArray
-from pairseek.candidates.scene import Choice, Scene, best_of
+from pairseek.candidates.context import Choice, Scene, best_of
+from pairseek.core.types import IntArray
 from pairseek.errors import InvalidParameter
 
 # Up to this many pairs a sample that finds nothing usable is replaced by the list of all.

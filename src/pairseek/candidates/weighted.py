@@ -7,15 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from pairseek._parallel import for_ranges
-from pairseek._types import FloatArray, IntArray
-from pairseek.candidates._bounds import bound_pairs
-from pairseek.candidates._branch import Goal, best_first
-from pairseek.candidates._tree import Tree
-from pairseek.candidates._view import View
-from pairseek.candidates.scene import Choice, Scene, best_of
+from pairseek.candidates.branch_and_bound.bounds import bound_pairs
+from pairseek.candidates.branch_and_bound.search import Goal, best_first
+from pairseek.candidates.branch_and_bound.tree import Tree
+from pairseek.candidates.branch_and_bound.view import View
+from pairseek.candidates.context import Choice, Scene, best_of
+from pairseek.core.types import FloatArray, IntArray
 from pairseek.errors import InvalidParameter
-from pairseek.surface import Surface
+from pairseek.numerics.parallel import for_ranges
+from pairseek.strategies.shape import Surface
 
 # Cells that pairs are drawn from: about 33,000 pairs of cells.
 _LEVEL = 8

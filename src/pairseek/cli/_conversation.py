@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pairseek._types import Query
 from pairseek.cli._frames import Moment
 from pairseek.cli._keys import Key, Typist
 from pairseek.cli._result import colour_of
 from pairseek.cli._views import View
-from pairseek.items import Items
+from pairseek.core.types import Query
+from pairseek.model.items import Items
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from pairseek._types import Query
-from pairseek._words import plural
 from pairseek.cli._keys import Key
 from pairseek.cli._swatches import Colour, card, in_true_colour, side_by_side, swatch
+from pairseek.core.text import plural
+from pairseek.core.types import Query
 
 QUESTION = "Which colour do you prefer?"
 _WIDEST, _TALLEST = 96, 18  # cells; beyond that the two colours are too far apart to compare

@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-from pairseek._csv import ID_COLUMNS, LABEL_COLUMN, read_table
-from pairseek._types import ItemId
+from pairseek.core.csv import ID_COLUMNS, LABEL_COLUMN, read_table
+from pairseek.core.types import ItemId
 from pairseek.embed import Triplets
 from pairseek.errors import InvalidItems, InvalidParameter
-from pairseek.items import Items
-from pairseek.responses import Logistic, Noise, Probit, Response
+from pairseek.model.items import Items
+from pairseek.model.responses import Logistic, Noise, Probit, Response
 
 Where = Annotated[
     list[str] | None,

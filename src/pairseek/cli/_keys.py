@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import BinaryIO, Protocol
 
-from pairseek._types import Query
+from pairseek.core.types import Query
 
 SETTLING = 0.15
 """Seconds for which a new pair takes no answer: nobody has looked at it yet, so the press was meant for the last."""

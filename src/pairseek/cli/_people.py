@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.population import Choices
 from pairseek.population.formats import bundle
 

@@ -10,11 +10,11 @@ import numpy as np
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from pairseek._words import plural
 from pairseek.cli._swatches import Colour, bar, card, in_true_colour, side_by_side, swatch
+from pairseek.core.text import plural
 from pairseek.datasets import hex_from_oklab
 from pairseek.estimates import Estimate
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.search import Search
 
 _WIDEST = 76

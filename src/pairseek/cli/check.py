@@ -17,9 +17,9 @@ from pairseek.embed.health_page import write_health
 from pairseek.errors import InvalidParameter
 from pairseek.experiments._checks import one_of
 from pairseek.experiments.figures.style import require_drawing
-from pairseek.items import Items
-from pairseek.priors import UniformBox
-from pairseek.responses import NOISES, RESPONSES
+from pairseek.model.items import Items
+from pairseek.model.priors import UniformBox
+from pairseek.model.responses import NOISES, RESPONSES
 
 _STYLES = {"good": "green", "note": "yellow", "act": "bold red"}
 

@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from pairseek._types import JSON
 from pairseek.cli._judgements import AsJson, Known, Where, known_items, read
+from pairseek.core.types import JSON
 from pairseek.embed import METHODS, PCA, Triplets, choose_dimension, provenance, save_items
 from pairseek.embed.base import TripletEmbedding
 from pairseek.embed.dimension import DIMENSIONS, DimensionChoice
@@ -20,7 +20,7 @@ from pairseek.embed.provenance import check_place
 from pairseek.errors import InvalidParameter
 from pairseek.experiments._checks import one_of
 from pairseek.experiments.figures.style import require_drawing
-from pairseek.items import Items
+from pairseek.model.items import Items
 
 AUTO = "auto"
 

@@ -18,8 +18,8 @@ from pairseek.experiments._checks import one_of, whole
 from pairseek.experiments.figures.planned import draw_plan
 from pairseek.experiments.planning import STRATEGIES, Need, Plan, Question, plan
 from pairseek.experiments.report import Section, write_report
-from pairseek.items import Items
-from pairseek.responses import NOISES
+from pairseek.model.items import Items
+from pairseek.model.responses import NOISES
 from pairseek.strategies import STRATEGIES as ALL
 
 _FAR = 1e4

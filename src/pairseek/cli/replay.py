@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pairseek._version import MODEL_VERSION
-from pairseek._words import plural
 from pairseek.cli._web import need_web
+from pairseek.core.text import plural
 from pairseek.errors import InvalidParameter
 
 if TYPE_CHECKING:

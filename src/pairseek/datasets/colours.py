@@ -14,9 +14,9 @@ from importlib import resources
 import numpy as np
 import numpy.typing as npt
 
-from pairseek._types import FloatArray
+from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items
+from pairseek.model.items import Items
 
 # The published matrices; their inverses are taken numerically, so that a colour comes back to the last digit.
 _CONES_FROM_LINEAR = np.array(

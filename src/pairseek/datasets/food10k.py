@@ -20,8 +20,8 @@ from typing import Any, Literal
 import numpy as np
 
 from pairseek.errors import InvalidItems, InvalidParameter, MissingExtra
-from pairseek.items import Items
-from pairseek.responses import NOISES, Logistic, Noise, Probit, Response
+from pairseek.model.items import Items
+from pairseek.model.responses import NOISES, Logistic, Noise, Probit, Response
 
 ENVIRONMENT = "PAIRSEEK_DATA"
 MIRROR = "PAIRSEEK_FOOD10K_URL"

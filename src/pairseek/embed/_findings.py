@@ -9,14 +9,14 @@ from typing import Literal
 import numpy as np
 import scipy
 
-from pairseek._types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.candidates import SampledPairs
+from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.embed._objective import distances
 from pairseek.embed.noise import NoiseFit
-from pairseek.items import Items
-from pairseek.metrics import triplet_error
-from pairseek.priors import Prior
-from pairseek.responses import Response
+from pairseek.model.items import Items
+from pairseek.model.metrics import triplet_error
+from pairseek.model.priors import Prior
+from pairseek.model.responses import Response
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
 from pairseek.stopping import RadiusBelow

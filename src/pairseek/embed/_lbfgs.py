@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairseek._types import FloatArray
+from pairseek.core.types import FloatArray
 
 MEMORY = 8
 _DECREASE = 1e-4

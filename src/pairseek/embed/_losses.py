@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pairseek._kernels import exp_minus, kernel, primitive
+from pairseek.numerics.jit import exp_minus, kernel, primitive
 
 LANES = 4
 BLOCK = 256

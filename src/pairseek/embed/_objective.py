@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pairseek._kernels import read_only
-from pairseek._parallel import for_ranges
-from pairseek._types import FloatArray
+from pairseek.core.types import FloatArray
 from pairseek.embed._losses import LANES, squared_distances, triplet_loss
+from pairseek.numerics.jit import read_only
+from pairseek.numerics.parallel import for_ranges
 
 # Each piece of the triplets has a gradient of its own; more pieces feed more cores and take more memory.
 _PIECES = 8

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairseek._types import FloatArray
+from pairseek.core.types import FloatArray
 from pairseek.embed._lbfgs import Minimum, dot, minimise
 from pairseek.embed._objective import Objective, padded
 

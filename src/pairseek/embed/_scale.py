@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pairseek._kernels import LOGISTIC, exp_minus, kernel, log_ndtr
-from pairseek._parallel import for_ranges
-from pairseek._types import FloatArray
+from pairseek.core.types import FloatArray
+from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, log_ndtr
+from pairseek.numerics.parallel import for_ranges
 
 _CHUNK = 1 << 14
 _REACH = 1e8

@@ -10,16 +10,16 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from pairseek._notice import first_use
-from pairseek._types import FloatArray, IntArray, ItemId
+from pairseek.core.types import FloatArray, IntArray, ItemId
 from pairseek.embed._objective import Objective, distances, padded
 from pairseek.embed._path import PathStep, Walk, descend, fit_at
 from pairseek.embed._progress import FitProgress, reporting
 from pairseek.embed._scale import best_scale
 from pairseek.embed.triplets import Triplets, as_triplets
 from pairseek.errors import InvalidItems, InvalidParameter, InvalidTriplets
-from pairseek.items import Items
-from pairseek.metrics import triplet_error
+from pairseek.model.items import Items
+from pairseek.model.metrics import triplet_error
+from pairseek.numerics.compilation import first_use
 
 _NAMED = 5
 # The path only leads the way: it is walked with this times the tolerance.

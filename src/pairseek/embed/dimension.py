@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from pairseek._types import JSON, FloatArray
+from pairseek.core.types import JSON, FloatArray
 from pairseek.embed.base import TripletEmbedding
 from pairseek.embed.methods import CKL
 from pairseek.embed.triplets import Triplets, as_triplets

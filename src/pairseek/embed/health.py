@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pairseek._types import JSON, BoolArray, FloatArray, IntArray
+from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.defaults import default_prior, resolve
 from pairseek.embed._findings import (
     Finding,
@@ -30,9 +30,9 @@ from pairseek.embed._findings import (
 from pairseek.embed.noise import NoiseFit, fit_noise
 from pairseek.embed.triplets import Triplets, as_triplets
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items
-from pairseek.priors import Prior
-from pairseek.responses import Response
+from pairseek.model.items import Items
+from pairseek.model.priors import Prior
+from pairseek.model.responses import Response
 
 
 @dataclass(frozen=True, eq=False)

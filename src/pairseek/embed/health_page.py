@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairseek._types import FloatArray
 from pairseek._version import __version__
+from pairseek.core.types import FloatArray
 from pairseek.embed._findings import INFORMATIVE
 from pairseek.embed.health import Health
 from pairseek.errors import InvalidFile

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pairseek._types import FloatArray
+from pairseek.core.types import FloatArray
 from pairseek.embed._losses import HINGE, LOGISTIC, POWER, RATIO
 from pairseek.embed.base import TripletEmbedding
 from pairseek.embed.triplets import Triplets

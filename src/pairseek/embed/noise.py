@@ -15,14 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pairseek._notice import first_use
-from pairseek._types import JSON, BoolArray, Event, FloatArray, IntArray
+from pairseek.core.types import JSON, BoolArray, Event, FloatArray, IntArray
 from pairseek.embed._objective import distances
 from pairseek.embed._scale import Bound, Scale, best_scale, likelihood
 from pairseek.embed.triplets import Triplets, as_triplets
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items
-from pairseek.responses import NOISES, RESPONSES, Response
+from pairseek.model.items import Items
+from pairseek.model.responses import NOISES, RESPONSES, Response
+from pairseek.numerics.compilation import first_use
 
 
 @dataclass(frozen=True)

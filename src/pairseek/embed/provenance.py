@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from pairseek._types import JSON, FloatArray
 from pairseek._version import __version__
+from pairseek.core.types import JSON, FloatArray
 from pairseek.embed.base import TripletEmbedding
 from pairseek.embed.triplets import Triplets
 from pairseek.embed.vectors import PCA
 from pairseek.errors import InvalidFile, InvalidParameter
-from pairseek.items import Items
+from pairseek.model.items import Items
 
 
 def provenance(method: TripletEmbedding | PCA, *, held_out: Triplets | None = None) -> JSON:

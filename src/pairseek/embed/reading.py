@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pairseek._csv import read_lines
-from pairseek._types import IntArray, ItemId
+from pairseek.core.csv import read_lines
+from pairseek.core.types import IntArray, ItemId
 from pairseek.errors import InvalidTriplets
 
 # Columns by which a file gives anchor, near and far outright.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from pairseek._types import IntArray
+from pairseek.core.types import IntArray
 from pairseek.embed.triplets import Triplets
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items
-from pairseek.responses import Response
+from pairseek.model.items import Items
+from pairseek.model.responses import Response
 
 _CHUNK = 1 << 18
 

@@ -13,10 +13,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from pairseek._types import IntArray, ItemId
+from pairseek.core.types import IntArray, ItemId
 from pairseek.embed.reading import named_rows, read_rows
 from pairseek.errors import InvalidParameter, InvalidTriplets
-from pairseek.items import Items
+from pairseek.model.items import Items
 
 NAMES = ("anchor", "near", "far")
 

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from pairseek._types import FloatArray, ItemId
+from pairseek.core.types import FloatArray, ItemId
 from pairseek.errors import InvalidItems, InvalidParameter
-from pairseek.items import Items
+from pairseek.model.items import Items
 
 _NAMED = 5
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from pairseek._types import BoolArray, FloatArray, IntArray
 from pairseek.candidates import Candidates, ListedPairs, Rest
+from pairseek.core.types import BoolArray, FloatArray, IntArray
 from pairseek.estimates import utility_scale
 from pairseek.evaluate.spec import MEASURES, Way
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.population import Choices, Population
 from pairseek.posteriors import Particles
 from pairseek.search import Search

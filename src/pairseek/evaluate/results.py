@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pairseek._types import JSON, FloatArray
+from pairseek.core.types import JSON, FloatArray
 from pairseek.evaluate.spec import CALIBRATION, MEASURES, Evaluation
 from pairseek.experiments import _checks
 from pairseek.experiments.folder import write_atomically

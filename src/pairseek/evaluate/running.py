@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from pairseek._types import IntArray
+from pairseek.core.types import IntArray
 from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter
 from pairseek.evaluate.replay import Person, Popularity, replayed
 from pairseek.evaluate.results import EvaluationResults, agreement_of
@@ -18,7 +18,7 @@ from pairseek.evaluate.spec import Evaluation, HoldOut, ways
 from pairseek.experiments import _checks
 from pairseek.experiments.running import Progress, carry_out
 from pairseek.experiments.trial import Outcome, Task
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.population import Choices, Population
 from pairseek.population._fitting import State
 from pairseek.population.choices import named

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter
 from pairseek.experiments import _checks
 from pairseek.experiments._names import default_label, strategy_record

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pairseek import registry
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter
 from pairseek.strategies import STRATEGIES
 from pairseek.strategies.base import Procedure, Utility

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from pairseek._types import FloatArray, ItemId
+from pairseek.core.types import FloatArray, ItemId
 from pairseek.datasets import colours, food10k, synthetic
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.spec import Setting, Specification
 from pairseek.experiments.trial import Outcome, Task, run_trial
-from pairseek.items import Items, Space
-from pairseek.priors import UniformBox
+from pairseek.model.items import Items, Space
+from pairseek.model.priors import UniformBox
 
 _WARM_UP = 6
 """Answers after which the particles have moved at least once."""

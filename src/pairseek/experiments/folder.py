@@ -20,8 +20,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from pairseek._types import JSON
 from pairseek._version import __version__
+from pairseek.core.types import JSON
 from pairseek.errors import InvalidFile, InvalidParameter
 from pairseek.experiments.reading import to_toml
 from pairseek.experiments.trial import Outcome, Task

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairseek import metrics
-from pairseek._types import FloatArray
+from pairseek.core.types import FloatArray
 from pairseek.estimates import Estimate
-from pairseek.items import Items, Space
+from pairseek.model import metrics
+from pairseek.model.items import Items, Space
 
 
 @dataclass(frozen=True, eq=False)

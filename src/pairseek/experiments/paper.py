@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from pairseek.experiments.spec import Answering, Contender, Setting, Specification, Truth
-from pairseek.responses import NOISES, Noise
+from pairseek.model.responses import NOISES, Noise
 from pairseek.strategies import (
     EPMV,
     MCMV,

@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 import scipy
 
-from pairseek._types import JSON, FloatArray
-from pairseek.bounds import mse_lower_bound, stopping_time_bounds
+from pairseek.core.types import JSON, FloatArray
 from pairseek.defaults import default_prior
 from pairseek.errors import InvalidParameter
 from pairseek.experiments._names import strategy_from
 from pairseek.experiments.results import Results, TableFormat
 from pairseek.experiments.running import Progress, run
 from pairseek.experiments.spec import Answering, Contender, Setting, Specification
-from pairseek.items import Items
-from pairseek.priors import UniformBox
-from pairseek.responses import Noise, Response
+from pairseek.model.bounds import mse_lower_bound, stopping_time_bounds
+from pairseek.model.items import Items
+from pairseek.model.priors import UniformBox
+from pairseek.model.responses import Noise, Response
 
 LEVEL = 0.95
 STRATEGIES = ("infogain", "epmv", "mcmv", "random")

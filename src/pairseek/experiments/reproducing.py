@@ -19,7 +19,7 @@ from pairseek.experiments.report import Section
 from pairseek.experiments.results import Results, TableFormat
 from pairseek.experiments.running import Progress, run
 from pairseek.experiments.spec import Specification
-from pairseek.metrics import triplet_error
+from pairseek.model.metrics import triplet_error
 
 DATA = ("food10k", "synthetic")
 

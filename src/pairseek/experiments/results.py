@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from pairseek._types import JSON, FloatArray, IntArray
+from pairseek.core.types import JSON, FloatArray, IntArray
 from pairseek.errors import InvalidFile, InvalidParameter, MissingExtra
 from pairseek.experiments import _checks
 from pairseek.experiments.folder import JOURNAL, RUN, SPECIFICATION, read_journal, write_atomically

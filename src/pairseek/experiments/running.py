@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter
 from pairseek.experiments import _checks
 from pairseek.experiments.data import Parcel, load_items

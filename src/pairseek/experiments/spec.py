@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
 from pairseek import registry
-from pairseek._types import JSON
 from pairseek._version import MODEL_VERSION
+from pairseek.core.types import JSON
 from pairseek.datasets import food10k_facts
 from pairseek.errors import InvalidParameter
 from pairseek.experiments import _checks
 from pairseek.experiments._names import default_label, strategy_record
 from pairseek.experiments.measures import MEASURES
-from pairseek.items import Items, Space
-from pairseek.priors import Prior, UniformBox
-from pairseek.responses import NOISES, RESPONSES, Noise, Response
+from pairseek.model.items import Items, Space
+from pairseek.model.priors import Prior, UniformBox
+from pairseek.model.responses import NOISES, RESPONSES, Noise, Response
 from pairseek.strategies.base import Procedure, Utility
 
 NAMED_DATA = ("food10k", "synthetic", "colours", "space")

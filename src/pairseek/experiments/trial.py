@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairseek._types import Query, Side
 from pairseek.candidates import SampledPairs
+from pairseek.core.types import Query, Side
 from pairseek.experiments.measures import MEASURES, Moment
 from pairseek.experiments.spec import Answering, Setting, Specification
-from pairseek.items import Items, Space
+from pairseek.model.items import Items, Space
+from pairseek.model.responses import Response
 from pairseek.posteriors import Particles
-from pairseek.responses import Response
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
 from pairseek.strategies.base import Utility

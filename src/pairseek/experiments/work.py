@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.experiments.trial import Outcome, Task
 
 

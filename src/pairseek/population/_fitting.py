@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit
 
-from pairseek._parallel import for_ranges
-from pairseek._types import FloatArray, IntArray
+from pairseek.core.types import FloatArray, IntArray
+from pairseek.numerics.parallel import for_ranges
 from pairseek.population._kernels import MIXTURE, believe, gather
 from pairseek.population.choices import Choices
 

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from pairseek._kernels import kernel, primitive
-from pairseek._types import FloatArray, IntArray
+from pairseek.core.types import FloatArray, IntArray
+from pairseek.numerics.jit import kernel, primitive
 
 # The logistic distribution as a mixture of four centred normals, shares and variances: least squares to distribution
 # and density between 0 and 16, right to 2e-5 everywhere.

@@ -11,9 +11,9 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
-from pairseek._checks import is_number
-from pairseek._types import BoolArray, FloatArray, IntArray, ItemId
-from pairseek._words import plural
+from pairseek.core.text import plural
+from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
+from pairseek.core.validation import is_number
 from pairseek.errors import InvalidChoices
 
 _NAMED = 5

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from pairseek._types import FloatArray
+from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.population.choices import Choices
 from pairseek.population.population import Population, fitted, learned_by, state_of
 

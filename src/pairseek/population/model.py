@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairseek._types import JSON, FloatArray
-from pairseek._words import plural
+from pairseek.core.text import plural
+from pairseek.core.types import JSON, FloatArray
 from pairseek.defaults import default_prior
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items
+from pairseek.model.items import Items
+from pairseek.model.responses import Logistic
 from pairseek.population._fitting import Data, Start, State, first_factors
-from pairseek.responses import Logistic
 
 # A k below this share of the plain model's is not believed: people who love the extremes have no ideal point.
 _LEAST = 0.05

@@ -9,18 +9,19 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from pairseek import files, records
-from pairseek._checks import seed_of
-from pairseek._types import JSON, FloatArray
+from pairseek import records
 from pairseek._version import __version__
+from pairseek.core import files
+from pairseek.core.types import JSON, FloatArray
+from pairseek.core.validation import seed_of
 from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter, Unsupported
-from pairseek.items import Items, Space
+from pairseek.model.items import Items, Space
+from pairseek.model.priors import GaussianPrior
+from pairseek.model.responses import Logistic, Response
+from pairseek.model.unknowns import Unknown
 from pairseek.population import _fitting
 from pairseek.population.choices import Choices, named
 from pairseek.population.model import Learned, Places, Plain, coordinates_of, places, start_of
-from pairseek.priors import GaussianPrior
-from pairseek.responses import Logistic, Response
-from pairseek.unknowns import Unknown
 
 KIND = files.Kind("pairseek population", 1, "a population")
 Wish = bool | Literal["auto"]

@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtr
 
-from pairseek._types import JSON, FloatArray
+from pairseek.core.types import JSON, FloatArray
 from pairseek.errors import InvalidChoices, InvalidParameter
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.population import _fitting
 from pairseek.population._kernels import MIXTURE
 from pairseek.population.choices import Choices

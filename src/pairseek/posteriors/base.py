@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
-from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray, Reliability
-from pairseek.priors import Prior
-from pairseek.responses import Response
+from pairseek.core.types import Belief, BeliefInfo, Evidence, FloatArray, Reliability
+from pairseek.model.priors import Prior
+from pairseek.model.responses import Response
 
 
 class Posterior(Protocol):

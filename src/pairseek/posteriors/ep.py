@@ -18,18 +18,18 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import ndtri
 
-from pairseek._checks import whole
-from pairseek._kernels import LOGISTIC, PROBIT
-from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray
+from pairseek.core.types import Belief, BeliefInfo, Evidence, FloatArray
+from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
-from pairseek.posteriors._control import controlled_moments
-from pairseek.posteriors._ep_kernels import propagate
-from pairseek.posteriors._smc import square_root
-from pairseek.posteriors._weights import resampled, reweighted
+from pairseek.model.priors import Prior
+from pairseek.model.responses import Response
+from pairseek.numerics.jit import LOGISTIC, PROBIT
 from pairseek.posteriors.base import effective_samples, generator_for
+from pairseek.posteriors.control_variates import controlled_moments
+from pairseek.posteriors.ep_kernels import propagate
 from pairseek.posteriors.particles import Particles, PointTarget, log_posterior_over
-from pairseek.priors import Prior
-from pairseek.responses import Response
+from pairseek.posteriors.smc import square_root
+from pairseek.posteriors.weights import resampled, reweighted
 
 # Sweeps end when no site moves the mean by more than this many deviations, or a variance by more than this share.
 _TOLERANCE = 1e-5

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from pairseek._moments import sample_moments
-from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray
+from pairseek.core.types import Belief, BeliefInfo, Evidence, FloatArray
 from pairseek.errors import AccuracyWarning, InvalidParameter
+from pairseek.model.priors import Prior
+from pairseek.model.responses import Response
+from pairseek.numerics.moments import sample_moments
 from pairseek.posteriors.base import sampled_belief
-from pairseek.priors import Prior
-from pairseek.responses import Response
 
 MOST_DIMENSIONS = 3
 DEFAULT_POINTS = {1: 2001, 2: 201, 3: 41}

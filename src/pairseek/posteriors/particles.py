@@ -8,17 +8,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from pairseek._checks import whole
-from pairseek._moments import CHUNK
-from pairseek._parallel import for_ranges
-from pairseek._types import Belief, BeliefInfo, Evidence, FloatArray
-from pairseek.posteriors._control import controlled_moments
-from pairseek.posteriors._reliable import reliable_belief
-from pairseek.posteriors._slice import log_densities, slice_sweep
-from pairseek.posteriors._smc import WIDTH, annealed, square_root
+from pairseek.core.types import Belief, BeliefInfo, Evidence, FloatArray
+from pairseek.core.validation import whole
+from pairseek.model.priors import Prior
+from pairseek.model.responses import Response
+from pairseek.numerics.moments import CHUNK
+from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.base import generator_for, sampled_belief
-from pairseek.priors import Prior
-from pairseek.responses import Response
+from pairseek.posteriors.control_variates import controlled_moments
+from pairseek.posteriors.reliability import reliable_belief
+from pairseek.posteriors.slice_kernels import log_densities, slice_sweep
+from pairseek.posteriors.smc import WIDTH, annealed, square_root
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.store.schema import prefetched
 
 

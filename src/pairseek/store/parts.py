@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.store.schema import parts
 
 

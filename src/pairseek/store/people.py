@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.store.database import now
 from pairseek.store.schema import attempts, logins, meta, tokens, users
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.store.database import now
 from pairseek.store.schema import blurs, events, marks, prefetched, queries, sessions, studies
 

@@ -1,10 +1,10 @@
 """Ways of choosing the next pair: the one dict that files, commands, docs and contract tests read."""
 
-from pairseek.strategies.actrank import ActRank
 from pairseek.strategies.base import Procedure, Utility
+from pairseek.strategies.baselines.actrank import ActRank
+from pairseek.strategies.baselines.gausscloud import GaussCloud
+from pairseek.strategies.baselines.gausssearch import GaussSearch
 from pairseek.strategies.epmv import EPMV
-from pairseek.strategies.gausscloud import GaussCloud
-from pairseek.strategies.gausssearch import GaussSearch
 from pairseek.strategies.greedy import GreedyMSE, GreedyVolume
 from pairseek.strategies.infogain import InfoGain
 from pairseek.strategies.mcmv import MCMV

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from pairseek._types import Belief, Event, FloatArray
-from pairseek.items import Items
+from pairseek.core.types import Belief, Event, FloatArray
+from pairseek.model.items import Items
 
 if TYPE_CHECKING:
-    from pairseek.described import Candidates
+    from pairseek.strategies.features import Candidates
 
 
 @runtime_checkable

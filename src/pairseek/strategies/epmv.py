@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from pairseek._types import Belief, FloatArray
-from pairseek.described import Candidates
+from pairseek.core.types import Belief, FloatArray
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items, Space
-from pairseek.priors import Prior
-from pairseek.surface import Surface
+from pairseek.model.items import Items, Space
+from pairseek.model.priors import Prior
+from pairseek.strategies.features import Candidates
+from pairseek.strategies.shape import Surface
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import entr
 
-from pairseek._checks import whole
-from pairseek._types import Belief, FloatArray
-from pairseek.described import Candidates
-from pairseek.strategies._check import Check
-from pairseek.surface import Surface
+from pairseek.core.types import Belief, FloatArray
+from pairseek.core.validation import whole
+from pairseek.strategies.features import Candidates
+from pairseek.strategies.reliability_probe import Check
+from pairseek.strategies.shape import Surface
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from pairseek._types import Belief, FloatArray
-from pairseek.described import Candidates
+from pairseek.core.types import Belief, FloatArray
 from pairseek.errors import InvalidParameter
-from pairseek.surface import Surface
+from pairseek.strategies.features import Candidates
+from pairseek.strategies.shape import Surface
 
 
 @dataclass(frozen=True)

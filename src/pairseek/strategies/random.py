@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from pairseek._types import Belief, FloatArray
-from pairseek.described import Candidates
-from pairseek.surface import Surface
+from pairseek.core.types import Belief, FloatArray
+from pairseek.strategies.features import Candidates
+from pairseek.strategies.shape import Surface
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import Future, InvalidStateError
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.store.sessions import SessionRow
 from pairseek.web.live import Live, outcomes_of, pair_of
 from pairseek.web.sessions import Sessions

@@ -17,10 +17,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from pairseek import records
-from pairseek._types import JSON
 from pairseek._version import MODEL_VERSION, __version__
+from pairseek.core.types import JSON
 from pairseek.errors import InvalidFile, MissingExtra
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.population import Population
 from pairseek.store.database import Database, now
 from pairseek.store.events import EventRow, QueryRow

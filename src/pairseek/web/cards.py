@@ -7,8 +7,8 @@ from functools import lru_cache
 import nh3
 from markdown_it import MarkdownIt
 
-from pairseek._types import JSON
-from pairseek.items import Items
+from pairseek.core.types import JSON
+from pairseek.model.items import Items
 
 _TAGS = {
     "p", "br", "em", "strong", "del", "ul", "ol", "li", "blockquote", "code", "pre", "h1", "h2", "h3", "h4", "hr", "a",

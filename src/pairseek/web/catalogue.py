@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pairseek._types import JSON
-from pairseek.items import Items
+from pairseek.core.types import JSON
+from pairseek.model.items import Items
 from pairseek.store import media, studies
 from pairseek.store.database import Database
 from pairseek.store.studies import StudyRow

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import yaml
 
-from pairseek._scales import ColumnScale
-from pairseek._types import JSON, Belief, FloatArray
-from pairseek.items import Items
+from pairseek.core.types import JSON, Belief, FloatArray
+from pairseek.model.items import Items
+from pairseek.model.responses import NOISES, RESPONSES
+from pairseek.model.scales import ColumnScale
 from pairseek.registry import PRIORS
-from pairseek.responses import NOISES, RESPONSES
 from pairseek.store import people, studies
 from pairseek.store.counts import counts, marked
 from pairseek.store.database import now, stamp

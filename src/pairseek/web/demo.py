@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pairseek.datasets import colours
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.web.study import StudyConfiguration, configured
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 
 
 def docs_page(openapi: JSON) -> JSON:

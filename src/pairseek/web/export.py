@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.errors import MissingExtra
 from pairseek.population import Population
 from pairseek.store import events, populations, sessions

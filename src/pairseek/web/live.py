@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import cast
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.store.cache import Prefetched
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.sessions import SessionRow

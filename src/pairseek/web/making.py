@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from pairseek.errors import InvalidParameter
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.store import media, studies
 from pairseek.store.database import Database
 from pairseek.store.media import Picture

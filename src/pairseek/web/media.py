@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, TypeAlias
 
 from pairseek.errors import InvalidItems, MissingExtra
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.store.media import Picture
 
 Files: TypeAlias = Mapping[str, Callable[[], bytes]]

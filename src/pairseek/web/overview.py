@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.store import sessions
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow

@@ -15,9 +15,9 @@ import numpy as np
 import scipy
 
 from pairseek import registry
-from pairseek._types import JSON, Event
 from pairseek._version import MODEL_VERSION, __version__
-from pairseek.items import Items
+from pairseek.core.types import JSON, Event
+from pairseek.model.items import Items
 from pairseek.population import Population
 from pairseek.search import Search
 from pairseek.store import parts as stored

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.errors import (
     AnswerConflict,
     InvalidAnswer,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.web.standing import Answered
 from pairseek.web.study import StudyConfiguration
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from pairseek._types import JSON, FloatArray
-from pairseek.described import seen
-from pairseek.items import Items
+from pairseek.core.types import JSON, FloatArray
+from pairseek.model.items import Items
+from pairseek.strategies.features import seen
 from pairseek.web.catalogue import Study
 from pairseek.web.export import Told
 from pairseek.web.standing import NEAREST, Answered, Standing

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.web.study import StudyConfiguration
 
 Kind: TypeAlias = Literal["strategy", "repeated", "random", "attention"]

@@ -13,7 +13,7 @@ from typing import Any
 from fastapi import Request
 from starlette.responses import HTMLResponse
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.errors import PairseekError
 from pairseek.store import migrate, people
 from pairseek.store.database import Database

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import uvicorn
 
-from pairseek._parallel import set_thread_count
 from pairseek.errors import InvalidParameter
+from pairseek.numerics.parallel import set_thread_count
 from pairseek.store import migrate
 from pairseek.store.database import Database
 from pairseek.web import auth, logs

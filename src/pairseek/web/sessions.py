@@ -17,9 +17,9 @@ from typing import TypeVar
 import numpy as np
 import sqlalchemy as sa
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.errors import AnswerConflict, UnknownQuery
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.population import Population
 from pairseek.store import cache, events, parts, populations, sessions
 from pairseek.store.database import Database, now

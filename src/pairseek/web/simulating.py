@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pairseek._types import Query
-from pairseek.described import seen
+from pairseek.core.types import Query
 from pairseek.simulate import SimulatedUser
+from pairseek.strategies.features import seen
 from pairseek.web.ahead import Gate
 from pairseek.web.catalogue import Study
 from pairseek.web.live import Said

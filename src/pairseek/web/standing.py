@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import cast
 
-from pairseek._types import JSON, Event, Query, QueryInfo
+from pairseek.core.types import JSON, Event, Query, QueryInfo
 from pairseek.errors import NoPairLeft
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.search import Search
 from pairseek.store.database import now
 from pairseek.store.events import EventRow, QueryRow

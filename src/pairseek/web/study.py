@@ -16,13 +16,13 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from pairseek import records, registry
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter
-from pairseek.items import Items
+from pairseek.model.items import Items
+from pairseek.model.responses import Logistic, Response
+from pairseek.model.unknowns import Unknown
 from pairseek.population import Population
-from pairseek.responses import Logistic, Response
 from pairseek.search import Search
-from pairseek.unknowns import Unknown
 from pairseek.web.pages import languages
 
 SHOWN = ("text", "image", "alt", "colour", "markdown", "audio", "video")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.store.sessions import SessionRow
 from pairseek.web.cards import safe_html
 from pairseek.web.catalogue import Study

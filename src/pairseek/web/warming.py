@@ -7,7 +7,7 @@ import logging
 import numpy as np
 
 from pairseek.errors import PairseekError
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.posteriors import EP, Particles
 from pairseek.search import Search
 from pairseek.store import studies

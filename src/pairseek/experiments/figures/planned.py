@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairseek.bounds import mse_lower_bound
 from pairseek.defaults import default_prior
 from pairseek.experiments.figures.style import (
     FAINT,
@@ -21,6 +20,7 @@ from pairseek.experiments.figures.style import (
     plain_log,
     save,
 )
+from pairseek.model.bounds import mse_lower_bound
 
 if TYPE_CHECKING:
     from pairseek.experiments.planning import Plan

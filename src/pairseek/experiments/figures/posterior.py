@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairseek._types import FloatArray
 from pairseek.candidates import SampledPairs
+from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidFile
 from pairseek.experiments.figures.style import FAINT, INK, Drawing, Picture, canvas
-from pairseek.geometry import hyperplanes
-from pairseek.items import Items
-from pairseek.priors import UniformBox
-from pairseek.responses import Logistic
+from pairseek.model.geometry import hyperplanes
+from pairseek.model.items import Items
+from pairseek.model.priors import UniformBox
+from pairseek.model.responses import Logistic
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
 from pairseek.strategies import InfoGain

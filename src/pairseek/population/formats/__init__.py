@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pairseek._types import ItemId
+from pairseek.core.types import ItemId
 from pairseek.errors import InvalidChoices
 from pairseek.population.choices import Choices
 from pairseek.population.formats import bundle, pairs, preflib, ratings

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pairseek import records
-from pairseek._types import ItemId
+from pairseek.core.types import ItemId
 from pairseek.errors import InvalidChoices, PairseekError
-from pairseek.items import Items
+from pairseek.model.items import Items
 from pairseek.population.choices import Choices
 from pairseek.population.formats._table import Table
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from pairseek._types import ItemId
+from pairseek.core.types import ItemId
 from pairseek.errors import InvalidChoices
 from pairseek.population.choices import Choices
 

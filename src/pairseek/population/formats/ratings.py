@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from pairseek._types import ItemId
+from pairseek.core.types import ItemId
 from pairseek.population.choices import Choices
 from pairseek.population.formats._table import Table
 

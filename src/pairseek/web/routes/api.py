@@ -10,8 +10,8 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Security
 from fastapi.security import HTTPBearer
 from starlette.responses import Response, StreamingResponse
 
-from pairseek._types import JSON
-from pairseek.items import Items
+from pairseek.core.types import JSON
+from pairseek.model.items import Items
 from pairseek.store import sessions, studies
 from pairseek.store.sessions import SessionRow
 from pairseek.web import bundle, export, making, results

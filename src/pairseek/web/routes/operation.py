@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import FileResponse, Response
 
-from pairseek._types import JSON
+from pairseek.core.types import JSON
 from pairseek.errors import StoreOutdated
 from pairseek.store import migrate
 from pairseek.web.auth import caller

@@ -1,0 +1,1 @@
+"""Branch-and-bound search over pairs of items."""

@@ -1,0 +1,181 @@
+"""Every pair of two cells, looked at: vectorised sums, a coarse sieve, and exact utilities of what it leaves."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pairseek.candidates.branch_and_bound.bounds import CONSTANT, DECAYING, SHELL, SQUARE_HIGH, SQUARE_LOW
+from pairseek.candidates.branch_and_bound.finalists import LEAST, SLACK, WANTED, consider
+from pairseek.candidates.branch_and_bound.prefilter import DEVIATION, FROM, LOGIT, SIZE, SQUARES, TO, set_sieve
+from pairseek.candidates.branch_and_bound.tree import LANES
+from pairseek.numerics.jit import inner, kernel
+from pairseek.numerics.pair_kernels import pair_constant
+
+ROW_COST = 4
+"""A check of an item against a cell takes as long as a look at so many pairs, and counts as much."""
+HIT_COST = 8
+"""So does a pair that passes the first look."""
+_BLOCK = 64
+_FEW = 2
+
+
+@inner
+def _limits(block: int, full: int, columns: Any, centre: Any, half: Any, weights: Any, end: int, out: Any) -> None:
+    """For each of `full` positions the lowest (end 0) or highest (end 1) Σ weights Δ² with any point of a box."""
+    for t in range(full):
+        out[t] = 0.0
+    for h in range(len(weights)):
+        c, w, weight = centre[h], half[h], weights[h]
+        x = columns[h, block : block + full]
+        if (weight > 0.0) == (end == 1):
+            for t in range(full):
+                far = abs(x[t] - c) + w
+                out[t] += weight * (far * far)
+        else:
+            for t in range(full):
+                near = max(abs(x[t] - c) - w, 0.0)
+                out[t] += weight * (near * near)
+
+
+@inner
+def _weighted_squares(i: int, block: int, full: int, columns: Any, weights: Any, sums: Any) -> None:
+    """Σ weights Δ² of one position with `full` others. Four axes at a time: sums are loaded and stored less often."""
+    d = len(weights)
+    for t in range(full):
+        sums[t] = 0.0
+    for h in range(0, d - 3, 4):
+        x0, x1, x2, x3 = columns[h, i], columns[h + 1, i], columns[h + 2, i], columns[h + 3, i]
+        w0, w1, w2, w3 = weights[h], weights[h + 1], weights[h + 2], weights[h + 3]
+        y0 = columns[h, block : block + full]
+        y1 = columns[h + 1, block : block + full]
+        y2 = columns[h + 2, block : block + full]
+        y3 = columns[h + 3, block : block + full]
+        for t in range(full):
+            z0, z1, z2, z3 = x0 - y0[t], x1 - y1[t], x2 - y2[t], x3 - y3[t]
+            sums[t] += (w0 * (z0 * z0) + w1 * (z1 * z1)) + (w2 * (z2 * z2) + w3 * (z3 * z3))
+    for h in range(d - d % 4, d):
+        x, w = columns[h, i], weights[h]
+        y = columns[h, block : block + full]
+        for t in range(full):
+            sums[t] += w * ((x - y[t]) * (x - y[t]))
+
+
+@inner
+def _hits(full: int, sums: Any, squares: Any, square: float, sieve: Any, hit: Any) -> int:
+    """How many of the positions meet the first conditions; marked in `hit`."""
+    low, high, window = sieve[FROM], sieve[TO], sieve[SQUARES]
+    count = 0
+    for t in range(full):
+        inside = (sums[t] >= low) & (sums[t] <= high) & (abs(squares[t] - square) <= window)
+        hit[t] = inside
+        count += 1 if inside else 0
+    return count
+
+
+@inner
+def _passes(i: int, j: int, columns: Any, values: Any, k: float, noise: int, sieve: Any, trusted: float) -> bool:
+    """Whether a pair meets all conditions."""
+    d = len(values)
+    square = 0.0
+    variance = 0.0
+    for h in range(d):
+        part = (columns[h, i] - columns[h, j]) ** 2
+        square += part
+        variance += values[h] * part
+    if square < trusted:
+        # Rotated coordinates of points that nearly coincide say little of their direction.
+        return True
+    constant = pair_constant(2.0 * math.sqrt(square), k, noise)
+    if not constant > 0.0:
+        # The logit says nothing of the distance then.
+        return True
+    if 4.0 * constant * constant * variance < sieve[DEVIATION]:
+        return False
+    m = constant * (columns[d, j] - columns[d, i]) + columns[d + 1, i] - columns[d + 1, j]
+    # |q - μ|² - |p - μ|² cancels: what that may have cost.
+    return bool(abs(m) - 1e-13 * constant * (columns[d, j] + columns[d, i]) <= sieve[LOGIT])
+
+
+@inner
+def _rows(
+    block: int, full: int, b: int, points: Any, cells: Any, noise: int, weights: Any, sieve: Any, out: Any
+) -> bool:
+    """Mark in `out` which of `full` positions may reach the aim with anything in cell b; False if none may.
+
+    Items that rest are NaN and never may.
+    """
+    columns, still = points[0], points[1]
+    centre, half, still_centre, still_half, ranges, values = cells
+    d = len(values)
+    limits, marks = out
+    squares, shells = columns[d, block : block + full], columns[d + 2, block : block + full]
+    low, high = ranges[b, SQUARE_LOW] - sieve[SQUARES], ranges[b, SQUARE_HIGH] + sieve[SQUARES]
+    shell = math.sqrt(max(sieve[FROM], 0.0)) - ranges[b, SHELL] if noise == CONSTANT else 0.0
+    count = 0
+    for t in range(full):
+        marks[t] = (shells[t] >= shell) & (squares[t] >= low) & (squares[t] <= high)
+        count += 1 if marks[t] else 0
+    if count <= _FEW:
+        # To look at so few is no more work than to check them.
+        return count > 0
+    near = noise == DECAYING
+    source, middle, width = (still, still_centre[b], still_half[b]) if near else (columns, centre[b], half[b])
+    _limits(block, full, source, middle, width, weights, 0 if near else 1, limits)
+    for t in range(full):
+        marks[t] &= (limits[t] <= sieve[TO]) if near else (limits[t] >= sieve[FROM])
+    return True
+
+
+@kernel
+def look_at(  # noqa: C901 - a call with so many arrays costs as much as a row of pairs
+    start: int, stop: int, chunk: int, tiles: Any, view: Any, resting: Any, goal: Any, out: Any
+) -> None:
+    """Look at the pairs of the tiles start to stop that may reach the goal, and keep the best.
+
+    ``tiles`` has rows (cell, cell, from, to, from, to) with the ranges of positions of the two cells. ``view`` is
+    (model, cells, points, scale). ``goal`` is (what a pair must reach, how far under it ties are still kept, how many
+    are wanted, effort allowed: no tile is begun beyond it). ``out`` is (utilities, keys, counts), a row for every
+    chunk of tiles; counts are tiles done, pairs looked at, effort.
+    """
+    model, cells, points, scale = view
+    columns, values = points[0], scale[5]
+    noise, k, d = model[1], model[2], len(values)
+    best, counts = (out[0][start // chunk], out[1][start // chunk]), out[2][start // chunk]
+    aim = np.empty(3)
+    aim[LEAST], aim[SLACK], aim[WANTED] = goal[0], goal[1], goal[2]
+    trusted = (1e-6 * scale[4]) ** 2
+    sieve, weights, vector = np.empty(SIZE), np.empty(d), np.empty(d)
+    limits, marks = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_)
+    sums, hit = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_)
+    sifted = np.nan
+    for row in range(start, stop):
+        if row > start and counts[2] >= goal[3]:
+            break
+        counts[0] += 1
+        for above in range(tiles[row, 2], tiles[row, 3], _BLOCK):
+            height = min(_BLOCK, tiles[row, 3] - above)
+            counts[2] += ROW_COST * height
+            for i in range(above, above + height):
+                # The one wanted rarely improves, a thousand often: then a new sieve costs more than it spares.
+                if aim[LEAST] != sifted and (i == above or aim[WANTED] == 1.0):
+                    sifted = aim[LEAST]
+                    set_sieve(sifted - aim[SLACK], scale, model, weights, sieve)
+                if i == above:
+                    full = (height + LANES - 1) // LANES * LANES
+                    if not _rows(above, full, tiles[row, 1], points, cells, noise, weights, sieve, (limits, marks)):
+                        break
+                if not marks[i - above]:
+                    continue
+                for block in range(i + 1 if tiles[row, 0] == tiles[row, 1] else tiles[row, 4], tiles[row, 5], _BLOCK):
+                    size = min(_BLOCK, tiles[row, 5] - block)
+                    full = (size + LANES - 1) // LANES * LANES
+                    _weighted_squares(i, block, full, columns, weights, sums)
+                    hits = _hits(full, sums, columns[d, block : block + full], columns[d, i], sieve, hit)
+                    counts[1] += size
+                    counts[2] += size + HIT_COST * hits
+                    for t in range(size if hits > 0 else 0):
+                        if hit[t] and _passes(i, block + t, columns, values, k, noise, sieve, trusted):
+                            consider(i, block + t, points, model, resting, aim, best, vector)

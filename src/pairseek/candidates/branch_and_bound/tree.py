@@ -1,0 +1,135 @@
+"""A tree of cells over the items: built once for a catalogue, whatever is believed and asked later.
+
+Every cell is cut in two at the median of its widest axis until the parts hold at most `LEAF` items. All leaves are
+at the same depth, so nothing but arithmetic is needed to walk: the children of cell c are 2c + 1 and 2c + 2, and
+cell number t of level v holds the positions from t n >> v to (t + 1) n >> v of one order of the items.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairseek.core.types import FloatArray, IntArray
+
+LEAF = 64
+"""Items in a leaf at most: enough to fill vector registers, few enough to bound well."""
+LANES = 16
+"""Kernels read positions so many at a time: columns are longer than there are items by that, and filled with NaN."""
+
+_kept: dict[int, tuple[weakref.ref[FloatArray], Tree]] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Cells over n points.
+
+    Attributes
+    ----------
+    order
+        (n,) rows of the points, cell by cell.
+    points
+        (n, d) the points in that order.
+    columns
+        (d, n + LANES) their coordinates from `middle` along the principal axes.
+    middle
+        (d,) mean of the points.
+    reach
+        No point is farther from it.
+    depth
+        Level of the leaves; the root has level 0.
+    centre, half
+        (cells, d) middle and half widths of the cells' boxes along the principal axes.
+    """
+
+    order: IntArray
+    points: FloatArray
+    columns: FloatArray
+    middle: FloatArray
+    reach: float
+    depth: int
+    centre: FloatArray
+    half: FloatArray
+
+    @property
+    def leaves(self) -> int:
+        """Index of the first leaf; also the number of cells that are no leaves."""
+        return (1 << self.depth) - 1
+
+    @classmethod
+    def of(cls, points: FloatArray) -> Tree:
+        """Build it. O(n log n) time, O(n) memory."""
+        n, d = points.shape
+        depth = max(0, int(np.ceil(np.log2(n / LEAF))))
+        middle = points.mean(axis=0)
+        columns = np.full((d, n + LANES), np.nan)
+        columns[:, :n] = ((points - middle) @ _principal_axes(points - middle)).T
+        reach = float(np.max(np.abs(columns[:, :n]))) * d**0.5
+        order = _cut(columns[:, :n], depth)
+        low, high = boxes(columns, n, depth)
+        # Rounding of the rotation must not put a point outside its box.
+        centre, half = (low + high) / 2, (high - low) / 2 + 1e-14 * reach
+        return cls(order, points[order], columns, middle, reach, depth, centre, half)
+
+    def spans(self, cells: IntArray) -> IntArray:
+        """(m, 2) first and last + 1 position of each of m cells."""
+        n = len(self.order)
+        level = np.floor(np.log2(cells + 1)).astype(np.int64)
+        number = cells + 1 - (np.int64(1) << level)
+        return np.stack([number * n >> level, (number + 1) * n >> level], axis=1)
+
+
+def tree_of(points: FloatArray) -> Tree:
+    """The tree of these points; the same one again for the same read-only array."""
+    if points.flags.writeable:
+        return Tree.of(points)
+    key = id(points)
+    found = _kept.get(key)
+    if found is not None and found[0]() is points:
+        return found[1]
+    tree = Tree.of(points)
+    _kept[key] = weakref.ref(points, lambda _: _kept.pop(key, None)), tree
+    return tree
+
+
+def boxes(columns: FloatArray, n: int, depth: int) -> tuple[FloatArray, FloatArray]:
+    """(cells, c) lowest and highest of each of c columns in each cell; NaN takes no part."""
+    starts = np.arange(1 << depth) * n >> depth
+    return _up(np.fmin, columns[:, :n], starts, np.inf), _up(np.fmax, columns[:, :n], starts, -np.inf)
+
+
+def _up(extreme: np.ufunc, columns: FloatArray, starts: IntArray, nothing: float) -> FloatArray:
+    """(cells, c) extremes of the leaves, then of their parents up to the root."""
+    levels = [extreme.reduceat(columns, starts, axis=1)]
+    while levels[-1].shape[1] > 1:
+        levels.append(extreme(levels[-1][:, ::2], levels[-1][:, 1::2]))
+    out = np.concatenate(levels[::-1], axis=1).T
+    return np.ascontiguousarray(np.where(np.isnan(out), nothing, out))
+
+
+def _cut(columns: FloatArray, depth: int) -> IntArray:
+    """Reorder the points so that the cells of every level are contiguous; the order."""
+    n = columns.shape[1]
+    order = np.arange(n)
+    for level in range(depth):
+        for t in range(1 << level):
+            first, middle, last = (h * n >> (level + 1) for h in (2 * t, 2 * t + 1, 2 * t + 2))
+            inside = columns[:, first:last]
+            x = inside[np.argmax(inside.max(axis=1) - inside.min(axis=1))]
+            # By the value of the median alone: what else a selection leaves on either side is not the same on every
+            # processor, and then neither would be the questions.
+            median = np.partition(x, middle - first)[middle - first]
+            left = x < median
+            left[np.flatnonzero(x == median)[: middle - first - np.count_nonzero(left)]] = True
+            rows = np.concatenate([np.flatnonzero(left), np.flatnonzero(~left)])
+            columns[:, first:last] = inside[:, rows]
+            order[first:last] = order[first:last][rows]
+    return order
+
+
+def _principal_axes(centred: FloatArray) -> FloatArray:
+    """(d, d) axes as columns; scaled first, so that no square overflows."""
+    centred = centred / max(float(np.max(np.abs(centred))), np.finfo(float).tiny)
+    return np.asarray(np.linalg.eigh(centred.T @ centred)[1])

@@ -1,0 +1,159 @@
+"""The cells of a catalogue as a belief sees them: what depends on μ, Σ, the noise and the items that rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pairseek.candidates.branch_and_bound.bounds import CONSTANT, DECAYING, SHELL, SQUARE_HIGH, SQUARE_LOW, steepness
+from pairseek.candidates.branch_and_bound.tree import LANES, Tree, boxes, tree_of
+from pairseek.candidates.context import Scene
+from pairseek.core.types import FloatArray, IntArray
+from pairseek.errors import InvalidParameter
+from pairseek.model.responses import NOISES
+from pairseek.numerics.jit import kernel
+from pairseek.numerics.mixtures import TableName, table
+from pairseek.numerics.parallel import for_ranges
+from pairseek.strategies.shape import SHAPES, Surface
+
+Model: TypeAlias = tuple[int, int, float, float, FloatArray]
+Cells: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
+Points: TypeAlias = tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray, FloatArray]
+Scale: TypeAlias = tuple[float, float, float, float, float, FloatArray]
+
+# Share of a cell's width that its core has.
+_CORE = 0.5
+_CHUNK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """All that the kernels read, in the tuples that they take.
+
+    Attributes
+    ----------
+    tree
+        The catalogue's tree; positions are those of its order.
+    model
+        Shape, noise, k, penalty and table of the utility.
+    cells
+        (cells, d) centre and half widths of the boxes along the eigenvectors of Σ, the same along the principal axes
+        of the items, (cells, 5) ranges of |x - μ|², appeal and shell, and the (d,) eigenvalues, largest first.
+    points
+        (d + 3, n + LANES) coordinates along the eigenvectors, |x - μ|², appeal and shell, NaN for items that rest;
+        coordinates along the principal axes; rows by position; points, mean and a root of Σ.
+    scale
+        Highest s and highest k_pq |a| of any pair, longest |a|, widest difference of appeal, reach of the items, and
+        the eigenvalues.
+
+    The shell of an item is its length sqrt(x'Σx) from the middle of the items: a pair's sqrt(a'Σa) is at most twice
+    the sum of both.
+    """
+
+    tree: Tree
+    model: Model
+    cells: Cells
+    points: Points
+    scale: Scale
+
+    @property
+    def empty(self) -> bool:
+        """Whether every item rests."""
+        ranges = self.cells[4]
+        return not ranges[0, SQUARE_LOW] <= ranges[0, SQUARE_HIGH]
+
+    @cached_property
+    def cores(self) -> Cells:
+        """Like `cells`, for the inner part of each."""
+        centre, half, still_centre, still_half, ranges, values = self.cells
+        return centre, _CORE * half, still_centre, _CORE * still_half, ranges, values
+
+    @classmethod
+    def of(cls, scene: Scene, surface: Surface) -> View:
+        """Look at a catalogue. O(n d²)."""
+        values, vectors = _axes(scene.belief.mean, scene.belief.covariance)
+        tree = tree_of(scene.points)
+        n, d = tree.points.shape
+        columns = np.full((d + 3, n + LANES), np.nan)
+        appeal = np.ascontiguousarray(scene.appeal[tree.order])
+        # A copy, because kernels are compiled anew for an array that is read-only.
+        mean = np.array(scene.belief.mean)
+        for_ranges(_seen, n, _CHUNK, tree.points, tree.middle, mean, vectors, values, appeal, columns)
+        farthest = float(np.max(columns[d, :n]))
+        if not np.isfinite(farthest * farthest * max(1.0, float(values[0]))):
+            raise InvalidParameter(
+                f"variances up to {values[0]:.3g} at distances up to {farthest**0.5:.3g} are more than a double can "
+                f"square: scale the items, or use a tighter prior"
+            )
+        if len(scene.resting.items):
+            rests = np.zeros(n, dtype=np.bool_)
+            rests[scene.resting.items] = True
+            columns[:, np.flatnonzero(rests[tree.order])] = np.nan
+        low, high = boxes(columns, n, tree.depth)
+        # Where every item of a cell rests there is nothing between low and high.
+        with np.errstate(invalid="ignore"):
+            centre, half = (low[:, :d] + high[:, :d]) / 2, (high[:, :d] - low[:, :d]) / 2 + 1e-14 * tree.reach
+        ranges = np.stack([low[:, d], high[:, d], low[:, d + 1], high[:, d + 1], high[:, d + 2]], axis=1)
+        cells = (centre, half, tree.centre, tree.half, ranges, values)
+        noise = NOISES.index(scene.response.noise)
+        k = scene.response.constant
+        known = scene.belief.reliability
+        spread = 0.0 if known is None else known.spread
+        values_by_logit = _table(scene.response.link, surface.table, spread, scene.response.share)
+        model = (SHAPES.index(surface.shape), noise, k, surface.penalty, values_by_logit)
+        root = np.ascontiguousarray(vectors * np.sqrt(values))
+        points = (columns, tree.columns, tree.order, tree.points, mean, root)
+        return cls(tree, model, cells, points, _scale(tree, ranges, values, k, noise))
+
+
+def _axes(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(d,) eigenvalues, largest first, none under 0, and (d, d) eigenvectors as columns."""
+    if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(covariance))):
+        raise InvalidParameter("the mean or covariance of the belief is not finite: no pair can be compared by it")
+    values, vectors = np.linalg.eigh(covariance)
+    return np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
+
+
+def _scale(tree: Tree, ranges: FloatArray, values: FloatArray, k: float, noise: int) -> Scale:
+    longest = 4.0 * float(np.linalg.norm(tree.half[0])) * (1.0 + 1e-9)
+    steep = float(steepness(min(1.0, longest) if noise == DECAYING else longest, k, noise))
+    top = steep * float(values[0]) ** 0.5
+    if noise == CONSTANT:
+        top = min(top, 4.0 * k * float(ranges[0, SHELL]))
+    return top * (1.0 + 1e-9), steep, longest, float(ranges[0, 3] - ranges[0, 2]), tree.reach, values
+
+
+@lru_cache(maxsize=8)
+def _table(link: int, name: TableName, spread: float, lapse: float) -> FloatArray:
+    values = table(link, name, spread, lapse)
+    if name == "log_volume":
+        values = -values
+        values.flags.writeable = False
+    return values
+
+
+@kernel
+def _seen(
+    start: int, stop: int, points: Any, middle: Any, mean: Any, vectors: Any, values: Any, appeal: Any, columns: Any
+) -> None:
+    """Columns of `View.points` for the positions from start to stop."""
+    d = points.shape[1]
+    moved = np.empty(d)
+    for row in range(start, stop):
+        square = 0.0
+        for h in range(d):
+            moved[h] = points[row, h] - middle[h]
+            square += (points[row, h] - mean[h]) ** 2
+        shell = 0.0
+        for c in range(d):
+            total = 0.0
+            for h in range(d):
+                total += moved[h] * vectors[h, c]
+            columns[c, row] = total
+            shell += values[c] * total * total
+        columns[d, row] = square
+        columns[d + 1, row] = appeal[row]
+        columns[d + 2, row] = np.sqrt(shell) * (1.0 + 1e-12)

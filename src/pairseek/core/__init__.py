@@ -1,0 +1,1 @@
+"""Types, validation, text and files that every other package uses."""

@@ -1,0 +1,1 @@
+"""The model: items, response, prior, and what theory says of them."""

@@ -1,0 +1,391 @@
+"""What the paper proves, as functions: how well any search can do, and how soon EPMV is done.
+
+Numbers refer to "Active embedding search via noisy paired comparisons" (Canal, Massimino, Davenport and Rozell,
+2019), section 3 and its supplement. Entropies and information are in bits, and *volume* is the paper's
+|Σ|^(1/d), the geometric mean of the posterior variances.
+
+The paper takes the uniform prior on [-1/2, 1/2]^d, whose entropy is 0. Here a prior has any entropy h0, and
+every threshold on entropy moves with it: what a search gains is Z = h0 - h, so "h <= -τ" becomes "Z >= τ + h0".
+A wider prior needs more answers to reach the same volume, but gets more from each.
+
+Which prior: `mse_lower_bound` holds for any. `entropy_bounds`, `information_lower_bound` and `mean_cut_bounds`
+hold for every log-concave posterior, whether it began as a box or as a Gaussian. `stopping_time_bounds` and
+`stopping_order` are for a `UniformBox`, as in the paper, and refuse any other.
+
+All of it is for answers of two kinds (a tie or a skip would be a third) from the logistic model. The bounds on
+information and on stopping hold for the probit model with the same k as well: there Φ(z) is farther from 1/2
+than the logistic f(z), and the proofs use nothing else of f but its symmetry.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+from scipy.special import entr
+
+from pairseek.errors import InvalidParameter, Unsupported
+from pairseek.model.priors import Prior, UniformBox
+
+TWO_PI_E = 2.0 * math.pi * math.e
+LN_2 = math.log(2.0)
+LARGEST_C = 2.0 / 3.0
+"""No larger c is ever best: 1 - h_b(f(z)) grows at most as z², and (1 - c) c² is highest here."""
+MEAN_CUT_DEFINED_ABOVE = math.e * LN_2
+"""Where 1/e = ln 2/(kσ): at and below this kσ, about 1.884, the mean-cut proposition says nothing."""
+MEAN_CUT_INFORMATIVE_ABOVE = 5.855946480538432
+"""Where the mean-cut proposition's bound on information crosses 0; it is negative, thus vacuous, below."""
+
+
+def _positive(name: str, value: float, *, infinite: bool = False) -> float:
+    number = float(value)
+    if not number > 0 or (math.isinf(number) and not infinite):
+        raise InvalidParameter(f"{name} is {value!r}: give a {'' if infinite else 'finite '}number above 0")
+    return number
+
+
+def _dimensions(d: int, least: int) -> int:
+    if isinstance(d, bool) or not isinstance(d, int | np.integer) or d < least:
+        raise InvalidParameter(f"d is {d!r}: this bound needs a whole number of dimensions, at least {least}")
+    return int(d)
+
+
+def _box_entropy(prior: Prior, d: int, result: str) -> float:
+    if not isinstance(prior, UniformBox):
+        raise Unsupported(
+            f"{result} is proved for a uniform prior, received {type(prior).__name__}: give a UniformBox; for "
+            f"any prior there is mse_lower_bound"
+        )
+    return prior.entropy_bits(d)
+
+
+def _certainty(logit: float) -> float:
+    """1 - h_b(f(z)) in bits for z >= 0, to full relative precision: it is z²/(8 ln 2) near 0."""
+    if logit < 1.0:
+        # z tanh(z/2)/2 - ln cosh(z/2): the plain form would subtract two numbers that are both nearly 1
+        return (0.5 * logit * math.tanh(0.5 * logit) - math.log1p(2.0 * math.sinh(0.25 * logit) ** 2)) / LN_2
+    tail = math.exp(-logit)
+    lost = logit * tail / (1.0 + tail) if tail > 0.0 else 0.0
+    return 1.0 - (math.log1p(tail) + lost) / LN_2
+
+
+def _entropy_constant(d: int) -> float:
+    """c_d of Lemma 3.1."""
+    return math.e**2 * d**2 / (4.0 * math.sqrt(2.0) * (d + 2))
+
+
+def mse_lower_bound(answers: int, prior: Prior, d: int) -> float:
+    """Least mean squared error that any strategy and any estimate can have (Theorem 3.2).
+
+    E|W - Ŵ|² >= d 2^(2(h0 - i)/d) / (2πe) after i answers, averaged over user points drawn from the prior and
+    over answers. The proof needs an entropy h0 and that an answer carries at most one bit, so it holds for
+    every prior, every response model and every d >= 1. For a Gaussian prior of equal variances it is exact
+    before the first answer.
+
+    Parameters
+    ----------
+    answers
+        Number of answers i, at least 0.
+    prior
+        Where user points are drawn from.
+    d
+        Number of dimensions.
+
+    Examples
+    --------
+    >>> round(mse_lower_bound(20, UniformBox(-1.0, 1.0), 4), 6)
+    0.000915
+    """
+    d = _dimensions(d, 1)
+    if isinstance(answers, bool) or not isinstance(answers, int | np.integer) or answers < 0:
+        raise InvalidParameter(f"answers is {answers!r}: give a whole number, at least 0")
+    return d * math.exp2(2.0 * (prior.entropy_bits(d) - int(answers)) / d) / TWO_PI_E
+
+
+def entropy_bounds(covariance: npt.ArrayLike) -> tuple[float, float]:
+    """Least and greatest entropy, in bits, of a log-concave density with this covariance (Lemma 3.1).
+
+    (d/2) log2(2 |Σ|^(1/d) / (e² c_d)) <= h <= (d/2) log2(2πe |Σ|^(1/d)), c_d = e² d² / (4 √2 (d + 2)). Every
+    posterior here is log-concave. The upper side holds for any density, and the Gaussian has it.
+
+    Parameters
+    ----------
+    covariance
+        (d, d), symmetric and positive definite, d >= 2.
+    """
+    matrix = np.asarray(covariance, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
+        raise InvalidParameter(f"covariance has shape {matrix.shape}: give a (d, d) matrix with d at least 2")
+    if not np.all(np.isfinite(matrix)) or not np.allclose(matrix, matrix.T):
+        raise InvalidParameter(f"covariance is {matrix.tolist()}: give finite numbers, symmetric")
+    if np.linalg.eigvalsh(matrix)[0] <= 0:
+        raise InvalidParameter(f"covariance {matrix.tolist()} is flat: its determinant must be above 0")
+    d = len(matrix)
+    volume_bits = float(np.linalg.slogdet(matrix)[1]) / LN_2 / d
+    lower = 0.5 * d * (1.0 + volume_bits - math.log2(math.e**2 * _entropy_constant(d)))
+    return lower, 0.5 * d * (math.log2(TWO_PI_E) + volume_bits)
+
+
+def information_lower_bound(sigma: float, k: float, c: float) -> float:
+    """Least information, in bits, of the answer to an equiprobable query (Proposition 3.3).
+
+    L_{c,k}(σ) = (1 - h_b(f(c k σ / 2))) (1 - c), for any c from 0 to 1; it grows with k σ.
+
+    Parameters
+    ----------
+    sigma
+        sqrt(a'Σa), the standard deviation of a·w.
+    k
+        Noise constant k_pq of the pair; k |a| if `sigma` is that of w along a/|a|.
+    c
+        From 0 to 1. `best_information_lower_bound` takes the best one.
+    """
+    for name, value in (("sigma", sigma), ("k", k)):
+        if not (math.isfinite(value) and value >= 0):
+            raise InvalidParameter(f"{name} is {value!r}: give a finite number, at least 0")
+    if not 0 <= c <= 1:
+        raise InvalidParameter(f"c is {c!r}: give a number from 0 to 1")
+    return _certainty(0.5 * c * k * sigma) * (1.0 - c)
+
+
+def best_information_lower_bound(sigma: float, k: float) -> tuple[float, float]:
+    """The highest L_{c,k}(σ) over c, and the c that gives it.
+
+    c is 2/3 for small kσ and falls like log(kσ)/(kσ) for large, where the bound approaches 1 bit.
+    """
+    information_lower_bound(sigma, k, LARGEST_C)  # checks the two
+    logit = 0.5 * k * sigma
+    if math.isinf(logit):
+        return 1.0, 0.0
+    if logit < 1e-100:  # so small that its square would vanish: the limit
+        return information_lower_bound(sigma, k, LARGEST_C), LARGEST_C
+    c = _best_c(lambda c: -math.log(_certainty(c * logit)) - math.log1p(-c), logit)
+    return information_lower_bound(sigma, k, c), c
+
+
+def _best_c(loss: Callable[[float], float], logit: float) -> float:
+    """The c that minimises a loss in which c stands as (1 - c) and as c times the logit.
+
+    Searched by its logarithm, since the best c is of the order of log(logit)/logit.
+    """
+    found = scipy.optimize.minimize_scalar(
+        lambda log_c: loss(math.exp(log_c)),
+        bounds=(math.log(1e-3 / (1.0 + logit)), math.log(LARGEST_C)),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    return math.exp(float(found.x))
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingTimeBounds:
+    """Bounds on the expected number of answers until the posterior volume is below a threshold.
+
+    Attributes
+    ----------
+    tau_1, tau_2
+        Bits to gain before the volume can be, and before it must be, below the threshold.
+    lower
+        max(tau_1, 0): no strategy needs fewer answers on average.
+    upper
+        What EPMV needs at most on average; 0 if the prior is below the threshold already.
+    c
+        The constant of `information_lower_bound` that made `upper` lowest; 0 where none is needed (no noise, or
+        nothing to ask).
+    """
+
+    tau_1: float
+    tau_2: float
+    lower: float
+    upper: float
+    c: float
+
+
+def stopping_time_bounds(volume: float, k_min: float, prior: Prior, d: int) -> StoppingTimeBounds:
+    """Bounds on E[T], T the first i with |Σ_i|^(1/d) < volume (Theorem 3.4).
+
+    τ_1 <= E[T] <= τ_2 + (τ_2 + 1)/l(τ_2) - (1/l(τ_2)) ∫_0^τ_2 l(x) dx. The lower side is true for any strategy,
+    the upper one for EPMV with free choice of the plane (a `Space`); both are averages over the prior. The
+    theorem holds for every c in (0, 1); the c taken is the one with the lowest upper bound.
+
+    Parameters
+    ----------
+    volume
+        The paper's ε, in squared units of the coordinates.
+    k_min
+        The least k_pq |a| of the queries, per unit of length: k itself for normalized noise. May be infinite.
+    prior
+        A `UniformBox`; the sides may differ.
+    d
+        Number of dimensions, at least 2.
+
+    Notes
+    -----
+    With a box of entropy h0 the proof runs for Z_i = h0 - h_i: Z_0 = 0, and Z_i >= 0 because the uniform density
+    has the greatest entropy on a box. By Lemma 3.1, volume < ε is possible once Z_i >= τ_1 and certain once
+    Z_i >= τ_2, with τ_1 = h0 - (d/2) log2(2πe ε) and τ_2 = h0 + (d/2) log2(e² c_d / (2ε)). The largest
+    eigenvalue of Σ_i is at least 2^(2 h_i/d) / (2πe), so that an answer at Z_i = x brings at least
+    l(x) = L_{c,k_min}(2^((h0 - x)/d) / sqrt(2πe)) bits. The rest is as in the supplement. Stretching space by s
+    adds d log2 s to h0; with ε s² and k_min/s nothing changes.
+
+    The upper side is given as published. Its proof takes 1 for the expected step over the threshold,
+    E[Z_T] <= τ_2 + 1, as if T - 1 were a stopping time; what the supplement's Lemma A.2 secures is γ(d) =
+    8d + (d/2) log2(2πe d) + 1 in its place.
+
+    It is for the worst case, and no forecast: at the noise of the paper's experiments it exceeds a million answers, and
+    comes down to a hundred or so only when k_min is near 1000.
+
+    Examples
+    --------
+    >>> box = UniformBox(-1.0, 1.0)
+    >>> [round(stopping_time_bounds(0.01, k, box, 4).upper) for k in (1.56, 1000.0)]
+    [34682265, 101]
+    """
+    d = _dimensions(d, 2)
+    volume = _positive("volume", volume)
+    k_min = _positive("k_min", k_min, infinite=True)
+    entropy = _box_entropy(prior, d, "the bound on the stopping time")
+    tau_1 = entropy - 0.5 * d * math.log2(TWO_PI_E * volume)
+    tau_2 = entropy + 0.5 * d * math.log2(math.e**2 * _entropy_constant(d) / (2.0 * volume))
+    if math.exp2(2.0 * entropy / d) / 12.0 < volume:
+        upper, c = 0.0, 0.0
+    else:
+        # k_min times the least standard deviation at Z = τ_2, halved; it does not depend on the prior
+        logit = 0.5 * k_min * math.sqrt(volume / (math.pi * math.e**3 * _entropy_constant(d)))
+        upper, c = _epmv_upper(tau_2, logit, d)
+    return StoppingTimeBounds(tau_1, tau_2, max(tau_1, 0.0), upper, c)
+
+
+def _epmv_upper(tau: float, logit: float, d: int) -> tuple[float, float]:
+    """The upper side of Theorem 3.4 at its best c, and that c; l(x) = (1 - c) certainty(c logit 2^((τ - x)/d))."""
+    if math.isinf(logit):
+        return tau + 1.0, 0.0
+
+    def upper(c: float) -> float:
+        last = _certainty(c * logit)
+        if last == 0.0:
+            return math.inf
+        area, _ = scipy.integrate.quad(
+            lambda x: _certainty(c * logit * math.exp2((tau - x) / d)), 0.0, tau, epsabs=0.0, epsrel=1e-10
+        )
+        return tau + ((tau + 1.0) / (1.0 - c) - float(area)) / last
+
+    if logit < 1e-100:  # 1/l overflows; c is 2/3 to all digits
+        return upper(LARGEST_C), LARGEST_C
+    c = _best_c(lambda c: math.log(upper(c)), logit)
+    return upper(c), c
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingOrder:
+    """The two rates that the expected stopping time of EPMV blends, and a bound with all constants.
+
+    Attributes
+    ----------
+    information
+        d log2(1/ε): what any strategy must pay, since an answer is at most a bit.
+    noise
+        d² log2(1/ε) / (ε k_min²): what unreliable answers add.
+    balanced_k
+        The k_min at which the two are equal, sqrt(d/ε). Above it, more reliable answers gain little.
+    upper
+        A bound on E[T] in closed form, looser than that of `stopping_time_bounds`.
+    c
+        The constant in (0, 2/3] that makes `upper` lowest.
+    """
+
+    information: float
+    noise: float
+    balanced_k: float
+    upper: float
+    c: float
+
+
+def stopping_order(volume: float, k_min: float, prior: Prior, d: int) -> StoppingOrder:
+    """How the expected stopping time of EPMV grows (Theorem 3.5 and Corollary 3.1).
+
+    E[T] = O(d log(1/ε) + d² log(1/ε) / (ε k_min²)), where no strategy is better than Ω(d log(1/ε)). In words:
+    with reliable answers (k_min well above sqrt(d/ε)) the second term vanishes and EPMV is, up to a constant
+    factor, as fast as any strategy can be; without noise it is so for every volume (the corollary). With
+    unreliable answers the number grows as 1/ε, and halving k_min makes it four times as large.
+
+    The terms are orders: use them for ratios between settings, not as counts. `upper` is a count,
+    (τ_2 + 1)(32πe³ c_d/ε + c² k_min²) / ((1 - c) c² k_min²), the supplement's last step before the O, with c at
+    its minimum, the root of k_min² c³ = 32πe³ c_d/ε (2 - 3c).
+
+    Parameters
+    ----------
+    volume, k_min, prior, d
+        As in `stopping_time_bounds`. The terms are in units of the prior: ε is volume / 2^(2 h0/d), and k_min is
+        multiplied by 2^(h0/d), the side of the box.
+    """
+    d = _dimensions(d, 2)
+    volume = _positive("volume", volume)
+    k_min = _positive("k_min", k_min, infinite=True)
+    entropy = _box_entropy(prior, d, "the order of the stopping time")
+    side = math.exp2(entropy / d)
+    relative = volume / side**2
+    if relative >= 1.0:
+        raise InvalidParameter(
+            f"volume is {volume:g}, at least the square of the prior's side ({side:g}): the order is for small "
+            f"volumes; the prior itself has {side**2 / 12:g}, give less"
+        )
+    information = d * math.log2(1.0 / relative)
+    noise = information * d / relative / (k_min * side) / (k_min * side)
+    tau_2 = entropy + 0.5 * d * math.log2(math.e**2 * _entropy_constant(d) / (2.0 * volume))
+    root = k_min * math.sqrt(volume / (32.0 * math.pi * math.e**3 * _entropy_constant(d)))
+    if math.isinf(root):
+        c, excess = 0.0, 0.0
+    else:
+        # the cubic root² c³ + 3c - 2 = 0, by sinh(3t) = 4 sinh³(t) + 3 sinh(t)
+        c = 2.0 * math.sinh(math.asinh(root) / 3.0) / root
+        excess = 1.0 / (root * c) / (root * c)
+    upper = (tau_2 + 1.0) * (1.0 + excess) / (1.0 - c)
+    return StoppingOrder(information, noise, math.sqrt(d / relative) / side, upper, c)
+
+
+@dataclass(frozen=True, slots=True)
+class MeanCutBounds:
+    """What is certain of a query through the posterior mean.
+
+    Attributes
+    ----------
+    deviation
+        Most that the probability of either answer can differ from 1/2; below 1/2.
+    information
+        Least information of the answer, in bits; negative, and then no news, for kσ below
+        `MEAN_CUT_INFORMATIVE_ABOVE`.
+    """
+
+    deviation: float
+    information: float
+
+
+def mean_cut_bounds(k_sigma: float) -> MeanCutBounds:
+    """Bounds on the answer to a mean-cut query, which MCMV asks for (Proposition 3.6).
+
+    |P(Y) - 1/2| <= (e - 2)/(2e) + ln 2/(kσ) and I >= h_b(1/e - ln 2/(kσ)) - π² log2(e)/(3kσ). For large kσ they
+    approach 0.132 and 0.949 bits.
+
+    Parameters
+    ----------
+    k_sigma
+        k_pq sqrt(a'Σa). Above e ln 2 = 1.884, where 1/e - ln 2/(kσ) is a probability: below, the deviation
+        allows everything from 0 to 1 and the information has no meaning, which is an error. From there up to
+        5.856 the deviation says something, but the information is negative.
+    """
+    k_sigma = _positive("k_sigma", k_sigma, infinite=True)
+    if k_sigma <= MEAN_CUT_DEFINED_ABOVE:
+        raise InvalidParameter(
+            f"k_sigma is {k_sigma:g}: the mean-cut bounds say nothing at or below e ln 2 = "
+            f"{MEAN_CUT_DEFINED_ABOVE:.4g}; take a more reliable or wider query"
+        )
+    least = 1.0 / math.e - LN_2 / k_sigma
+    # next to its end the difference may round to 0 or below, where h_b is 0 anyway
+    heads = max(least, 0.0)
+    entropy = float(entr(heads) + entr(1.0 - heads)) / LN_2
+    return MeanCutBounds(0.5 - least, entropy - math.pi**2 / (3.0 * LN_2 * k_sigma))

@@ -1,0 +1,453 @@
+"""The things to choose between: points with ids, or a continuous space."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from pairseek.core.csv import APPEAL_COLUMN, LABEL_COLUMN, read_items
+from pairseek.core.types import FloatArray, ItemId, Point
+from pairseek.errors import InvalidItems, InvalidParameter, ScaleWarning, UnknownItem
+from pairseek.model import scales as _scales
+
+
+def _real(values: Any) -> FloatArray:
+    """A fresh array of numbers; numpy alone would drop the imaginary part of complex ones."""
+    array = np.asarray(values)
+    if array.dtype.kind == "c":
+        raise TypeError("they are complex")
+    return np.array(array, dtype=np.float64, order="C")
+
+
+def _listed(values: object, what: str, n: int) -> list[object]:
+    """Values, one for each item."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise InvalidItems(f"{what} is {values!r}: give a list of {n}, one for each item")
+    out = list(values)
+    if len(out) != n:
+        raise InvalidItems(f"{len(out)} {what} for {n} items: give one for each")
+    return out
+
+
+def _coordinates(values: npt.ArrayLike) -> FloatArray:
+    try:
+        array = _real(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidItems(
+            f"coordinates do not form a table of numbers ({error}): give n rows of d numbers, all of one length"
+        ) from None
+    if array.ndim != 2:
+        raise InvalidItems(f"coordinates have {array.ndim} axes, shape {array.shape}: give an (n, d) array")
+    n, d = array.shape
+    if n < 2:
+        raise InvalidItems(f"there {'is 1 item' if n == 1 else 'are no items'}: a pair needs at least 2")
+    if d < 1:
+        raise InvalidItems(f"the {n} items have no coordinates: give at least one dimension")
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        row, column = bad[0]
+        raise InvalidItems(
+            f"coordinate {column} of item {row} is {array[row, column]} ({len(bad)} not finite in all): "
+            f"remove the item or fill it in"
+        )
+    if np.all(array == array[0]):
+        raise InvalidItems(f"all {n} items are at the same point: no pair can tell anything")
+    return array
+
+
+def _identifiers(ids: Sequence[object] | npt.NDArray[np.generic] | None, n: int) -> tuple[ItemId, ...]:
+    if ids is None:
+        return tuple(range(n))
+    plain = [value.item() if isinstance(value, np.generic) else value for value in _listed(ids, "ids", n)]
+    seen: dict[ItemId, int] = {}
+    out: list[ItemId] = []
+    for index, value in enumerate(plain):
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise InvalidItems(f"id {value!r} of item {index} is a {type(value).__name__}: use int or str")
+        if value in seen:
+            raise InvalidItems(f"items {seen[value]} and {index} have the same id {value!r}: make ids unique")
+        seen[value] = index
+        out.append(value)
+    return tuple(out)
+
+
+def _caller() -> int:
+    """Return the ``stacklevel`` at which a function that warns names the first caller outside of the package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "pairseek":
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Items in an embedding: validated once, immutable ever after.
+
+    Columns of coordinates whose standard deviations differ by more than a factor of 20 give a `ScaleWarning`:
+    the others hardly influence distances. `standardized` brings them to one scale.
+
+    Parameters
+    ----------
+    coordinates
+        (n, d) finite numbers, n >= 2, d >= 1. Items may share a point; such a pair is never asked.
+    ids
+        One int or str for each; 0..n-1 if None.
+    labels
+        One text for each, to show to people; the ids if None.
+    appeal
+        One number for each, added to the item's logit whoever is asked; zero if None.
+    data
+        Further columns, kept as they are: a sequence of n for each name.
+
+    Examples
+    --------
+    >>> items = Items([[0.0, 0.0], [1.0, 0.5], [0.2, 2.0]], ids=["a", "b", "c"])
+    >>> items.n, items.d, items.index("b")
+    (3, 2, 1)
+    """
+
+    coordinates: FloatArray
+    ids: tuple[ItemId, ...]
+    labels: tuple[str, ...]
+    appeal: FloatArray
+    data: Mapping[str, tuple[object, ...]] = field(repr=False)
+    # Names of the coordinates in the file that they were read from, for messages.
+    _columns: tuple[str, ...] | None = field(default=None, init=False, repr=False)
+
+    def __init__(
+        self,
+        coordinates: npt.ArrayLike,
+        ids: Sequence[object] | npt.NDArray[np.generic] | None = None,
+        labels: Sequence[str] | None = None,
+        appeal: npt.ArrayLike | None = None,
+        data: Mapping[str, Sequence[object]] | None = None,
+    ) -> None:
+        self._fill(coordinates, ids, labels, appeal, data)
+        self._warned()
+
+    @classmethod
+    def _unwarned(
+        cls,
+        coordinates: npt.ArrayLike,
+        ids: Sequence[object] | npt.NDArray[np.generic] | None = None,
+        labels: Sequence[str] | None = None,
+        appeal: npt.ArrayLike | None = None,
+        data: Mapping[str, Sequence[object]] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Self:
+        """Make validated items without a `ScaleWarning`: of parts of other items, or where it is said elsewhere."""
+        items = cls.__new__(cls)
+        items._fill(coordinates, ids, labels, appeal, data)
+        object.__setattr__(items, "_columns", None if columns is None else tuple(columns))
+        return items
+
+    def _warned(self) -> Self:
+        """Issue a `ScaleWarning` if the scales differ, and return the items."""
+        if self.scale_note is not None:
+            warnings.warn(self.scale_note, ScaleWarning, stacklevel=_caller())
+        return self
+
+    def _fill(
+        self,
+        coordinates: npt.ArrayLike,
+        ids: Sequence[object] | npt.NDArray[np.generic] | None,
+        labels: Sequence[str] | None,
+        appeal: npt.ArrayLike | None,
+        data: Mapping[str, Sequence[object]] | None,
+    ) -> None:
+        """Validate and set all attributes."""
+        points = _coordinates(coordinates)
+        n = len(points)
+        names = _identifiers(ids, n)
+        texts = tuple(map(str, names if labels is None else _listed(labels, "labels", n)))
+        try:
+            offsets = np.zeros(n) if appeal is None else _real(appeal)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidItems(f"appeal is {appeal!r} ({error}): give {n} numbers, one for each item") from None
+        if offsets.shape != (n,):
+            raise InvalidItems(f"appeal has shape {offsets.shape}: give {n} numbers, one for each item")
+        if not np.all(np.isfinite(offsets)):
+            raise InvalidItems(f"appeal of item {names[int(np.argmin(np.isfinite(offsets)))]!r} is not finite")
+        if data is not None and not isinstance(data, Mapping):
+            raise InvalidItems(f"data is {data!r}: give a dict with a list of {n} for each name")
+        columns = {
+            name: tuple(_listed(values, f"values of the column {name!r}", n)) for name, values in (data or {}).items()
+        }
+        points.flags.writeable = False
+        offsets.flags.writeable = False
+        for attribute, value in (
+            ("coordinates", points),
+            ("ids", names),
+            ("labels", texts),
+            ("appeal", offsets),
+            ("data", MappingProxyType(columns)),
+        ):
+            object.__setattr__(self, attribute, value)
+
+    def __len__(self) -> int:
+        return len(self.coordinates)
+
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[object, ...]]:
+        # Made anew, so that a copy is checked and its arrays are as read-only as these.
+        parts = (self.coordinates, self.ids, self.labels, self.appeal, dict(self.data), self._columns)
+        return type(self)._unwarned, parts
+
+    def __repr__(self) -> str:
+        return f"Items(n={self.n}, d={self.d}, hash={self.hash[:8]})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Items) and self.hash == other.hash
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+    @property
+    def n(self) -> int:
+        """Number of items."""
+        return int(self.coordinates.shape[0])
+
+    @property
+    def d(self) -> int:
+        """Number of dimensions."""
+        return int(self.coordinates.shape[1])
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of what a search depends on: coordinates, ids and appeal."""
+        digest = hashlib.sha256(repr((self.coordinates.shape, self.ids)).encode())
+        digest.update(self.coordinates.astype("<f8").tobytes())
+        digest.update(self.appeal.astype("<f8").tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def _positions(self) -> dict[ItemId, int]:
+        return {name: index for index, name in enumerate(self.ids)}
+
+    def index(self, item: object) -> int:
+        """Row of the item with this id."""
+        plain = item.item() if isinstance(item, np.generic) else item
+        # True == 1, but nobody means an item by it.
+        if not isinstance(plain, bool):
+            try:
+                return self._positions[plain]  # type: ignore[index]
+            except (KeyError, TypeError):
+                pass
+        twin = self._twin(plain)
+        if twin is not None:
+            raise UnknownItem(f"{twin!r} is an id, {plain!r} is not: ids that are read from a CSV file are text")
+        raise UnknownItem(f"no item has the id {item!r}: the ids run from {self.ids[0]!r} to {self.ids[-1]!r}")
+
+    def _twin(self, value: object) -> ItemId | None:
+        """The id that looks like this value and is of the other kind, text or number."""
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            return None
+        if isinstance(value, int):
+            return str(value) if str(value) in self._positions else None
+        return next((name for name in self.ids if isinstance(name, int) and str(name) == value.strip()), None)
+
+    @cached_property
+    def spread(self) -> float:
+        """sqrt(tr cov(items)), the λ of EPMV in the paper's experiments."""
+        return float(np.sqrt(np.var(self.coordinates, axis=0, ddof=1).sum()))
+
+    @cached_property
+    def scale_contrast(self) -> _scales.ScaleContrast | None:
+        """The columns with the largest and the smallest standard deviation; None if every column is constant."""
+        return _scales.scale_contrast(self.coordinates, self._columns)
+
+    @cached_property
+    def scale_note(self) -> str | None:
+        """A warning with its numbers, if the standard deviations differ by more than a factor of 20; else None."""
+        return _scales.scale_note(self.coordinates, self._columns)
+
+    def standardized(self) -> Self:
+        """Return the items with each coordinate centred and divided by its standard deviation.
+
+        A coordinate that is the same for all items becomes zero. Ids, labels, appeal and data stay as they are.
+
+        Examples
+        --------
+        >>> wines = Items([[10.0, 0.0], [20.0, 1.0], [30.0, 2.0]])
+        >>> wines.standardized().coordinates.tolist()
+        [[-1.0, -1.0], [0.0, 0.0], [1.0, 1.0]]
+        """
+        points = _scales.standardize(self.coordinates)
+        return self._unwarned(points, self.ids, self.labels, self.appeal, self.data, self._columns)
+
+    def scaled(self) -> Self:
+        """Centred, and scaled by sqrt(d)/(3 sqrt(smallest eigenvalue of the covariance)).
+
+        The paper's rule (supplement, "Performance across dimensions"): three standard deviations of the
+        narrowest direction reach the corner of [-1, 1]^d.
+        """
+        centred = self.coordinates - self.coordinates.mean(axis=0)
+        values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(centred, rowvar=False)))
+        if values[0] <= 1e-12 * values[-1]:
+            direction = ", ".join(f"{x:.3g}" for x in vectors[:, 0])
+            raise InvalidItems(
+                f"the items are flat: they do not vary along the direction ({direction}), so no scale makes "
+                f"them cover a cube; drop that direction (PCA to fewer dimensions) first"
+            )
+        factor = np.sqrt(self.d) / (3.0 * np.sqrt(values[0]))
+        return self._unwarned(centred * factor, self.ids, self.labels, self.appeal, self.data, self._columns)
+
+    @classmethod
+    def from_csv(cls, path: str | Path, *, keep: Sequence[str] = ()) -> Self:
+        """Read a CSV file with a header row.
+
+        The column ``id`` (or ``item`` or ``name``, or one that ends in ``_id``, or else the first column if it is
+        not numeric) names the items, ``label`` is shown to people, ``appeal`` is appeal, in capitals or not; the
+        columns in `keep` are kept as data, and all others are coordinates. A first column without a name that
+        numbers the rows is the id where there is no other, and never a coordinate. Two columns that may both be
+        the id, or a first row of numbers, are refused. Ids and data are read as text: item ``"7"``, not 7.
+        """
+        return cls._of_csv(path, keep)._warned()
+
+    @classmethod
+    def _of_csv(cls, path: str | Path, keep: Sequence[str] = ()) -> Self:
+        """Do what `from_csv` does, without a `ScaleWarning`."""
+        return cls._unwarned(**read_items(Path(path), (keep,) if isinstance(keep, str) else tuple(keep)))
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write a CSV file that `from_csv` reads back, ``keep`` naming the columns of data.
+
+        The file holds text: whole numbers as ids come back as text, and ids that would then be the same, or lose a
+        space at an end, are refused.
+        """
+        columns = [f"x{i}" for i in range(self.d)]
+        self._check_texts()
+        needed = {"id", LABEL_COLUMN, APPEAL_COLUMN}
+        taken = sorted(name for name in self.data if name in columns or name.casefold() in needed)
+        if taken:
+            raise InvalidItems(f"data has a column {taken[0]!r}, which the file needs for itself: give it another name")
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["id", "label", "appeal", *self.data, *columns])
+            for row in range(self.n):
+                writer.writerow(
+                    [
+                        self.ids[row],
+                        self.labels[row],
+                        repr(float(self.appeal[row])),
+                        *(values[row] for values in self.data.values()),
+                        *map(repr, self.coordinates[row].tolist()),
+                    ]
+                )
+
+    def _check_texts(self) -> None:
+        """Refuse ids that a file of text cannot tell apart or does not keep."""
+        texts: dict[str, ItemId] = {}
+        for name in self.ids:
+            text = str(name)
+            if text != text.strip():
+                raise InvalidItems(
+                    f"the id {name!r} has a space at an end, which a CSV file does not keep: take it off"
+                )
+            if text in texts:
+                raise InvalidItems(f"the ids {texts[text]!r} and {name!r} are the same in a CSV file: rename one")
+            texts[text] = name
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """Read ``.csv``; ``.npy``; ``.npz`` (arrays ``coordinates`` or ``X``, optional ``ids``); ``.mat`` (``X``)."""
+        return cls._of_file(path)._warned()
+
+    @classmethod
+    def _of_file(cls, path: str | Path) -> Self:
+        """Do what `from_file` does, without a `ScaleWarning`."""
+        path = Path(path)
+        suffix = path.suffix.lower()
+        if suffix == ".csv":
+            return cls._of_csv(path)
+        if not path.exists():
+            raise InvalidItems(f"there is no file {path}")
+        try:
+            if suffix == ".npy":
+                return cls._unwarned(np.load(path, allow_pickle=False))
+            if suffix == ".npz":
+                with np.load(path, allow_pickle=False) as archive:
+                    arrays = {name: archive[name] for name in archive.files}
+            elif suffix == ".mat":
+                from scipy.io import loadmat
+
+                arrays = {name: value for name, value in loadmat(path).items() if not name.startswith("__")}
+            else:
+                raise InvalidItems(f"{path} has an unknown ending {suffix!r}: use .csv, .npy, .npz or .mat")
+        except InvalidItems:
+            raise
+        except Exception as error:  # noqa: BLE001 - the readers raise many kinds for damaged files
+            raise InvalidItems(f"{path} cannot be read as {suffix}: {error}") from None
+        for name in ("coordinates", "X"):
+            if name in arrays:
+                ids = arrays.get("ids") if suffix == ".npz" else None
+                return cls._unwarned(arrays[name], None if ids is None else list(ids))
+        raise InvalidItems(f"{path} holds {sorted(arrays)}: name the array of coordinates 'X'")
+
+
+@dataclass(frozen=True)
+class Space:
+    """A box in which any point can be shown: colours, faces, recipes, sounds.
+
+    A query is then two points mirrored in the chosen plane, as far apart as serves the noise model.
+
+    Parameters
+    ----------
+    low, high
+        One number for each dimension.
+    min_separation, max_separation
+        Bounds on the distance between the two points. None for the upper one: whatever fits into the box.
+    """
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    min_separation: float = 0.0
+    max_separation: float | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            low, high = np.atleast_1d(_real(self.low)), np.atleast_1d(_real(self.high))
+            least = float(self.min_separation)
+            most = None if self.max_separation is None else float(self.max_separation)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidParameter(
+                f"a Space from {self.low!r} to {self.high!r}, separation {self.min_separation!r} to "
+                f"{self.max_separation!r} ({error}): give a number for each dimension, and numbers for the separation"
+            ) from None
+        if low.ndim != 1 or low.shape != high.shape or not len(low):
+            raise InvalidParameter(f"a Space takes as many lows as highs, received {low.shape} and {high.shape}")
+        if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high)) and np.all(low < high)):
+            raise InvalidParameter(f"the space from {self.low} to {self.high} is empty or infinite")
+        object.__setattr__(self, "low", tuple(low.tolist()))
+        object.__setattr__(self, "high", tuple(high.tolist()))
+        most = float(np.min(high - low)) if most is None else most
+        if not 0 <= least <= most or most <= 0:
+            raise InvalidParameter(
+                f"min_separation {self.min_separation} and max_separation {self.max_separation} leave nothing: "
+                f"need 0 <= min <= max, and min at most the narrowest side ({float(np.min(high - low)):g})"
+            )
+
+    @property
+    def d(self) -> int:
+        """Number of dimensions."""
+        return len(self.low)
+
+    def point(self, value: object) -> Point:
+        """A point of the space as a tuple of floats."""
+        try:
+            array = _real(value)
+        except (TypeError, ValueError, OverflowError):
+            array = np.empty(0)
+        if array.shape != (self.d,) or not np.all(np.isfinite(array)):
+            raise UnknownItem(f"{value!r} is not a point of this space: give {self.d} finite numbers")
+        return tuple(array.tolist())

@@ -1,0 +1,191 @@
+"""What is believed before the first answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import ndtri
+
+from pairseek.core.types import FloatArray
+from pairseek.errors import InvalidParameter
+
+
+class Prior(Protocol):
+    """A log-concave density: a Gaussian (of precision zero, if need be) inside a box (infinite, if need be)."""
+
+    @property
+    def name(self) -> str:
+        """Its name at the edges: files, commands, HTTP."""
+        ...
+
+    def box(self, d: int) -> tuple[FloatArray, FloatArray]:
+        """(d,) lowest and (d,) highest coordinates that have any probability; may be infinite."""
+        ...
+
+    def quadratic(self, d: int) -> tuple[FloatArray, FloatArray]:
+        """(d,) centre and (d, d) precision of the Gaussian factor."""
+        ...
+
+    def moments(self, d: int) -> tuple[FloatArray, FloatArray]:
+        """(d,) mean and (d, d) covariance."""
+        ...
+
+    def entropy_bits(self, d: int) -> float:
+        """Differential entropy in bits: 0 for the unit cube of the paper's theory, d for [-1, 1]^d."""
+        ...
+
+    def sample(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
+        """(n, d) points, stratified along every coordinate."""
+        ...
+
+
+def _vector(value: object, d: int, what: str) -> FloatArray:
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim == 0:
+        return np.full(d, float(array))
+    if array.shape != (d,):
+        raise InvalidParameter(
+            f"{what} has shape {array.shape}, the items have {d} dimensions: give one number or {d} of them"
+        )
+    return array
+
+
+def stratified(n: int, d: int, rng: np.random.Generator) -> FloatArray:
+    """A Latin hypercube in (0, 1)^d: the sample means and variances of the prior come out nearly exact."""
+    cells = rng.permuted(np.tile(np.arange(n, dtype=np.float64), (d, 1)), axis=1)
+    return np.ascontiguousarray(((cells + rng.random((d, n))) / n).T)
+
+
+@dataclass(frozen=True)
+class UniformBox:
+    """Uniform on a box: the paper's prior, [-1/2, 1/2]^d in its theory and [-1, 1]^d in its experiments.
+
+    Parameters
+    ----------
+    low, high
+        Bounds: one number for all dimensions, or one for each.
+    """
+
+    low: float | tuple[float, ...] = -1.0
+    high: float | tuple[float, ...] = 1.0
+    name = "uniform_box"
+
+    def __post_init__(self) -> None:
+        for bound in ("low", "high"):
+            value = np.asarray(getattr(self, bound), dtype=np.float64)
+            if value.ndim > 1 or not np.all(np.isfinite(value)):
+                raise InvalidParameter(f"{bound} of a UniformBox is {value!r}: give finite numbers")
+            object.__setattr__(self, bound, float(value) if value.ndim == 0 else tuple(value.tolist()))
+        low, high = np.asarray(self.low), np.asarray(self.high)
+        if low.ndim and high.ndim and low.shape != high.shape:
+            raise InvalidParameter(
+                f"a UniformBox has {len(low)} lows and {len(high)} highs: give one number, or as many of each"
+            )
+        if np.any(low >= high):
+            raise InvalidParameter(f"the box from {self.low} to {self.high} is empty: low must be below high")
+
+    def box(self, d: int) -> tuple[FloatArray, FloatArray]:
+        """(d,) bounds."""
+        return _vector(self.low, d, "low of the UniformBox"), _vector(self.high, d, "high of the UniformBox")
+
+    def quadratic(self, d: int) -> tuple[FloatArray, FloatArray]:
+        """No Gaussian factor: precision zero."""
+        return np.zeros(d), np.zeros((d, d))
+
+    def moments(self, d: int) -> tuple[FloatArray, FloatArray]:
+        """Centre, and width²/12 on the diagonal."""
+        low, high = self.box(d)
+        return (low + high) / 2, np.diag((high - low) ** 2 / 12)
+
+    def entropy_bits(self, d: int) -> float:
+        """log2 of the volume."""
+        low, high = self.box(d)
+        return float(np.sum(np.log2(high - low)))
+
+    def sample(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
+        """(n, d) points."""
+        low, high = self.box(d)
+        return low + (high - low) * stratified(n, d, rng)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianPrior:
+    """A normal distribution.
+
+    Parameters
+    ----------
+    mean
+        One number for all dimensions, or one for each.
+    covariance
+        A variance for all dimensions, one for each, or a (d, d) matrix.
+    """
+
+    mean: float | FloatArray = 0.0
+    covariance: float | FloatArray = 1.0
+    name = "gaussian"
+
+    def __post_init__(self) -> None:
+        mean = np.array(self.mean, dtype=np.float64)
+        covariance = np.array(self.covariance, dtype=np.float64)
+        if mean.ndim > 1 or covariance.ndim > 2:
+            raise InvalidParameter(
+                f"a GaussianPrior takes a mean of 0 or 1 axes and a covariance of up to 2, "
+                f"received {mean.ndim} and {covariance.ndim}"
+            )
+        if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(covariance))):
+            raise InvalidParameter("mean and covariance of a GaussianPrior must be finite")
+        matrix = np.diag(np.atleast_1d(covariance)) if covariance.ndim < 2 else covariance
+        symmetric = matrix.shape[0] == matrix.shape[1] and np.allclose(matrix, matrix.T)
+        if not symmetric or np.linalg.eigvalsh(matrix)[0] <= 0:
+            raise InvalidParameter(
+                f"the covariance of a GaussianPrior must be symmetric and positive definite, received "
+                f"{covariance.tolist()}"
+            )
+        for array in (mean, covariance):
+            array.flags.writeable = False
+        object.__setattr__(self, "mean", mean)
+        object.__setattr__(self, "covariance", covariance)
+
+    def __reduce__(self) -> tuple[type[GaussianPrior], tuple[object, ...]]:
+        return type(self), (self.mean, self.covariance)  # made anew, so that a copy is as read-only
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GaussianPrior) and all(
+            np.array_equal(getattr(self, field), getattr(other, field)) for field in ("mean", "covariance")
+        )
+
+    def __hash__(self) -> int:
+        return hash((np.asarray(self.mean).tobytes(), np.asarray(self.covariance).tobytes()))
+
+    def box(self, d: int) -> tuple[FloatArray, FloatArray]:
+        """No bounds."""
+        return np.full(d, -np.inf), np.full(d, np.inf)
+
+    def quadratic(self, d: int) -> tuple[FloatArray, FloatArray]:
+        """Mean, and inverse of the covariance."""
+        mean, covariance = self.moments(d)
+        return mean, np.asarray(np.linalg.inv(covariance), dtype=np.float64)
+
+    def moments(self, d: int) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance."""
+        covariance = np.asarray(self.covariance)
+        if covariance.ndim < 2:
+            covariance = np.diag(_vector(covariance, d, "covariance of the GaussianPrior"))
+        elif covariance.shape != (d, d):
+            raise InvalidParameter(
+                f"covariance of the GaussianPrior has shape {covariance.shape}, the items have {d} dimensions"
+            )
+        return _vector(self.mean, d, "mean of the GaussianPrior"), covariance
+
+    def entropy_bits(self, d: int) -> float:
+        """½ log2 det(2πe Σ)."""
+        _, covariance = self.moments(d)
+        return float(0.5 * np.linalg.slogdet(2 * np.pi * np.e * covariance)[1] / np.log(2))
+
+    def sample(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
+        """(n, d) points."""
+        mean, covariance = self.moments(d)
+        normal = ndtri(np.clip(stratified(n, d, rng), 1e-12, 1 - 1e-12))
+        return np.asarray(mean + normal @ np.linalg.cholesky(covariance).T)

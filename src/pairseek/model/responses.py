@@ -1,0 +1,265 @@
+"""How a person answers: equation 1 of the paper with its noise constants K1, K2 and K3.
+
+P(p preferred to q | w) = lapse/2 + (1 - lapse) f(z), z = k_pq (a·w - b) + appeal_p - appeal_q, where f is the logistic
+function or the normal distribution function. Both are symmetric, f(-z) = 1 - f(z), and log-concave, so that the
+posterior is log-concave where k is known and there are no lapses, which is the paper's model.
+
+A tie enters as half an answer each way, sqrt(P(z) P(-z)). That is a pseudo-likelihood (it does not sum to one
+over the three outcomes), chosen because it stays log-concave and pulls the user point towards the plane.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Self, TypeAlias, get_args
+
+import numpy as np
+from scipy.special import expit, log_expit, log_ndtr, ndtr, ndtri
+
+from pairseek.core.types import Evidence, FloatArray
+from pairseek.errors import InvalidParameter
+from pairseek.model.geometry import hyperplanes
+from pairseek.model.unknowns import Beta, LogNormal, Unknown, checked_lapse, checked_unknown_k
+
+Noise: TypeAlias = Literal["constant", "normalized", "decaying"]
+NOISES: tuple[Noise, ...] = get_args(Noise)
+
+TYPICAL_LOGIT = 2.0
+# Squares of logits stay far within a double.
+_LARGEST = 1e100
+# Under decaying noise answers about points this far apart, in |a|, are guesses for any k that suits nearer ones.
+_FAR = 100.0
+"""The default k puts the logit at 2 (88 % right answers) one prior standard deviation from the plane."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """What `Logistic` and `Probit` share: the noise constant of a pair.
+
+    Parameters
+    ----------
+    k
+        Noise constant k_0, at least 0. Larger is more reliable. None: a search takes one that suits the scale
+        of its prior, see `for_spread`. ``Unknown()``: it is inferred.
+    noise
+        ``"constant"`` (K1, k_pq = k), ``"normalized"`` (K2, k/|a|: the logit is k times the distance of w from
+        the plane) or ``"decaying"`` (K3, k exp(-|a|)).
+    lapse
+        Share of the answers that are given at random, whatever was asked: from 0, the paper's model, to below 1.
+        ``Unknown()``: it is inferred.
+    """
+
+    k: float | Unknown | None = None
+    noise: Noise = "normalized"
+    lapse: float | Unknown = 0.0
+    name: ClassVar[str] = ""
+    link: ClassVar[int] = 0
+    typical: ClassVar[float] = TYPICAL_LOGIT
+
+    def __post_init__(self) -> None:
+        if self.noise not in NOISES:
+            raise InvalidParameter(f"unknown noise {self.noise!r}: use one of {', '.join(NOISES)}")
+        object.__setattr__(self, "lapse", checked_lapse(self.lapse))
+        if isinstance(self.k, Unknown):
+            object.__setattr__(self, "k", checked_unknown_k(self.k))
+        elif self.k is not None:
+            if isinstance(self.k, bool) or not isinstance(self.k, int | float | np.number):
+                raise InvalidParameter(f"k is {self.k!r}: give a number, at least 0, or Unknown()")
+            if not 0 <= float(self.k) <= _LARGEST:
+                raise InvalidParameter(
+                    f"k is {self.k!r}: the noise constant must be at least 0 and at most {_LARGEST:g} (no noise)"
+                )
+            object.__setattr__(self, "k", float(self.k))
+
+    @property
+    def constant(self) -> float:
+        """The noise constant, once it is set."""
+        if isinstance(self.k, Unknown):
+            raise InvalidParameter(f"k of {type(self).__name__} is unknown: give a number")
+        if self.k is None:
+            raise InvalidParameter(f"k of {type(self).__name__} is not set: give k, or let a Search choose it")
+        return self.k
+
+    @property
+    def reference(self) -> float:
+        """The noise constant or, where it is unknown, the median of its prior."""
+        if not isinstance(self.k, Unknown):
+            return self.constant
+        assert isinstance(self.k.prior, LogNormal)
+        if self.k.prior.median is None:
+            raise InvalidParameter("the median of an unknown k is not set: give it, or let a Search choose it")
+        return self.k.prior.median
+
+    @property
+    def unknown(self) -> bool:
+        """Whether k or the lapse is to be inferred."""
+        return isinstance(self.k, Unknown) or isinstance(self.lapse, Unknown)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the paper's model: a known k and no lapses."""
+        return not self.unknown and self.lapse == 0.0
+
+    @property
+    def share(self) -> float:
+        """The share of lapses, where it is known."""
+        if isinstance(self.lapse, Unknown):
+            raise InvalidParameter(f"the lapse of {type(self).__name__} is unknown: give a number")
+        return self.lapse
+
+    @property
+    def lapse_prior(self) -> Beta | None:
+        """What is believed of an unknown lapse; None where it is known."""
+        prior = self.lapse.prior if isinstance(self.lapse, Unknown) else None
+        return prior if isinstance(prior, Beta) else None
+
+    @property
+    def k_prior(self) -> LogNormal | None:
+        """What is believed of an unknown k; None where it is known."""
+        prior = self.k.prior if isinstance(self.k, Unknown) else None
+        return prior if isinstance(prior, LogNormal) else None
+
+    def for_spread(self, spread: float) -> Self:
+        """The same response with k filled in if it was None, or the prior of an unknown k set around it.
+
+        An answer about a plane one such deviation of the prior away is then right 88 times in 100. For constant noise
+        that is so when the two points are two deviations apart, and for decaying noise, whose unit is fixed, when |a|
+        is as long as that but no longer than 1, where an answer tells most.
+        """
+        unknown = self.k_prior
+        if self.k is not None and (unknown is None or unknown.median is not None):
+            return self
+        normal = 4.0 * spread
+        if self.noise == "decaying" and normal > _FAR:
+            raise InvalidParameter(
+                f"decaying noise has a unit of its own, k exp(-|a|), and |a| is about {normal:.3g} here: scale the "
+                f"items, as with items.scaled(), or give k"
+            )
+        decaying = min(normal, 1.0)
+        factor = {"constant": normal, "normalized": 1.0, "decaying": decaying * np.exp(-decaying)}[self.noise]
+        k = float(self.typical / (factor * spread))
+        if unknown is None:
+            return dataclasses.replace(self, k=k)
+        # Where lapses are inferred people may be clicking at random: nobody is then taken for reliable beforehand.
+        prior = LogNormal.around(k, unknown.spread) if self.lapse_prior is None else LogNormal(k, unknown.spread)
+        return dataclasses.replace(self, k=Unknown(prior))
+
+    def pair_constant(self, length: FloatArray) -> FloatArray:
+        """k_pq for pairs whose normals have these lengths |a| (K1, K2, K3); 0 where the points coincide.
+
+        Where k is unknown, for the median of its prior.
+        """
+        length = np.asarray(length, dtype=np.float64)
+        k = self.reference
+        if self.noise == "constant":
+            return np.where(length > 0, k, 0.0)
+        if self.noise == "normalized":
+            return np.divide(k, length, out=np.zeros_like(length), where=length > 0)
+        return np.where(length > 0, k * np.exp(-length), 0.0)
+
+    def planes(
+        self, first: FloatArray, second: FloatArray, appeal: FloatArray | float = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Slopes k_pq a and offsets -k_pq b + appeal_p - appeal_q of the logits of pairs.
+
+        Parameters
+        ----------
+        first, second
+            (m, d) points p and q.
+        appeal
+            (m,) difference of appeal, p's minus q's.
+        """
+        normals, thresholds = hyperplanes(first, second)
+        k = self.pair_constant(np.linalg.norm(normals, axis=1))
+        return k[:, None] * normals, -k * thresholds + appeal
+
+    def link_function(self, logits: FloatArray) -> FloatArray:
+        """f(z)."""
+        raise NotImplementedError
+
+    def log_link(self, logits: FloatArray) -> FloatArray:
+        """log f(z), without overflow or cancellation."""
+        raise NotImplementedError
+
+    def slope(self, logits: FloatArray) -> FloatArray:
+        """d log f(z) / dz."""
+        raise NotImplementedError
+
+    def probability(self, logits: FloatArray) -> FloatArray:
+        """P(first) = lapse/2 + (1 - lapse) f(z)."""
+        lapse = self.share
+        f = self.link_function(logits)
+        return f if lapse == 0.0 else 0.5 * lapse + (1.0 - lapse) * f
+
+    def log_probability(self, logits: FloatArray) -> FloatArray:
+        """log P(first), without overflow or cancellation."""
+        lapse = self.share
+        log_f = self.log_link(logits)
+        if lapse == 0.0:
+            return log_f
+        return np.asarray(np.logaddexp(np.log(0.5 * lapse), np.log1p(-lapse) + log_f))
+
+    def log_likelihood(self, evidence: Evidence, points: FloatArray) -> FloatArray:
+        """(s,) log-likelihood of all answers at (s, d) points."""
+        logits = points @ evidence.slopes.T + evidence.offsets
+        for_winner = self.log_probability(logits)
+        half_each = 0.5 * (for_winner + self.log_probability(-logits))
+        return np.asarray(np.where(evidence.decided > 0, for_winner, half_each).sum(axis=1))
+
+    def gradient(self, evidence: Evidence, point: FloatArray) -> FloatArray:
+        """(d,) gradient of the log-likelihood at a (d,) point."""
+        logits = evidence.slopes @ point + evidence.offsets
+        for_winner = self.slope(logits)
+        half_each = 0.5 * (for_winner - self.slope(-logits))
+        return np.asarray(np.where(evidence.decided > 0, for_winner, half_each) @ evidence.slopes)
+
+    def simulate(self, logits: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """True where the first is chosen."""
+        return np.asarray(rng.random(np.shape(logits)) < self.probability(logits))
+
+
+@dataclass(frozen=True)
+class Logistic(Response):
+    """f(z) = 1/(1 + e^-z), the paper's model."""
+
+    name: ClassVar[str] = "logistic"
+    link: ClassVar[int] = 0
+
+    def link_function(self, logits: FloatArray) -> FloatArray:
+        """f(z)."""
+        return np.asarray(expit(logits))
+
+    def log_link(self, logits: FloatArray) -> FloatArray:
+        """-log(1 + e^-z)."""
+        return np.asarray(log_expit(logits))
+
+    def slope(self, logits: FloatArray) -> FloatArray:
+        """f(-z)."""
+        return np.asarray(expit(-np.asarray(logits)))
+
+
+@dataclass(frozen=True)
+class Probit(Response):
+    """f(z) = Φ(z): the paper's "Gaussian" model, sign(z + Z) with standard normal Z."""
+
+    name: ClassVar[str] = "probit"
+    link: ClassVar[int] = 1
+    # As likely as the logit of the logistic model.
+    typical: ClassVar[float] = float(ndtri(expit(TYPICAL_LOGIT)))
+
+    def link_function(self, logits: FloatArray) -> FloatArray:
+        """Φ(z)."""
+        return np.asarray(ndtr(logits))
+
+    def log_link(self, logits: FloatArray) -> FloatArray:
+        """log Φ(z)."""
+        return np.asarray(log_ndtr(logits))
+
+    def slope(self, logits: FloatArray) -> FloatArray:
+        """φ(z)/Φ(z), from logarithms so that it holds far in the tail."""
+        logits = np.asarray(logits)
+        return np.asarray(np.exp(-0.5 * logits**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(logits)))
+
+
+RESPONSES: dict[str, type[Response]] = {response.name: response for response in (Logistic, Probit)}

@@ -1,0 +1,154 @@
+"""What is not known of how a person answers, and what is believed of it before the first answer.
+
+k is positive and a matter of ratios: people differ by factors, so its prior is normal in log k. A lapse, an answer
+given without looking, has a probability: its prior is a Beta distribution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self, TypeAlias
+
+import numpy as np
+from scipy.special import betaincinv, betaln, ndtri
+
+from pairseek.core.types import FloatArray
+from pairseek.core.validation import is_number
+from pairseek.errors import InvalidParameter
+
+# Beyond these a double or a slice step would lose its way; nobody's k is unknown by a factor of 10^8.
+_WIDEST = 5.0
+_EXTREME = 1e4
+# Somebody who is taken for less reliable than they are is asked the wrong questions and believed too little; the other
+# way round costs less. With a median so far above the guess the price of not knowing k is about the same for people
+# whose k is a quarter of the guess and four times it.
+_ABOVE = 2.5
+LEAST_LAPSE = 1e-9
+"""A lapse of the samples is at least this and at most one less this."""
+
+
+@dataclass(frozen=True)
+class LogNormal:
+    """log k is normal: the prior of a noise constant.
+
+    Parameters
+    ----------
+    median
+        Half of all people have a higher k. Above 0. None: a search takes the k that it would otherwise have assumed,
+        which suits the scale of its prior, or, if no lapses are inferred, a median `around` it.
+    spread
+        Standard deviation of log k, above 0 and at most 5. With 1, two of three people are within a factor of 2.7 of
+        the median, and 19 of 20 within 7.1.
+    """
+
+    median: float | None = None
+    spread: float = 1.0
+    name: ClassVar[str] = "log_normal"
+
+    def __post_init__(self) -> None:
+        if self.median is not None:
+            if not (is_number(self.median) and 0 < self.median < 1e100):
+                raise InvalidParameter(f"LogNormal(median={self.median!r}): give a number above 0")
+            object.__setattr__(self, "median", float(self.median))
+        if not (is_number(self.spread) and 0 < self.spread <= _WIDEST):
+            raise InvalidParameter(
+                f"LogNormal(spread={self.spread!r}): give the standard deviation of log k, above 0 and at most "
+                f"{_WIDEST:g}; give k itself where it is known"
+            )
+        object.__setattr__(self, "spread", float(self.spread))
+
+    @classmethod
+    def around(cls, guess: float, spread: float = 1.0) -> Self:
+        """The prior of somebody who would otherwise have fixed k at this guess: a median of 2.5 times as much.
+
+        To take a person for less reliable than they are costs a search more than the other way round.
+        """
+        if cls(guess, spread).median is None:
+            raise InvalidParameter("LogNormal.around(None): give a guess above 0, or LogNormal() for a search's own")
+        return cls(_ABOVE * guess, spread)
+
+    def log_ratios(self, uniform: FloatArray) -> FloatArray:
+        """Quantiles of log(k/median) for numbers in (0, 1)."""
+        return np.asarray(self.spread * ndtri(np.clip(uniform, 1e-12, 1 - 1e-12)))
+
+
+@dataclass(frozen=True)
+class Beta:
+    """A Beta distribution: the prior of a lapse.
+
+    Parameters
+    ----------
+    a, b
+        Above 0: as if a lapses had been seen in a + b answers. The mean is a/(a + b).
+    """
+
+    a: float = 1.0
+    b: float = 9.0
+    name: ClassVar[str] = "beta"
+
+    def __post_init__(self) -> None:
+        for name in ("a", "b"):
+            value = getattr(self, name)
+            if not (is_number(value) and 1 / _EXTREME <= value <= _EXTREME):
+                raise InvalidParameter(
+                    f"Beta({name}={value!r}): give a number above 0 (from {1 / _EXTREME:g} to {_EXTREME:g})"
+                )
+            object.__setattr__(self, name, float(value))
+
+    def quantiles(self, uniform: FloatArray) -> FloatArray:
+        """Quantiles of the lapse for numbers in (0, 1)."""
+        return np.asarray(np.clip(betaincinv(self.a, self.b, uniform), LEAST_LAPSE, 1 - LEAST_LAPSE))
+
+    def log_density(self, lapse: FloatArray) -> FloatArray:
+        """Log density."""
+        logs = (self.a - 1) * np.log(lapse) + (self.b - 1) * np.log1p(-lapse) - betaln(self.a, self.b)
+        return np.asarray(logs)
+
+
+UnknownPrior: TypeAlias = LogNormal | Beta
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A number of the response model that is inferred from the answers, together with the user point.
+
+    Parameters
+    ----------
+    prior
+        `LogNormal` for k, `Beta` for a lapse. None: ``LogNormal()``, ``Beta()``.
+    """
+
+    prior: UnknownPrior | None = None
+    name: ClassVar[str] = "unknown"
+
+    def __post_init__(self) -> None:
+        if self.prior is not None and not isinstance(self.prior, LogNormal | Beta):
+            raise InvalidParameter(
+                f"the prior of an Unknown is {self.prior!r}: give LogNormal(median, spread) for k, "
+                f"Beta(a, b) for a lapse"
+            )
+
+
+UNKNOWNS = {part.name: part for part in (Unknown, LogNormal, Beta)}
+
+
+def checked_lapse(lapse: object) -> float | Unknown:
+    """A lapse as a response keeps it."""
+    if isinstance(lapse, Unknown):
+        prior = Beta() if lapse.prior is None else lapse.prior
+        if not isinstance(prior, Beta):
+            raise InvalidParameter(f"lapse is unknown with the prior {prior!r}: give a Beta(a, b)")
+        return Unknown(prior)
+    if not (is_number(lapse) and 0 <= float(lapse) < 1):  # type: ignore[arg-type]
+        raise InvalidParameter(
+            f"lapse is {lapse!r}: give the share of answers that are given at random, from 0 to below 1, or Unknown()"
+        )
+    return float(lapse)  # type: ignore[arg-type]
+
+
+def checked_unknown_k(k: Unknown) -> Unknown:
+    """An unknown k as a response keeps it."""
+    prior = LogNormal() if k.prior is None else k.prior
+    if not isinstance(prior, LogNormal):
+        raise InvalidParameter(f"k is unknown with the prior {prior!r}: give a LogNormal(median, spread)")
+    return Unknown(prior)

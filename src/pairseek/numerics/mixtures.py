@@ -1,0 +1,139 @@
+"""The tables of `_tables` for a person whose k and lapse are not known.
+
+If k and lapse do not depend on the user point, an answer about a logit z (at the typical k) has the probability
+F(z) = lapse/2 + (1 - lapse) E f(e^(spread x) z), x standard normal: one more symmetric link, with two parameters. Its
+tables are worked out where they are needed, on a grid of the two parameters and at every fourth and second place of
+the axes, and blended in between, all by weights that are not negative: what grows with s and falls with |m| still
+does.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+import numpy as np
+from scipy.special import entr, ndtr
+
+from pairseek.core.types import FloatArray
+from pairseek.numerics.jit import LOGISTIC
+from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_OCTAVES, axis, combined, link_functions, tables
+
+TableName: TypeAlias = Literal["probability", "information", "explained", "log_volume"]
+NAMES: tuple[TableName, ...] = ("probability", "information", "explained", "log_volume")
+
+SPREADS = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0])
+LAPSES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
+
+_S_STEP, _M_STEP = 4, 2
+# Under this s, and above that one, the first term of a series is enough.
+_S_LOW, _S_HIGH = 1 / 16, 16.0
+_NODES = 15
+# Places at which the link itself is tabulated.
+_PLACES = 0.5 * np.sinh(np.linspace(0.0, 11.5, 4000))
+
+
+def table(link: int, name: TableName, spread: float = 0.0, lapse: float = 0.0) -> FloatArray:
+    """The table of this name; that of the link itself where nothing is unknown and there are no lapses."""
+    if spread == 0.0 and lapse == 0.0:
+        values: FloatArray = getattr(tables(link), name)
+        return values
+    return _blended(link, name, min(spread, float(SPREADS[-1])), lapse)
+
+
+@lru_cache(maxsize=16)
+def _blended(link: int, name: TableName, spread: float, lapse: float) -> FloatArray:
+    coarse: FloatArray | None = None
+    for i, by_spread in _shares(SPREADS, spread):
+        for j, by_lapse in _shares(LAPSES, lapse):
+            part = by_spread * by_lapse * _cell(link, i, j)[NAMES.index(name)]
+            coarse = part if coarse is None else coarse + part
+    assert coarse is not None
+    fine = np.ascontiguousarray(_finer(_finer(coarse, _S_STEP).T, _M_STEP).T)
+    if name != "probability":
+        # Rounding must not undo what bounds rely on.
+        fine = np.maximum.accumulate(np.maximum.accumulate(fine, axis=0)[:, ::-1], axis=1)[:, ::-1]
+        fine = fine**2
+    if name == "log_volume":
+        fine = -fine
+    fine = np.ascontiguousarray(fine)
+    fine.flags.writeable = False
+    return fine
+
+
+def _shares(grid: FloatArray, value: float) -> list[tuple[int, float]]:
+    """The two places of a grid that a value lies between, with their shares; one where it lies on a place."""
+    i = int(np.clip(np.searchsorted(grid, value, side="right") - 1, 0, len(grid) - 2))
+    share = float((value - grid[i]) / (grid[i + 1] - grid[i]))
+    return [(place, weight) for place, weight in ((i, 1.0 - share), (i + 1, share)) if weight > 0.0]
+
+
+def _finer(values: FloatArray, step: int) -> FloatArray:
+    """Straight lines between the rows, `step` to each."""
+    out = np.empty((step * (len(values) - 1) + 1, values.shape[1]))
+    for part in range(step):
+        out[part:-1:step] = (1.0 - part / step) * values[:-1] + (part / step) * values[1:]
+    out[-1] = values[-1]
+    return out
+
+
+@lru_cache(maxsize=64)
+def _cell(link: int, i: int, j: int) -> FloatArray:
+    """(4, rows, columns) coarse tables at SPREADS[i] and LAPSES[j]; square roots, but for the probability.
+
+    A utility goes with s² where s is small, so its root is nearly straight between two places.
+    """
+    spread, lapse = float(SPREADS[i]), float(LAPSES[j])
+    m, s = axis(M0, M_OCTAVES)[::_M_STEP], axis(S0, S_OCTAVES)[::_S_STEP]
+    rare = _link(-_PLACES, spread, lapse, link)[0]
+    uncertainty = (entr(rare) + entr(1.0 - rare)) / np.log(2)
+    out = np.empty((4, len(s), len(m)))
+    p, first, second = _link(m, spread, lapse, link)
+    unlikely = np.maximum(_link(-m, spread, lapse, link)[0], 1e-250)
+    floor = float(entr(0.5 * lapse) + entr(1.0 - 0.5 * lapse)) / np.log(2)
+    excess = uncertainty - floor
+    area = float(np.sum((excess[1:] + excess[:-1]) * np.diff(_PLACES)))
+    for row, deviation in enumerate(s.tolist()):
+        if deviation < _S_LOW:
+            explained = (deviation * first) ** 2 / (p * unlikely)
+            shift = p + 0.5 * deviation**2 * second
+            out[:, row] = shift, explained / (2.0 * np.log(2)), explained, -explained
+        elif deviation < _S_HIGH:
+            out[:, row] = _row(m, deviation, rare, uncertainty, link)
+        else:
+            out[:, row] = _steep(m / deviation, lapse, floor, area / deviation)
+    out[1:] = np.sqrt(np.maximum(np.stack([out[1], out[2], -out[3]]), 0.0))
+    grown = np.maximum.accumulate(out[1:], axis=1)
+    out[1:] = np.maximum.accumulate(grown[:, :, ::-1], axis=2)[:, :, ::-1]
+    return out
+
+
+def _link(z: FloatArray, spread: float, lapse: float, link: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """F, F' and F''."""
+    x, weights = np.polynomial.hermite_e.hermegauss(_NODES if spread > 0.0 else 1)
+    scale = np.exp(spread * x)
+    weights = weights / weights.sum()
+    f, _, slope, curve, _ = link_functions(z[:, None] * scale, link)
+    above = 0.5 * lapse + (1.0 - lapse) * (f @ weights)
+    return above, (1.0 - lapse) * (slope @ (weights * scale)), (1.0 - lapse) * (curve @ (weights * scale**2))
+
+
+def _steep(u: FloatArray, lapse: float, floor: float, area: float) -> FloatArray:
+    """(4, len(u)) where F is a step at the scale of s, u = m/s: to first order in the width of the step."""
+    density = np.exp(-0.5 * u**2) / np.sqrt(2.0 * np.pi)
+    above, below = (0.5 * lapse + (1.0 - lapse) * ndtr(x) for x in (u, -u))
+    return combined(above, below, (1.0 - lapse) * density, -(1.0 - lapse) * u * density, floor + area * density)
+
+
+def _row(m: FloatArray, s: float, rare: FloatArray, uncertainty: FloatArray, link: int) -> FloatArray:
+    """(4, len(m)) at one s, by the trapezoidal rule over u."""
+    step = (0.5 if link == LOGISTIC else 0.2) / max(s, 1.0)
+    u = np.arange(-7.0, 7.0 + step / 2, step)
+    weights = np.exp(-0.5 * u**2)
+    weights /= weights.sum()
+    z = m[:, None] + s * u
+    tail = np.interp(np.abs(z), _PLACES, rare)
+    f, rest = np.where(z > 0.0, 1.0 - tail, tail), np.where(z > 0.0, tail, 1.0 - tail)
+    entropy = np.interp(np.abs(z), _PLACES, uncertainty) @ weights
+    first, second = -(rest @ (weights * u)), -(rest @ (weights * (u**2 - 1.0)))
+    return combined(f @ weights, rest @ weights, first, second, entropy)

@@ -1,0 +1,47 @@
+"""Sums over samples, the same to the bit for any number of threads.
+
+Linear algebra libraries add in an order that depends on their threads. Here every piece of the samples has its own
+partial sums, and these are added in the order of the pieces.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pairseek.core.types import FloatArray
+from pairseek.numerics.jit import kernel, read_only
+from pairseek.numerics.parallel import for_ranges
+
+CHUNK = 500
+
+
+@kernel
+def _sums(start: int, stop: int, points: Any, weights: Any, centre: Any, out: Any) -> None:
+    """Partial Σ w (x - c) and Σ w (x - c)(x - c)', in row start // CHUNK of ``out``."""
+    d = points.shape[1]
+    total = out[start // CHUNK]
+    total[:] = 0.0
+    c = np.empty(d)
+    for row in range(start, stop):
+        for i in range(d):
+            c[i] = points[row, i] - centre[i]
+        for i in range(d):
+            weighted = weights[row] * c[i]
+            total[i] += weighted
+            for h in range(d):
+                total[d + i * d + h] += weighted * c[h]
+
+
+def sample_moments(samples: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(d,) mean and (d, d) covariance of weighted samples."""
+    n, d = samples.shape
+    out = np.empty((-(-n // CHUNK), d + d * d))
+    # A first sample as origin keeps the digits of samples that lie far from zero.
+    origin = samples[0].copy()
+    for_ranges(_sums, n, CHUNK, read_only(samples), read_only(weights), origin, out)
+    total = out.sum(axis=0)
+    shift = total[:d]
+    covariance = total[d:].reshape(d, d) - np.multiply.outer(shift, shift)
+    return origin + shift, 0.5 * (covariance + covariance.T)

@@ -1,0 +1,245 @@
+"""Kernels over candidate pairs: what each pair is to a belief, and expectations over samples."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, primitive
+
+
+@primitive
+def pair_constant(length: float, k: float, noise: int) -> float:
+    """k_pq for |a| = length > 0: K1, K2, K3 of the paper as noise 0, 1, 2."""
+    if noise == 0:
+        return k
+    if noise == 1:
+        return k / length
+    return k * math.exp(-length)
+
+
+@kernel
+def shadow(start: int, stop: int, points: Any, mean: Any, root: Any, out: Any) -> None:
+    """Rows 2 L'(x - μ), for Σ = LL' and L = root: the distance between two of them is sqrt(a'Σa).
+
+    From the mean, so that items far from zero keep their digits.
+    """
+    d = points.shape[1]
+    for row in range(start, stop):
+        out[row, :] = 0.0
+        for h in range(d):
+            x = 2.0 * (points[row, h] - mean[h])
+            line = root[h]
+            for c in range(d):
+                out[row, c] += x * line[c]
+
+
+@kernel
+def describe(
+    start: int, stop: int, first: Any, second: Any, points: Any, shadows: Any, mean: Any, k: float, noise: int, out: Any
+) -> None:
+    """Columns a·μ - b, |a|, k_pq, a'Σa of pairs.
+
+    a·μ - b = (p - q)·((μ - p) + (μ - q)), which does not cancel as |p|² - |q|² does.
+    """
+    d = points.shape[1]
+    for row in range(start, stop):
+        p, q = points[first[row]], points[second[row]]
+        y, v = shadows[first[row]], shadows[second[row]]
+        margin = 0.0
+        square = 0.0
+        variance = 0.0
+        for h in range(d):
+            difference = p[h] - q[h]
+            margin += difference * ((mean[h] - p[h]) + (mean[h] - q[h]))
+            square += difference * difference
+            variance += (y[h] - v[h]) * (y[h] - v[h])
+        length = 2.0 * math.sqrt(square)
+        out[0, row] = margin
+        out[1, row] = length
+        out[2, row] = pair_constant(length, k, noise) if length > 0.0 else 0.0
+        out[3, row] = variance
+
+
+@primitive
+def _logits(slope: Any, offset: float, columns: Any, z: Any) -> None:
+    """z = columns' slope + offset, four coordinates at a time."""
+    d = columns.shape[0]
+    z[:] = offset
+    i = 0
+    while i + 4 <= d:
+        a, b, c, e = columns[i], columns[i + 1], columns[i + 2], columns[i + 3]
+        p, q, r, t = slope[i], slope[i + 1], slope[i + 2], slope[i + 3]
+        for s in range(len(z)):
+            z[s] += p * a[s] + q * b[s] + r * c[s] + t * e[s]
+        i += 4
+    while i < d:
+        a, p = columns[i], slope[i]
+        for s in range(len(z)):
+            z[s] += p * a[s]
+        i += 1
+
+
+@primitive
+def _logistic_sums(z: Any, weights: Any) -> tuple[float, float]:
+    """Σ w f(z) and Σ w h_b(f(z)) in nats, for weights that sum to 1.
+
+    With u = e^-|z|, the rarer outcome has probability u/(1 + u) and h_b = log(1 + u) + |z| u/(1 + u). The logarithm
+    is 2 atanh(y), y = u/(2 + u) <= 1/3, by its series to 1e-9; both fractions share one division.
+    """
+    probability = 0.5
+    entropy = 0.0
+    for s in range(len(z)):
+        # Beyond 36 the rarer outcome keeps a probability of 2e-16, which must not be multiplied by any |z|.
+        size = min(abs(z[s]), 36.0)
+        u = exp_minus(size)
+        inverse = 1.0 / ((1.0 + u) * (2.0 + u))
+        rare = u * (2.0 + u) * inverse
+        y = u * (1.0 + u) * inverse
+        q = y * y
+        series = 1 / 9 + q * (1 / 11 + q * (1 / 13 + q * (1 / 15 + q / 17)))
+        log1p = 2.0 * y * (1.0 + q * (1 / 3 + q * (1 / 5 + q * (1 / 7 + q * series))))
+        entropy += weights[s] * (log1p + size * rare)
+        probability += weights[s] * ((0.5 - rare) if z[s] > 0.0 else (rare - 0.5))
+    return probability, entropy
+
+
+@primitive
+def _probit_sums(z: Any, weights: Any) -> tuple[float, float]:
+    """Σ w Φ(z) and Σ w h_b(Φ(z)) in nats."""
+    probability = 0.0
+    entropy = 0.0
+    for s in range(len(z)):
+        f = 0.5 * math.erfc(-z[s] / math.sqrt(2.0))
+        g = 0.5 * math.erfc(z[s] / math.sqrt(2.0))
+        probability += weights[s] * f
+        if f > 0.0 and g > 0.0:
+            entropy -= weights[s] * (f * math.log(f) + g * math.log(g))
+    return probability, entropy
+
+
+@kernel
+def expect(start: int, stop: int, slopes: Any, offsets: Any, columns: Any, weights: Any, link: int, out: Any) -> None:
+    """Rows E f(z) and E h_b(f(z)) (in nats) over weighted samples, for each candidate.
+
+    ``columns`` is (d, S): samples by coordinate, so that the loops run over contiguous numbers. Nothing of size
+    samples times candidates is ever held.
+    """
+    z = np.empty(columns.shape[1])
+    for row in range(start, stop):
+        _logits(slopes[row], offsets[row], columns, z)
+        out[0, row], out[1, row] = _logistic_sums(z, weights) if link == LOGISTIC else _probit_sums(z, weights)
+
+
+@kernel
+def weigh(start: int, stop: int, slopes: Any, offsets: Any, columns: Any, weights: Any, link: int, out: Any) -> None:
+    """Unnormalised moments of the samples after the answer "first": Σ w f, Σ w f x, Σ w f x x'.
+
+    ``out`` is (m, 1 + d + d²).
+    """
+    d, n = columns.shape
+    f = np.empty(n)
+    for row in range(start, stop):
+        _logits(slopes[row], offsets[row], columns, f)
+        total = 0.0
+        for s in range(n):
+            if link == LOGISTIC:
+                u = exp_minus(abs(f[s]))
+                f[s] = weights[s] * ((1.0 if f[s] > 0.0 else u) / (1.0 + u))
+            else:
+                f[s] = weights[s] * 0.5 * math.erfc(-f[s] / math.sqrt(2.0))
+            total += f[s]
+        out[row, 0] = total
+        for i in range(d):
+            a = columns[i]
+            total = 0.0
+            for s in range(n):
+                total += f[s] * a[s]
+            out[row, 1 + i] = total
+            for h in range(i, d):
+                b = columns[h]
+                total = 0.0
+                for s in range(n):
+                    total += f[s] * a[s] * b[s]
+                out[row, 1 + d + i * d + h] = total
+                out[row, 1 + d + h * d + i] = total
+
+
+@primitive
+def _lapsing_link(y: float, link: int) -> float:
+    if link == LOGISTIC:
+        u = exp_minus(abs(y))
+        return (1.0 if y > 0.0 else u) / (1.0 + u)
+    return 0.5 * math.erfc(-y * math.sqrt(0.5))
+
+
+@kernel
+def expect_mixed(
+    start: int, stop: int, planes: Any, columns: Any, weights: Any, mixture: Any, link: int, out: Any
+) -> None:
+    """`expect` where every sample has a link of its own, base + Σ parts_q f(ratio_q (z - appeal) + appeal).
+
+    ``planes`` is (slopes (m, d), offsets (m,), appeal (m,)); ``mixture`` (bases (S,), parts (Q, S), ratios (Q,)).
+    """
+    slopes, offsets, appeal = planes
+    bases, parts, ratios = mixture
+    n = columns.shape[1]
+    z = np.empty(n)
+    chance = np.empty(n)
+    for row in range(start, stop):
+        shift = appeal[row]
+        _logits(slopes[row], offsets[row] - shift, columns, z)
+        chance[:] = bases
+        for q in range(len(ratios)):
+            ratio, part = ratios[q], parts[q]
+            for s in range(n):
+                chance[s] += part[s] * _lapsing_link(ratio * z[s] + shift, link)
+        probability = 0.0
+        entropy = 0.0
+        for s in range(n):
+            p = min(max(chance[s], 1e-300), 1.0 - 1e-16)
+            probability += weights[s] * p
+            entropy -= weights[s] * (p * math.log(p) + (1.0 - p) * math.log1p(-p))
+        out[0, row], out[1, row] = probability, entropy
+
+
+@kernel
+def weigh_mixed(
+    start: int, stop: int, planes: Any, columns: Any, weights: Any, answering: Any, link: int, out: Any
+) -> None:
+    """`weigh` where every sample has a k and a lapse of its own: ``answering`` is (ratios (S,), lapses (S,))."""
+    slopes, offsets, appeal = planes
+    ratios, lapses = answering
+    d, n = columns.shape
+    f = np.empty(n)
+    for row in range(start, stop):
+        shift = appeal[row]
+        _logits(slopes[row], offsets[row] - shift, columns, f)
+        for s in range(n):
+            p = 0.5 * lapses[s] + (1.0 - lapses[s]) * _lapsing_link(ratios[s] * f[s] + shift, link)
+            f[s] = weights[s] * p
+        _weighed(f, columns, d, out[row])
+
+
+@primitive
+def _weighed(f: Any, columns: Any, d: int, out: Any) -> None:
+    """Σ f, Σ f x, Σ f x x'."""
+    total = 0.0
+    for s in range(len(f)):
+        total += f[s]
+    out[0] = total
+    for i in range(d):
+        a = columns[i]
+        total = 0.0
+        for s in range(len(f)):
+            total += f[s] * a[s]
+        out[1 + i] = total
+        for h in range(i, d):
+            b = columns[h]
+            total = 0.0
+            for s in range(len(f)):
+                total += f[s] * a[s] * b[s]
+            out[1 + d + i * d + h] = total
+            out[1 + d + h * d + i] = total

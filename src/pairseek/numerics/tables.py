@@ -1,0 +1,156 @@
+"""What an answer tells when the logit is Gaussian: smooth functions of two numbers, tabulated once.
+
+Let z = m + s u with u standard normal, and y an answer with P(y = 1) = f(z). If the marginal of the posterior
+along a pair's normal is near Gaussian, all that the utilities need of the pair is m = k_pq (a·μ - b) + appeal
+and s = k_pq sqrt(a'Σa):
+
+=============  =================================================================
+probability    P = E f(z)
+information    h_b(P) - E h_b(f(z)), in bits (equation 4 of the paper)
+explained      Var(E[u | y]), the share of the variance of u that the answer explains
+log_volume     E log Var(u | y), the expected change of the log determinant
+=============  =================================================================
+
+By Stein's lemma E[u f(z)] = s E f'(z) and E[(u² - 1) f(z)] = s² E f''(z), so the last two need expectations of
+derivatives only. All are even in m (P after reflection).
+
+The grid is that of floating point numbers themselves: 16 steps to every doubling of m + M0 and s + S0. The
+leading bits of a number are its cell and the rest its place in the cell, so a look-up takes no logarithm, and
+interpolation keeps monotony in either direction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, log_expit, log_ndtr, ndtr
+
+from pairseek.core.types import FloatArray
+from pairseek.numerics.jit import LOGISTIC, kernel, primitive
+
+STEPS_BITS = 4
+M0, M_OCTAVES = 2.0**-3, 17
+S0, S_OCTAVES = 2.0**-10, 20
+S_MAX = S0 * 2.0**S_OCTAVES - S0
+"""Beyond it f is a step at the scale of s, and only m/s matters."""
+
+_SHIFT = 52 - STEPS_BITS
+_CELL = float(2**_SHIFT)
+_M_BITS = int(np.float64(M0).view(np.int64))
+_S_BITS = int(np.float64(S0).view(np.int64))
+_M_CELLS = M_OCTAVES << STEPS_BITS
+_S_CELLS = S_OCTAVES << STEPS_BITS
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """One (s, m) table for each function of the module's docstring."""
+
+    probability: FloatArray
+    information: FloatArray
+    explained: FloatArray
+    log_volume: FloatArray
+
+
+@lru_cache(maxsize=2)
+def tables(link: int) -> Tables:
+    """The tables of a link, computed at first use (about 0.2 s)."""
+    m, s = axis(M0, M_OCTAVES), axis(S0, S_OCTAVES)
+    out = np.empty((4, len(s), len(m)))
+    for row, deviation in enumerate(s):
+        out[:, row] = moments(m, float(deviation), link)
+    # In the mathematics these grow with s and fall with |m|; the search over all pairs relies on it to the bit.
+    for index, sign in ((1, 1.0), (2, 1.0), (3, -1.0)):
+        grown = np.maximum.accumulate(sign * out[index], axis=0)
+        out[index] = sign * np.maximum.accumulate(grown[:, ::-1], axis=1)[:, ::-1]
+    out.flags.writeable = False
+    return Tables(*out)
+
+
+def axis(origin: float, octaves: int) -> FloatArray:
+    """The places of one axis."""
+    steps = 1 << STEPS_BITS
+    fine = (1.0 + np.arange(steps) / steps) * 2.0 ** np.arange(octaves)[:, None]
+    return np.append(fine.ravel(), 2.0**octaves) * origin - origin
+
+
+def moments(m: FloatArray, s: float, link: int) -> FloatArray:
+    """(4, len(m)): the four functions at non-negative m and one s, by the trapezoidal rule.
+
+    The rule converges exponentially for these integrands. Under s = 1 it runs over u; above, over z, where f' and
+    the entropy are confined to a few units whatever s is, and E f = ∫ f'(z) Φ((m - z)/s) dz.
+    """
+    step = 0.5 if link == LOGISTIC else 0.2
+    if s < 1.0:
+        u = np.arange(-9.0, 9.0 + step / 2, step)
+        weights = np.exp(-0.5 * u**2)
+        weights /= weights.sum()
+        z = m[:, None] + s * u
+        above, below, first, second, entropy = (part @ weights for part in link_functions(z, link))
+    else:
+        reach = 40.0 if link == LOGISTIC else 9.0
+        z = np.arange(-reach, reach + step / 2, step)
+        _, _, slope, curve, uncertainty = link_functions(z, link)
+        above = ndtr((m[:, None] - z) / s) @ slope * step
+        below = ndtr((z - m[:, None]) / s) @ slope * step
+        density = np.exp(-0.5 * ((m[:, None] - z) / s) ** 2) * (step / (s * np.sqrt(2 * np.pi)))
+        first, second, entropy = density @ slope, density @ curve, density @ uncertainty
+    return combined(above, below, s * first, s * s * second, entropy)
+
+
+def link_functions(z: FloatArray, link: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """f(z), f(-z), f'(z), f''(z) and h_b(f(z)) in bits."""
+    if link == LOGISTIC:
+        f, rest, log_f, log_rest = expit(z), expit(-z), log_expit(z), log_expit(-z)
+        slope = f * rest
+        curve = slope * (rest - f)
+    else:
+        f, rest, log_f, log_rest = ndtr(z), ndtr(-z), log_ndtr(z), log_ndtr(-z)
+        slope = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+        curve = -z * slope
+    entropy = -(f * log_f + rest * log_rest) / np.log(2)
+    return f, rest, slope, curve, entropy
+
+
+def combined(
+    above: FloatArray, below: FloatArray, first: FloatArray, second: FloatArray, entropy: FloatArray
+) -> FloatArray:
+    """The four functions from P, 1 - P, E[u f], E[(u² - 1) f] and E h_b(f)."""
+    # Where the rarer outcome is rarer than this, knowing it is worth nothing that a double could hold.
+    rare = np.maximum(below, 1e-250)
+    marginal = -(above * np.log2(np.maximum(above, 1e-250)) + below * np.log2(rare))
+    information = np.maximum(marginal - entropy, 0.0)
+    explained = first**2 / (above * rare)
+    if_above = 1.0 + second / above - (first / above) ** 2
+    if_below = 1.0 - second / rare - (first / rare) ** 2
+    log_volume = above * np.log(np.clip(if_above, 1e-12, None)) + below * np.log(np.clip(if_below, 1e-12, None))
+    return np.stack([above, information, explained, np.minimum(log_volume, 0.0)])
+
+
+@primitive
+def interpolate(table: Any, m: float, s: float) -> float:
+    """Bilinear in the cell of (m, s), both at least 0. Beyond the last m: its value there."""
+    if s > S_MAX:
+        m *= S_MAX / s
+        s = S_MAX
+    i: Any = np.float64(s + S0).view(np.int64) - _S_BITS
+    j: Any = np.float64(m + M0).view(np.int64) - _M_BITS
+    row: Any = min(i >> _SHIFT, _S_CELLS - 1)
+    column: Any = min(j >> _SHIFT, _M_CELLS - 1)
+    v = min((i - (row << _SHIFT)) / _CELL, 1.0)
+    h = min((j - (column << _SHIFT)) / _CELL, 1.0)
+    lower = table[row, column] + h * (table[row, column + 1] - table[row, column])
+    upper = table[row + 1, column] + h * (table[row + 1, column + 1] - table[row + 1, column])
+    return lower + v * (upper - lower)
+
+
+@kernel
+def look_up(start: int, stop: int, table: Any, m: Any, s: Any, out: Any) -> None:
+    """out = table(|m|, s) for the rows from start to stop; NaN where either is."""
+    for row in range(start, stop):
+        # NaN must not become an index.
+        usable = abs(m[row]) >= 0.0 and s[row] >= 0.0
+        out[row] = interpolate(table, abs(m[row]), s[row]) if usable else np.nan

@@ -1,0 +1,372 @@
+"""Kernels of expectation propagation: tilted moments of one site, and the sweeps over all sites.
+
+A site is a factor of the posterior that depends on one number z = s·w + o. For an answer, z is its logit and the factor
+is its likelihood; for a coordinate of a box prior, z is the coordinate and the factor is 1 inside the box. EP replaces
+each factor by a Gaussian in z, chosen so that replacing it back leaves the mean and the variance of z as they are
+(Minka, UAI 2001; Kuss and Rasmussen, JMLR 2005). A site approximation has precision τ and shift ν; the cavity is the
+approximate posterior without that site.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pairseek.numerics.jit import LOGISTIC, inner, kernel, log_ndtr
+
+# Half width of the quadrature in cavity deviations: the tilted density of a log-concave factor falls at least as fast
+# as the cavity, so e^(-7²/2) = 2e-11 is left out.
+_REACH = 7.0
+# Step of the trapezoidal rule in cavity deviations, and at most in z. Moved into the complex plane by y, the integrand
+# grows by e^(y²/2v) and the error falls by e^(-2πy/step); the poles of the logistic function allow y up to π, so the
+# relative error is about e^(π²/2v - 2π²/step), under 1e-8 for any v.
+_STEPS = 0.75
+_STEP = 0.9
+# The same for the square root of Φ(z)Φ(-z), which is narrower.
+_PROBIT_STEP = 0.6
+# Beyond these a tie has no likelihood left, relative to its maximum: e^(-|z|/2) and e^(-z²/4).
+_TIE_REACH = 70.0
+_PROBIT_TIE_REACH = 12.0
+# From this deviation of the logit on the logistic function is replaced by Φ(z sqrt(3)/π): the step at 0 is then narrow
+# beside the cavity, and only its first two moments matter (the next cumulant contributes 1.2 (π²/3)²/(24 s⁴), 1e-5).
+_WIDE = 16.0
+_LOGISTIC_VARIANCE = math.pi**2 / 3.0
+# A cavity or an updated variance below this share of the present one is rounding, and the update is left out.
+_LEAST = 1e-10
+
+
+@inner
+def _probit_moments(m: float, v: float, noise: float) -> tuple[float, float, float]:
+    """Return log Z, mean and variance of N(z; m, v) Φ(z/sqrt(noise))."""
+    total = noise + v
+    root = math.sqrt(total)
+    t = m / root
+    if t < -30.0:
+        # Asymptotic series of φ/Φ: the difference of two large numbers would lose all digits.
+        q = 1.0 / (t * t)
+        excess = (1.0 - q * (2.0 - 10.0 * q)) / -t
+        ratio = -t + excess
+    else:
+        ratio = math.exp(-0.5 * t * t - 0.9189385332046727 - log_ndtr(t))
+        excess = ratio + t
+    return log_ndtr(t), m + v * ratio / root, v * (1.0 - v / total * min(ratio * excess, 1.0))
+
+
+@inner
+def _log_factor(z: float, decided: float, link: int, half: float) -> float:
+    """Return the logarithm of the part of a likelihood that falls off, without the floor that lapses add."""
+    if link == LOGISTIC:
+        e = math.exp(-abs(z))
+        if decided > 0.0:
+            return min(z, 0.0) - math.log1p(e)
+        if half == 0.0:
+            return -0.5 * abs(z) - math.log1p(e)
+        rare = e / (1.0 + e)
+    else:
+        if decided > 0.0:
+            return log_ndtr(z)
+        if half == 0.0:
+            return 0.5 * (log_ndtr(z) + log_ndtr(-z))
+        rare = 0.5 * math.erfc(abs(z) * math.sqrt(0.5))
+    # sqrt(P(1 - P)) - sqrt(h(1 - h)) for a tie, as a quotient, which loses no digits where both are alike.
+    floor = half * (1.0 - half)
+    more = (1.0 - 2.0 * half) ** 2 * rare * (1.0 - rare)
+    return math.log(max(more / (math.sqrt(floor + more) + math.sqrt(floor)), 1e-300))
+
+
+@inner
+def _slope(z: float, decided: float, link: int) -> float:
+    """Return the derivative of the logarithm of an answer's or a tie's likelihood without lapses."""
+    if link == LOGISTIC:
+        e = math.exp(-abs(z))
+        up = (e if z > 0.0 else 1.0) / (1.0 + e)
+        return up if decided > 0.0 else up - 0.5
+    up = math.exp(-0.5 * z * z - 0.9189385332046727 - log_ndtr(z))
+    if decided > 0.0:
+        return up
+    return 0.5 * (up - math.exp(-0.5 * z * z - 0.9189385332046727 - log_ndtr(-z)))
+
+
+@inner
+def _centre(m: float, v: float, decided: float, link: int) -> float:
+    """Return a point near the mode of N(z; m, v) times the likelihood, to within a cavity deviation.
+
+    The root of (z - m)/v - slope(z), which increases with z, between m and where the slope would move it at most.
+    """
+    s = math.sqrt(v)
+    first = _slope(m, decided, link)
+    low, high = (m, m + v * first) if first > 0.0 else (m + v * first, m)
+    z = m
+    for _ in range(60):
+        if high - low < 0.5 * s:
+            break
+        z = 0.5 * (low + high)
+        if (z - m) / v < _slope(z, decided, link):
+            low = z
+        else:
+            high = z
+    return 0.5 * (low + high)
+
+
+@inner
+def _quadrature(m: float, v: float, decided: float, link: int, half: float) -> tuple[float, float, float]:
+    """Return log Z, mean and variance of N(z; m, v) times a likelihood, by the trapezoidal rule."""
+    s = math.sqrt(v)
+    reach = _REACH * s
+    step = min(_STEPS * s, _STEP)
+    if decided == 0.0:
+        reach = min(reach, _TIE_REACH if link == LOGISTIC else _PROBIT_TIE_REACH)
+        if link != LOGISTIC:
+            step = min(_STEPS * s, _PROBIT_STEP)
+    centre = _centre(m, v, decided, link)
+    count = math.ceil(reach / step)
+    top = _log_factor(centre, decided, link, half) - 0.5 * (centre - m) * (centre - m) / v
+    mass = 0.0
+    first = 0.0
+    second = 0.0
+    for i in range(-count, count + 1):
+        x = i * step
+        z = centre + x
+        weight = math.exp(_log_factor(z, decided, link, half) - 0.5 * (z - m) * (z - m) / v - top)
+        mass += weight
+        first += weight * x
+        second += weight * x * x
+    shift = first / mass
+    log_mass = math.log(mass * step / s) - 0.9189385332046727 + top
+    return log_mass, centre + shift, max(second / mass - shift * shift, 0.0)
+
+
+@inner
+def tilted_answer(m: float, v: float, decided: float, link: int, half: float) -> tuple[float, float, float]:
+    """Return log Z, mean and variance of the logit under N(m, v) times the likelihood of an answer or a tie.
+
+    With lapses, P = h + (1 - 2h) f(z): the floor h leaves the cavity as it is, so the tilted density is a mixture of
+    the cavity and of the density without lapses.
+    """
+    if decided > 0.0 and (link != LOGISTIC or v > _WIDE * _WIDE):
+        log_z, mean, variance = _probit_moments(m, v, _LOGISTIC_VARIANCE if link == LOGISTIC else 1.0)
+    else:
+        log_z, mean, variance = _quadrature(m, v, decided, link, half)
+    if half == 0.0:
+        return log_z, mean, variance
+    floor = half if decided > 0.0 else math.sqrt(half * (1.0 - half))
+    weight = math.exp(log_z) * (1.0 - 2.0 * half if decided > 0.0 else 1.0)
+    total = floor + weight
+    share = weight / total
+    both = (1.0 - share) * m + share * mean
+    spread = (1.0 - share) * (v + (m - both) ** 2) + share * (variance + (mean - both) ** 2)
+    return math.log(total), both, spread
+
+
+@inner
+def tilted_interval(m: float, v: float, low: float, high: float, rule: Any) -> tuple[float, float]:
+    """Return mean and variance of N(m, v) restricted to [low, high]; v may be infinite.
+
+    By Gauss-Legendre quadrature (``rule`` holds nodes and weights on [-1, 1]) over the part of the interval that has
+    mass: closed forms lose all digits far in a tail.
+    """
+    if not v < 1e18 * (high - low) ** 2:
+        return 0.5 * (low + high), (high - low) ** 2 / 12.0
+    s = math.sqrt(v)
+    peak = min(max(m, low), high)
+    # Beyond the peak the density falls as exp(-(|t| u + u²/2)) with u in deviations: 36 nats are enough.
+    t = abs(peak - m) / s
+    span = s * 72.0 / (t + math.sqrt(t * t + 72.0))
+    a, b = max(low, peak - span), min(high, peak + span)
+    nodes, weights = rule
+    middle, radius = 0.5 * (a + b), 0.5 * (b - a)
+    mass = 0.0
+    first = 0.0
+    second = 0.0
+    for i in range(len(nodes)):
+        x = radius * nodes[i]
+        u = (middle + x - peak) / s
+        # (z - m)² - (peak - m)² over 2v, without the difference of large squares.
+        weight = weights[i] * math.exp(-0.5 * u * u - u * (peak - m) / s)
+        mass += weight
+        first += weight * x
+        second += weight * x * x
+    shift = first / mass
+    return middle + shift, max(second / mass - shift * shift, 1e-300)
+
+
+@inner
+def _invert(matrix: Any, out: Any) -> bool:  # noqa: C901
+    """Write the inverse of a positive definite matrix, by Cholesky; False where it is not one."""
+    n = len(matrix)
+    for i in range(n):
+        for j in range(i + 1):
+            total = matrix[i, j]
+            for k in range(j):
+                total -= matrix[i, k] * matrix[j, k]
+            if i == j:
+                if not total > 0.0:
+                    return False
+                matrix[i, i] = math.sqrt(total)
+            else:
+                matrix[i, j] = total / matrix[j, j]
+    # The inverse of the factor, in the lower triangle, then its square.
+    for j in range(n):
+        matrix[j, j] = 1.0 / matrix[j, j]
+        for i in range(j + 1, n):
+            total = 0.0
+            for k in range(j, i):
+                total -= matrix[i, k] * matrix[k, j]
+            matrix[i, j] = total / matrix[i, i]
+    for i in range(n):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(i, n):
+                total += matrix[k, i] * matrix[k, j]
+            out[i, j] = out[j, i] = total
+    return True
+
+
+@inner
+def _refresh(evidence: Any, prior: Any, sites: Any, work: Any, mean: Any, covariance: Any) -> bool:
+    """Compute mean and covariance from all sites, which frees them of the rounding of rank-one updates."""
+    slopes, offsets, _ = evidence
+    _, _, centre, precision = prior
+    m, d = slopes.shape
+    shift = np.empty(d)
+    for i in range(d):
+        total = 0.0
+        for h in range(d):
+            work[i, h] = precision[i, h]
+            total += precision[i, h] * centre[h]
+        shift[i] = total + sites[m + i, 1]
+        work[i, i] += sites[m + i, 0]
+    for j in range(m):
+        pull = sites[j, 1] - sites[j, 0] * offsets[j]
+        for i in range(d):
+            shift[i] += slopes[j, i] * pull
+            weighted = sites[j, 0] * slopes[j, i]
+            for h in range(d):
+                work[i, h] += weighted * slopes[j, h]
+    if not _invert(work, covariance):
+        return False
+    for i in range(d):
+        total = 0.0
+        for h in range(d):
+            total += covariance[i, h] * shift[h]
+        mean[i] = total
+    return True
+
+
+@inner
+def _replace_site(site: Any, tau: float, nu: float, here: Any, column: Any, mean: Any, covariance: Any) -> float:
+    """Give a site new parameters and update mean and covariance.
+
+    Returned is the change in deviations of z and shares of its variance; infinity where the step had to be shortened or
+    left out. ``here`` is the present mean and variance of the site's z, ``column`` the covariance of w with z.
+    """
+    z, v = here
+    more, pull = tau - site[0], nu - site[1]
+    scale = 1.0 + more * v
+    # A larger step would make the covariance indefinite: go half of the way as often as it takes.
+    whole = scale > 0.05
+    for _ in range(40):
+        if scale > 0.05:
+            break
+        more, pull = 0.5 * more, 0.5 * pull
+        scale = 1.0 + more * v
+    if not (scale > 0.05 and abs(pull) < 1e300):
+        return math.inf
+    step = (pull - more * z) / scale
+    shrink = more / scale
+    d = len(mean)
+    for i in range(d):
+        mean[i] += column[i] * step
+        for h in range(i + 1):
+            covariance[i, h] -= shrink * column[i] * column[h]
+            covariance[h, i] = covariance[i, h]
+    site[0] += more
+    site[1] += pull
+    return max(abs(step) * math.sqrt(v), abs(more) * v) if whole else math.inf
+
+
+@kernel
+def propagate(  # noqa: C901
+    evidence: Any,
+    prior: Any,
+    rule: Any,
+    link: int,
+    half: float,
+    goal: Any,
+    sites: Any,
+    mean: Any,
+    covariance: Any,
+    facts: Any,
+) -> None:
+    """Run sweeps of EP until no site changes the belief by more than a tolerance.
+
+    ``evidence`` is (slopes (m, d), offsets (m,), decided (m,)); ``prior`` (low, high, centre, precision) as elsewhere;
+    ``rule`` nodes and weights of Gauss and Legendre; ``half`` half of the lapse; ``goal`` (tolerance, most sweeps).
+    Written are ``sites`` (m + d, 2) with precision and shift of the answers and of the coordinates of the box, mean,
+    covariance, and ``facts``: whether it converged, the sweeps made, and the largest cavity deviation of a logit.
+    O(sweeps m (d² + nodes)).
+    """
+    slopes, offsets, decided = evidence
+    low, high, _, _ = prior
+    m, d = slopes.shape
+    sites[:] = 0.0
+    for i in range(d):
+        width = high[i] - low[i]
+        # Not isfinite(width), which is width - width == 0: sums may be reassociated, and that is always 0 then.
+        if low[i] > -math.inf and high[i] < math.inf:
+            # The uniform distribution itself, so that the first cavity of every answer is a distribution.
+            sites[m + i, 0] = 12.0 / (width * width)
+            sites[m + i, 1] = sites[m + i, 0] * 0.5 * (low[i] + high[i])
+    work, column = np.empty((d, d)), np.empty(d)
+    facts[:] = 0.0
+    if not _refresh(evidence, prior, sites, work, mean, covariance):
+        return
+    tolerance, most = goal
+    for sweep in range(int(most)):
+        change = 0.0
+        widest = 0.0
+        for j in range(m):
+            z = offsets[j]
+            v = 0.0
+            for i in range(d):
+                total = 0.0
+                for h in range(d):
+                    total += covariance[i, h] * slopes[j, h]
+                column[i] = total
+                v += slopes[j, i] * total
+                z += slopes[j, i] * mean[i]
+            rest = 1.0 - sites[j, 0] * v
+            if not v > 0.0:
+                continue  # an answer that tells nothing
+            if not rest > _LEAST:
+                change = math.inf  # the site alone is all that is known of its logit: there is no cavity
+                continue
+            cavity = v / rest
+            middle = (z - sites[j, 1] * v) / rest
+            widest = max(widest, math.sqrt(cavity))
+            _, tilted, variance = tilted_answer(middle, cavity, decided[j], link, half)
+            variance = max(variance, _LEAST * cavity)
+            tau = 1.0 / variance - 1.0 / cavity
+            nu = tilted / variance - middle / cavity
+            change = max(change, _replace_site(sites[j], tau, nu, (z, v), column, mean, covariance))
+        for i in range(d):
+            if low[i] == -math.inf and high[i] == math.inf:
+                continue
+            v = covariance[i, i]
+            rest = 1.0 - sites[m + i, 0] * v
+            cavity = v / rest if rest > _LEAST else math.inf
+            middle = (mean[i] - sites[m + i, 1] * v) / rest if rest > _LEAST else mean[i]
+            tilted, variance = tilted_interval(middle, cavity, low[i], high[i], rule)
+            tau = 1.0 / variance - (1.0 / cavity if rest > _LEAST else 0.0)
+            nu = tilted / variance - (middle / cavity if rest > _LEAST else 0.0)
+            for h in range(d):
+                column[h] = covariance[h, i]
+            change = max(change, _replace_site(sites[m + i], tau, nu, (mean[i], v), column, mean, covariance))
+        facts[1], facts[2] = sweep + 1.0, widest
+        if not _refresh(evidence, prior, sites, work, mean, covariance):
+            return
+        if change < tolerance:
+            facts[0] = 1.0
+            return

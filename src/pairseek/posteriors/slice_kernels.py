@@ -1,0 +1,149 @@
+"""The kernel that moves particles: slice sampling along a frame of directions.
+
+For a point x and direction v the logits are straight lines z_j + t c_j, so once c_j = slopes_j·v is known, which
+is shared by all particles, an evaluation costs one exponential an answer and no products with x. Interval and
+shrinkage are Neal's (Slice sampling, 2003, section 4): an interval of fixed width placed at random over the
+point and cut to the box, shrunk towards the point until a draw is above the level. The posterior is log-concave,
+so one interval suffices.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, log_answer, next_uniform, primitive
+from pairseek.posteriors.lapse_kernels import log_one
+
+# A product of at most this many factors between 1 and 2 cannot overflow: one logarithm for all of them.
+_BLOCK = 512
+
+
+@primitive
+def log_line(t: float, z: Any, c: Any, decided: Any, link: int) -> float:
+    """Return the log-likelihood of all answers at x + t v, whose logits are z + t c."""
+    m = len(z)
+    total = 0.0
+    if link == LOGISTIC:
+        for block in range(0, m, _BLOCK):
+            # log f(z) = (z - |z|)/2 - log(1 + e^-|z|); a tie lacks the first z.
+            linear = 0.0
+            product = 1.0
+            for j in range(block, min(block + _BLOCK, m)):
+                y = z[j] + t * c[j]
+                linear += decided[j] * y - abs(y)
+                product *= 1.0 + exp_minus(abs(y))
+            total += 0.5 * linear - math.log(product)
+    else:
+        for j in range(m):
+            total += log_answer(z[j] + t * c[j], decided[j], link)
+    return total
+
+
+@kernel
+def log_densities(
+    start: int, stop: int, points: Any, evidence: Any, prior: Any, base: Any, link: int, half: float, out: Any
+) -> None:
+    """Write the log posterior of each point less the log density of a Gaussian; -inf outside of the prior's box.
+
+    ``evidence`` and ``prior`` as in `slice_sweep`; ``base`` is (centre (d,), precision (d, d)) of the Gaussian;
+    ``half`` is half of the lapse. Constants are left out. O(m d) a point.
+    """
+    slopes, offsets, decided = evidence
+    low, high, centre, precision = prior
+    base_centre, base_precision = base
+    m, d = slopes.shape
+    z = np.empty(m)
+    for row in range(start, stop):
+        x = points[row]
+        total = 0.0
+        for i in range(d):
+            if x[i] < low[i] or x[i] > high[i]:
+                total = -np.inf
+            for h in range(d):
+                total -= 0.5 * precision[i, h] * (x[i] - centre[i]) * (x[h] - centre[h])
+                total += 0.5 * base_precision[i, h] * (x[i] - base_centre[i]) * (x[h] - base_centre[h])
+        if total > -np.inf:
+            for j in range(m):
+                logit = offsets[j]
+                for i in range(d):
+                    logit += slopes[j, i] * x[i]
+                z[j] = logit
+            if half == 0.0:
+                total += log_line(0.0, z, z, decided, link)
+            else:
+                for j in range(m):
+                    total += log_one(z[j], half, decided[j], link)
+        out[row] = total
+
+
+@kernel
+def slice_sweep(  # noqa: C901
+    start: int,
+    stop: int,
+    points: Any,
+    seeds: Any,
+    frame: Any,
+    evidence: Any,
+    prior: Any,
+    power: float,
+    width: float,
+    link: int,
+) -> None:
+    """Move points[start:stop] once along every direction of the frame, in place.
+
+    ``frame`` is (directions (D, d), lines (D, m)); ``evidence`` (slopes (m, d), offsets (m,), decided (m,));
+    ``prior`` (low (d,), high (d,), centre (d,), precision (d, d)); the likelihood counts with a power between 0 and 1.
+    """
+    directions, lines = frame
+    slopes, offsets, decided = evidence
+    low, high, centre, precision = prior
+    m, d = slopes.shape
+    z = np.empty(m)
+    state = np.empty(1, dtype=np.uint64)
+    for row in range(start, stop):
+        x = points[row]
+        state[0] = seeds[row]
+        for j in range(m):
+            total = offsets[j]
+            for i in range(d):
+                total += slopes[j, i] * x[i]
+            z[j] = total
+        here = power * log_line(0.0, z, lines[0], decided, link)
+        for k in range(directions.shape[0]):
+            v = directions[k]
+            c = lines[k]
+            # The Gaussian factor along the line: -(curve t²/2 + tilt t).
+            tilt = 0.0
+            curve = 0.0
+            left = -width * next_uniform(state)
+            right = left + width
+            for i in range(d):
+                pv = 0.0
+                for h in range(d):
+                    pv += precision[i, h] * v[h]
+                tilt += pv * (x[i] - centre[i])
+                curve += pv * v[i]
+                if v[i] > 0.0:
+                    left = max(left, (low[i] - x[i]) / v[i])
+                    right = min(right, (high[i] - x[i]) / v[i])
+                elif v[i] < 0.0:
+                    left = max(left, (high[i] - x[i]) / v[i])
+                    right = min(right, (low[i] - x[i]) / v[i])
+            level = here + math.log(next_uniform(state))
+            for _ in range(100):
+                t = left + (right - left) * next_uniform(state)
+                there = power * log_line(t, z, c, decided, link)
+                if there - t * (0.5 * curve * t + tilt) >= level:
+                    here = there
+                    for i in range(d):
+                        x[i] = min(max(x[i] + t * v[i], low[i]), high[i])
+                    for j in range(m):
+                        z[j] += t * c[j]
+                    break
+                if t < 0.0:
+                    left = t
+                else:
+                    right = t

@@ -1,0 +1,71 @@
+"""The one sequential Monte Carlo loop, from the prior to the posterior.
+
+The intermediate distributions are prior likelihood^t with t from 0 to 1. Each stage takes the largest step in t
+that leaves half of the effective sample size, resamples, and moves every particle by slice sampling (Del Moral, Doucet
+and Jasra, JRSS-B 2006).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from pairseek.core.types import FloatArray
+from pairseek.numerics.moments import sample_moments
+from pairseek.posteriors.weights import resampled, reweighted, stage_power
+
+WIDTH = 5.0
+"""Slice interval in standard deviations along the direction."""
+# The path is walked by a share of the particles; the others join at its end, which costs a fraction of the time.
+_SCOUTS = 4
+_LEAST_SCOUTS = 250
+# Stages at most, which bounds the time: each gains about a bit. Beyond, the rest of the path is one step.
+_MOST_STAGES = 200
+
+
+class Target(Protocol):
+    """A posterior that is approached from its prior."""
+
+    def start(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw (n, columns) states from the prior."""
+        ...
+
+    def gain(self, states: FloatArray) -> FloatArray:
+        """Return the (n,) log-likelihood of all answers, up to a constant."""
+        ...
+
+    def move(
+        self, states: FloatArray, covariance: FloatArray, power: float, sweeps: int, rng: np.random.Generator
+    ) -> FloatArray:
+        """Return the states moved by a chain that leaves prior likelihood^power invariant."""
+        ...
+
+
+def annealed(target: Target, n: int, sweeps: int, rng: np.random.Generator) -> tuple[FloatArray, int]:
+    """Return n equally weighted states of the posterior, and the number of stages."""
+    scouts = min(n, max(n // _SCOUTS, _LEAST_SCOUTS))
+    states = target.start(scouts, rng)
+    even = np.full(scouts, 1.0 / scouts)
+    power, stages = 0.0, 0
+    while True:
+        gain = target.gain(states)
+        rest = 1.0 - power
+        step = rest if stages >= _MOST_STAGES else stage_power(even, gain, rest, scouts / 2)
+        weights = reweighted(even, gain, step)
+        power = 1.0 if step >= rest else power + step
+        _, covariance = sample_moments(states, weights)
+        count = scouts if power < 1.0 else n
+        states = np.ascontiguousarray(states[resampled(weights, count, rng)])
+        stages += 1
+        states = target.move(states, covariance, power, sweeps if power < 1.0 else sweeps + 1, rng)
+        if power >= 1.0:
+            return states, stages
+
+
+def square_root(covariance: FloatArray) -> FloatArray:
+    """Return a root by the eigenvectors of the correlations, so that columns of any unit keep their digits."""
+    deviations = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    values, vectors = np.linalg.eigh(covariance / np.multiply.outer(deviations, deviations))
+    # The floor keeps every direction movable.
+    return np.asarray(deviations[:, None] * vectors * np.sqrt(np.maximum(values, 1e-20)))

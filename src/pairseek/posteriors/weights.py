@@ -1,0 +1,38 @@
+"""Importance weights: changed by a likelihood, and made even again by resampling."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pairseek.core.types import FloatArray, IntArray
+from pairseek.posteriors.base import effective_samples
+
+
+def reweighted(weights: FloatArray, gain: FloatArray, power: float) -> FloatArray:
+    """Return the weights after a likelihood, given as logarithms, to a power."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(weights) + power * gain
+    # A state that is impossible stays so at any power.
+    logs = np.where(np.isnan(logs), -np.inf, logs)
+    out = np.exp(logs - logs.max())
+    return np.asarray(out / out.sum())
+
+
+def stage_power(weights: FloatArray, gain: FloatArray, most: float, target: float) -> float:
+    """Return the power at which the effective sample size falls to the target, by bisection; `most` if it does not."""
+    if effective_samples(reweighted(weights, gain, most)) > target:
+        return most
+    low, high = 0.0, most
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        if effective_samples(reweighted(weights, gain, middle)) > target:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def resampled(weights: FloatArray, count: int, rng: np.random.Generator) -> IntArray:
+    """Return `count` rows by systematic resampling: one random number, each row at its share rounded up or down."""
+    positions = (np.arange(count) + rng.random()) / count
+    return np.minimum(np.searchsorted(np.cumsum(weights), positions), len(weights) - 1)

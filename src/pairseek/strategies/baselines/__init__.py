@@ -1,0 +1,1 @@
+"""Baselines of the paper that choose pairs by themselves, and their geometry."""

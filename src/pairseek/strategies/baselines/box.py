@@ -1,0 +1,70 @@
+"""The box in which a procedure looks for the user point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from pairseek.core.types import FloatArray
+from pairseek.errors import InvalidParameter
+from pairseek.model.items import Items
+from pairseek.model.priors import Prior
+
+Bound: TypeAlias = float | tuple[float, ...]
+Box: TypeAlias = tuple[Bound, Bound]
+"""Lowest and highest coordinates: one number for all dimensions, or one for each."""
+
+GAUSSIAN_REACH = 4.0
+"""Where the prior has no bounds the box ends this many standard deviations from its mean."""
+
+
+def checked_box(box: object, who: str) -> Box | None:
+    """The box in plain floats and tuples."""
+    if box is None:
+        return None
+    if not isinstance(box, Sequence) or isinstance(box, str) or len(box) != 2:
+        raise InvalidParameter(f"box of {who} is {box!r}: give (low, high), or None for the prior's")
+    bounds = [_bound(value, box, who) for value in box]
+    low, high = (np.asarray(value) for value in bounds)
+    if low.ndim and high.ndim and low.shape != high.shape:
+        raise InvalidParameter(f"box of {who} has {low.size} lows and {high.size} highs: give one for each dimension")
+    if not np.all(low < high):
+        raise InvalidParameter(f"box of {who} from {bounds[0]} to {bounds[1]} is empty: low must be below high")
+    return bounds[0], bounds[1]
+
+
+def _bound(value: object, box: object, who: str) -> Bound:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if array.ndim > 1 or not array.size or not np.all(np.isfinite(array)):
+        raise InvalidParameter(f"box of {who} is {box!r}: give finite numbers, one or one for each dimension")
+    return float(array) if array.ndim == 0 else tuple(array.tolist())
+
+
+def prior_box(prior: Prior, d: int) -> Box:
+    """The prior's box; the mean and four standard deviations where it is infinite."""
+    low, high = prior.box(d)
+    mean, covariance = prior.moments(d)
+    reach = GAUSSIAN_REACH * np.sqrt(np.diag(covariance))
+    low = np.where(np.isfinite(low), low, mean - reach)
+    high = np.where(np.isfinite(high), high, mean + reach)
+    return tuple(low.tolist()), tuple(high.tolist())
+
+
+def box_bounds(box: Box | None, items: Items, who: str) -> tuple[FloatArray, FloatArray]:
+    """(d,) bounds: those of the box, or else of the items, widened where the items do not vary."""
+    if box is None:
+        low, high = items.coordinates.min(axis=0), items.coordinates.max(axis=0)
+        pad = np.where(high > low, 0.0, 0.5 * float(np.max(high - low)))
+        return low - pad, high + pad
+    bounds = []
+    for value in box:
+        array = np.asarray(value, dtype=np.float64)
+        if array.ndim and len(array) != items.d:
+            raise InvalidParameter(f"box of {who} has {len(array)} dimensions, the items have {items.d}: give as many")
+        bounds.append(np.broadcast_to(array, (items.d,)).copy())
+    return bounds[0], bounds[1]

@@ -1,0 +1,58 @@
+"""The Chebyshev centre of a polytope: the middle of the largest ball inside (Boyd and Vandenberghe, 8.5.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy
+
+from pairseek.core.types import BoolArray, FloatArray
+
+TIGHT = 1e-9
+"""A row whose multiplier is greater than this touches every largest ball."""
+
+
+def chebyshev(normals: FloatArray, offsets: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray | None:
+    """(d,) centre of the largest ball in {w : normals w <= offsets}; None if nothing is inside.
+
+    Where several balls are largest (a long box), the one that keeps farthest from the rows that it need not
+    touch, and so on: a long box has its centre in the middle.
+
+    Parameters
+    ----------
+    normals, offsets
+        (m, d) unit normals and (m,) offsets.
+    low, high
+        (d,) bounds of the set, which give the units: the tolerances of the solver are absolute, the set may be
+        tiny.
+    """
+    middle, unit = (low + high) / 2, float(np.max(high - low)) / 2
+    point = _deepest(normals, (offsets - normals @ middle) / unit)
+    return None if point is None else np.asarray(middle + unit * point)
+
+
+def _deepest(rows: FloatArray, slack: FloatArray) -> FloatArray | None:
+    """The point that is deepest under all rows, then under those that remain free, and so on."""
+    m, d = rows.shape
+    depth = np.zeros(m)
+    fixed = np.zeros(m, dtype=np.bool_)
+    best: FloatArray | None = None
+    while True:
+        found = _programme(rows, slack - depth, fixed)
+        if found.x is None:
+            return best
+        best = found.x[:d]
+        tight = ~fixed & (found.ineqlin.marginals < -TIGHT)
+        depth[tight] = found.x[d]
+        fixed |= tight
+        if not tight.any() or np.linalg.matrix_rank(rows[fixed]) == d:
+            return best
+
+
+def _programme(rows: FloatArray, slack: FloatArray, fixed: BoolArray) -> Any:
+    d = rows.shape[1]
+    table = np.column_stack([rows, np.where(fixed, 0.0, 1.0)])
+    goal = np.zeros(d + 1)
+    goal[d] = -1.0
+    return scipy.optimize.linprog(goal, A_ub=table, b_ub=slack, bounds=(None, None), method="highs")

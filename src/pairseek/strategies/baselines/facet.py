@@ -1,0 +1,121 @@
+"""One linear programme of the extended nu-SVM from the solution of another, by the dual simplex method.
+
+The dual of min -nu rho + mean(ξ), Zw >= rho - ξ, ξ >= 0, w̃·w = 2 looks for the point of the reduced convex hull
+{Z'α : Σα = nu, 0 <= α <= 1/m} that is farthest along -w̃. That point lies on a facet; w is the facet's normal, and
+the k rows on the margin span it. When w̃ turns, the ray mostly leaves through the same facet or one next to it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from pairseek.core.types import BoolArray, FloatArray, IntArray
+
+ON_MARGIN = 1e-9
+FEASIBLE = 1e-12
+PIVOTS = 100
+
+
+class Separator(NamedTuple):
+    """A solution.
+
+    Attributes
+    ----------
+    weights
+        (k,) w.
+    margin
+        rho.
+    """
+
+    weights: FloatArray
+    margin: float
+
+
+class Facet(NamedTuple):
+    """A facet of the reduced convex hull.
+
+    Attributes
+    ----------
+    on
+        (k,) rows on the margin: 0 <= α <= 1/m.
+    below
+        (m,) True for the rows under the margin, α = 1/m; the others are above it, α = 0.
+    """
+
+    on: IntArray
+    below: BoolArray
+
+    @classmethod
+    def under(cls, rows: FloatArray, found: Separator) -> Self | None:
+        """The facet of a solution; None if it is not one facet's but an edge's."""
+        excess = rows @ found.weights - found.margin
+        slack = ON_MARGIN * float(np.abs(excess).max())
+        on = np.flatnonzero(np.abs(excess) <= slack)
+        return cls(on, excess < -slack) if len(on) == rows.shape[1] else None
+
+    def separator(self, rows: FloatArray, towards: FloatArray) -> Separator:
+        """The facet's normal w with w̃·w = 2, and its rho."""
+        return _normal(np.asarray(np.linalg.inv(self._system(rows, towards)), dtype=np.float64))
+
+    def turned(self, rows: FloatArray, nu: float, towards: FloatArray) -> Self | None:
+        """The facet through which the ray along -w̃ leaves, from this one on; None if the walk fails.
+
+        Parameters
+        ----------
+        rows
+            (m, k) examples z.
+        towards
+            (k,) w̃.
+        """
+        m, k = rows.shape
+        on, below = self.on.copy(), self.below.copy()
+        for _ in range(PIVOTS):
+            facet = type(self)(on, below)
+            try:
+                inverse = np.asarray(np.linalg.inv(facet._system(rows, towards)), dtype=np.float64)
+            except np.linalg.LinAlgError:
+                return None
+            known = np.append(-rows[below].sum(axis=0) / m, nu - np.count_nonzero(below) / m)
+            shares = (inverse @ known)[:k]
+            violation = np.maximum(-shares, shares - 1.0 / m)
+            leaving = int(np.argmax(violation))
+            if violation[leaving] <= FEASIBLE:
+                return facet if facet._supports(rows, _normal(inverse)) else None
+            rises = bool(shares[leaving] < 0.0)
+            entering = _entering(rows, facet, inverse, leaving, rises=rises)
+            if entering is None:
+                return None
+            below[on[leaving]] = not rises
+            below[entering] = False
+            on[leaving] = entering
+        return None
+
+    def _supports(self, rows: FloatArray, found: Separator) -> bool:
+        """Whether the rows are on the sides of the margin on which the facet has them."""
+        excess = rows @ found.weights - found.margin
+        excess[self.on] = 0.0
+        return bool(np.all(np.where(self.below, -excess, excess) >= -ON_MARGIN * np.abs(excess).max()))
+
+    def _system(self, rows: FloatArray, towards: FloatArray) -> FloatArray:
+        """(k + 1, k + 1): Z'α + λ w̃ and Σα for the rows on the margin and λ."""
+        k = len(towards)
+        return np.block([[rows[self.on].T, towards[:, None]], [np.ones((1, k)), np.zeros((1, 1))]])
+
+
+def _normal(inverse: FloatArray) -> Separator:
+    return Separator(2.0 * inverse[-1, :-1], -2.0 * float(inverse[-1, -1]))
+
+
+def _entering(rows: FloatArray, facet: Facet, inverse: FloatArray, leaving: int, *, rises: bool) -> int | None:
+    """The first row to come onto the margin when the leaving one gives way."""
+    weights, margin = _normal(inverse)
+    rates = rows @ inverse[leaving, :-1] + inverse[leaving, -1]
+    helps = np.where(facet.below, rates, -rates) * (1.0 if rises else -1.0)
+    helps[facet.on] = 0.0
+    able = np.flatnonzero(helps > FEASIBLE)
+    if not len(able):
+        return None
+    excess = np.abs(rows[able] @ weights - margin)
+    return int(able[np.argmin(excess / helps[able])])

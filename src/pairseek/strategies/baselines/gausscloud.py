@@ -1,0 +1,183 @@
+"""GaussCloud-Q: Massimino and Davenport, "As you like it" (arXiv 1802.10489), as the paper runs it.
+
+T answers in Q stages. Each stage draws pairs of points from a Gaussian around the estimate, replaces them by the
+nearest items and asks for those; its spread is halved from stage to stage. The estimate after every answer is
+that of an extended nu-SVM with nu = 0.5 on all answers. Appeal is not used.
+
+The SVM depends on origin and unit of the coordinates, which the paper takes from the box [-1, 1]^d. Here they are
+such that the box lies around the origin and its corners have the length sqrt(d), which is the same for that box.
+A tie counts as asked and tells nothing; so does a skip. Answers to pairs that were not asked enter the estimate,
+and do not count towards T. No pair is asked twice, unless the cloud holds no other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+
+from pairseek.core.types import Event, FloatArray
+from pairseek.errors import InvalidParameter
+from pairseek.model.geometry import hyperplanes
+from pairseek.model.items import Items
+from pairseek.model.priors import Prior
+from pairseek.strategies.baselines.box import Box, box_bounds, checked_box, prior_box
+from pairseek.strategies.baselines.memo import Recent
+from pairseek.strategies.baselines.nearest import nearest_pairs
+from pairseek.strategies.baselines.nusvm import extended_nu_svm
+
+NU = 0.5
+SURPLUS = 3
+"""Pairs drawn for each that is needed."""
+DRAWS = 20
+"""After so many draws without a new pair the cloud is taken to hold no other."""
+
+
+@dataclass(frozen=True)
+class GaussCloud:
+    """Pairs from a cloud around the estimate that shrinks from stage to stage.
+
+    Parameters
+    ----------
+    stages
+        Q.
+    answers
+        T, the number of queries that will be asked: floor(T/Q) a stage, the last takes the rest.
+    box
+        (low, high): the estimate is clipped to it; one number for all dimensions or one for each. None: a search
+        takes the prior's box (four standard deviations of a Gaussian); otherwise the box of the items.
+    """
+
+    stages: int
+    answers: int
+    box: Box | None = None
+    name: ClassVar[str] = "gausscloud"
+
+    def __post_init__(self) -> None:
+        for field in ("stages", "answers"):
+            value = getattr(self, field)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise InvalidParameter(f"{field} of GaussCloud is {value!r}: give a whole number, at least 1")
+            object.__setattr__(self, field, int(value))
+        if self.answers < self.stages:
+            raise InvalidParameter(
+                f"GaussCloud has {self.stages} stages for {self.answers} answers: give at least one for each"
+            )
+        object.__setattr__(self, "box", checked_box(self.box, "GaussCloud"))
+
+    @cached_property
+    def _points(self) -> Recent[FloatArray | None]:
+        return Recent(64)
+
+    @cached_property
+    def _clouds(self) -> Recent[list[tuple[int, int]]]:
+        return Recent(DRAWS + 4)
+
+    def resolved(self, items: Items, prior: Prior) -> Self:
+        """The same with the prior's box, if none was given."""
+        return self if self.box is not None else dataclasses.replace(self, box=prior_box(prior, items.d))
+
+    def size(self, stage: int) -> int:
+        """Queries in a stage; stages count from 0."""
+        each = self.answers // self.stages
+        return each if stage < self.stages - 1 else self.answers - each * (self.stages - 1)
+
+    def spread(self, items: Items, stage: int) -> float:
+        """Standard deviation of the cloud: the largest of an item coordinate, halved each stage."""
+        return float(np.max(np.std(items.coordinates, axis=0, ddof=1))) / 2.0**stage
+
+    def next(self, items: Items, history: Sequence[Event], rng: np.random.Generator) -> tuple[int, int] | None:
+        """The first pair of the stage's cloud that was not asked yet; None when all were asked."""
+        asked = [position for position, event in enumerate(history) if event.query is not None]
+        if len(asked) >= self.answers:
+            return None
+        each = self.answers // self.stages
+        stage = min(len(asked) // each, self.stages - 1)
+        began = asked[stage * each] if stage * each < len(asked) else len(history)
+        centre = self.estimate(items, history[:began])
+        pairs = [frozenset((items.index(history[p].left), items.index(history[p].right))) for p in asked]
+        times = Counter(pairs)
+        seed = (*rng.integers(2**63, size=2).tolist(), stage)
+        drawn: list[tuple[int, int]] = []
+        for draw in range(DRAWS):
+            for pair in self._cloud(items, centre, (*seed, draw)):
+                if frozenset(pair) not in times:
+                    return pair
+                drawn.append(pair)
+        again = [pair for pair in drawn if frozenset(pair) != pairs[-1]]
+        if again:
+            return min(again, key=lambda pair: times[frozenset(pair)])
+        return None if history[asked[-1]].outcome == "skip" else drawn[0]
+
+    def estimate(self, items: Items, history: Sequence[Event]) -> FloatArray:
+        """(d,) point of the nu-SVM; where that is at infinity the last one that was not, or the box's middle."""
+        answers = _answers(items, history)
+        for known in range(len(answers), 0, -1):
+            point = self._point(items, answers[:known])
+            if point is not None:
+                return point.copy()
+        low, high = box_bounds(self.box, items, "GaussCloud")
+        return (low + high) / 2
+
+    def status(self, items: Items, history: Sequence[Event]) -> str | None:
+        """What a person should know, in words."""
+        answers = _answers(items, history)
+        if answers and self._point(items, answers) is None:
+            return "the estimate lies at infinity: the previous one is kept"
+        if sum(event.query is not None for event in history) >= self.answers:
+            return f"all {self.answers} queries were asked"
+        return None
+
+    def _cloud(self, items: Items, centre: FloatArray, seed: tuple[int, ...]) -> list[tuple[int, int]]:
+        """Three times as many pairs as the stage needs, in the order drawn. The seed ends in stage and draw."""
+
+        def draw() -> list[tuple[int, int]]:
+            stage = seed[-2]
+            rng = np.random.default_rng(seed)
+            noise = rng.standard_normal((2, SURPLUS * self.size(stage), items.d))
+            first, second = centre + self.spread(items, stage) * noise
+            return nearest_pairs(items, first, second)
+
+        return self._clouds.recall((items.hash, centre.tobytes(), seed), draw)
+
+    def _point(self, items: Items, answers: tuple[tuple[int, int], ...]) -> FloatArray | None:
+        """(d,) estimate from rows of winners and losers; None if it is at infinity."""
+
+        def solve() -> FloatArray | None:
+            low, high = box_bounds(self.box, items, "GaussCloud")
+            middle, unit = (low + high) / 2, float(np.linalg.norm(high - low)) / (2.0 * np.sqrt(items.d))
+            winners, losers = np.array(answers).T
+            point = separating_point(
+                (items.coordinates[winners] - middle) / unit, (items.coordinates[losers] - middle) / unit
+            )
+            return None if point is None else np.clip(middle + unit * point, low, high)
+
+        return self._points.recall((items.hash, answers), solve)
+
+
+def _answers(items: Items, history: Sequence[Event]) -> tuple[tuple[int, int], ...]:
+    """Rows of winner and loser for every answer that tells something."""
+    found = []
+    for event in history:
+        if event.winner is not None:
+            winner, loser = items.index(event.winner), items.index(event.loser)
+            if np.any(items.coordinates[winner] != items.coordinates[loser]):
+                found.append((winner, loser))
+    return tuple(found)
+
+
+def separating_point(winners: FloatArray, losers: FloatArray) -> FloatArray | None:
+    """(d,) point nearest to the (m, d) winners by the extended nu-SVM; None if it is at infinity."""
+    normals, thresholds = hyperplanes(winners, losers)
+    separator, extended = extended_nu_svm(np.column_stack([normals, -thresholds]) / 2.0, NU)
+    if separator is None or separator.weights[-1] <= 0.0:
+        return None
+    point = separator.weights[:-1] / separator.weights[-1]
+    radius = np.sqrt(len(point))
+    length = float(np.linalg.norm(point))
+    return np.asarray(point * (radius / length) if extended and length > radius else point)

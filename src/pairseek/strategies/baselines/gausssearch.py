@@ -1,0 +1,183 @@
+"""GaussSearch: Chumbalov, Maystre and Grossglauser, ICML 2020 (arXiv 1905.05049), with known coordinates.
+
+The belief is a Gaussian N(μ, Σ). The best plane goes through μ, across the direction in which Σ is widest; a point
+drawn from the belief and its mirror image in that plane, replaced by the items nearest to them, are the next pair.
+Answers are right with probability Φ(h/σ), h the distance of the user point from the plane, and the belief after an
+answer is the Gaussian with the same mean and covariance (assumed density filtering), in closed form. The estimate
+is μ. Appeal is not used.
+
+Deviations, where the paper is silent: a tie counts as half an answer each way, Φ(h/σ)^½ Φ(-h/σ)^½, which has no
+closed form and is replaced by the Gaussian of the same curvature at the plane, N(h; 0, πσ²/2); a skip tells
+nothing, and the pair is not asked again; nor is a pair twice in a row, unless there is no other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy.special import expit, ndtri
+
+from pairseek.core.types import Event, FloatArray
+from pairseek.errors import InvalidParameter
+from pairseek.model.items import Items
+from pairseek.model.priors import Prior
+from pairseek.model.responses import TYPICAL_LOGIT
+from pairseek.strategies.baselines.gaussian import Gaussian
+from pairseek.strategies.baselines.memo import Memo
+from pairseek.strategies.baselines.nearest import nearest_pairs, places
+from pairseek.strategies.baselines.planes import bisector
+
+DRAWS = 64
+"""Points drawn for a query; the first whose pair may be asked is taken."""
+
+
+@dataclass(frozen=True)
+class GaussSearch:
+    """A Gaussian belief in closed form, halved across its widest direction.
+
+    Parameters
+    ----------
+    noise
+        σ of the answers, above 0. None: such that an answer about a plane one standard deviation of the first
+        belief away is right as often as the default response says, 88 %.
+    mean, covariance
+        (d,) and (d, d): the belief before the first answer. None: a search takes the prior's moments; otherwise
+        those of the items.
+    """
+
+    noise: float | None = None
+    mean: tuple[float, ...] | None = None
+    covariance: tuple[tuple[float, ...], ...] | None = None
+    name: ClassVar[str] = "gausssearch"
+
+    def __post_init__(self) -> None:
+        if self.noise is not None:
+            if isinstance(self.noise, bool) or not isinstance(self.noise, int | float | np.number):
+                raise InvalidParameter(f"noise of GaussSearch is {self.noise!r}: give a number above 0")
+            if not (np.isfinite(self.noise) and self.noise > 0):
+                raise InvalidParameter(f"noise of GaussSearch is {self.noise!r}: give a finite number above 0")
+            object.__setattr__(self, "noise", float(self.noise))
+        if self.mean is not None:
+            mean = _numbers(self.mean, "mean", 1)
+            object.__setattr__(self, "mean", tuple(mean.tolist()))
+        if self.covariance is not None:
+            matrix = _numbers(self.covariance, "covariance", 2)
+            square = matrix.shape[0] == matrix.shape[1] and np.allclose(matrix, matrix.T)
+            if not square or np.linalg.eigvalsh(matrix)[0] < -1e-12 * np.trace(matrix) or np.trace(matrix) <= 0:
+                raise InvalidParameter(
+                    f"covariance of GaussSearch must be symmetric and have no negative eigenvalue, received "
+                    f"{matrix.tolist()}"
+                )
+            object.__setattr__(self, "covariance", tuple(map(tuple, matrix.tolist())))
+
+    @cached_property
+    def _beliefs(self) -> Memo[Gaussian]:
+        return Memo()
+
+    def resolved(self, items: Items, prior: Prior) -> Self:
+        """The same with the prior's moments and a noise to suit, where none were given."""
+        mean, covariance = prior.moments(items.d)
+        filled = dataclasses.replace(
+            self,
+            mean=self.mean or tuple(mean.tolist()),
+            covariance=self.covariance or tuple(map(tuple, covariance.tolist())),
+        )
+        return dataclasses.replace(filled, noise=filled._scale(filled._first(items)))
+
+    def next(self, items: Items, history: Sequence[Event], rng: np.random.Generator) -> tuple[int, int] | None:
+        """Items near a point of the belief and its mirror image; None if every pair was skipped."""
+        belief = self.belief(items, history)
+        keyed = np.random.default_rng([*rng.integers(2**63, size=2).tolist(), len(history)])
+        skipped = _skipped(items, history)
+        last = {frozenset((items.index(history[-1].left), items.index(history[-1].right)))} if history else set()
+        drawn = nearest_pairs(items, *belief.mirrored(DRAWS, keyed))
+        near = _around(items, belief.mean, 3 + math.isqrt(2 * len(skipped)))
+        for avoided in (skipped | last, skipped):
+            for pair in itertools.chain(drawn, near):
+                if frozenset(pair) not in avoided:
+                    return pair
+        return None
+
+    def estimate(self, items: Items, history: Sequence[Event]) -> FloatArray:
+        """(d,) mean of the belief."""
+        return self.belief(items, history).mean.copy()
+
+    def belief(self, items: Items, history: Sequence[Event]) -> Gaussian:
+        """The Gaussian after this history."""
+        first = self._first(items)
+        noise = self._scale(first)
+
+        def step(belief: Gaussian, event: Event, position: int) -> Gaussian:  # noqa: ARG001
+            return _updated(belief, event, items, noise)
+
+        return self._beliefs.fold(items.hash, history, lambda: first, step)
+
+    def status(self, items: Items, history: Sequence[Event]) -> str | None:
+        """What a person should know, in words."""
+        count = len(places(items).rows)
+        if len(_skipped(items, history)) < count * (count - 1) // 2:
+            return None
+        return "every pair was skipped: there is nothing left to ask"
+
+    def _first(self, items: Items) -> Gaussian:
+        mean = items.coordinates.mean(axis=0) if self.mean is None else np.array(self.mean)
+        covariance = (
+            np.atleast_2d(np.cov(items.coordinates, rowvar=False))
+            if self.covariance is None
+            else np.array(self.covariance)
+        )
+        if len(mean) != items.d or len(covariance) != items.d:
+            raise InvalidParameter(
+                f"mean and covariance of GaussSearch have {len(mean)} and {len(covariance)} dimensions, the "
+                f"items have {items.d}: give as many"
+            )
+        return Gaussian(mean, covariance)
+
+    def _scale(self, first: Gaussian) -> float:
+        if self.noise is not None:
+            return self.noise
+        spread = float(np.sqrt(np.trace(first.covariance) / len(first.mean)))
+        return spread / float(ndtri(expit(TYPICAL_LOGIT)))
+
+
+def _numbers(values: object, what: str, axes: int) -> FloatArray:
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if array.ndim != axes or not array.size or not np.all(np.isfinite(array)):
+        shape = "d" if axes == 1 else "d rows of d"
+        raise InvalidParameter(f"{what} of GaussSearch is {values!r}: give {shape} finite numbers")
+    return array
+
+
+def _updated(belief: Gaussian, event: Event, items: Items, noise: float) -> Gaussian:
+    """After one event; skips, and answers about items at the same place, tell nothing."""
+    if event.outcome == "skip":
+        return belief
+    winner = event.left if event.winner is None else event.winner
+    loser = event.right if event.winner is None else event.loser
+    plane = bisector(items.coordinates[items.index(winner)], items.coordinates[items.index(loser)])
+    if plane is None:
+        return belief
+    return belief.after_tie(*plane, noise) if event.winner is None else belief.after_answer(*plane, noise)
+
+
+def _skipped(items: Items, history: Sequence[Event]) -> set[frozenset[int]]:
+    return {
+        frozenset((items.index(event.left), items.index(event.right))) for event in history if event.outcome == "skip"
+    }
+
+
+def _around(items: Items, centre: FloatArray, count: int) -> list[tuple[int, int]]:
+    """All pairs of the items nearest to a point."""
+    tree, rows = places(items)
+    _, found = tree.query(centre, k=np.arange(1, min(count, len(rows)) + 1))
+    return list(itertools.combinations(rows[found].tolist(), 2))

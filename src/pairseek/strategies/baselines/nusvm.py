@@ -1,0 +1,134 @@
+"""The extended nu-SVM by which GaussCloud estimates the user point.
+
+An answer "p rather than q" asks for a·x - b > 0 with a = p - q and b = (|p|² - |q|²)/2, that is for z·w > 0 with
+z = (a, -b) and w = c(x, 1), c > 0: a linear classifier without bias whose examples are all of one class
+(Massimino and Davenport, arXiv 1802.10489). The nu-SVM of Schölkopf et al. (2000) finds w as long as nu is above
+the smallest admissible value; below it the solution is w = 0 and the extended nu-SVM of Perez-Cruz et al. (2003),
+which fixes the length of w instead of punishing it, takes its place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy
+
+from pairseek.core.types import FloatArray
+from pairseek.errors import MissingExtra
+from pairseek.strategies.baselines.facet import Facet, Separator
+
+HARD = 1e6
+"""C of the soft-margin problem that gives the smallest admissible nu."""
+START = 1.01
+"""The extended nu-SVM starts from the plain one at this many times the smallest admissible nu."""
+DAMPING = 0.7
+CLOSE = 1e-3
+ROUNDS = 600
+PRECISION = 1e-10
+
+
+def extended_nu_svm(rows: FloatArray, nu: float) -> tuple[Separator | None, bool]:
+    """The separator, and whether it took the extended nu-SVM; None if there is no solution.
+
+    Parameters
+    ----------
+    rows
+        (m, d + 1) examples z, oriented towards the winner.
+    """
+    least = least_nu(rows)
+    if nu > least:
+        return nu_svm(rows, nu), False
+    start = nu_svm(rows, min(START * least, 1.0))  # above 1 no nu is admissible
+    return (None if start is None else _fixed_length(rows, nu, start.weights)), True
+
+
+def least_nu(rows: FloatArray) -> float:
+    """The smallest admissible nu: the mean dual weight of min |w|²/2 + C Σξ, Zw >= 1 - ξ, ξ >= 0, over C."""
+    m, k = rows.shape
+    eye = scipy.sparse.eye(m)
+    table = scipy.sparse.bmat([[-rows, -eye], [None, -eye]])
+    found = _minimise(
+        curvature=np.concatenate([np.full(k, 1.0 / HARD), np.zeros(m)]),
+        slope=np.concatenate([np.zeros(k), np.ones(m)]),
+        table=table,
+        limits=np.concatenate([-np.ones(m), np.zeros(m)]),
+    )
+    return np.nan if found is None else float(np.mean(np.asarray(found.z)[:m]))
+
+
+def nu_svm(rows: FloatArray, nu: float) -> Separator | None:
+    """The minimum of |w|²/2 - nu rho + mean(ξ) subject to Zw >= rho - ξ, ξ >= 0, rho >= 0."""
+    m, k = rows.shape
+    eye, ones = scipy.sparse.eye(m), np.ones((m, 1))
+    table = scipy.sparse.bmat([[-rows, -eye, ones], [None, -eye, None], [None, None, -np.ones((1, 1))]])
+    found = _minimise(
+        curvature=np.concatenate([np.ones(k), np.zeros(m + 1)]),
+        slope=np.concatenate([np.zeros(k), np.full(m, 1.0 / m), [-nu]]),
+        table=table,
+        limits=np.zeros(2 * m + 1),
+    )
+    if found is None:
+        return None
+    solution = np.asarray(found.x)
+    return Separator(solution[:k], float(solution[-1]))
+
+
+def _clarabel() -> Any:
+    try:
+        import clarabel
+    except ImportError:
+        raise MissingExtra("GaussCloud", "baselines") from None
+    return clarabel
+
+
+def _minimise(*, curvature: FloatArray, slope: FloatArray, table: Any, limits: FloatArray) -> Any:
+    """The minimum of Σ curvature x²/2 + slope·x subject to table x <= limits; None if it is not found."""
+    clarabel = _clarabel()
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = PRECISION
+    cones = [clarabel.NonnegativeConeT(len(limits))]
+    matrix = scipy.sparse.diags(curvature).tocsc()
+    found = clarabel.DefaultSolver(matrix, slope, table.tocsc(), limits, cones, settings).solve()
+    done = (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
+    return found if found.status in done else None
+
+
+def _fixed_length(rows: FloatArray, nu: float, start: FloatArray) -> Separator | None:
+    """Linear programmes with w̃·w = 2, w̃ drawn towards w, until the two agree: then |w|² = 2."""
+    towards = start
+    facet: Facet | None = None
+    found: Separator | None = None
+    for _ in range(ROUNDS):
+        facet = None if facet is None else facet.turned(rows, nu, towards)
+        if facet is None:
+            found = linear_programme(rows, nu, towards)
+            if found is None:
+                return None
+            facet = Facet.under(rows, found)
+        else:
+            found = facet.separator(rows, towards)
+        if np.linalg.norm(towards - found.weights) <= CLOSE * np.linalg.norm(found.weights):
+            break
+        towards = DAMPING * towards + (1.0 - DAMPING) * found.weights
+    return found
+
+
+def linear_programme(rows: FloatArray, nu: float, towards: FloatArray) -> Separator | None:
+    """The minimum of -nu rho + mean(ξ) subject to Zw >= rho - ξ, ξ >= 0, w̃·w = 2, where w̃ is `towards`.
+
+    Solved by its dual, which has d + 2 rows instead of m + 1: the greatest 2λ with Z'α = -λ w̃, Σα = nu and
+    0 <= α <= 1/m. The multipliers of its rows are -w and rho.
+    """
+    m, k = rows.shape
+    found = scipy.optimize.linprog(
+        np.append(np.zeros(m), -2.0),
+        A_eq=np.block([[rows.T, towards[:, None]], [np.ones((1, m)), np.zeros((1, 1))]]),
+        b_eq=np.append(np.zeros(k), nu),
+        bounds=[*[(0.0, 1.0 / m)] * m, (None, None)],
+        method="highs",
+    )
+    if found.x is None:
+        return None
+    return Separator(-found.eqlin.marginals[:k], float(found.eqlin.marginals[k]))

@@ -1,0 +1,20 @@
+"""The plane between two items."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pairseek.core.types import FloatArray
+
+
+def bisector(first: FloatArray, second: FloatArray) -> tuple[FloatArray, float] | None:
+    """Unit normal and offset of the plane between two points; normal·w > offset is nearer to the first.
+
+    None if the points coincide.
+    """
+    difference = first - second
+    length = float(np.sqrt(difference @ difference))
+    if length == 0.0:
+        return None
+    normal = difference / length
+    return normal, float(normal @ (first + second)) / 2

@@ -1,0 +1,203 @@
+"""Pairs that might be asked, described by the few numbers that strategies need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from pairseek.core.types import Belief, FloatArray, IntArray
+from pairseek.model.responses import NOISES, Response
+from pairseek.numerics.jit import read_only
+from pairseek.numerics.mixtures import TableName, table
+from pairseek.numerics.moments import sample_moments
+from pairseek.numerics.pair_kernels import describe, expect, expect_mixed, shadow, weigh, weigh_mixed
+from pairseek.numerics.parallel import for_ranges
+from pairseek.numerics.tables import look_up
+
+__all__ = ["Candidates", "TableName", "seen", "square_root"]
+
+# Pairs a thread takes at a time: enough to hide the hand-over, the same for any number of threads.
+_CHUNK = 8192
+_SAMPLED_CHUNK = 16
+# Rounding leaves no digit of the moments after an outcome this rare: it counts as one that never comes.
+_RARE = 1e-12
+
+
+def square_root(covariance: FloatArray) -> FloatArray:
+    """(d, d) L with LL' = covariance; by eigenvectors, so that a singular one has a root too."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def seen(response: Response, belief: Belief) -> Response:
+    """The response with an unknown k or lapse at what the belief takes for typical."""
+    known = belief.reliability
+    return response if known is None else replace(response, k=known.typical_k, lapse=known.typical_lapse)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """m pairs as a belief sees them. Strategies read the numbers and need no coordinates.
+
+    Attributes
+    ----------
+    points
+        (n, d) points that the pairs are made of.
+    first, second
+        (m,) rows of `points`: p and q.
+    margin
+        (m,) a·μ - b.
+    length
+        (m,) |a|.
+    constant
+        (m,) k_pq.
+    variance
+        (m,) a'Σa, the projected variance σ².
+    appeal
+        (m,) appeal of p minus that of q.
+    response
+        The response model; with the typical k and lapse where they are unknown, see `seen`.
+    spread
+        Standard deviation of log k; 0 where it is known.
+    """
+
+    points: FloatArray
+    first: IntArray
+    second: IntArray
+    margin: FloatArray
+    length: FloatArray
+    constant: FloatArray
+    variance: FloatArray
+    appeal: FloatArray
+    response: Response
+    spread: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @classmethod
+    def of(
+        cls,
+        points: FloatArray,
+        first: IntArray,
+        second: IntArray,
+        *,
+        belief: Belief,
+        response: Response,
+        appeal: FloatArray | None = None,
+    ) -> Candidates:
+        """Describe pairs of rows of `points`; `appeal` is (n,), one for each point."""
+        m = len(first)
+        out = np.empty((4, m))
+        # The shadow of every item once, or where they are many more than the pairs, of those that the pairs need.
+        few = 4 * m < len(points)
+        used = read_only(points[np.concatenate([first, second])] if few else points)
+        i, j = (np.arange(m), np.arange(m, 2 * m)) if few else (first, second)
+        shadows = np.empty_like(used)
+        mean = read_only(belief.mean)
+        for_ranges(shadow, len(used), _CHUNK, used, mean, square_root(belief.covariance), shadows)
+        noise = NOISES.index(response.noise)
+        for_ranges(describe, m, _CHUNK, i, j, used, shadows, mean, response.constant, noise, out)
+        margin, length, constant, variance = out
+        difference = np.zeros(len(first)) if appeal is None else appeal[first] - appeal[second]
+        spread = 0.0 if belief.reliability is None else belief.reliability.spread
+        return cls(points, first, second, margin, length, constant, variance, difference, response, spread)
+
+    def take(self, rows: IntArray) -> Candidates:
+        """Some of them."""
+        columns = ("first", "second", "margin", "length", "constant", "variance", "appeal")
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
+
+    @cached_property
+    def logit_mean(self) -> FloatArray:
+        """(m,) mean of the logit, k_pq (a·μ - b) + appeal."""
+        return self.constant * self.margin + self.appeal
+
+    @cached_property
+    def logit_deviation(self) -> FloatArray:
+        """(m,) standard deviation of the logit, k_pq sqrt(a'Σa)."""
+        return self.constant * np.sqrt(self.variance)
+
+    def gaussian(self, name: TableName) -> FloatArray:
+        """(m,) a function of the answer as if the logit were Gaussian: see `pairseek.numerics.tables`.
+
+        ``"probability"`` is that of the likelier outcome. Where k or the lapse is unknown, as if they did not depend on
+        the user point: see `pairseek.numerics.mixtures`.
+        """
+        out = np.empty(len(self))
+        values = table(self.response.link, name, self.spread, self.response.share)
+        for_ranges(look_up, len(self), _CHUNK, values, self.logit_mean, self.logit_deviation, out)
+        return out
+
+    def planes(self) -> tuple[FloatArray, FloatArray]:
+        """(m, d) slopes and (m,) offsets of the logits."""
+        return self.response.planes(self.points[self.first], self.points[self.second], self.appeal)
+
+    def sampled(self, belief: Belief) -> tuple[FloatArray, FloatArray]:
+        """(m,) E P and (m,) E h_b(P) in bits, P = P(first | w), over samples of the belief: O(samples d) a pair.
+
+        Over all samples; where k or lapse is unknown over those at whose points its belief knows their distribution,
+        so that P is the probability given the user point alone.
+        """
+        slopes, offsets = self.planes()
+        out = np.empty((2, len(self)))
+        if not (belief.reliability is None and self.response.plain):
+            samples, weights, mixture = self._links(belief)
+            planes = (slopes, offsets, self.appeal)
+            mixed = (planes, np.ascontiguousarray(samples.T), weights, mixture, self.response.link, out)
+            for_ranges(expect_mixed, len(self), _SAMPLED_CHUNK, *mixed)
+            return out[0], out[1] / np.log(2)
+        columns = np.ascontiguousarray(belief.samples.T)
+        arguments = (slopes, offsets, columns, belief.weights, self.response.link, out)
+        for_ranges(expect, len(self), _SAMPLED_CHUNK, *arguments)
+        return out[0], out[1] / np.log(2)
+
+    def _links(self, belief: Belief) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray, FloatArray]]:
+        """Samples, weights, and the link of each sample as `expect_mixed` takes it."""
+        known = belief.reliability
+        if known is None:
+            lapse, one = self.response.share, np.ones(len(belief.weights))
+            return belief.samples, belief.weights, (0.5 * lapse * one, (1.0 - lapse) * one[None], np.ones(1))
+        weights = belief.weights[known.rows]
+        parts = known.chances * (1.0 - known.lapses)
+        bases = 0.5 * np.sum(known.chances * known.lapses, axis=1)
+        mixture = (bases, np.ascontiguousarray(parts.T), known.nodes / self.response.constant)
+        return belief.samples[known.rows], weights / weights.sum(), mixture
+
+    def after(self, belief: Belief) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+        """For the outcomes "first" and "second": (m,) probability, (m, d) mean and (m, d, d) covariance.
+
+        The samples at hand are reweighted; nothing is sampled anew.
+        """
+        slopes, offsets = self.planes()
+        d = self.points.shape[1]
+        out = np.empty((len(self), 1 + d + d * d))
+        # The samples' own moments, not the belief's: the two outcomes must add up to the whole of the samples.
+        # Around their mean, so that samples far from zero keep their digits.
+        mean, covariance = sample_moments(belief.samples, belief.weights)
+        columns = np.ascontiguousarray((belief.samples - mean).T)
+        moved = offsets + np.einsum("md,d->m", slopes, mean)
+        known = belief.reliability
+        if known is None and self.response.plain:
+            arguments = (slopes, moved, columns, belief.weights)
+            for_ranges(weigh, len(self), _SAMPLED_CHUNK, *arguments, self.response.link, out)
+        else:
+            one = np.ones(len(belief.weights))
+            answering = (one, self.response.share * one)
+            if known is not None:
+                answering = (known.k / self.response.constant, np.array(known.lapse))
+            planes = (slopes, moved, self.appeal)
+            mixed = (planes, columns, belief.weights, answering, self.response.link, out)
+            for_ranges(weigh_mixed, len(self), _SAMPLED_CHUNK, *mixed)
+        whole = np.concatenate(([1.0], np.zeros(d), covariance.ravel()))
+        outcomes = []
+        for part in (out, whole - out):
+            rare = part[:, 0] < _RARE
+            part = np.where(rare[:, None], whole, part)
+            shift = part[:, 1 : 1 + d] / part[:, :1]
+            square = (part[:, 1 + d :] / part[:, :1]).reshape(-1, d, d)
+            probability = np.where(rare, 0.0, np.minimum(part[:, 0], 1.0))
+            outcomes.append((probability, mean + shift, square - shift[:, :, None] * shift[:, None, :]))
+        return outcomes
