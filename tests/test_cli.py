@@ -19,13 +19,14 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import pairseek as ps
-from pairseek.cli import _keys, main
-from pairseek.cli._conversation import SimulatedTypist, converse
-from pairseek.cli._frames import Frame, Moment
-from pairseek.cli._keeping import how_to_go_on
-from pairseek.cli._keys import Key, PipeKeys, TerminalKeys, decode
-from pairseek.cli._result import Result
-from pairseek.cli._swatches import Colour, bar, ink, luminance, swatch
+from pairseek.cli import main
+from pairseek.cli.terminal import keys as _keys
+from pairseek.cli.terminal.conversation import SimulatedTypist, converse
+from pairseek.cli.terminal.frames import Frame, Moment
+from pairseek.cli.terminal.saving import how_to_go_on
+from pairseek.cli.terminal.keys import Key, PipeKeys, TerminalKeys, decode
+from pairseek.cli.terminal.result import Result
+from pairseek.cli.terminal.swatches import Colour, bar, ink, luminance, swatch
 
 NAMED = {"1": Key.LEFT, "2": Key.RIGHT, "=": Key.TIE, "s": Key.SKIP, "u": Key.UNDO, "q": Key.QUIT, "?": Key.HELP}
 QUERY = ps.Query("q0", "a", "b")

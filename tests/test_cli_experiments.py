@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from pairseek.cli._progress import RunProgress
+from pairseek.cli.progress import RunProgress
 from pairseek.experiments import Progress, Results, folder, read_record
 
 SPEC = """

@@ -123,7 +123,7 @@ def test_the_pages_say_nothing_of_machines_or_registries():
 
 def test_every_setting_of_a_study_and_of_a_server_is_documented():
     from pairseek.web.settings import PREFIX, Settings
-    from pairseek.web.study import SHOWN, StudyConfiguration
+    from pairseek.web.studies.configuration import SHOWN, StudyConfiguration
 
     for name in (*StudyConfiguration.model_fields, *SHOWN):
         assert f"`{name}`" in PAGES["studies.md"], name
@@ -132,7 +132,7 @@ def test_every_setting_of_a_study_and_of_a_server_is_documented():
 
 
 def test_every_route_of_the_http_api_and_every_command_is_documented():
-    from pairseek.cli import _app
+    from pairseek.cli import app as _app
     from pairseek.web.app import create_app
     from pairseek.web.settings import Settings
 
@@ -146,8 +146,8 @@ def test_every_route_of_the_http_api_and_every_command_is_documented():
 
 
 def test_the_studies_of_the_docs_can_be_made():
-    from pairseek.web.making import from_record
-    from pairseek.web.study import read_yaml
+    from pairseek.web.studies.creation import from_record
+    from pairseek.web.studies.configuration import read_yaml
 
     for page in ("README.md", "studies.md"):
         for block in re.findall(r"```yaml\n(.*?)```", PAGES[page], re.DOTALL):

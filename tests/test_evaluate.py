@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek.cli import _app
+from pairseek.cli import app as _app
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.evaluate import evaluate, strategies_from
 from pairseek.evaluate.replay import Person, Popularity, _measured, replayed

@@ -9,10 +9,11 @@ from scipy.special import expit, log_expit
 
 import pairseek as ps
 from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter, Unsupported
-from pairseek.population import Learned, _fitting, model
-from pairseek.population._kernels import MIXTURE, expectations
+from pairseek.population import Learned, model
+from pairseek.population import fit as fitting
 from pairseek.population.intervals import Known, identifiable, known
-from pairseek.population.selecting import Choice, choose
+from pairseek.population.kernels import MIXTURE, expectations
+from pairseek.population.selection import Choice, choose
 from populations import simulated
 
 
@@ -45,9 +46,9 @@ class TestTheKernels:
 
     def test_a_belief_is_the_best_gaussian_in_one_dimension(self):
         choices = ps.Choices.from_pairs([("u", "a", "b"), ("u", "a", "c"), ("u", "c", "b"), ("u", "b", "c")])
-        data = _fitting.Data.of(choices)
+        data = fitting.Data.of(choices)
         base, factors, spread = np.array([0.2, -0.5, 0.1]), np.array([[1.0], [-2.0], [0.4]]), np.array([[1.7]])
-        mean, covariance, evidence = _fitting.beliefs(data, base, factors, spread)
+        mean, covariance, evidence = fitting.beliefs(data, base, factors, spread)
         x = np.linspace(-9, 9, 4001)
         density = np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi) * (x[1] - x[0])
         delta = factors[choices.winner, 0] - factors[choices.loser, 0]
@@ -66,10 +67,10 @@ class TestTheKernels:
 
     def test_the_gradient_is_that_of_the_bound(self):
         found = simulated(3, people=12, pairs=9, n=5)
-        data = _fitting.Data.of(found.choices)
+        data = fitting.Data.of(found.choices)
         rng = np.random.default_rng(0)
         base, factors = rng.normal(size=5), rng.normal(size=(5, 2))
-        mean, covariance, _ = _fitting.beliefs(data, base, factors, np.eye(2))
+        mean, covariance, _ = fitting.beliefs(data, base, factors, np.eye(2))
         trust = rng.random(data.people)
 
         def value(b, v):
@@ -86,7 +87,7 @@ class TestTheKernels:
         for shape in ((15, 15), (15, 3)):
             slope[:] = 0.0
             curve = np.zeros(shape)
-            _fitting.gather(
+            fitting.gather(
                 data.starts, data.rows, data.weight, trust, base, factors, MIXTURE, mean, covariance, slope, curve
             )
         step = 1e-5
@@ -104,7 +105,7 @@ class TestTheKernels:
         for given in ({"items": found.items}, {"dimension": 2}):
             whole = identifiable(ps.Population.fit(found.choices, **given))
             with monkeypatch.context() as patched:
-                patched.setattr(_fitting, "_WHOLE", 0)
+                patched.setattr(fitting, "_WHOLE", 0)
                 single = identifiable(ps.Population.fit(found.choices, **given))
             # Steps of half the length end a little earlier, under the same tolerance.
             assert single[0] == pytest.approx(whole[0], abs=0.1)
@@ -112,9 +113,9 @@ class TestTheKernels:
 
     def test_every_round_raises_the_bound(self):
         found = simulated(4, people=60, pairs=12)
-        data = _fitting.Data.of(found.choices)
+        data = fitting.Data.of(found.choices)
         start = model.start_of(data, Learned(2), None)
-        path = [_fitting.fit(data, start, rounds=rounds).evidence.sum() for rounds in range(1, 10)]
+        path = [fitting.fit(data, start, rounds=rounds).evidence.sum() for rounds in range(1, 10)]
         # Hyperpriors pull a little too; they are worth a few nats in all.
         assert np.all(np.diff(path) > -0.05)
         assert path[-1] > path[0] + 10

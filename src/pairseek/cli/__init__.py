@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         What follows ``pairseek``; None: what this process was started with.
     """
     try:
-        from pairseek.cli._app import run
+        from pairseek.cli.app import run
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA:
             raise

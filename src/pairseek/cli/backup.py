@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pairseek.cli._web import DatabaseOption, need_web, opened
+from pairseek.cli.service import DatabaseOption, need_web, opened
 
 
 def backup(

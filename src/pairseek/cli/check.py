@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pairseek.cli._judgements import AsJson, Scaled, Where, read, response_of
+from pairseek.cli.judgements import AsJson, Scaled, Where, read, response_of
 from pairseek.embed import Health, check
 from pairseek.embed.health_page import write_health
 from pairseek.errors import InvalidParameter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from pairseek.cli._web import DatabaseOption, need_web
+from pairseek.cli.service import DatabaseOption, need_web
 
 app = typer.Typer(help="Bring the database up to date, or look at its version.", no_args_is_help=True)
 

@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from pairseek.cli._conversation import SimulatedTypist, converse
-from pairseek.cli._keeping import ANSWERS, Keeper, how_to_go_on, new_search, resumed_search, unused
-from pairseek.cli._keys import PipeKeys, TerminalKeys, Typist
-from pairseek.cli._result import Result
-from pairseek.cli._terminal import Stopped, is_keyboard, keyboard, orderly_stop
-from pairseek.cli._views import FullScreen, Lines, View
+from pairseek.cli.terminal.conversation import SimulatedTypist, converse
+from pairseek.cli.terminal.keys import PipeKeys, TerminalKeys, Typist
+from pairseek.cli.terminal.result import Result
+from pairseek.cli.terminal.saving import ANSWERS, Keeper, how_to_go_on, new_search, resumed_search, unused
+from pairseek.cli.terminal.tty import Stopped, is_keyboard, keyboard, orderly_stop
+from pairseek.cli.terminal.views import FullScreen, Lines, View
 from pairseek.core.text import plural
 from pairseek.datasets import colours
 from pairseek.errors import InvalidParameter

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from pairseek.cli._judgements import AsJson, Known, Where, known_items, read
+from pairseek.cli.judgements import AsJson, Known, Where, known_items, read
 from pairseek.core.types import JSON
 from pairseek.embed import METHODS, PCA, Triplets, choose_dimension, provenance, save_items
 from pairseek.embed.base import TripletEmbedding

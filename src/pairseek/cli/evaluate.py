@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pairseek.cli._judgements import AsJson
-from pairseek.cli._people import Appeal, Curvature, Data, Rescale, choices_and_items, dimension_of, wish
-from pairseek.cli._progress import RunProgress
-from pairseek.cli._simulating import Jobs, interruptible, job_count, made
+from pairseek.cli.judgements import AsJson
+from pairseek.cli.people import Appeal, Curvature, Data, Rescale, choices_and_items, dimension_of, wish
+from pairseek.cli.progress import RunProgress
+from pairseek.cli.simulations import Jobs, interruptible, job_count, made
 from pairseek.core.text import plural
 from pairseek.errors import InvalidParameter
 from pairseek.evaluate import EvaluationResults, evaluate, strategies_from

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pairseek.cli._web import DatabaseOption, opened, study_named
+from pairseek.cli.service import DatabaseOption, opened, study_named
 from pairseek.errors import InvalidParameter
 
 
@@ -29,7 +29,8 @@ def command(
     """
     found = opened(database, new=False)
     try:
-        from pairseek.web import bundle, export
+        from pairseek.web.data import bundle
+        from pairseek.web.data import tables as export
 
         study = study_named(found, slug)
         target = Path(f"{slug}.zip" if table is None else f"{slug}-{table}.csv") if out is None else out

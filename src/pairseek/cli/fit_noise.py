@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pairseek.cli._judgements import AsJson, Scaled, Where, catalogue, read
+from pairseek.cli.judgements import AsJson, Scaled, Where, catalogue, read
 from pairseek.embed import NoiseFits, fit_noise
 from pairseek.errors import InvalidParameter
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table as Columns
 from rich.text import Text
 
-from pairseek.cli._progress import RunProgress
-from pairseek.cli._simulating import Jobs, Scheduler, interruptible, job_count, made
+from pairseek.cli.progress import RunProgress
+from pairseek.cli.simulations import Jobs, Scheduler, interruptible, job_count, made
 from pairseek.experiments._checks import one_of, whole
 from pairseek.experiments.figures.planned import draw_plan
 from pairseek.experiments.planning import STRATEGIES, Need, Plan, Question, plan

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from pairseek.cli._judgements import AsJson
-from pairseek.cli._people import Appeal, Curvature, Rescale, choices_and_items, dimension_of, wish
-from pairseek.cli._web import DatabaseOption, me, opened, study_named
+from pairseek.cli.judgements import AsJson
+from pairseek.cli.people import Appeal, Curvature, Rescale, choices_and_items, dimension_of, wish
+from pairseek.cli.service import DatabaseOption, me, opened, study_named
 from pairseek.errors import InvalidParameter
 from pairseek.population import Population
 
@@ -84,7 +84,7 @@ def fit(
 def _of_study(slug: str, database: str | None, *, as_json: bool) -> None:
     found = opened(database, new=False)
     try:
-        from pairseek.web import populations
+        from pairseek.web.data import populations
 
         version, population = populations.fit(found, study_named(found, slug), me())
     finally:

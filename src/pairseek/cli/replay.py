@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pairseek._version import MODEL_VERSION
-from pairseek.cli._web import need_web
+from pairseek.cli.service import need_web
 from pairseek.core.text import plural
 from pairseek.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from pairseek.web.bundle import Bundle
+    from pairseek.web.data.bundle import Bundle
 
 
 def command(
@@ -36,7 +36,7 @@ def command(
     Exit code 1: the estimates do not agree.
     """
     need_web()
-    from pairseek.web import bundle
+    from pairseek.web.data import bundle
 
     read = bundle.read(path)
     if strategy is not None:
@@ -61,7 +61,7 @@ def command(
 
 def _rethink(read: Bundle, strategy: str, out: Path | None) -> None:
     from pairseek import registry
-    from pairseek.web import bundle
+    from pairseek.web.data import bundle
 
     try:
         registry.decode("strategy", {"name": strategy})

@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 from rich.table import Table as Columns
 
-from pairseek.cli._progress import RunProgress
-from pairseek.cli._simulating import Jobs, LagOne, Scheduler, Table, interruptible, job_count, made
+from pairseek.cli.progress import RunProgress
+from pairseek.cli.simulations import Jobs, LagOne, Scheduler, Table, interruptible, job_count, made
 from pairseek.errors import InvalidParameter
 from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, Wishes, reproduce
 from pairseek.experiments.paper import PRESETS

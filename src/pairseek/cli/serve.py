@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pairseek.cli._web import DatabaseOption, need_web
+from pairseek.cli.service import DatabaseOption, need_web
 
 if TYPE_CHECKING:
     from pairseek.web.settings import Settings
@@ -61,7 +61,7 @@ def _shared_numbers(workers: int) -> Iterator[None]:
 
 
 def _serve(database: str | None, host: str, port: int, workers: int, study: Path | None, *, demo: bool) -> None:
-    from pairseek.web.serving import serve
+    from pairseek.web.server import serve
     from pairseek.web.settings import Settings
 
     settings = Settings.of(database=database)
@@ -82,9 +82,9 @@ def _serve(database: str | None, host: str, port: int, workers: int, study: Path
 
 def _made(settings: Settings, path: Path) -> str:
     """Create the study of a file unless it exists, and return its slug."""
-    from pairseek.cli._web import me, opened
+    from pairseek.cli.service import me, opened
     from pairseek.store import studies
-    from pairseek.web.making import create, from_file
+    from pairseek.web.studies.creation import create, from_file
 
     database = opened(settings.database)
     try:
@@ -101,10 +101,10 @@ def _made(settings: Settings, path: Path) -> str:
 
 def _colours(settings: Settings) -> str:
     """Create the study of the demo unless it exists, and return its slug."""
-    from pairseek.cli._web import me, opened
+    from pairseek.cli.service import me, opened
     from pairseek.store import studies
-    from pairseek.web.demo import colour_items, colour_study
-    from pairseek.web.making import create
+    from pairseek.web.studies.creation import create
+    from pairseek.web.studies.demo import colour_items, colour_study
 
     database = opened(settings.database)
     try:

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from pairseek.cli._progress import RunProgress
-from pairseek.cli._simulating import Jobs, LagOne, Scheduler, Table, interruptible, job_count, made
+from pairseek.cli.progress import RunProgress
+from pairseek.cli.simulations import Jobs, LagOne, Scheduler, Table, interruptible, job_count, made
 from pairseek.errors import InvalidParameter
 from pairseek.experiments import Specification, read_record, read_specification, run
 from pairseek.experiments.figures.style import require_drawing

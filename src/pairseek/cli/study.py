@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pairseek.cli._web import DatabaseOption, me, opened
+from pairseek.cli.service import DatabaseOption, me, opened
 from pairseek.errors import InvalidParameter
 
 app = typer.Typer(help="Make, list, open and close studies.", no_args_is_help=True)
@@ -23,8 +23,8 @@ def create(
 ) -> None:
     """Make a study from a YAML file and the items that it names."""
     found = opened(database)
-    from pairseek.web.making import create as make
-    from pairseek.web.making import from_file
+    from pairseek.web.studies.creation import create as make
+    from pairseek.web.studies.creation import from_file
 
     try:
         configuration, items, is_open, files = from_file(path)
@@ -68,7 +68,7 @@ def close_study(slug: Slug, *, database: DatabaseOption = None) -> None:
 def _set(slug: str, database: str | None, *, is_open: bool) -> None:
     found = opened(database, new=False)
     from pairseek.store import studies
-    from pairseek.web.making import set_open
+    from pairseek.web.studies.creation import set_open
 
     try:
         row = found.read(lambda connection: studies.by_slug(connection, slug))

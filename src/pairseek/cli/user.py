@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pairseek.cli._web import DatabaseOption, opened
+from pairseek.cli.service import DatabaseOption, opened
 
 app = typer.Typer(help="Let researchers sign in, and list who may.", no_args_is_help=True)
 

@@ -20,7 +20,7 @@ from pairseek.experiments.running import Progress, carry_out
 from pairseek.experiments.trial import Outcome, Task
 from pairseek.model.items import Items
 from pairseek.population import Choices, Population
-from pairseek.population._fitting import State
+from pairseek.population.fit import State
 from pairseek.population.choices import named
 from pairseek.population.population import state_of, without
 from pairseek.strategies import InfoGain

@@ -12,7 +12,7 @@ from pairseek.defaults import default_prior
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
-from pairseek.population._fitting import Data, Start, State, first_factors
+from pairseek.population.fit import Data, Start, State, first_factors
 
 # A k below this share of the plain model's is not believed: people who love the extremes have no ideal point.
 _LEAST = 0.05

@@ -19,7 +19,7 @@ from pairseek.model.items import Items, Space
 from pairseek.model.priors import GaussianPrior
 from pairseek.model.responses import Logistic, Response
 from pairseek.model.unknowns import Unknown
-from pairseek.population import _fitting
+from pairseek.population import fit as fitting
 from pairseek.population.choices import Choices, named
 from pairseek.population.model import Learned, Places, Plain, coordinates_of, places, start_of
 
@@ -149,7 +149,7 @@ class Population:
                 f"a population takes items with coordinates, or the dimension in which to learn them; received {what}"
             )
         usable = _checked(choices, items)
-        from pairseek.population.selecting import choose, options
+        from pairseek.population.selection import choose, options
 
         tried = options(len(usable.ids), dimension=dimension, appeal=appeal, rescale=rescale, curvature=curvature)
         chosen = choose(usable, items, tried, rng=seed, progress=progress) if len(tried) > 1 else None
@@ -171,7 +171,7 @@ class Population:
         return cls.of(made, state, usable, items, provenance)
 
     @classmethod
-    def of(cls, made: Places, state: _fitting.State, choices: Choices, items: Items | None, provenance: JSON) -> Self:
+    def of(cls, made: Places, state: fitting.State, choices: Choices, items: Items | None, provenance: JSON) -> Self:
         """A fit, as a population of these items."""
         labels, data = (None, None) if items is None else (items.labels, items.data)
         catalogue = Items._unwarned(made.coordinates, choices.ids, labels, made.appeal, data)
@@ -217,11 +217,11 @@ class Population:
     def reliability(self, choices: Choices) -> dict[str, float]:
         """For each person, the probability that they answer by the model and not like a coin."""
         usable = choices.of_items(self.items.ids).usable()
-        data = _fitting.Data.of(usable)
+        data = fitting.Data.of(usable)
         base, factors = self.utilities()
-        _, _, evidence = _fitting.beliefs(data, base, factors, np.asarray(self.covariance))
+        _, _, evidence = fitting.beliefs(data, base, factors, np.asarray(self.covariance))
         honest = min(max(self.honest, 1e-6), 1.0 - 1e-6)
-        return dict(zip(usable.people, _fitting.trust_of(evidence, data.coins(), honest).tolist(), strict=True))
+        return dict(zip(usable.people, fitting.trust_of(evidence, data.coins(), honest).tolist(), strict=True))
 
     def utilities(self) -> tuple[FloatArray, FloatArray]:
         """(n,) utility of each item for somebody at the mean, and (n, d) its change with the point.
@@ -313,7 +313,7 @@ def _checked(choices: Choices, items: Items | None) -> Choices:
 
 
 def without(
-    population: Population, choices: Choices, items: Items | None, person: int, state: _fitting.State
+    population: Population, choices: Choices, items: Items | None, person: int, state: fitting.State
 ) -> Population:
     """The population of all but one person (a row): fitted anew for a few people, else from the fit of all."""
     learned = learned_by(population)
@@ -333,12 +333,12 @@ def learned_by(population: Population) -> Learned:
     return Learned(**{name: configuration[name] for name in ("dimension", "appeal", "rescale", "curvature")})
 
 
-def state_of(population: Population, choices: Choices, items: Items | None) -> _fitting.State:
+def state_of(population: Population, choices: Choices, items: Items | None) -> fitting.State:
     """The fit behind a population."""
     return fitted(choices, items, learned_by(population))[1]
 
 
-def _penalty(choices: Choices, start: _fitting.Start) -> float:
+def _penalty(choices: Choices, start: fitting.Start) -> float:
     """What a fit must gain on coins, in nats: (1 + log of the people who tell of it)/2 for every unknown number.
 
     As in BIC, but that the numbers of an item are told by those alone who compared it, and that few people let any
@@ -359,9 +359,9 @@ def fitted(
     learned: Learned,
     *,
     people: FloatArray | None = None,
-    state: _fitting.State | None = None,
+    state: fitting.State | None = None,
     rounds: int = 300,
-) -> tuple[Places, _fitting.State, str | None]:
+) -> tuple[Places, fitting.State, str | None]:
     """The fit in the terms of a search, the fit itself, and a note where there was nothing to learn.
 
     Parameters
@@ -375,9 +375,9 @@ def fitted(
     rounds
         At most so many rounds.
     """
-    data = _fitting.Data.of(choices)
+    data = fitting.Data.of(choices)
     start = start_of(data, learned, items)
-    state = _fitting.fit(data, start, people=people, state=state, rounds=rounds)
+    state = fitting.fit(data, start, people=people, state=state, rounds=rounds)
     gain = state.objective - float(data.coins() @ (np.ones(data.people) if people is None else people))
     if gain > _penalty(choices, start):
         return places(start, state, learned, items), state, None

@@ -9,7 +9,7 @@ from pairseek.core.types import ItemId
 from pairseek.errors import InvalidChoices
 from pairseek.population.choices import Choices
 from pairseek.population.formats import bundle, pairs, preflib, ratings
-from pairseek.population.formats._table import Table
+from pairseek.population.formats.table import Table
 
 __all__ = ["read"]
 

@@ -12,7 +12,7 @@ from pairseek.core.types import ItemId
 from pairseek.errors import InvalidChoices, PairseekError
 from pairseek.model.items import Items
 from pairseek.population.choices import Choices
-from pairseek.population.formats._table import Table
+from pairseek.population.formats.table import Table
 
 ANSWERS, ITEMS = "answers.csv", "items.json"
 _COLUMNS = ("session", "simulated", "winner", "loser", "outcome", "kind", "undone", "void")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pairseek.core.types import ItemId
 from pairseek.population.choices import Choices
-from pairseek.population.formats._table import Table
+from pairseek.population.formats.table import Table
 
 COLUMNS = ("person", "winner", "loser")
 SIDES = ("left", "right")

@@ -11,7 +11,7 @@ from pairseek.errors import InvalidParameter, MissingExtra
 
 if TYPE_CHECKING:
     from pairseek.store.database import Database
-    from pairseek.web.catalogue import Study
+    from pairseek.web.studies.catalogue import Study
 
 _EXTRA = (
     "fastapi",
@@ -65,8 +65,8 @@ def opened(database: str | None, *, new: bool = True) -> Database:
 
 def study_named(database: Database, slug: str) -> Study:
     """A study of the database, by its name in the link."""
-    from pairseek.web.catalogue import Catalogue
-    from pairseek.web.problems import Problem
+    from pairseek.web.errors import Problem
+    from pairseek.web.studies.catalogue import Catalogue
 
     try:
         return Catalogue(database).named(slug)

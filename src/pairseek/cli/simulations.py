@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from pairseek.cli._terminal import Stopped, orderly_stop
+from pairseek.cli.terminal.tty import Stopped, orderly_stop
 from pairseek.errors import InvalidParameter
 
 Jobs = Annotated[

@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from pairseek.cli._swatches import Colour, bar, card, in_true_colour, side_by_side, swatch
+from pairseek.cli.terminal.swatches import Colour, bar, card, in_true_colour, side_by_side, swatch
 from pairseek.core.text import plural
 from pairseek.datasets import hex_from_oklab
 from pairseek.estimates import Estimate

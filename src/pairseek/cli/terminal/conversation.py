@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pairseek.cli._frames import Moment
-from pairseek.cli._keys import Key, Typist
-from pairseek.cli._result import colour_of
-from pairseek.cli._views import View
+from pairseek.cli.terminal.frames import Moment
+from pairseek.cli.terminal.keys import Key, Typist
+from pairseek.cli.terminal.result import colour_of
+from pairseek.cli.terminal.views import View
 from pairseek.core.types import Query
 from pairseek.model.items import Items
 from pairseek.search import Search

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from pairseek.cli._keys import Key
-from pairseek.cli._swatches import Colour, card, in_true_colour, side_by_side, swatch
+from pairseek.cli.terminal.keys import Key
+from pairseek.cli.terminal.swatches import Colour, card, in_true_colour, side_by_side, swatch
 from pairseek.core.text import plural
 from pairseek.core.types import Query
 

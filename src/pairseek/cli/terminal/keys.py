@@ -100,7 +100,7 @@ class Typist(Protocol):
 
 
 class TerminalKeys:
-    """Presses on a terminal that hands over every byte at once, see `pairseek.cli._terminal.keyboard`.
+    """Presses on a terminal that hands over every byte at once, see `pairseek.cli.terminal.tty.keyboard`.
 
     Parameters
     ----------

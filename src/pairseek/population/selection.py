@@ -13,9 +13,9 @@ from scipy.special import ndtr
 from pairseek.core.types import JSON, FloatArray
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.model.items import Items
-from pairseek.population import _fitting
-from pairseek.population._kernels import MIXTURE
+from pairseek.population import fit as fitting
 from pairseek.population.choices import Choices
+from pairseek.population.kernels import MIXTURE
 from pairseek.population.model import Learned
 
 DIMENSIONS = (1, 2, 3, 4, 6, 8)
@@ -164,9 +164,9 @@ def _score(
     base = factors @ made.mean - made.k * np.sum(made.coordinates**2, axis=1) + made.appeal
     shown = choices.rows(inside & seen)
     # A few choices by themselves are nearly independent: each counts as one.
-    data = _fitting.Data.of(shown)
-    data = _fitting.Data(data.starts, data.rows, np.ones(len(data.weight)), data.n)
-    mean, covariance, _ = _fitting.beliefs(data, base, factors, made.covariance)
+    data = fitting.Data.of(shown)
+    data = fitting.Data(data.starts, data.rows, np.ones(len(data.weight)), data.n)
+    mean, covariance, _ = fitting.beliefs(data, base, factors, made.covariance)
     delta = factors[hidden.winner] - factors[hidden.loser]
     logit = base[hidden.winner] - base[hidden.loser] + np.einsum("md,md->m", delta, mean[hidden.person])
     variance = np.einsum("mi,mij,mj->m", delta, covariance[hidden.person], delta)

@@ -17,8 +17,8 @@ from scipy.special import expit
 
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.parallel import for_ranges
-from pairseek.population._kernels import MIXTURE, believe, gather
 from pairseek.population.choices import Choices
+from pairseek.population.kernels import MIXTURE, believe, gather
 
 # Newton steps of a person's belief at most, in a round of EM and from nothing; a few are enough.
 _STEPS, _MOST_STEPS = 4, 60

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from pairseek.cli._frames import QUESTION, Frame, Moment, progress
-from pairseek.cli._keys import Key
-from pairseek.cli._swatches import in_true_colour
+from pairseek.cli.terminal.frames import QUESTION, Frame, Moment, progress
+from pairseek.cli.terminal.keys import Key
+from pairseek.cli.terminal.swatches import in_true_colour
 
 _CHOSEN = {Key.TIE: "a tie", Key.SKIP: "skipped", Key.UNDO: "the last one is taken back"}
 

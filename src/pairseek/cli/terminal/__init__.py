@@ -1,0 +1,1 @@
+"""Terminal interface of the demo: keys, frames, views and the saved search."""
