@@ -38,8 +38,8 @@ import pairseek as ps
 from pairseek.model.items import Items
 from pairseek.store import migrate, sessions
 from pairseek.store.database import Database
-from pairseek.web.making import create
-from pairseek.web.study import configured
+from pairseek.web.studies.creation import create
+from pairseek.web.studies.configuration import configured
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -273,8 +273,8 @@ async def drive(port: int, people: int, seconds: float, pace: float, disturb=Non
 
 def check(database: str, measured: Measured) -> str:
     """Whether every acknowledged answer is there, once, and every session goes on with the right pair."""
-    from pairseek.web.catalogue import Catalogue
-    from pairseek.web.export import told
+    from pairseek.web.studies.catalogue import Catalogue
+    from pairseek.web.data.tables import told
 
     opened = Database(database)
     try:
@@ -323,11 +323,11 @@ def disturber(kind: str, server: Server, cluster, faults: int, log: list[str]):
 
 def restarted(options, url: str, server: Server, base: float) -> None:
     """Sessions under way, a server that knows none of them, and everyone back at once: the time to each first reply."""
-    from pairseek.web.ahead import Ahead, Gate
-    from pairseek.web.catalogue import Catalogue
-    from pairseek.web.keeping import Keeper
-    from pairseek.web.live import Said
-    from pairseek.web.sessions import Sessions
+    from pairseek.web.sessions.prefetch import Ahead, Gate
+    from pairseek.web.studies.catalogue import Catalogue
+    from pairseek.web.sessions.prefetch_store import Keeper
+    from pairseek.web.sessions.live import Said
+    from pairseek.web.sessions.service import Sessions
 
     opened = Database(url)
     people = Sessions(opened, Catalogue(opened))

@@ -1,4 +1,4 @@
-"""Canned data for every page, in the shapes of `pairseek.web.pages.data`."""
+"""Canned data for every page, in the shapes of `pairseek.web.pages.contexts`."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ import uvicorn
 
 from pairseek.model.items import Items
 from pairseek.web.app import create_app
-from pairseek.web.making import create
+from pairseek.web.studies.creation import create
 from pairseek.web.settings import Settings
-from pairseek.web.study import configured
+from pairseek.web.studies.configuration import configured
 
 GUARD = {"X-Pairseek": "1"}
 

@@ -16,9 +16,11 @@ from starlette.routing import Mount
 from pages_data import PAGES, dots, result
 from pages_service import served
 from pairseek.errors import InvalidParameter
-from pairseek.web.pages import STATIC, data, languages, plotly_script, preferred_language, render, words
+from pairseek.web.pages import STATIC, languages, plotly_script, preferred_language, render
+from pairseek.web.pages import contexts as data
+from pairseek.web.pages import text as words
 from pairseek.web.pages.files import PageFiles
-from pairseek.web.pages.maps import MOST_DOTS, drawn_map
+from pairseek.web.pages.map import MOST_DOTS, drawn_map
 from pairseek.web.pages.rendering import FOLDER, in_script, static_address
 
 TEMPLATES = FOLDER / "templates"

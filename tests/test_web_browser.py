@@ -14,9 +14,9 @@ from pairseek.datasets import colours
 from pairseek.model.items import Items
 from pairseek.store import events
 from pairseek.web import auth
-from pairseek.web.making import create
-from pairseek.web.serving import warm_up
-from pairseek.web.study import study_items
+from pairseek.web.server import warm_up
+from pairseek.web.studies.configuration import study_items
+from pairseek.web.studies.creation import create
 from serving import configuration, served
 
 ANSWERS = 6

@@ -12,10 +12,12 @@ import sqlalchemy as sa
 from pairseek import cli
 from pairseek.store import events, migrate, sessions
 from pairseek.store.database import Database
-from pairseek.web import bundle, export, simulating
-from pairseek.web.ahead import Gate
-from pairseek.web.catalogue import Catalogue
-from pairseek.web.sessions import Sessions
+from pairseek.web.data import bundle
+from pairseek.web.data import tables as export
+from pairseek.web.sessions import simulated as simulating
+from pairseek.web.sessions.prefetch import Gate
+from pairseek.web.sessions.service import Sessions
+from pairseek.web.studies.catalogue import Catalogue
 from serving import some_items
 
 YAML = """

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from pairseek.store import migrate
 from pairseek.store.database import Database
-from pairseek.web.live import Said
-from pairseek.web.making import create
-from pairseek.web.study import configured
+from pairseek.web.sessions.live import Said
+from pairseek.web.studies.configuration import configured
+from pairseek.web.studies.creation import create
 from serving import answer, begin, configuration, served, some_items
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))

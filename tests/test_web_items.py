@@ -10,12 +10,12 @@ from PIL import Image
 from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
 from pairseek.store.events import EventRow, QueryRow
-from pairseek.web import media
-from pairseek.web.cards import card, safe_html
-from pairseek.web.quality import signs
-from pairseek.web.results import flat, plane
-from pairseek.web.standing import Answered
-from pairseek.web.study import pack_items, read_items, slug_of, unpack_items
+from pairseek.web.data.quality import signs
+from pairseek.web.sessions.state import Answered
+from pairseek.web.studies import media
+from pairseek.web.studies.cards import card, safe_html
+from pairseek.web.studies.configuration import pack_items, read_items, slug_of, unpack_items
+from pairseek.web.views.result import flat, plane
 from serving import configuration, some_items
 
 

@@ -5,7 +5,7 @@ import pytest
 from pairseek.client import Client
 from pairseek.web import rates
 from pairseek.web.auth import make_token
-from pairseek.web.problems import Problem
+from pairseek.web.errors import Problem
 from pairseek.web.rates import Rate, network_of
 from serving import GUARD, answer, begin, configuration, served, some_items
 

@@ -8,9 +8,10 @@ import pytest
 
 from pairseek.store.database import stamp
 from pairseek.store.schema import sessions
-from pairseek.web import export, logs
+from pairseek.web import logs
 from pairseek.web.auth import make_token
-from pairseek.web.making import create
+from pairseek.web.data import tables as export
+from pairseek.web.studies.creation import create
 from serving import GUARD, answer, begin, configuration, csrf_of, served, some_items
 
 

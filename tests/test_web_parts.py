@@ -17,14 +17,15 @@ from pairseek.store import parts as stored
 from pairseek.store.database import Database
 from pairseek.store.schema import sessions as table
 from pairseek.strategies import STRATEGIES
-from pairseek.web import bundle, export, populations
 from pairseek.web.auth import make_token, set_password
-from pairseek.web.catalogue import Catalogue
-from pairseek.web.live import Said
-from pairseek.web.making import create
-from pairseek.web.parts import Parts
-from pairseek.web.problems import Problem
-from pairseek.web.sessions import Sessions
+from pairseek.web.data import bundle, populations
+from pairseek.web.data import tables as export
+from pairseek.web.errors import Problem
+from pairseek.web.sessions.live import Said
+from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.service import Sessions
+from pairseek.web.studies.catalogue import Catalogue
+from pairseek.web.studies.creation import create
 from serving import answer, begin, configuration, csrf_of, served, some_items
 
 ITEMS = some_items(60)

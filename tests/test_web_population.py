@@ -13,15 +13,18 @@ from pairseek.store import migrate
 from pairseek.store import sessions as stored
 from pairseek.store.database import Database
 from pairseek.store.events import EventRow, QueryRow
-from pairseek.web import bundle, export, populations, results, simulating
-from pairseek.web.ahead import Gate
 from pairseek.web.auth import set_password
-from pairseek.web.catalogue import Catalogue
-from pairseek.web.live import Said
-from pairseek.web.making import create
-from pairseek.web.parts import Parts
-from pairseek.web.sessions import Sessions
-from pairseek.web.standing import Answered, Standing
+from pairseek.web.data import bundle, populations
+from pairseek.web.data import tables as export
+from pairseek.web.sessions import simulated as simulating
+from pairseek.web.sessions.live import Said
+from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.prefetch import Gate
+from pairseek.web.sessions.service import Sessions
+from pairseek.web.sessions.state import Answered, Standing
+from pairseek.web.studies.catalogue import Catalogue
+from pairseek.web.studies.creation import create
+from pairseek.web.views import result as results
 from serving import configuration, csrf_of, served, some_items
 
 ITEMS = some_items(12)

@@ -13,16 +13,17 @@ from pairseek.client import Client
 from pairseek.errors import InvalidParameter
 from pairseek.store import migrate
 from pairseek.store.database import Database
-from pairseek.web import bundle, export, populations
 from pairseek.web.auth import make_token, set_password
-from pairseek.web.catalogue import Catalogue
-from pairseek.web.dashboard import person_page
-from pairseek.web.forms import record_of
-from pairseek.web.live import Said
-from pairseek.web.making import create
-from pairseek.web.quality import signs
-from pairseek.web.sessions import Sessions
-from pairseek.web.study import configured
+from pairseek.web.data import bundle, populations
+from pairseek.web.data import tables as export
+from pairseek.web.data.quality import signs
+from pairseek.web.sessions.live import Said
+from pairseek.web.sessions.service import Sessions
+from pairseek.web.studies.catalogue import Catalogue
+from pairseek.web.studies.configuration import configured
+from pairseek.web.studies.creation import create
+from pairseek.web.studies.forms import record_of
+from pairseek.web.views.researcher import person_page
 from serving import configuration, csrf_of, served, some_items
 
 ITEMS = some_items(12)

@@ -12,9 +12,9 @@ from PIL import Image
 
 from pairseek.client import Client, ServiceError
 from pairseek.store import sessions
-from pairseek.web import export
 from pairseek.web.auth import set_password
-from pairseek.web.live import Said
+from pairseek.web.data import tables as export
+from pairseek.web.sessions.live import Said
 from serving import GUARD, answer, begin, configuration, csrf_of, served, some_items
 
 PASSWORD = "a long password"

@@ -11,8 +11,8 @@ from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
 from pairseek.store import sessions
 from pairseek.web.auth import make_token, set_password
-from pairseek.web.making import set_open
-from pairseek.web.study import study_items
+from pairseek.web.studies.configuration import study_items
+from pairseek.web.studies.creation import set_open
 from serving import GUARD, begin, configuration, csrf_of, served, some_items
 
 PASSWORD = "a long password"

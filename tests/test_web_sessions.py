@@ -16,17 +16,18 @@ import pairseek as ps
 from pairseek.errors import AnswerConflict, UnknownQuery
 from pairseek.store import cache, events, migrate, sessions
 from pairseek.store.database import Database
-from pairseek.web import catalogue, export
-from pairseek.web.ahead import Ahead, Gate
-from pairseek.web.catalogue import Catalogue
-from pairseek.web.keeping import Keeper
-from pairseek.web.live import Said
-from pairseek.web.making import create
-from pairseek.web.problems import Problem
-from pairseek.web.schedule import Shown, planned
-from pairseek.web.sessions import Sessions
-from pairseek.web.study import configured
-from pairseek.web.warming import warm_studies
+from pairseek.web.data import tables as export
+from pairseek.web.errors import Problem
+from pairseek.web.sessions.live import Said
+from pairseek.web.sessions.prefetch import Ahead, Gate
+from pairseek.web.sessions.prefetch_store import Keeper
+from pairseek.web.sessions.schedule import Shown, planned
+from pairseek.web.sessions.service import Sessions
+from pairseek.web.studies import catalogue
+from pairseek.web.studies.catalogue import Catalogue
+from pairseek.web.studies.configuration import configured
+from pairseek.web.studies.creation import create
+from pairseek.web.warmup import warm_studies
 from serving import configuration, some_items
 
 

@@ -11,14 +11,15 @@ from starlette.exceptions import HTTPException
 
 from pairseek._version import __version__
 from pairseek.errors import PairseekError
-from pairseek.web.catalogue import Study
+from pairseek.web.error_responses import http_error, invalid_request, refused
 from pairseek.web.logs import Watch
 from pairseek.web.pages.files import PageFiles
-from pairseek.web.replies import http_error, invalid_request, refused
-from pairseek.web.routes import api, media, operation, participant, researcher
+from pairseek.web.routes import api, media, participant, researcher
+from pairseek.web.routes import operations as operation
 from pairseek.web.security import Guard
 from pairseek.web.service import Service
 from pairseek.web.settings import Settings
+from pairseek.web.studies.catalogue import Study
 
 
 def create_app(settings: Settings, known: Mapping[int, Study] | None = None) -> FastAPI:

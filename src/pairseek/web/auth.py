@@ -15,7 +15,7 @@ from argon2.exceptions import InvalidHashError, VerificationError, VerifyMismatc
 from pairseek.errors import InvalidParameter
 from pairseek.store import people, studies
 from pairseek.store.database import Database, stamp
-from pairseek.web.problems import Problem
+from pairseek.web.errors import Problem
 from pairseek.web.tokens import hashed, new_token
 
 COOKIE = "pairseek_login"

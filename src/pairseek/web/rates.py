@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Self
 
-from pairseek.web.problems import Problem
+from pairseek.web.errors import Problem
 from pairseek.web.settings import Settings
 
 _MINUTE = 60.0

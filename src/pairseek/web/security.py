@@ -14,9 +14,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pairseek.errors import PairseekError
 from pairseek.web.auth import caller
-from pairseek.web.problems import Problem, problem_of
+from pairseek.web.error_responses import broken, reply_to
+from pairseek.web.errors import Problem, problem_of
 from pairseek.web.rates import Rate, network_of
-from pairseek.web.replies import broken, reply_to
 from pairseek.web.settings import Settings
 
 logger = logging.getLogger("pairseek.web")

@@ -18,17 +18,17 @@ from pairseek.errors import PairseekError
 from pairseek.store import migrate, people
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
-from pairseek.web.ahead import Ahead, Gate
-from pairseek.web.catalogue import Catalogue, Study
-from pairseek.web.keeping import Keeper
-from pairseek.web.live import Said
 from pairseek.web.metrics import Latency
-from pairseek.web.overview import Overview
 from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.rates import Rates
 from pairseek.web.security import CSRF_COOKIE, csrf_token, form_nonce, set_cookie
-from pairseek.web.sessions import Sessions
+from pairseek.web.sessions.live import Said
+from pairseek.web.sessions.prefetch import Ahead, Gate
+from pairseek.web.sessions.prefetch_store import Keeper
+from pairseek.web.sessions.service import Sessions
 from pairseek.web.settings import Settings
+from pairseek.web.studies.catalogue import Catalogue, Study
+from pairseek.web.views.overview import Overview
 
 logger = logging.getLogger("pairseek.web")
 

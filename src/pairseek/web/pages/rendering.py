@@ -14,15 +14,15 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from pairseek.errors import MissingExtra
-from pairseek.web.pages.maps import drawn_map
-from pairseek.web.pages.words import DEFAULT, Words, words
+from pairseek.web.pages.map import drawn_map
+from pairseek.web.pages.text import DEFAULT, Words, words
 
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
 
 
 def render(page: str, data: Mapping[str, object], *, language: str = DEFAULT) -> str:
-    """A page as HTML; ``page`` names a template, ``data`` is what `pairseek.web.pages.data` says of it."""
+    """A page as HTML; ``page`` names a template, ``data`` is what `pairseek.web.pages.contexts` says of it."""
     said = words(language)
     template = _environment().get_template(f"{page}.html")
     return template.render(data, t=said.say, words=said, page=page)

@@ -14,17 +14,20 @@ from pairseek.core.types import JSON
 from pairseek.model.items import Items
 from pairseek.store import sessions, studies
 from pairseek.store.sessions import SessionRow
-from pairseek.web import bundle, export, making, results
-from pairseek.web.admission import closed
 from pairseek.web.auth import Caller, caller
-from pairseek.web.catalogue import Study
-from pairseek.web.live import Said
-from pairseek.web.problems import Problem, not_found
-from pairseek.web.routes import shapes
+from pairseek.web.data import bundle
+from pairseek.web.data import tables as export
+from pairseek.web.errors import Problem, not_found
+from pairseek.web.routes import schemas as shapes
 from pairseek.web.service import Service, service_of
-from pairseek.web.study import configured, study_items
+from pairseek.web.sessions.access import closed
+from pairseek.web.sessions.live import Said
+from pairseek.web.studies import creation as making
+from pairseek.web.studies.catalogue import Study
+from pairseek.web.studies.configuration import configured, study_items
 from pairseek.web.tokens import hashed
-from pairseek.web.warming import warm_study
+from pairseek.web.views import result as results
+from pairseek.web.warmup import warm_study
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": shapes.ErrorReply} for status in (400, 401, 403, 404, 409, 410, 413, 422, 429, 503)

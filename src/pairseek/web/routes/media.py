@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
 from pairseek.store import media
-from pairseek.web.problems import not_found
+from pairseek.web.errors import not_found
 from pairseek.web.service import Service, service_of
 
 router = APIRouter(include_in_schema=False)

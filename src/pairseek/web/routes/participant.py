@@ -14,14 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from pairseek.store.sessions import IDENTITIES, SessionRow
-from pairseek.web import views
-from pairseek.web.admission import closed, expired, taken, too_old
-from pairseek.web.catalogue import Study
-from pairseek.web.live import Said
-from pairseek.web.problems import Problem
+from pairseek.web.errors import Problem
 from pairseek.web.rates import network_of
 from pairseek.web.security import check_form, check_guard, set_cookie, signature
 from pairseek.web.service import Service, service_of
+from pairseek.web.sessions.access import closed, expired, taken, too_old
+from pairseek.web.sessions.live import Said
+from pairseek.web.studies.catalogue import Study
+from pairseek.web.views import participant as views
 
 router = APIRouter(include_in_schema=False)
 

@@ -23,17 +23,22 @@ from pairseek.errors import InvalidItems, InvalidParameter, PairseekError
 from pairseek.store import people, sessions, studies
 from pairseek.store.database import stamp
 from pairseek.store.sessions import SessionRow
-from pairseek.web import auth, dashboard, forms, making, populations, simulating
-from pairseek.web.catalogue import Study
-from pairseek.web.media import MOST_PICTURES
-from pairseek.web.problems import Problem, invalid, not_found, problem_of
+from pairseek.web import auth
+from pairseek.web.data import populations
+from pairseek.web.error_responses import local
+from pairseek.web.errors import Problem, invalid, not_found, problem_of
 from pairseek.web.rates import network_of
-from pairseek.web.replies import local
 from pairseek.web.routes.api import bundle_reply, table_reply
 from pairseek.web.routes.participant import cookie_of
 from pairseek.web.security import check_form, set_cookie
 from pairseek.web.service import Service, service_of
-from pairseek.web.warming import warm_study
+from pairseek.web.sessions import simulated as simulating
+from pairseek.web.studies import creation as making
+from pairseek.web.studies import forms
+from pairseek.web.studies.catalogue import Study
+from pairseek.web.studies.media import MOST_PICTURES
+from pairseek.web.views import researcher as dashboard
+from pairseek.web.warmup import warm_study
 
 router = APIRouter(include_in_schema=False)
 

@@ -1,4 +1,4 @@
-"""What each page is made from: plain data, as `pairseek.web.pages.data` says."""
+"""What each page is made from: plain data, as `pairseek.web.pages.contexts` says."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from urllib.parse import quote
 
 from pairseek.core.types import JSON
 from pairseek.store.sessions import SessionRow
-from pairseek.web.cards import safe_html
-from pairseek.web.catalogue import Study
-from pairseek.web.export import believed, believed_along, told
-from pairseek.web.results import found
+from pairseek.web.data.tables import believed, believed_along, told
 from pairseek.web.service import Service
-from pairseek.web.standing import Answered
-from pairseek.web.study import PracticePair
+from pairseek.web.sessions.state import Answered
+from pairseek.web.studies.cards import safe_html
+from pairseek.web.studies.catalogue import Study
+from pairseek.web.studies.configuration import PracticePair
+from pairseek.web.views.result import found
 
 
 def head(study: Study) -> JSON:

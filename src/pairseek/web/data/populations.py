@@ -11,8 +11,8 @@ from pairseek.errors import InvalidChoices
 from pairseek.population import Choices, Population
 from pairseek.store import populations, studies
 from pairseek.store.database import Database
-from pairseek.web import export
-from pairseek.web.catalogue import Study
+from pairseek.web.data import tables as export
+from pairseek.web.studies.catalogue import Study
 
 
 def fit(database: Database, study: Study, who: str) -> tuple[int, Population]:

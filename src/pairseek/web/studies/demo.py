@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pairseek.datasets import colours
 from pairseek.model.items import Items
-from pairseek.web.study import StudyConfiguration, configured
+from pairseek.web.studies.configuration import StudyConfiguration, configured
 
 
 def colour_items() -> Items:

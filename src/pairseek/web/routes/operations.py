@@ -12,10 +12,10 @@ from pairseek.core.types import JSON
 from pairseek.errors import StoreOutdated
 from pairseek.store import migrate
 from pairseek.web.auth import caller
-from pairseek.web.described import docs_page
 from pairseek.web.metrics import exposition
 from pairseek.web.pages import plotly_script
 from pairseek.web.service import Service, service_of
+from pairseek.web.views.docs import docs_page
 
 router = APIRouter(include_in_schema=False)
 

@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from pairseek.errors import PairseekError, StoreUnavailable
+from pairseek.web.errors import Problem, problem_of
 from pairseek.web.metrics import UNAVAILABLE
-from pairseek.web.problems import Problem, problem_of
 
 logger = logging.getLogger("pairseek.web")
 

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from pairseek.model.items import Items
-from pairseek.web.study import StudyConfiguration
+from pairseek.web.studies.configuration import StudyConfiguration
 
 Kind: TypeAlias = Literal["strategy", "repeated", "random", "attention"]
 KINDS: tuple[Kind, ...] = ("strategy", "repeated", "random", "attention")

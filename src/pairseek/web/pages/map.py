@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pairseek.web.pages.data import Dot, MapData
+from pairseek.web.pages.contexts import Dot, MapData
 
 WIDTH = 1000
 MARGIN = 72

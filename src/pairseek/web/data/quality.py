@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pairseek.core.types import JSON
-from pairseek.web.standing import Answered
-from pairseek.web.study import StudyConfiguration
+from pairseek.web.sessions.state import Answered
+from pairseek.web.studies.configuration import StudyConfiguration
 
 FAST_MS = 300
 """Faster than this, two items were hardly seen: choice reaction to pictures takes longer."""

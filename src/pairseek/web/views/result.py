@@ -10,10 +10,10 @@ import numpy as np
 
 from pairseek.core.types import JSON, FloatArray
 from pairseek.model.items import Items
-from pairseek.strategies.features import seen
-from pairseek.web.catalogue import Study
-from pairseek.web.export import Told
-from pairseek.web.standing import NEAREST, Answered, Standing
+from pairseek.strategies.features import typical_response
+from pairseek.web.data.tables import Told
+from pairseek.web.sessions.state import NEAREST, Answered, Standing
+from pairseek.web.studies.catalogue import Study
 
 # Corners of the outline of the credible region.
 _CORNERS = 48
@@ -134,7 +134,7 @@ def _likelier(standing: Standing, told: Sequence[Answered]) -> list[str]:
     """Return the item of each pair that somebody at the estimate would rather choose."""
     search, items = standing.search, standing.items
     left, right = (np.array([items.index(getattr(one.query, side)) for one in told]) for side in ("left", "right"))
-    response = seen(search.response, search.belief)
+    response = typical_response(search.response, search.belief)
     slopes, offsets = response.planes(
         items.coordinates[left], items.coordinates[right], items.appeal[left] - items.appeal[right]
     )

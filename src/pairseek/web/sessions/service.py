@@ -25,15 +25,15 @@ from pairseek.store import cache, events, parts, populations, sessions
 from pairseek.store.database import Database, now
 from pairseek.store.events import EventRow, Overtaken, QueryRow
 from pairseek.store.sessions import SessionRow
-from pairseek.web.admission import closed, expired, taken, too_old
-from pairseek.web.catalogue import Catalogue, Study
-from pairseek.web.export import populations_of
-from pairseek.web.live import Live, Said, state_of, take_stored, to_save
+from pairseek.web.data.tables import populations_of
+from pairseek.web.errors import Problem, invalid
 from pairseek.web.metrics import ANSWERS, PREPARED
-from pairseek.web.parts import Beginning, Parts, beginning, records_of
-from pairseek.web.problems import Problem, invalid
+from pairseek.web.sessions.access import closed, expired, taken, too_old
+from pairseek.web.sessions.live import Live, Said, state_of, take_stored, to_save
+from pairseek.web.sessions.parts import Beginning, Parts, beginning, records_of
+from pairseek.web.sessions.state import OUTCOMES, Standing, effective, voided
 from pairseek.web.settings import Settings
-from pairseek.web.standing import OUTCOMES, Standing, effective, voided
+from pairseek.web.studies.catalogue import Catalogue, Study
 from pairseek.web.tokens import hashed, new_token
 
 K = TypeVar("K", bound=Hashable)

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from pairseek.store.database import stamp
 from pairseek.store.sessions import SessionRow
-from pairseek.web.catalogue import Study
-from pairseek.web.problems import Problem
+from pairseek.web.errors import Problem
+from pairseek.web.studies.catalogue import Study
 
 
 def closed(slug: str) -> Problem:

@@ -14,9 +14,9 @@ from pairseek.store import media, studies
 from pairseek.store.database import Database
 from pairseek.store.media import Picture
 from pairseek.store.studies import StudyRow
-from pairseek.web.media import Files, copies, from_folder, with_pictures
-from pairseek.web.problems import Problem
-from pairseek.web.study import StudyConfiguration, check, configured, pack_items, read_items, read_yaml
+from pairseek.web.errors import Problem
+from pairseek.web.studies.configuration import StudyConfiguration, check, configured, pack_items, read_items, read_yaml
+from pairseek.web.studies.media import Files, copies, from_folder, with_pictures
 
 __all__ = ["create", "from_file", "from_record", "read_items", "set_open"]
 

@@ -18,9 +18,9 @@ from pairseek.model.items import Items
 from pairseek.search import Search
 from pairseek.store.database import now
 from pairseek.store.events import EventRow, QueryRow
-from pairseek.web.parts import Parts
-from pairseek.web.schedule import Kind, Planned, Shown, planned
-from pairseek.web.study import StudyConfiguration
+from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.schedule import Kind, Planned, Shown, planned
+from pairseek.web.studies.configuration import StudyConfiguration
 
 OUTCOMES = ("left", "right", "tie", "skip")
 NEAREST = 6

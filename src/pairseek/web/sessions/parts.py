@@ -23,8 +23,8 @@ from pairseek.search import Search
 from pairseek.store import parts as stored
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
-from pairseek.web.problems import Problem
-from pairseek.web.study import StudyConfiguration
+from pairseek.web.errors import Problem
+from pairseek.web.studies.configuration import StudyConfiguration
 
 _KINDS = ("response", "prior", "posterior", "strategy", "candidates", "rest", "stop")
 

@@ -12,9 +12,9 @@ from pairseek.model.items import Items
 from pairseek.store import media, studies
 from pairseek.store.database import Database
 from pairseek.store.studies import StudyRow
-from pairseek.web.cards import card
-from pairseek.web.problems import not_found
-from pairseek.web.study import StudyConfiguration, configured, unpack_items
+from pairseek.web.errors import not_found
+from pairseek.web.studies.cards import card
+from pairseek.web.studies.configuration import StudyConfiguration, configured, unpack_items
 
 _KEPT = 32
 

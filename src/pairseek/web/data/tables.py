@@ -19,10 +19,10 @@ from pairseek.store import events, populations, sessions
 from pairseek.store.database import Database
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.sessions import SessionRow
-from pairseek.web.catalogue import Study
-from pairseek.web.parts import Beginning, Parts, beginning, records_of
-from pairseek.web.quality import signs
-from pairseek.web.standing import Answered, Standing, effective, path_of, voided
+from pairseek.web.data.quality import signs
+from pairseek.web.sessions.parts import Beginning, Parts, beginning, records_of
+from pairseek.web.sessions.state import Answered, Standing, effective, path_of, voided
+from pairseek.web.studies.catalogue import Study
 
 Row = TypeVar("Row")
 
@@ -395,6 +395,6 @@ def _cell(name: str, value: Any) -> Any:
 
 def codebook(study: Study) -> Mapping[str, Mapping[str, str]]:
     """Return what every column of every table means."""
-    from pairseek.web.codebook import meaning
+    from pairseek.web.data.codebook import meaning
 
     return {table: {name: meaning(table, name) for name in columns_of(study, table)} for table in TABLES}

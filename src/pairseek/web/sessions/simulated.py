@@ -6,11 +6,11 @@ import numpy as np
 
 from pairseek.core.types import Query
 from pairseek.simulate import SimulatedUser
-from pairseek.strategies.features import seen
-from pairseek.web.ahead import Gate
-from pairseek.web.catalogue import Study
-from pairseek.web.live import Said
-from pairseek.web.sessions import Sessions
+from pairseek.strategies.features import typical_response
+from pairseek.web.sessions.live import Said
+from pairseek.web.sessions.prefetch import Gate
+from pairseek.web.sessions.service import Sessions
+from pairseek.web.studies.catalogue import Study
 
 MOST = 200
 # Median and spread of reaction times, of the order of what people need for two pictures.
@@ -27,7 +27,7 @@ def one(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) 
     """Run the session of a simulated person whose point is drawn from the prior; return its id."""
     search = study.configuration.search(study.items, 0)
     point = search.prior.sample(1, study.items.d, rng)[0]
-    person = SimulatedUser(point, seen(search.response, search.belief), rng)
+    person = SimulatedUser(point, typical_response(search.response, search.belief), rng)
     seed = int(rng.integers(2**63))
     session_id, _ = sessions.open(study, {}, kind="simulated", seed=seed, truth={"point": point.tolist()})
     row = sessions.by_id(session_id)

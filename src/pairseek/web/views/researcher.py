@@ -1,4 +1,4 @@
-"""Data of the researcher's pages, in the shapes of `pairseek.web.pages.data`."""
+"""Data of the researcher's pages, in the shapes of `pairseek.web.pages.contexts`."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from pairseek.store.database import now, stamp
 from pairseek.store.sessions import SessionRow
 from pairseek.store.studies import StudyRow
 from pairseek.strategies import STRATEGIES
-from pairseek.web import export
 from pairseek.web.auth import SCOPES
-from pairseek.web.catalogue import Study
-from pairseek.web.forms import STOPS
-from pairseek.web.overview import person
+from pairseek.web.data import tables as export
+from pairseek.web.errors import Problem
 from pairseek.web.pages import languages
-from pairseek.web.problems import Problem
-from pairseek.web.results import dots, flat, nearest
 from pairseek.web.service import Service
+from pairseek.web.studies.catalogue import Study
+from pairseek.web.studies.forms import STOPS
+from pairseek.web.views.overview import person
+from pairseek.web.views.result import dots, flat, nearest
 
 PAGE = 50
 """Participants on one page of the list."""

@@ -16,10 +16,10 @@ from pairseek.core.types import JSON
 from pairseek.store.cache import Prefetched
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.sessions import SessionRow
-from pairseek.web.catalogue import Study
-from pairseek.web.parts import Parts
-from pairseek.web.schedule import Kind, Shown
-from pairseek.web.standing import Answered, Standing, counted, shown
+from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.schedule import Kind, Shown
+from pairseek.web.sessions.state import Answered, Standing, counted, shown
+from pairseek.web.studies.catalogue import Study
 
 
 @dataclass(frozen=True, slots=True)

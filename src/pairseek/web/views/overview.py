@@ -13,10 +13,10 @@ from pairseek.core.types import JSON
 from pairseek.store import sessions
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
-from pairseek.web import export
-from pairseek.web.catalogue import Study
-from pairseek.web.quality import signs
-from pairseek.web.results import flat
+from pairseek.web.data import tables as export
+from pairseek.web.data.quality import signs
+from pairseek.web.studies.catalogue import Study
+from pairseek.web.views.result import flat
 
 _KEPT = 5000
 # Sessions read at once.

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from pairseek.errors import StoreUnavailable
 from pairseek.store import cache
 from pairseek.store.cache import Prefetched
-from pairseek.web.sessions import Sessions
+from pairseek.web.sessions.service import Sessions
 
 # Seconds between two rounds.
 _ROUND = 1.0

@@ -12,7 +12,7 @@ from pairseek.posteriors import EP, Particles
 from pairseek.search import Search
 from pairseek.store import studies
 from pairseek.store.database import Database
-from pairseek.web.catalogue import Catalogue, Study
+from pairseek.web.studies.catalogue import Catalogue, Study
 
 _ROUNDS = 5
 # Studies are gone through newest first, and those that nobody made lately can wait for their first visitor.

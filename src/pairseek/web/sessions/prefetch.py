@@ -16,8 +16,8 @@ from concurrent.futures import Future, InvalidStateError
 
 from pairseek.core.types import JSON
 from pairseek.store.sessions import SessionRow
-from pairseek.web.live import Live, outcomes_of, pair_of
-from pairseek.web.sessions import Sessions
+from pairseek.web.sessions.live import Live, outcomes_of, pair_of
+from pairseek.web.sessions.service import Sessions
 
 _WAITING = 200
 # Added to the niceness of the thread.

@@ -24,11 +24,11 @@ from pairseek.model.items import Items
 from pairseek.population import Population
 from pairseek.store.database import Database, now
 from pairseek.store.events import EventRow, QueryRow
-from pairseek.web import export
-from pairseek.web.catalogue import Study
-from pairseek.web.parts import Parts
-from pairseek.web.standing import Answered, Standing, effective, voided
-from pairseek.web.study import StudyConfiguration, configured
+from pairseek.web.data import tables as export
+from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.state import Answered, Standing, effective, voided
+from pairseek.web.studies.catalogue import Study
+from pairseek.web.studies.configuration import StudyConfiguration, configured
 
 FORMAT = "pairseek bundle"
 FORMAT_VERSION = 2

@@ -10,9 +10,9 @@ from typing import Any
 from starlette.datastructures import UploadFile
 
 from pairseek.errors import InvalidItems, InvalidParameter, PairseekError
-from pairseek.web.media import MOST_BYTES, MOST_PICTURES, Files, from_zip
-from pairseek.web.problems import Problem
-from pairseek.web.study import read_yaml
+from pairseek.web.errors import Problem
+from pairseek.web.studies.configuration import read_yaml
+from pairseek.web.studies.media import MOST_BYTES, MOST_PICTURES, Files, from_zip
 
 _PLAIN = ("title", "slug", "question", "instructions", "consent", "debrief", "language", "strategy")
 _NUMBERS = (

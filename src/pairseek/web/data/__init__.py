@@ -1,0 +1,1 @@
+"""Collected data: tables, bundles, codebook, quality and populations."""

@@ -1,0 +1,1 @@
+"""View functions: contexts of the pages, computed from the service."""
