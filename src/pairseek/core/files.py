@@ -42,17 +42,32 @@ def write(path: str | Path, body: JSON, kind: Kind = SEARCH) -> None:
 
     A link is followed. A new file gets the mode that the umask says, an old one keeps its own.
     """
-    target = _target(path)
     record = {"format": kind.format, "format_version": kind.version, **body}
     record["checksum"] = _digest(record)
-    text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    write_atomically(path, json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_atomically(path: str | Path, content: str | bytes) -> None:
+    """Replace a file in one step: readers see the old content or the new one, also after a crash.
+
+    A symbolic link is followed. A new file gets the mode of the umask, an existing file keeps its mode.
+
+    Raises
+    ------
+    InvalidFile
+        If the path cannot name a regular file.
+    OSError
+        If writing fails; the existing file is unchanged.
+    """
+    target = _target(path)
+    data = content.encode() if isinstance(content, str) else content
     temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.part")
     try:
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
-        # From the start, so that nobody can read for a moment what is private.
-        begin = partial(os.open, mode=0o666 if mode is None else mode)
-        with open(temporary, "x", encoding="utf-8", opener=begin) as file:
-            file.write(text)
+        # The mode is set at creation, so that a private file is never readable by others.
+        opener = partial(os.open, mode=0o666 if mode is None else mode)
+        with open(temporary, "xb", opener=opener) as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if mode is not None:
@@ -60,7 +75,7 @@ def write(path: str | Path, body: JSON, kind: Kind = SEARCH) -> None:
         temporary.replace(target)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        # The name of the unfinished file would tell nobody anything.
+        # Report the path that the caller gave, not that of the temporary file.
         raise OSError(error.errno, error.strerror, str(path)) from None
     except BaseException:
         temporary.unlink(missing_ok=True)

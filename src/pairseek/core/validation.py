@@ -1,8 +1,12 @@
-"""Checks of single arguments, each with what was received and what to do."""
+"""Validation of single arguments; every message says what was received and what to do."""
 
 from __future__ import annotations
 
+import difflib
+import math
 import secrets
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -10,19 +14,19 @@ from pairseek.errors import InvalidParameter
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a real number; True and False are none."""
+    """Return whether a value is a real number; True and False are not."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def whole(value: object, what: str, least: int = 1) -> int:
-    """A whole number of at least so many, as a plain int."""
+    """Return an integer that is at least ``least``, as a plain int."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InvalidParameter(f"{what} is {value!r}: give a whole number, at least {least}")
     return int(value)
 
 
 def seed_of(rng: int | np.random.Generator | None) -> int:
-    """The seed itself, one drawn from a generator, or a fresh one."""
+    """Return the given seed, one drawn from a generator, or a fresh one."""
     if rng is None:
         return secrets.randbits(63)
     if isinstance(rng, np.random.Generator):
@@ -30,3 +34,48 @@ def seed_of(rng: int | np.random.Generator | None) -> int:
     if isinstance(rng, bool) or not isinstance(rng, int | np.integer) or rng < 0:
         raise InvalidParameter(f"rng is {rng!r}: give a whole number, at least 0, or a numpy Generator")
     return int(rng)
+
+
+def suggestion(name: object, choices: Iterable[str]) -> str:
+    """Return a hint at the choices that resemble ``name``; empty if none does."""
+    close = difflib.get_close_matches(str(name).lower(), list(choices), n=2)
+    return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
+
+
+def one_of(value: object, what: str, choices: Iterable[str]) -> str:
+    """Return a name that must be among the choices."""
+    names = list(choices)
+    if not isinstance(value, str) or value not in names:
+        raise InvalidParameter(f"{what} is {value!r}: use one of {', '.join(names)}{suggestion(value, names)}")
+    return value
+
+
+def known_fields(record: Mapping[str, Any], what: str, fields: Iterable[str]) -> None:
+    """Reject a record with a field that is not among ``fields``."""
+    names = list(fields)
+    for name in record:
+        if name not in names:
+            raise InvalidParameter(
+                f"{what} has an unknown field {name!r}: the fields are {', '.join(names)}{suggestion(name, names)}"
+            )
+
+
+def table(value: object, what: str) -> Mapping[str, Any]:
+    """Return a mapping, as a TOML table is read."""
+    if not isinstance(value, Mapping):
+        raise InvalidParameter(f"{what} is {value!r}: give a table, such as {what} = {{ name = ... }}")
+    return value
+
+
+def share(value: object, what: str) -> float:
+    """Return a number above 0 and at most 1."""
+    if not is_number(value) or not 0 < float(value) <= 1 or not math.isfinite(float(value)):  # type: ignore[arg-type]
+        raise InvalidParameter(f"{what} is {value!r}: give a share of all pairs, above 0 and up to 1")
+    return float(value)  # type: ignore[arg-type]
+
+
+def one_line(value: object, what: str) -> str:
+    """Return a text that is not blank and has a single line."""
+    if not isinstance(value, str) or not value.strip() or "\n" in value:
+        raise InvalidParameter(f"{what} is {value!r}: give a text of one line")
+    return value
