@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from pairseek.cli.judgements import AsJson, Scaled, Where, read, response_of
+from pairseek.core.validation import one_of
 from pairseek.embed import Health, check
 from pairseek.embed.health_page import write_health
 from pairseek.errors import InvalidParameter
-from pairseek.experiments._checks import one_of
 from pairseek.experiments.figures.style import require_drawing
 from pairseek.model.items import Items
 from pairseek.model.priors import UniformBox
@@ -58,8 +58,8 @@ def command(
     are, how reliable answers will be and how many are needed; and what to do
     about it.
     """
-    one_of("--noise", noise, NOISES)
-    one_of("--response", response, RESPONSES)
+    one_of(noise, "--noise", NOISES)
+    one_of(response, "--response", RESPONSES)
     if page is not None:
         require_drawing()
     looked_at = _catalogue(items, standardize=standardize, scaled=scaled)

@@ -11,14 +11,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from pairseek.cli.judgements import AsJson, Known, Where, known_items, read
+from pairseek.cli.judgements import AsJson, ItemNames, Where, read, read_item_names
 from pairseek.core.types import JSON
+from pairseek.core.validation import one_of
 from pairseek.embed import METHODS, PCA, Triplets, choose_dimension, provenance, save_items
 from pairseek.embed.base import TripletEmbedding
 from pairseek.embed.dimension import DIMENSIONS, DimensionChoice
 from pairseek.embed.provenance import check_place
 from pairseek.errors import InvalidParameter
-from pairseek.experiments._checks import one_of
 from pairseek.experiments.figures.style import require_drawing
 from pairseek.model.items import Items
 
@@ -71,7 +71,7 @@ def command(
     A triplet says that an anchor is more like one item than like another. The
     result is a CSV of items, and beside it a note of where they come from.
     """
-    one_of("--method", method, [*METHODS, PCA.name])
+    one_of(method, "--method", [*METHODS, PCA.name])
     check_place(out)
     if plot is not None:
         require_drawing()
@@ -82,14 +82,14 @@ def command(
         record = provenance(made)
         result, choice = made.to_items(scaled=scaled), None
     else:
-        one_of("--unseen", unseen, ("refuse", "mean"))
+        one_of(unseen, "--unseen", ("refuse", "mean"))
         settings = {"mu": mu, "alpha": alpha, "shrinkage": shrinkage}
         kind = METHODS[method]
         given = {name: value for name, value in settings.items() if value is not None}
         for name in given:
             if name not in kind().get_params():
                 raise InvalidParameter(f"--{name} is no setting of {method}: leave it out")
-        known = None if items is None else known_items(items)
+        known = None if items is None else read_item_names(items)
         data = _triplets(source, known, where, test_where, held_out, seed)
         base = kind(**given, unseen=unseen, random_state=seed, progress=True)  # type: ignore[arg-type]
         choice = _choice(dimensions, data.fitted, base, seed)
@@ -116,7 +116,7 @@ class _Data:
 
 def _triplets(
     source: Path,
-    known: Known | None,
+    known: ItemNames | None,
     where: list[str] | None,
     test_where: list[str] | None,
     held_out: float,

@@ -16,11 +16,11 @@ from pairseek.cli.people import Appeal, Curvature, Data, Rescale, choices_and_it
 from pairseek.cli.progress import RunProgress
 from pairseek.cli.simulations import Jobs, interruptible, job_count, made
 from pairseek.core.text import plural
+from pairseek.core.validation import one_of
 from pairseek.errors import InvalidParameter
 from pairseek.evaluate import EvaluationResults, evaluate, strategies_from
 from pairseek.evaluate.figures import draw
 from pairseek.evaluate.running import ANSWERS
-from pairseek.experiments._checks import one_of
 from pairseek.experiments.figures.style import require_drawing
 
 
@@ -65,7 +65,7 @@ def command(
     without a population, and what most people prefer.
     """
     choices, given = choices_and_items(data, items, learned=learn is not None)
-    who: Literal["people", "leave-one-out"] = one_of("--hold-out", hold_out, ("people", "leave-one-out"))  # type: ignore[assignment]
+    who: Literal["people", "leave-one-out"] = one_of(hold_out, "--hold-out", ("people", "leave-one-out"))  # type: ignore[assignment]
     require_drawing()
     console = Console(highlight=False, stderr=as_json)
     for note in choices.notes:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from pairseek.cli.progress import RunProgress
 from pairseek.cli.simulations import Jobs, Scheduler, interruptible, job_count, made
-from pairseek.experiments._checks import one_of, whole
+from pairseek.core.validation import one_of, whole
 from pairseek.experiments.figures.planned import draw_plan
 from pairseek.experiments.planning import STRATEGIES, Need, Plan, Question, plan
 from pairseek.experiments.report import Section, write_report
@@ -58,10 +58,10 @@ def command(
     """
     names = tuple(part.strip() for part in strategies.split(",") if part.strip())
     for name in names:
-        one_of("--strategies", name, ALL)
-    one_of("--noise", noise, NOISES)
-    whole("--questions", questions, 1)
-    whole("--users", users, 2)
+        one_of(name, "--strategies", ALL)
+    one_of(noise, "--noise", NOISES)
+    whole(questions, "--questions", 1)
+    whole(users, "--users", 2)
     catalogue = Items.from_file(items)
     wanted = Question(
         k=k,

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from pairseek.core.types import JSON, FloatArray
+from pairseek.core.validation import one_of
 from pairseek.evaluate.spec import CALIBRATION, MEASURES, Evaluation
-from pairseek.experiments import _checks
 from pairseek.experiments.folder import write_atomically
 from pairseek.experiments.trial import Outcome, Task
 from pairseek.population import Choices
@@ -91,8 +91,8 @@ class EvaluationResults:
 
     def each(self, way: str, measure: str) -> FloatArray:
         """(replays, answers) values, the splits one after the other."""
-        _checks.one_of("way", way, self.plan.labels)
-        _checks.one_of("measure", measure, self.plan.measures)
+        one_of(way, "way", self.plan.labels)
+        one_of(measure, "measure", self.plan.measures)
         chosen = self.values[:, self.plan.labels.index(way), :, :, self.plan.measures.index(measure)]
         return np.asarray(chosen.reshape(-1, len(self.plan.answers)))
 

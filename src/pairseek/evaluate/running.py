@@ -11,17 +11,17 @@ from typing import Literal
 import numpy as np
 
 from pairseek.core.types import IntArray
+from pairseek.core.validation import whole
 from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter
 from pairseek.evaluate.replay import Person, Popularity, replayed
 from pairseek.evaluate.results import EvaluationResults, agreement_of
 from pairseek.evaluate.spec import Evaluation, HoldOut, ways
-from pairseek.experiments import _checks
 from pairseek.experiments.running import Progress, carry_out
 from pairseek.experiments.trial import Outcome, Task
 from pairseek.model.items import Items
 from pairseek.population import Choices, Population
-from pairseek.population.fit import State
 from pairseek.population.choices import named
+from pairseek.population.fit import FitState
 from pairseek.population.population import state_of, without
 from pairseek.strategies import InfoGain
 from pairseek.strategies.base import Utility
@@ -56,7 +56,7 @@ class _People:
     items: Items | None
     held: IntArray
     populations: tuple[Population, ...]
-    state: State | None
+    state: FitState | None
 
     def begin(self) -> Callable[[Task], Outcome]:
         """A trial replays one person."""
@@ -148,7 +148,7 @@ def evaluate(
     if (items is None) == (learn is None):
         raise InvalidParameter("give items with coordinates, or the number of dimensions in which to learn them")
     for name, value, least in (("splits", splits, 1), ("seed", seed, 0)):
-        _checks.whole(name, value, least)
+        whole(value, name, least)
     choices = choices if items is None else choices.of_items(items.ids)
     usable = choices.usable()
     able = np.array([row for row in range(len(usable.people)) if len(Person.of(usable, row)) > 1], dtype=np.int64)
@@ -216,7 +216,7 @@ def _populations(
     learning: Mapping[str, object],
     held: IntArray,
     note: Callable[[str], None] | None,
-) -> tuple[tuple[Population, ...], State | None]:
+) -> tuple[tuple[Population, ...], FitState | None]:
     out: list[Population] = []
     for number, split in enumerate(held, 1):
         others = (

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pairseek.core.types import JSON
+from pairseek.core.validation import one_of
 from pairseek.errors import InvalidParameter
-from pairseek.experiments import _checks
 from pairseek.experiments._names import default_label, strategy_record
 from pairseek.strategies import UTILITIES, InfoGain, Random
 from pairseek.strategies.base import Utility
@@ -51,7 +51,7 @@ def strategies_from(text: str) -> list[Utility]:
     names = [part.strip() for part in text.split(",") if part.strip()]
     if not names:
         raise InvalidParameter(f"strategies is {text!r}: name some, such as infogain,random")
-    return [UTILITIES[_checks.one_of("strategies", name, UTILITIES)]() for name in dict.fromkeys(names)]
+    return [UTILITIES[one_of(name, "strategies", UTILITIES)]() for name in dict.fromkeys(names)]
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ class Evaluation:
     def __post_init__(self) -> None:
         whole = {"people": 1, "splits": 1, "seed": 0} | ({} if self.samples is None else {"samples": 2})
         for name, least in whole.items():
-            _checks.whole(name, getattr(self, name), least)
-        _checks.one_of("hold_out", self.hold_out, ("people", "leave-one-out"))
-        answers = tuple(_checks.whole("answers", count, 0) for count in self.answers)
+            whole(getattr(self, name), name, least)
+        one_of(self.hold_out, "hold_out", ("people", "leave-one-out"))
+        answers = tuple(whole(count, "answers", 0) for count in self.answers)
         if not answers or list(answers) != sorted(set(answers)):
             raise InvalidParameter(f"answers is {self.answers!r}: give rising numbers of answers, such as 0,5,10,20")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pairseek import registry
+from pairseek.core.validation import known_fields, suggestion, table, whole
 from pairseek.errors import InvalidParameter
-from pairseek.experiments import _checks
 from pairseek.experiments._names import strategy_from
 from pairseek.experiments.spec import NAMED_DATA, Answering, Contender, Setting, Specification
 from pairseek.experiments.work import Plan
@@ -43,7 +43,7 @@ def read_record(record: Mapping[str, Any], *, folder: Path | None = None) -> Spe
     Fields of a setting may stand at the top: they hold for every one of the settings that does not say otherwise, and
     without ``settings`` they are the only one.
     """
-    _checks.known_fields("the specification", record, (*_OWN, *_SETTING))
+    known_fields(record, "the specification", (*_OWN, *_SETTING))
     common = {name: record[name] for name in _SETTING if name in record}
     given = _tables("settings", record["settings"]) if "settings" in record else [{}]
     settings = tuple(_setting({**common, **setting}, f"settings[{i}]", folder) for i, setting in enumerate(given))
@@ -54,7 +54,7 @@ def read_record(record: Mapping[str, Any], *, folder: Path | None = None) -> Spe
         own["metrics"] = tuple(_texts("metrics", own["metrics"]))
     if "strategies" not in record:
         raise InvalidParameter("strategies is missing: give at least one [[strategies]] with a name")
-    queries = _checks.whole("queries", record.get("queries", 80), 1)
+    queries = whole(record.get("queries", 80), "queries", 1)
     strategies = tuple(
         _contender(entry, f"strategies[{i}]", queries)
         for i, entry in enumerate(_tables("strategies", record["strategies"]))
@@ -66,7 +66,7 @@ def _tables(field: str, value: object) -> list[Mapping[str, Any]]:
     if not isinstance(value, list):
         raise InvalidParameter(f"{field} is {value!r}: give a list, [[{field}]] in TOML")
     return [
-        {"name": entry} if field == "strategies" and isinstance(entry, str) else _checks.table(f"{field}[{i}]", entry)
+        {"name": entry} if field == "strategies" and isinstance(entry, str) else table(entry, f"{field}[{i}]")
         for i, entry in enumerate(value)
     ]
 
@@ -78,7 +78,7 @@ def _texts(field: str, value: object) -> list[str]:
 
 
 def _setting(record: Mapping[str, Any], where: str, folder: Path | None) -> Setting:
-    _checks.known_fields(where, record, _SETTING)
+    known_fields(record, where, _SETTING)
     values = dict(record)
     try:
         if "data" in values:
@@ -90,7 +90,7 @@ def _setting(record: Mapping[str, Any], where: str, folder: Path | None) -> Sett
         if values.get("prior") == "items":
             values["prior"] = None
         elif "prior" in values:
-            values["prior"] = registry.decode("prior", _checks.table("prior", values["prior"]))
+            values["prior"] = registry.decode("prior", table(values["prior"], "prior"))
         return Setting(**values)
     except InvalidParameter as error:
         raise InvalidParameter(f"{where}: {error}") from None
@@ -104,14 +104,14 @@ def _data(value: object, folder: Path | None) -> str:
     if Path(value).suffix.lower() not in _FILES:
         raise InvalidParameter(
             f"data is {value!r}: use {', '.join(NAMED_DATA)}, or a file that ends in {', '.join(_FILES)}"
-            f"{_checks.nearest(value, NAMED_DATA)}"
+            f"{suggestion(value, NAMED_DATA)}"
         )
     return value if folder is None or Path(value).is_absolute() else str(folder / value)
 
 
 def _answering(field: str, value: object) -> Answering:
-    record = _checks.table(field, value)
-    _checks.known_fields(field, record, [f.name for f in fields(Answering)])
+    record = table(value, field)
+    known_fields(record, field, [f.name for f in fields(Answering)])
     try:
         return Answering(**record)
     except InvalidParameter as error:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from pairseek.core.validation import one_of
 from pairseek.datasets import food10k, food10k_dimensions, synthetic
 from pairseek.errors import InvalidParameter
-from pairseek.experiments import _checks, paper
+from pairseek.experiments import paper
 from pairseek.experiments.figures import bounds, curves, dimensions, posterior, speed
 from pairseek.experiments.figures.curves import Panel, draw_panels
 from pairseek.experiments.figures.style import Drawing, Picture, drawing, require_drawing, save
@@ -56,8 +57,8 @@ class Wishes:
     table: TableFormat = "csv"
 
     def __post_init__(self) -> None:
-        _checks.one_of("preset", self.preset, PRESETS)
-        _checks.one_of("data", self.data, DATA)
+        one_of(self.preset, "preset", PRESETS)
+        one_of(self.data, "data", DATA)
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ REPRODUCTIONS: dict[str, Reproduction] = {
 def chosen(names: list[str]) -> list[str]:
     """The figures that are asked for, in order; ``all`` is all of them."""
     for name in names:
-        _checks.one_of("figure", name, (*REPRODUCTIONS, "all"))
+        one_of(name, "figure", (*REPRODUCTIONS, "all"))
     wanted = set(REPRODUCTIONS) if "all" in names else set(names)
     return [name for name in REPRODUCTIONS if name in wanted]
 
@@ -181,7 +182,7 @@ def specification_of(name: str, wishes: Wishes) -> Specification | None:
     specification = paper.with_data(paper.SPECIFICATIONS[name](wishes.preset), wishes.data)
     if wishes.strategies:
         for label in wishes.strategies:
-            _checks.one_of(f"strategies of {name}", label, specification.labels)
+            one_of(label, f"strategies of {name}", specification.labels)
         kept = tuple(c for c in specification.strategies if c.label in wishes.strategies)
         specification = replace(specification, strategies=kept)
     given = {key: value for key in ("trials", "seed") if (value := getattr(wishes, key)) is not None}
@@ -193,7 +194,7 @@ def reproduce(
 ) -> Section:
     """Run what a figure needs, draw it into the folder, and give its part of the report."""
     require_drawing()
-    reproduction = REPRODUCTIONS[_checks.one_of("figure", name, REPRODUCTIONS)]
+    reproduction = REPRODUCTIONS[one_of(name, "figure", REPRODUCTIONS)]
     specification = specification_of(name, wishes)
     if specification is None:
         with drawing():

@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from pairseek.core.types import JSON, FloatArray, IntArray
+from pairseek.core.validation import one_of
 from pairseek.errors import InvalidFile, InvalidParameter, MissingExtra
-from pairseek.experiments import _checks
 from pairseek.experiments.folder import JOURNAL, RUN, SPECIFICATION, read_journal, write_atomically
 from pairseek.experiments.reading import read_specification
 from pairseek.experiments.spec import Specification
@@ -141,12 +141,12 @@ class Results:
 
     def _place(self, setting: str, strategy: str) -> tuple[int, int]:
         settings = [part.label for part in self.specification.settings]
-        _checks.one_of("setting", setting, settings)
-        _checks.one_of("strategy", strategy, self.specification.labels)
+        one_of(setting, "setting", settings)
+        one_of(strategy, "strategy", self.specification.labels)
         return settings.index(setting), self.specification.labels.index(strategy)
 
     def _metric(self, metric: str) -> int:
-        return self.specification.metrics.index(_checks.one_of("metric", metric, self.specification.metrics))
+        return self.specification.metrics.index(one_of(metric, "metric", self.specification.metrics))
 
     def columns(self) -> dict[str, list[Any]]:
         """The table: one row for each trial and count."""

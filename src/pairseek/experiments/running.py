@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pairseek.core.types import JSON
+from pairseek.core.validation import one_of, whole
 from pairseek.errors import InvalidParameter
-from pairseek.experiments import _checks
 from pairseek.experiments.data import Parcel, load_items
 from pairseek.experiments.folder import RUN, ResultsFolder
 from pairseek.experiments.results import Results, TableFormat, require_parquet
@@ -68,7 +68,7 @@ def run(
     progress
         Called at the start and after every trial.
     """
-    if _checks.one_of("table", table, ("csv", "parquet")) == "parquet":
+    if one_of(table, "table", ("csv", "parquet")) == "parquet":
         require_parquet()
     items = load_items(specification)
     identity = specification.identity(items)
@@ -109,7 +109,7 @@ def carry_out(
     folder, jobs, scheduler, progress
         See `run`.
     """
-    _checks.whole("jobs", jobs, 1)
+    whole(jobs, "jobs", 1)
     if scheduler is not None and jobs != 1:
         raise InvalidParameter(
             f"jobs is {jobs} and a scheduler is given: the cluster has its own workers, leave it out"

@@ -14,9 +14,9 @@ from typing import Any, Literal, TypeAlias
 from pairseek import registry
 from pairseek._version import MODEL_VERSION
 from pairseek.core.types import JSON
+from pairseek.core.validation import one_line, one_of, share, whole
 from pairseek.datasets import food10k_facts
 from pairseek.errors import InvalidParameter
-from pairseek.experiments import _checks
 from pairseek.experiments._names import default_label, strategy_record
 from pairseek.experiments.measures import MEASURES
 from pairseek.model.items import Items, Space
@@ -49,8 +49,8 @@ class Answering:
     k: float | Literal["published"] | None = None
 
     def __post_init__(self) -> None:
-        _checks.one_of("response.name", self.name, RESPONSES)
-        _checks.one_of("response.noise", self.noise, (*NOISES, "best"))
+        one_of(self.name, "response.name", RESPONSES)
+        one_of(self.noise, "response.noise", (*NOISES, "best"))
         if isinstance(self.k, str) and self.k != "published":
             raise InvalidParameter(f"response.k is {self.k!r}: give a number, or 'published'")
         if self.noise == "best" and self.k != "published":
@@ -107,26 +107,26 @@ class Setting:
     truth: Truth = "matched"
 
     def __post_init__(self) -> None:
-        _checks.text("label", self.label)
+        one_line(self.label, "label")
         if not isinstance(self.data, str | Items | Space):
             raise InvalidParameter(f"data is {self.data!r}: give {', '.join(NAMED_DATA)}, a file, Items or a Space")
         if self.data in (*_PUBLISHED_FOR, "space"):
             if self.dimension is None:
                 raise InvalidParameter(f"dimension is missing: data {self.data!r} needs one")
-            _checks.whole("dimension", self.dimension, 1)
+            whole(self.dimension, "dimension", 1)
             if self.data == "food10k":
                 food10k_facts(self.dimension)
         elif self.dimension is not None and isinstance(self.data, str):
-            _checks.whole("dimension", self.dimension, 1)
+            whole(self.dimension, "dimension", 1)
         if self.subsample is not None:
-            _checks.whole("subsample", self.subsample, 2)
+            whole(self.subsample, "subsample", 2)
         if not isinstance(self.scaled, bool):
             raise InvalidParameter(f"scaled is {self.scaled!r}: give true or false")
         self._check_truth()
 
     def _check_truth(self) -> None:
         if isinstance(self.truth, str):
-            _checks.one_of("truth", self.truth, ("matched", "noiseless"))
+            one_of(self.truth, "truth", ("matched", "noiseless"))
         elif self.truth.k is None:
             raise InvalidParameter("truth.k is missing: a truth of its own needs a number, or 'published'")
         for name in ("response", "truth"):
@@ -161,9 +161,9 @@ class Contender:
     def __post_init__(self) -> None:
         if not isinstance(self.strategy, Utility | Procedure):
             raise InvalidParameter(f"{self.strategy!r} is no strategy: it needs score(), or next() and estimate()")
-        object.__setattr__(self, "label", _checks.text("label", self.label or default_label(self.strategy)))
+        object.__setattr__(self, "label", one_line(self.label or default_label(self.strategy), "label"))
         if self.rate is not None:
-            object.__setattr__(self, "rate", _checks.share(f"rate of {self.label}", self.rate))
+            object.__setattr__(self, "rate", share(self.rate, f"rate of {self.label}"))
 
 
 @dataclass(frozen=True)
@@ -205,19 +205,19 @@ class Specification:
     seed: int = 2019
 
     def __post_init__(self) -> None:
-        _checks.text("name", self.name)
+        one_line(self.name, "name")
         whole = {"queries": 1, "trials": 1, "every": 1, "seed": 0} | ({} if self.samples is None else {"samples": 2})
         for name, least in whole.items():
-            object.__setattr__(self, name, _checks.whole(name, getattr(self, name), least))
+            object.__setattr__(self, name, whole(getattr(self, name), name, least))
         if self.rate is not None:
-            object.__setattr__(self, "rate", _checks.share("rate", self.rate))
+            object.__setattr__(self, "rate", share(self.rate, "rate"))
         for name in ("settings", "strategies", "metrics"):
             value = tuple(getattr(self, name))
             if not value:
                 raise InvalidParameter(f"{name} is empty: give at least one")
             object.__setattr__(self, name, value)
         for metric in self.metrics:
-            _checks.one_of("metrics", metric, MEASURES)
+            one_of(metric, "metrics", MEASURES)
         for name in ("settings", "strategies"):
             labels = [part.label for part in getattr(self, name)]
             twice = next((label for label in labels if labels.count(label) > 1), None)
