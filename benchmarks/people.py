@@ -20,7 +20,7 @@ import numpy as np
 import pairseek as ps
 from pairseek.evaluate import EvaluationResults, evaluate
 from pairseek.evaluate.figures import draw
-from pairseek.population.intervals import known
+from pairseek.population.intervals import bootstrap_intervals
 
 ROOT = Path(__file__).resolve().parents[1]
 ANSWERS = (0, 5, 10, 20)
@@ -73,7 +73,7 @@ def covered(seed: int, dimension: int | None) -> tuple[float, ...]:
     truth = draw_people(seed, people=300)
     items = truth.items if dimension is None else None
     population = ps.Population.fit(truth.choices, items, dimension=dimension)
-    found = known(population, truth.choices, items, replicates=20, rng=seed)
+    found = bootstrap_intervals(population, truth.choices, items, replicates=20, rng=seed)
     low, high = found.utility_interval(0.9)
     inside = (low < truth.utility) & (truth.utility < high)
     low, high = (np.diag(end) for end in found.spread_interval(0.9))

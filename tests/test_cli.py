@@ -22,10 +22,10 @@ import pairseek as ps
 from pairseek.cli import main
 from pairseek.cli.terminal import keys as _keys
 from pairseek.cli.terminal.conversation import SimulatedTypist, converse
-from pairseek.cli.terminal.frames import Frame, Moment
-from pairseek.cli.terminal.saving import how_to_go_on
+from pairseek.cli.terminal.frames import Frame, ScreenState
 from pairseek.cli.terminal.keys import Key, PipeKeys, TerminalKeys, decode
 from pairseek.cli.terminal.result import Result
+from pairseek.cli.terminal.saving import how_to_go_on
 from pairseek.cli.terminal.swatches import Colour, bar, ink, luminance, swatch
 
 NAMED = {"1": Key.LEFT, "2": Key.RIGHT, "=": Key.TIE, "s": Key.SKIP, "u": Key.UNDO, "q": Key.QUIT, "?": Key.HELP}
@@ -55,8 +55,8 @@ class Unseen:
     def __init__(self):
         self.moments = []
 
-    def show(self, moment):
-        self.moments.append(moment)
+    def show(self, screen):
+        self.moments.append(screen)
 
     def idle(self):
         raise AssertionError("nobody is idle here")
@@ -193,9 +193,9 @@ class TestSwatches:
         assert [bar(share, 4) for share in (0, 0.5, 0.6, 1, 7)] == ["    ", "━━  ", "━━╸ ", "━━━━", "━━━━"]
 
 
-def moment(**changes):
+def screen(**changes):
     left, right = Colour("Blue with a hint of purple", "#533cc6"), Colour("Light yellowish green", "#c2ff89")
-    return Moment(
+    return ScreenState(
         **{"query": QUERY, "left": left, "right": right, "answers": 4, "radius": 0.3414, "remaining": 11, **changes}
     )
 
@@ -215,7 +215,7 @@ class TestTheScreen:
     @pytest.mark.parametrize("colours", ["truecolor", None])
     @pytest.mark.parametrize(("columns", "rows"), [(40, 14), (40, 20), (57, 16), (80, 24), (200, 60)])
     def test_fits_and_says_everything(self, columns, rows, colours):
-        lines, _ = drawn(Frame(moment()), columns, rows, colours)
+        lines, _ = drawn(Frame(screen()), columns, rows, colours)
         text = " ".join(" ".join(lines).replace("│", " ").split())
         assert len(lines) <= rows
         assert max(map(len, lines)) <= columns
@@ -225,31 +225,31 @@ class TestTheScreen:
             assert words in text
 
     def test_shows_the_two_colours_as_they_are_and_nothing_of_them_without_true_colour(self):
-        _, raw = drawn(Frame(moment()), 80, 24)
+        _, raw = drawn(Frame(screen()), 80, 24)
         assert raw.count("48;2;83;60;198") >= 8
         assert raw.count("48;2;194;255;137") >= 8
         for colours in ("256", None):
-            lines, raw = drawn(Frame(moment()), 80, 24, colours)
+            lines, raw = drawn(Frame(screen()), 80, 24, colours)
             assert "48;" not in raw
             assert "No true colour: names only" in "".join(lines)
 
     @pytest.mark.parametrize(("columns", "rows"), [(40, 20), (80, 24)])
     def test_help_fits(self, columns, rows):
         for colours in ("truecolor", None):
-            lines, _ = drawn(Frame(moment(help=True)), columns, rows, colours)
+            lines, _ = drawn(Frame(screen(help=True)), columns, rows, colours)
             assert len(lines) <= rows
             assert max(map(len, lines)) <= columns
             assert "Any key goes back." in "".join(lines)
 
     def test_marks_what_was_chosen(self):
-        assert "".join(drawn(Frame(moment(chosen=Key.RIGHT)), 80, 24)[0]).count("●") == 1
-        assert "".join(drawn(Frame(moment(chosen=Key.TIE)), 80, 24)[0]).count("●") == 2
-        assert "".join(drawn(Frame(moment()), 80, 24)[0]).count("●") == 0
+        assert "".join(drawn(Frame(screen(chosen=Key.RIGHT)), 80, 24)[0]).count("●") == 1
+        assert "".join(drawn(Frame(screen(chosen=Key.TIE)), 80, 24)[0]).count("●") == 2
+        assert "".join(drawn(Frame(screen()), 80, 24)[0]).count("●") == 0
 
     def test_the_line_of_progress_is_as_long_as_the_share_done(self):
-        (line,) = [line for line in drawn(Frame(moment(answers=5, remaining=15)), 84, 24)[0] if "━" in line]
+        (line,) = [line for line in drawn(Frame(screen(answers=5, remaining=15)), 84, 24)[0] if "━" in line]
         assert line.strip() == "━" * 20 + "─" * 60
-        assert not any("━" in line for line in drawn(Frame(moment(remaining=None)), 84, 24)[0])
+        assert not any("━" in line for line in drawn(Frame(screen(remaining=None)), 84, 24)[0])
 
 
 @pytest.fixture(scope="module")

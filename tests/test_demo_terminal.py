@@ -169,7 +169,7 @@ def test_a_terminal_that_closes_loses_no_answer(terminal, tmp_path):
     demo.frame("0 answers")
     demo.press("1")
     demo.frame(r"\b1 answer\b")
-    # A child that takes a moment to write its file is not an error here; that the file comes is what counts.
+    # A child that takes a screen to write its file is not an error here; that the file comes is what counts.
     with contextlib.suppress(pexpect.ExceptionPexpect):
         demo.child.close(force=False)
     kept = tmp_path / "pairseek-demo.json"

@@ -9,11 +9,11 @@ from scipy.special import expit, log_expit
 
 import pairseek as ps
 from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter, Unsupported
-from pairseek.population import Learned, model
+from pairseek.population import FitOptions, model
 from pairseek.population import fit as fitting
-from pairseek.population.intervals import Known, identifiable, known
+from pairseek.population.intervals import PopulationIntervals, bootstrap_intervals, identifiable
 from pairseek.population.kernels import MIXTURE, expectations
-from pairseek.population.selection import Choice, choose
+from pairseek.population.selection import CrossValidation, choose
 from populations import simulated
 
 
@@ -114,7 +114,7 @@ class TestTheKernels:
     def test_every_round_raises_the_bound(self):
         found = simulated(4, people=60, pairs=12)
         data = fitting.Data.of(found.choices)
-        start = model.start_of(data, Learned(2), None)
+        start = model.start_of(data, FitOptions(2), None)
         path = [fitting.fit(data, start, rounds=rounds).evidence.sum() for rounds in range(1, 10)]
         # Hyperpriors pull a little too; they are worth a few nats in all.
         assert np.all(np.diff(path) > -0.05)
@@ -127,7 +127,7 @@ class TestWhatIsIdentifiable:
         for seed in range(24):
             truth = simulated(seed, people=150, pairs=20, n=8)
             population = ps.Population.fit(truth.choices, truth.items)
-            found = known(population, truth.choices, truth.items, replicates=7, rng=seed)
+            found = bootstrap_intervals(population, truth.choices, truth.items, replicates=7, rng=seed)
             assert np.corrcoef(found.utility, truth.utility)[0, 1] > 0.9
             low, high = found.utility_interval(0.9)
             utility.append(np.mean((low < truth.utility) & (truth.utility < high)))
@@ -141,7 +141,9 @@ class TestWhatIsIdentifiable:
 
     def test_intervals_are_wider_than_of_a_normal_by_what_few_draws_leave_open(self):
         utility, spread = np.array([1.0, -1.0]), np.array([[0.5, -0.2], [-0.2, 2.0]])
-        found = Known(utility, np.array([0.1, 0.2]), spread, np.array([[0.5, 0.1], [0.1, 0.4]]), replicates=5)
+        found = PopulationIntervals(
+            utility, np.array([0.1, 0.2]), spread, np.array([[0.5, 0.1], [0.1, 0.4]]), replicates=5
+        )
         # Student's t with 4 degrees of freedom: 2.132 where a normal has 1.645, and 2.776 where it has 1.960.
         low, high = found.utility_interval(0.9)
         assert low == pytest.approx([0.7868, -1.4264], abs=1e-4)
@@ -155,7 +157,7 @@ class TestWhatIsIdentifiable:
 
     @pytest.mark.parametrize("level", [0.0, 1.0, 90, float("nan")])
     def test_a_level_is_a_probability(self, level):
-        found = Known(np.zeros(2), np.ones(2), np.eye(2), np.ones((2, 2)), replicates=5)
+        found = PopulationIntervals(np.zeros(2), np.ones(2), np.eye(2), np.ones((2, 2)), replicates=5)
         with pytest.raises(InvalidParameter, match=rf"level is {level}: give a probability between 0 and 1"):
             found.spread_interval(level)
 
@@ -275,7 +277,7 @@ class TestChoosing:
         assert population.items.d == 3
 
     def test_the_number_of_dimensions_is_found(self):
-        choice = choose(simulated(12, people=120).choices, None, [Learned(d) for d in (1, 2, 3)], folds=2, rng=0)
+        choice = choose(simulated(12, people=120).choices, None, [FitOptions(d) for d in (1, 2, 3)], folds=2, rng=0)
         assert choice.best.dimension == 2
         assert "chosen" in str(choice)
 
@@ -302,7 +304,7 @@ def test_recorded_people_are_predicted_better_than_by_popularity(shared):
     else:
         everybody = ps.Choices.read(shared / "data" / "people" / "gss_music" / "ratings.csv").usable()
         choices = everybody.only(range(250))
-    score = choose(choices, None, [Learned(2)], folds=2, rng=0).scores[0]
+    score = choose(choices, None, [FitOptions(2)], folds=2, rng=0).scores[0]
     n = len(choices.ids)
     wins, losses = (np.bincount(rows, choices.weight, minlength=n) for rows in (choices.winner, choices.loser))
     popular = np.log((wins + 1) / (losses + 1))
@@ -313,7 +315,7 @@ def test_recorded_people_are_predicted_better_than_by_popularity(shared):
 
 
 class TestWhatIsChosen:
-    options = tuple(Learned(d) for d in (1, 2, 4))
+    options = tuple(FitOptions(d) for d in (1, 2, 4))
 
     def test_the_simplest_within_an_error_of_the_best(self):
         rng = np.random.default_rng(3)
@@ -322,16 +324,16 @@ class TestWhatIsChosen:
         lag = 0.1 * (lag - lag.mean(axis=1, keepdims=True)) / lag.std(axis=1, ddof=1, keepdims=True)
         # Errors of the differences are 0.01.
         near = np.stack([base - lag[0] - 0.05, base - lag[1] - 0.009, base])
-        assert Choice(self.options, near).best == Learned(2)
-        assert Choice(self.options, near - [[0], [0.002], [0]]).best == Learned(4)
+        assert CrossValidation(self.options, near).best == FitOptions(2)
+        assert CrossValidation(self.options, near - [[0], [0.002], [0]]).best == FitOptions(4)
 
     def test_what_is_surely_better_by_a_trifle_is_not_taken(self):
         base = np.linspace(-0.6, -0.4, 50)
-        assert Choice(self.options, np.stack([base, base + 1e-4, base + 1.5e-3])).best == Learned(1)
-        assert Choice(self.options, np.stack([base, base + 1e-4, base + 2.5e-3])).best == Learned(4)
+        assert CrossValidation(self.options, np.stack([base, base + 1e-4, base + 1.5e-3])).best == FitOptions(1)
+        assert CrossValidation(self.options, np.stack([base, base + 1e-4, base + 2.5e-3])).best == FitOptions(4)
 
     def test_one_person_says_what_they_can(self):
-        assert Choice(self.options, np.array([[-0.7], [-0.4], [-0.4]])).best == Learned(2)
+        assert CrossValidation(self.options, np.array([[-0.7], [-0.4], [-0.4]])).best == FitOptions(2)
 
     def test_two_opposite_tastes_are_one_dimension(self):
         rng = np.random.default_rng(3)

@@ -15,9 +15,9 @@ from PIL import Image
 
 import pairseek as ps
 from pairseek import cli
-from pairseek.cli.judgements import known_items
-from pairseek.cli.people import _with_text_ids
 from pairseek.cli.embed import _components
+from pairseek.cli.judgements import read_item_names
+from pairseek.cli.people import _with_text_ids
 from pairseek.cli.serve import _made
 from pairseek.embed import CKL, PCA, check, read_provenance, save_items
 from pairseek.evaluate.replay import plain_items
@@ -27,10 +27,10 @@ from pairseek.model.scales import scale_contrast, scale_note
 from pairseek.population import Choices
 from pairseek.store import studies
 from pairseek.web.auth import make_token, set_password
-from pairseek.web.studies.creation import create, from_file
-from pairseek.web.studies.media import with_pictures
 from pairseek.web.settings import Settings
 from pairseek.web.studies.configuration import configured, read_items, study_items, unpack_items
+from pairseek.web.studies.creation import create, from_file
+from pairseek.web.studies.media import with_pictures
 from serving import csrf_of, served
 
 WINES = "id,price,acid,year\na,150,0.0,1\nb,550,0.4,2\nc,250,1.0,1\nd,350,0.7,2\n"
@@ -235,7 +235,7 @@ class TestInside:
 
     def test_files_of_which_only_the_ids_or_directions_are_wanted(self, tmp_path):
         np.save(tmp_path / "wines.npy", table())
-        assert known_items(tmp_path / "wines.npy").ids == tuple(range(60))
+        assert read_item_names(tmp_path / "wines.npy").ids == tuple(range(60))
         assert _components(tmp_path / "wines.npy", "2", standardize=True, drop=False).embedding_.shape == (60, 2)
         assert _with_text_ids(uneven()).ids[:2] == ("0", "1")
 

@@ -16,9 +16,9 @@ from rich.text import Text
 from pairseek.cli.terminal.conversation import SimulatedTypist, converse
 from pairseek.cli.terminal.keys import PipeKeys, TerminalKeys, Typist
 from pairseek.cli.terminal.result import Result
-from pairseek.cli.terminal.saving import ANSWERS, Keeper, how_to_go_on, new_search, resumed_search, unused
+from pairseek.cli.terminal.saving import ANSWERS, SearchFile, how_to_go_on, new_search, resumed_search, unused
 from pairseek.cli.terminal.tty import Stopped, is_keyboard, keyboard, orderly_stop
-from pairseek.cli.terminal.views import FullScreen, Lines, View
+from pairseek.cli.terminal.views import DemoView, FullScreen, Lines
 from pairseek.core.text import plural
 from pairseek.datasets import colours
 from pairseek.errors import InvalidParameter
@@ -81,14 +81,14 @@ def _search(
 ) -> int:
     """Open the search, ask, and say what was found or where it was kept; give the exit code."""
     search = new_search(answers, seed) if resume is None else resumed_search(resume, answers)
-    keeper = Keeper(_where_to_keep(save, resume))
+    file = SearchFile(_where_to_keep(save, resume))
     person = SimulatedTypist(search) if simulate else None
     if save is not None or search.finished is None:
-        keeper.save(search)  # a place that cannot be written to is better known before the first answer
-    code = 0 if search.finished else _sitting(console, search, keeper, person)
+        file.save(search)  # a place that cannot be written to is better known before the first answer
+    code = 0 if search.finished else _sitting(console, search, file, person)
     if search.finished:
         console.print(Result(search, None if person is None else person.target))
-    _say_farewell(console, search, keeper.path, simulate=simulate)
+    _say_farewell(console, search, file.path, simulate=simulate)
     return code
 
 
@@ -109,11 +109,11 @@ def _where_to_keep(save: Path | None, resume: Path | None) -> Path | None:
     return unused(save)
 
 
-def _sitting(console: Console, search: Search, keeper: Keeper, person: SimulatedTypist | None) -> int:
+def _sitting(console: Console, search: Search, file: SearchFile, person: SimulatedTypist | None) -> int:
     """Ask until the end, or until the person or a signal ends it; give the exit code."""
     with ExitStack() as stack:
         stack.enter_context(keyboard())
-        view: View
+        view: DemoView
         if is_keyboard() and sys.stdout.isatty() and not console.is_dumb_terminal:
             _rehearse(console)
             view = stack.enter_context(FullScreen.opened(console))
@@ -123,16 +123,16 @@ def _sitting(console: Console, search: Search, keeper: Keeper, person: Simulated
             view = Lines(console, keys=person is None)
         code = 0
         try:
-            done = converse(search, person or _typist(view), view, keeper.save)
+            done = converse(search, person or _typist(view), view, file.save)
         except Stopped as stopped:
             done, code = False, stopped.code
         if not done:
             # While the screen is still open: leaving it fails if the terminal is gone, and the answers must not.
-            keeper.keep(search)
+            file.keep(search)
     return code
 
 
-def _typist(view: View) -> Typist:
+def _typist(view: DemoView) -> Typist:
     if is_keyboard():
         return TerminalKeys(sys.stdin.fileno(), view.idle)
     return PipeKeys(None if sys.stdin is None else sys.stdin.buffer)

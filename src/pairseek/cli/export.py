@@ -30,7 +30,7 @@ def command(
     found = opened(database, new=False)
     try:
         from pairseek.web.data import bundle
-        from pairseek.web.data import tables as export
+        from pairseek.web.data import tables
 
         study = study_named(found, slug)
         target = Path(f"{slug}.zip" if table is None else f"{slug}-{table}.csv") if out is None else out
@@ -38,10 +38,10 @@ def command(
             with target.open("wb") as file:
                 bundle.write(found, study, file)
         else:
-            if table not in export.TABLES:
-                raise InvalidParameter(f"there is no table {table!r}: use one of {', '.join(export.TABLES)}")
-            rows, columns = export.rows_of(found, study, table), export.columns_of(study, table)
-            pieces = [export.as_parquet(rows, columns)] if target.suffix == ".parquet" else export.as_csv(rows, columns)
+            if table not in tables.TABLES:
+                raise InvalidParameter(f"there is no table {table!r}: use one of {', '.join(tables.TABLES)}")
+            rows, columns = tables.rows_of(found, study, table), tables.columns_of(study, table)
+            pieces = [tables.as_parquet(rows, columns)] if target.suffix == ".parquet" else tables.as_csv(rows, columns)
             with target.open("wb") as file:
                 for piece in pieces:
                     file.write(piece)

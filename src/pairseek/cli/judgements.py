@@ -28,18 +28,18 @@ Scaled = Annotated[
 
 
 @dataclass(frozen=True)
-class Known:
+class ItemNames:
     """The items that there are, by name: before they have coordinates."""
 
     ids: tuple[ItemId, ...]
     labels: tuple[str, ...]
 
 
-def known_items(path: Path) -> Known:
+def read_item_names(path: Path) -> ItemNames:
     """Ids and labels of a CSV file, with or without coordinates; or of any other file of items."""
     if path.suffix.lower() != ".csv":
         items = Items._of_file(path)
-        return Known(items.ids, items.labels)
+        return ItemNames(items.ids, items.labels)
     header, body = read_table(path)
     names = [name.casefold() for name in header]
     column = next((names.index(name) for name in ID_COLUMNS if name in names), 0)
@@ -48,7 +48,7 @@ def known_items(path: Path) -> Known:
     if twice is not None:
         raise InvalidItems(f"{path} has two items with the id {twice!r}: make ids unique")
     labels = tuple(row[names.index(LABEL_COLUMN)].strip() for _, row in body) if LABEL_COLUMN in names else ids
-    return Known(ids, labels)
+    return ItemNames(ids, labels)
 
 
 def conditions(option: str, texts: Sequence[str] | None) -> dict[str, str]:

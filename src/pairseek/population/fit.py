@@ -97,7 +97,7 @@ class Start:
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class FitState:
     """A fit.
 
     Attributes
@@ -174,8 +174,8 @@ def trust_of(evidence: FloatArray, coins: FloatArray, honest: float) -> FloatArr
 
 
 def fit(
-    data: Data, start: Start, *, people: FloatArray | None = None, state: State | None = None, rounds: int = _ROUNDS
-) -> State:
+    data: Data, start: Start, *, people: FloatArray | None = None, state: FitState | None = None, rounds: int = _ROUNDS
+) -> FitState:
     """Run EM.
 
     Parameters
@@ -222,9 +222,9 @@ def fit(
     return state
 
 
-def _begun(data: Data, start: Start) -> State:
+def _begun(data: Data, start: Start) -> FitState:
     d = start.factors.shape[1]
-    return State(
+    return FitState(
         start.coefficients,
         start.factors,
         start.spread,
@@ -240,7 +240,7 @@ def _begun(data: Data, start: Start) -> State:
     )
 
 
-def _improved(data: Data, start: Start, state: State, counts: FloatArray) -> State:
+def _improved(data: Data, start: Start, state: FitState, counts: FloatArray) -> FitState:
     """One M-step: a Newton step with bounded curvature, then the move of z to its prior (PX-EM)."""
     d = state.factors.shape[1]
     q = 1 + d if start.free else 1
@@ -278,7 +278,7 @@ def _deviation(values: FloatArray, left: FloatArray) -> FloatArray:
 
 
 def _coefficients(
-    start: Start, state: State, slope: FloatArray, curve: FloatArray, looseness: FloatArray, *, whole: bool
+    start: Start, state: FitState, slope: FloatArray, curve: FloatArray, looseness: FloatArray, *, whole: bool
 ) -> tuple[FloatArray, float]:
     pull = slope if start.basis is None else start.basis.T @ slope
     pull = pull - (state.coefficients - start.coefficients) / looseness**2
@@ -297,7 +297,7 @@ def _coefficients(
     return coefficients, float(_deviation(away, left[loose, None])[0])
 
 
-def _moved(start: Start, state: State, counts: FloatArray) -> State:
+def _moved(start: Start, state: FitState, counts: FloatArray) -> FitState:
     """Where people are becomes their prior: the mean goes into base, the spread into S, or into V if that is free."""
     d = state.factors.shape[1]
     total = counts.sum()

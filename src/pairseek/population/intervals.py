@@ -18,7 +18,7 @@ _ROUNDS = 25
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class PopulationIntervals:
     """What choices tell whatever the gauge, with standard errors over people.
 
     Attributes
@@ -69,14 +69,14 @@ def identifiable(population: Population) -> tuple[FloatArray, FloatArray]:
     return base - base.mean(), factors @ population.covariance @ factors.T
 
 
-def known(
+def bootstrap_intervals(
     population: Population,
     choices: Choices,
     items: Items | None = None,
     *,
     replicates: int = 40,
     rng: int | np.random.Generator = 0,
-) -> Known:
+) -> PopulationIntervals:
     """The bootstrap over people.
 
     Parameters
@@ -104,4 +104,4 @@ def known(
         drawn.append(identifiable(Population.of(made, found, usable, items, population.provenance)))
     utility, spread = identifiable(population)
     errors = [np.std([one[part] for one in drawn], axis=0, ddof=1) for part in (0, 1)]
-    return Known(utility, np.asarray(errors[0]), spread, np.asarray(errors[1]), replicates)
+    return PopulationIntervals(utility, np.asarray(errors[0]), spread, np.asarray(errors[1]), replicates)

@@ -12,14 +12,14 @@ from pairseek.defaults import default_prior
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
-from pairseek.population.fit import Data, Start, State, first_factors
+from pairseek.population.fit import Data, FitState, Start, first_factors
 
 # A k below this share of the plain model's is not believed: people who love the extremes have no ideal point.
 _LEAST = 0.05
 
 
 @dataclass(frozen=True)
-class Learned:
+class FitOptions:
     """What a population learns beside where people are.
 
     Parameters
@@ -96,7 +96,7 @@ class Plain:
         return cls(Logistic(noise="constant").for_spread(spread).constant, mean, covariance)
 
 
-def coordinates_of(items: Items, learned: Learned) -> FloatArray:
+def coordinates_of(items: Items, learned: FitOptions) -> FloatArray:
     """The given coordinates, and the curvature where it is wanted."""
     points = np.asarray(items.coordinates)
     if not learned.curvature:
@@ -107,7 +107,7 @@ def coordinates_of(items: Items, learned: Learned) -> FloatArray:
     return np.column_stack([points, np.sum(centred**2, axis=1) / (2.0 * unit)])
 
 
-def start_of(data: Data, learned: Learned, items: Items | None) -> Start:
+def start_of(data: Data, learned: FitOptions, items: Items | None) -> Start:
     """Where the fit begins, and what it is shrunk towards."""
     if items is None:
         assert learned.dimension is not None
@@ -137,7 +137,7 @@ def start_of(data: Data, learned: Learned, items: Items | None) -> Start:
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class FittedModel:
     """A fit in the terms of a search.
 
     Attributes
@@ -157,7 +157,7 @@ class Places:
     covariance: FloatArray
 
 
-def places(start: Start, state: State, learned: Learned, items: Items | None) -> Places:
+def fitted_model(start: Start, state: FitState, learned: FitOptions, items: Items | None) -> FittedModel:
     """Fix the gauge.
 
     Choices tell the differences of base = appeal - k|x|² + 2k x·m and the spread of utilities, V S V'. Many k, m and
@@ -186,7 +186,7 @@ def _common_scale(points: FloatArray, spread: FloatArray) -> float:
 
 def _without_trend(
     points: FloatArray, base: FloatArray, k: float, covariance: FloatArray | None, spread: FloatArray | None = None
-) -> Places:
+) -> FittedModel:
     if covariance is None:
         assert spread is not None
         covariance = spread / (4.0 * k**2)
@@ -195,12 +195,12 @@ def _without_trend(
     rest = base + k * square
     mean = np.linalg.lstsq(2.0 * k * centred, rest - rest.mean(), rcond=None)[0]
     appeal = rest - 2.0 * k * points @ mean
-    return Places(points, appeal - appeal.mean(), k, mean, covariance)
+    return FittedModel(points, appeal - appeal.mean(), k, mean, covariance)
 
 
 def _exact(
-    points: FloatArray, base: FloatArray, spread: FloatArray, found: FloatArray, learned: Learned, items: Items
-) -> Places:
+    points: FloatArray, base: FloatArray, spread: FloatArray, found: FloatArray, learned: FitOptions, items: Items
+) -> FittedModel:
     """The k, and the factors, that the fall of utility with |x|² tells; what they do not say is left to appeal."""
     least = _LEAST * Plain.of(items).k
     pull, fall = found[: points.shape[1]], np.maximum(-found[points.shape[1] : -1], least)
@@ -215,4 +215,4 @@ def _exact(
     appeal = appeal - appeal.mean()
     # Rounding is no appeal.
     appeal[np.abs(appeal) < 1e-9 * max(1.0, float(np.abs(base).max()))] = 0.0
-    return Places(points, appeal, k, mean, spread / (4.0 * k**2))
+    return FittedModel(points, appeal, k, mean, spread / (4.0 * k**2))

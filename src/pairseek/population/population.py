@@ -21,7 +21,7 @@ from pairseek.model.responses import Logistic, Response
 from pairseek.model.unknowns import Unknown
 from pairseek.population import fit as fitting
 from pairseek.population.choices import Choices, named
-from pairseek.population.model import Learned, Places, Plain, coordinates_of, places, start_of
+from pairseek.population.model import FitOptions, FittedModel, Plain, coordinates_of, fitted_model, start_of
 
 KIND = files.Kind("pairseek population", 1, "a population")
 Wish = bool | Literal["auto"]
@@ -136,7 +136,7 @@ class Population:
         dimension
             Learn coordinates in so many dimensions.
         appeal, rescale, curvature
-            What else to learn: see `Learned`.
+            What else to learn: see `FitOptions`.
         rng
             A seed or a generator, for the folds of a choice.
         progress
@@ -171,7 +171,9 @@ class Population:
         return cls.of(made, state, usable, items, provenance)
 
     @classmethod
-    def of(cls, made: Places, state: fitting.State, choices: Choices, items: Items | None, provenance: JSON) -> Self:
+    def of(
+        cls, made: FittedModel, state: fitting.FitState, choices: Choices, items: Items | None, provenance: JSON
+    ) -> Self:
         """A fit, as a population of these items."""
         labels, data = (None, None) if items is None else (items.labels, items.data)
         catalogue = Items._unwarned(made.coordinates, choices.ids, labels, made.appeal, data)
@@ -313,7 +315,7 @@ def _checked(choices: Choices, items: Items | None) -> Choices:
 
 
 def without(
-    population: Population, choices: Choices, items: Items | None, person: int, state: fitting.State
+    population: Population, choices: Choices, items: Items | None, person: int, state: fitting.FitState
 ) -> Population:
     """The population of all but one person (a row): fitted anew for a few people, else from the fit of all."""
     learned = learned_by(population)
@@ -327,13 +329,13 @@ def without(
     return Population.of(made, found, choices, items, population.provenance)
 
 
-def learned_by(population: Population) -> Learned:
+def learned_by(population: Population) -> FitOptions:
     """What a population learned, from its provenance."""
     configuration = population.provenance["configuration"]
-    return Learned(**{name: configuration[name] for name in ("dimension", "appeal", "rescale", "curvature")})
+    return FitOptions(**{name: configuration[name] for name in ("dimension", "appeal", "rescale", "curvature")})
 
 
-def state_of(population: Population, choices: Choices, items: Items | None) -> fitting.State:
+def state_of(population: Population, choices: Choices, items: Items | None) -> fitting.FitState:
     """The fit behind a population."""
     return fitted(choices, items, learned_by(population))[1]
 
@@ -356,12 +358,12 @@ def _penalty(choices: Choices, start: fitting.Start) -> float:
 def fitted(
     choices: Choices,
     items: Items | None,
-    learned: Learned,
+    learned: FitOptions,
     *,
     people: FloatArray | None = None,
-    state: fitting.State | None = None,
+    state: fitting.FitState | None = None,
     rounds: int = 300,
-) -> tuple[Places, fitting.State, str | None]:
+) -> tuple[FittedModel, fitting.FitState, str | None]:
     """The fit in the terms of a search, the fit itself, and a note where there was nothing to learn.
 
     Parameters
@@ -380,7 +382,7 @@ def fitted(
     state = fitting.fit(data, start, people=people, state=state, rounds=rounds)
     gain = state.objective - float(data.coins() @ (np.ones(data.people) if people is None else people))
     if gain > _penalty(choices, start):
-        return places(start, state, learned, items), state, None
+        return fitted_model(start, state, learned, items), state, None
     if items is None:
         raise InvalidChoices(
             f"the choices of {len(choices.people)} people say no more than coins: there are no coordinates to learn; "
@@ -393,4 +395,4 @@ def fitted(
     # Curvature that nobody was seen to have stays out of the utilities.
     appeal = np.asarray(items.appeal) + plain.k * np.sum(points[:, items.d :] ** 2, axis=1)
     note = f"the choices of {len(choices.people)} people say no more than coins: nothing was learned from them"
-    return Places(points, appeal, plain.k, mean, covariance), state, note
+    return FittedModel(points, appeal, plain.k, mean, covariance), state, note

@@ -16,7 +16,7 @@ from pairseek.model.items import Items
 from pairseek.population import fit as fitting
 from pairseek.population.choices import Choices
 from pairseek.population.kernels import MIXTURE
-from pairseek.population.model import Learned
+from pairseek.population.model import FitOptions
 
 DIMENSIONS = (1, 2, 3, 4, 6, 8)
 FOLDS = 4
@@ -33,20 +33,20 @@ def options(
     appeal: bool | str,
     rescale: bool | str,
     curvature: bool | str,
-) -> list[Learned]:
+) -> list[FitOptions]:
     """What is to be tried, the simplest first."""
     for name, value in (("appeal", appeal), ("rescale", rescale), ("curvature", curvature)):
         if not isinstance(value, bool) and value != "auto":
             raise InvalidParameter(f"{name} is {value!r}: give True, False or 'auto'")
     if dimension == "auto":
         tried = [d for d in DIMENSIONS if d <= max(1, n - 2)]
-        return [Learned(d, *_plain(appeal, rescale, curvature)) for d in tried]
+        return [FitOptions(d, *_plain(appeal, rescale, curvature)) for d in tried]
     if dimension is not None:
         if not isinstance(dimension, bool) and isinstance(dimension, int) and dimension > n - 1:
             raise InvalidParameter(f"dimension is {dimension} and there are {n} items: give at most {n - 1}")
-        return [Learned(dimension, *_plain(appeal, rescale, curvature))]
+        return [FitOptions(dimension, *_plain(appeal, rescale, curvature))]
     found = [
-        Learned(None, *wish)
+        FitOptions(None, *wish)
         for wish in product(*((False, True) if x == "auto" else (bool(x),) for x in (appeal, rescale, curvature)))
         if not (wish[0] and wish[1] and "auto" in (appeal, rescale))
     ]
@@ -58,12 +58,12 @@ def _plain(appeal: Any, rescale: Any, curvature: Any) -> tuple[bool, bool, bool]
     return (True if appeal == "auto" else appeal, rescale is True, curvature is True)
 
 
-def _size(learned: Learned) -> tuple[bool, bool, bool]:
+def _size(learned: FitOptions) -> tuple[bool, bool, bool]:
     return learned.appeal, learned.curvature, learned.rescale
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class CrossValidation:
     """Options, and how well each predicts.
 
     Attributes
@@ -74,11 +74,11 @@ class Choice:
         (options, people) mean log-likelihood of a held-out choice of each person.
     """
 
-    options: tuple[Learned, ...]
+    options: tuple[FitOptions, ...]
     scores: FloatArray
 
     @property
-    def best(self) -> Learned:
+    def best(self) -> FitOptions:
         """The simplest that predicts as well as the best, but for one standard error of the difference or a trifle."""
         top = int(self.scores.mean(axis=1).argmax())
         lag = self.scores[top] - self.scores
@@ -108,12 +108,12 @@ class Choice:
 def choose(
     choices: Choices,
     items: Items | None,
-    tried: Sequence[Learned],
+    tried: Sequence[FitOptions],
     *,
     rng: int = 0,
     folds: int = FOLDS,
     progress: Callable[[str], None] | None = None,
-) -> Choice:
+) -> CrossValidation:
     """Cross-validate over people.
 
     In every fold a population is learned from the other people. Of each person who was left out some choices are seen,
@@ -136,7 +136,7 @@ def choose(
             scores[row, people] = _score(choices, items, learned, people, seen)
             if progress is not None:
                 progress(f"fold {number + 1} of {folds}, {learned}: {np.nanmean(scores[row, people]):.4f}")
-    return Choice(tuple(tried), scores[:, tested])
+    return CrossValidation(tuple(tried), scores[:, tested])
 
 
 def _seen(choices: Choices, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -148,7 +148,7 @@ def _seen(choices: Choices, rng: np.random.Generator) -> np.ndarray[Any, np.dtyp
 
 
 def _score(
-    choices: Choices, items: Items | None, learned: Learned, people: Any, seen: np.ndarray[Any, np.dtype[np.bool_]]
+    choices: Choices, items: Items | None, learned: FitOptions, people: Any, seen: np.ndarray[Any, np.dtype[np.bool_]]
 ) -> FloatArray:
     """(people,) mean log-likelihood of what was not seen; that of coins where nothing can be learned."""
     from pairseek.population.population import fitted

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pairseek.cli.terminal.frames import Moment
+from pairseek.cli.terminal.frames import ScreenState
 from pairseek.cli.terminal.keys import Key, Typist
 from pairseek.cli.terminal.result import colour_of
-from pairseek.cli.terminal.views import View
+from pairseek.cli.terminal.views import DemoView
 from pairseek.core.types import Query
 from pairseek.model.items import Items
 from pairseek.search import Search
@@ -26,7 +26,7 @@ _HINTS = {
 _PERSON = 0x636F6C6F7572
 
 
-def converse(search: Search, typist: Typist, view: View, save: Callable[[Search], None]) -> bool:
+def converse(search: Search, typist: Typist, view: DemoView, save: Callable[[Search], None]) -> bool:
     """Ask until the search has finished.
 
     Parameters
@@ -48,30 +48,30 @@ def converse(search: Search, typist: Typist, view: View, save: Callable[[Search]
     said = ""
     while search.finished is None:
         query = search.ask()
-        moment = dataclasses.replace(_moment(search, query), said=said)
-        key = _meant(typist, view, moment)
+        screen = dataclasses.replace(_screen(search, query), said=said)
+        key = _meant(typist, view, screen)
         if key in (Key.QUIT, Key.END):
             return False
-        view.show(dataclasses.replace(moment, chosen=key))
+        view.show(dataclasses.replace(screen, chosen=key))
         time.sleep(typist.linger)
         said = _act(search, query, key)
         save(search)
     return True
 
 
-def _meant(typist: Typist, view: View, moment: Moment) -> Key:
-    """The next key that means something at this moment; the others get a hint."""
+def _meant(typist: Typist, view: DemoView, screen: ScreenState) -> Key:
+    """The next key that means something at this screen; the others get a hint."""
     while True:
-        view.show(moment)
-        key = typist.next(moment.query)
+        view.show(screen)
+        key = typist.next(screen.query)
         if key is Key.END:
             return key
-        if moment.help:
-            moment = dataclasses.replace(moment, help=False)
+        if screen.help:
+            screen = dataclasses.replace(screen, help=False)
         elif key is Key.HELP:
-            moment = dataclasses.replace(moment, help=True, hint="")
-        elif key in (Key.OTHER, Key.HASTY) or (key is Key.UNDO and not moment.undoable):
-            moment = dataclasses.replace(moment, hint=_HINTS[key])
+            screen = dataclasses.replace(screen, help=True, hint="")
+        elif key in (Key.OTHER, Key.HASTY) or (key is Key.UNDO and not screen.undoable):
+            screen = dataclasses.replace(screen, hint=_HINTS[key])
         else:
             return key
 
@@ -93,9 +93,9 @@ def _act(search: Search, query: Query, key: Key) -> str:
     return f"Chosen: {items.labels[items.index(winner)]}."
 
 
-def _moment(search: Search, query: Query) -> Moment:
+def _screen(search: Search, query: Query) -> ScreenState:
     items = _items(search)
-    return Moment(
+    return ScreenState(
         query=query,
         left=colour_of(items, items.index(query.left)),
         right=colour_of(items, items.index(query.right)),

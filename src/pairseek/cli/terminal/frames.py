@@ -36,7 +36,7 @@ _COLOURLESS = "A terminal with true colour says so by COLORTERM=truecolor. "
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class ScreenState:
     """All that is on the screen.
 
     Attributes
@@ -58,7 +58,7 @@ class Moment:
     hint
         Why the last press did nothing.
     chosen
-        The answer to this pair, for the moment before the next pair comes.
+        The answer to this pair, for the screen before the next pair comes.
     help
         Whether the help stands in place of the colours.
     """
@@ -76,20 +76,20 @@ class Moment:
     help: bool = False
 
 
-def progress(moment: Moment) -> list[str]:
+def progress(screen: ScreenState) -> list[str]:
     """The three figures, each in words."""
     return [
-        plural(moment.answers, "answer"),
-        f"95 % radius {moment.radius:.3f}",
-        "no end set" if moment.remaining is None else f"{moment.remaining} more expected",
+        plural(screen.answers, "answer"),
+        f"95 % radius {screen.radius:.3f}",
+        "no end set" if screen.remaining is None else f"{screen.remaining} more expected",
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A moment as a whole screen, laid out for whatever size the terminal has when it is drawn."""
+    """A screen as a whole screen, laid out for whatever size the terminal has when it is drawn."""
 
-    moment: Moment
+    screen: ScreenState
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Lines that fit, centred."""
@@ -115,17 +115,17 @@ class Frame:
         ]
         foot = [*blank, *self._progress(width), *blank, *_wrapped(_KEYS, width)]
         room = rows - len(head) - len(foot)
-        if self.moment.help:
+        if self.screen.help:
             return [*head, *_help(console, width), *blank, Text("Any key goes back.", "dim")]
         height = min(max(room - 1, 2), _TALLEST)
         return [*head, *self._pair(console, width, height), *foot]
 
     def _notice(self, console: Console, width: int) -> Text:
-        moment = self.moment
-        text = Text(moment.said, "dim")
-        if moment.hint:
-            text = Text(moment.hint, "yellow")
-        elif not moment.said and not in_true_colour(console):
+        screen = self.screen
+        text = Text(screen.said, "dim")
+        if screen.hint:
+            text = Text(screen.hint, "yellow")
+        elif not screen.said and not in_true_colour(console):
             text = Text(_NO_COLOUR, "dim")
         text.truncate(width, overflow="ellipsis")
         return text
@@ -133,21 +133,21 @@ class Frame:
     def _pair(self, console: Console, width: int, height: int) -> list[Text]:
         each = (width - _GAP) // 2
         draw = swatch if in_true_colour(console) else card
-        blocks = [draw(colour, each, height) for colour in (self.moment.left, self.moment.right)]
+        blocks = [draw(colour, each, height) for colour in (self.screen.left, self.screen.right)]
         labels = [self._label(key, words, each) for key, words in ((Key.LEFT, "← 1"), (Key.RIGHT, "→ 2"))]
         return side_by_side([[*block, label] for block, label in zip(blocks, labels, strict=True)], _GAP)
 
     def _label(self, key: Key, words: str, width: int) -> Text:
-        chosen = self.moment.chosen is key or self.moment.chosen is Key.TIE
+        chosen = self.screen.chosen is key or self.screen.chosen is Key.TIE
         return Text(f"  {'●' if chosen else words}".ljust(width), "bold" if chosen else "dim")
 
     def _progress(self, width: int) -> Iterable[Text]:
-        moment = self.moment
-        if moment.remaining is not None:
-            total = moment.answers + moment.remaining
-            done = round(width * moment.answers / total) if total else width
+        screen = self.screen
+        if screen.remaining is not None:
+            total = screen.answers + screen.remaining
+            done = round(width * screen.answers / total) if total else width
             yield Text.assemble("━" * done, ("─" * (width - done), "dim"))
-        yield from _flowed([Text(words) for words in progress(moment)], Text("  ·  ", "dim"), width)
+        yield from _flowed([Text(words) for words in progress(screen)], Text("  ·  ", "dim"), width)
 
 
 def _between(left: Text, right: Text, width: int) -> Text:

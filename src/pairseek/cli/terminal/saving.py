@@ -18,7 +18,7 @@ ANSWERS = 15
 _DEFAULT = "pairseek-demo"
 
 
-class Keeper:
+class SearchFile:
     """Saves a search to the file that was named for it, if one was.
 
     Parameters

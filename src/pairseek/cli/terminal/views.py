@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from pairseek.cli.terminal.frames import QUESTION, Frame, Moment, progress
+from pairseek.cli.terminal.frames import QUESTION, Frame, ScreenState, progress
 from pairseek.cli.terminal.keys import Key
 from pairseek.cli.terminal.swatches import in_true_colour
 
@@ -19,10 +19,10 @@ _CHOSEN = {Key.TIE: "a tie", Key.SKIP: "skipped", Key.UNDO: "the last one is tak
 _KEYS = "1 or 2,  = tie,  s skip,  u undo,  q quit and keep"
 
 
-class View(Protocol):
-    """Somewhere to show a moment of the search."""
+class DemoView(Protocol):
+    """Somewhere to show a screen of the search."""
 
-    def show(self, moment: Moment) -> None:
+    def show(self, screen: ScreenState) -> None:
         """Show it."""
         ...
 
@@ -49,10 +49,10 @@ class FullScreen:
         ) as live:
             yield cls(console, live)
 
-    def show(self, moment: Moment) -> None:
+    def show(self, screen: ScreenState) -> None:
         """Redraw."""
         self._size = self._console.size
-        self._live.update(Frame(moment), refresh=True)
+        self._live.update(Frame(screen), refresh=True)
 
     def idle(self) -> None:
         """Redraw if the terminal has another size now."""
@@ -77,27 +77,27 @@ class Lines:
         self._asked = ""
         self._print(Text.assemble((QUESTION, "bold"), f"  {_KEYS}" if keys else ""))
 
-    def show(self, moment: Moment) -> None:
-        """Say what is new since the last moment."""
-        if moment.query.id != self._asked:
-            self._asked = moment.query.id
+    def show(self, screen: ScreenState) -> None:
+        """Say what is new since the last screen."""
+        if screen.query.id != self._asked:
+            self._asked = screen.query.id
             self._print(Text())
-            self._print(Text("  ·  ".join(progress(moment)), "dim"))
-            self._print(self._pair(moment))
-        if moment.chosen is not None:
-            words = {Key.LEFT: moment.left.name, Key.RIGHT: moment.right.name, **_CHOSEN}[moment.chosen]
+            self._print(Text("  ·  ".join(progress(screen)), "dim"))
+            self._print(self._pair(screen))
+        if screen.chosen is not None:
+            words = {Key.LEFT: screen.left.name, Key.RIGHT: screen.right.name, **_CHOSEN}[screen.chosen]
             self._print(Text(f"  → {words}"))
-        elif moment.help:
+        elif screen.help:
             self._print(Text(f"  {_KEYS}"))
-        elif moment.hint:
-            self._print(Text(f"  {moment.hint}"))
+        elif screen.hint:
+            self._print(Text(f"  {screen.hint}"))
 
     def idle(self) -> None:
         """Nothing to do: what is written stays."""
 
-    def _pair(self, moment: Moment) -> Text:
+    def _pair(self, screen: ScreenState) -> Text:
         text = Text()
-        for number, colour in ((1, moment.left), (2, moment.right)):
+        for number, colour in ((1, screen.left), (2, screen.right)):
             chip = Text("    ", f"on {colour.hex}") if in_true_colour(self._console) else Text()
             text.append_text(Text.assemble("  ", (str(number), "bold"), " ", chip, f" {colour.name} {colour.hex}"))
         return text
