@@ -501,7 +501,7 @@ def test_bad_settings_are_named(items):
         make(items, rng=-1)
     with pytest.raises(InvalidParameter, match="rng is 'seed'"):
         make(items, rng="seed")
-    with pytest.raises(InvalidParameter, match="is no strategy"):
+    with pytest.raises(InvalidParameter, match="expected a strategy"):
         make(items, strategy=object())
     with pytest.raises(InvalidParameter, match="a Grid has at most 3 dimensions and the items have 4"):
         ps.Search(ps.Items(np.random.default_rng(0).normal(size=(5, 4))), posterior=ps.Grid())
@@ -653,17 +653,20 @@ def test_a_search_says_what_it_is_in_a_line(items):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"response": "logistic"}, r"response is 'logistic': give an instance, such as Logistic\(k=1.5\)"),
-        ({"prior": "x"}, r"prior is 'x': give an instance, such as UniformBox\(-1, 1\)"),
-        ({"posterior": 4000}, r"posterior is 4000: give an instance, such as EP\(\)"),
-        ({"strategy": "infogain"}, r"'infogain' is no strategy: .* give an instance, such as InfoGain\(\)"),
-        ({"candidates": "all"}, r"candidates is 'all': give an instance, such as AllPairs\(\)"),
-        ({"rest": 5}, r"rest is 5: give an instance, such as Rest\(pair=10, item=1\)"),
-        ({"stop": [5]}, r"stop is 5: give an instance, such as AfterAnswers\(20\)"),
+        ({"response": "logistic"}, r"response is 'logistic': expected a Response, such as Logistic\(k=1.5\)"),
+        (
+            {"prior": "x"},
+            r"prior is 'x': expected a prior, such as UniformBox\(-1, 1\), or an object with box\(\), quad",
+        ),
+        ({"posterior": 4000}, r"posterior is 4000: expected a posterior, such as EP\(\), or an object with infer\(\)"),
+        ({"strategy": "infogain"}, r"strategy is 'infogain': expected a strategy, such as InfoGain\(\)"),
+        ({"candidates": "all"}, r"candidates is 'all': expected a source of candidates, such as AllPairs\(\)"),
+        ({"rest": 5}, r"rest is 5: expected a Rest, such as Rest\(pair=10, item=1\)"),
+        ({"stop": [5]}, r"stop is 5: expected a stop rule, such as AfterAnswers\(20\)"),
         ({"stop": [None]}, r"stop is \[None\]: give rules"),
-        ({"stop": 1.5}, "stop is 1.5: give an instance"),
-        ({"stop": True}, "stop is True: give an instance"),
-        ({"stop": "20"}, "stop is '20': give an instance"),
+        ({"stop": 1.5}, "stop is 1.5: expected a stop rule"),
+        ({"stop": True}, "stop is True: expected a stop rule"),
+        ({"stop": "20"}, "stop is '20': expected a stop rule"),
         ({"stop": 0}, "the count of AfterAnswers is 0: give a whole number, at least 1"),
         ({"strategy": ps.InfoGain}, r"strategy is the class InfoGain: give an instance, InfoGain\(...\)"),
         ({"response": ps.Logistic}, "response is the class Logistic"),

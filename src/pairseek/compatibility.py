@@ -1,54 +1,109 @@
-"""What a search is made of, checked before anything is done with it."""
+"""Validation of the parts of a search: each by itself, and all of them together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pairseek.candidates import Rest
-from pairseek.candidates.continuous import SUPPORTED
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.items import Items, Space
-from pairseek.model.responses import Response
+from pairseek.model.responses import LINK_MEMBERS, Response
 from pairseek.stopping import AfterAnswers, BestItemFound, StopRule
-from pairseek.strategies.base import Procedure, Utility
+from pairseek.strategies import UTILITIES
+from pairseek.strategies.base import Procedure, Utility, takes_spaces
 
-# For each part, the methods that make one, and an example.
-_METHODS: dict[str, tuple[tuple[str, ...], str]] = {
-    "prior": (("box", "quadratic", "moments", "sample"), "UniformBox(-1, 1)"),
-    "posterior": (("infer",), "EP()"),
-    "candidates": (("choose",), "AllPairs()"),
-    "stop": (("reached", "remaining"), "AfterAnswers(20)"),
+
+@dataclass(frozen=True)
+class Contract:
+    """The members that a part of a search must have.
+
+    Attributes
+    ----------
+    noun
+        The kind of part, with its article.
+    example
+        An instance that meets the contract.
+    alternatives
+        Sets of members; a part must have all members of one set. All are methods but ``name``.
+    """
+
+    noun: str
+    example: str
+    alternatives: tuple[tuple[str, ...], ...]
+
+    def missing(self, part: object) -> tuple[str, ...]:
+        """Return the members that a part lacks, of the set that it meets best."""
+        lacking = [tuple(m for m in members if not _has(part, m)) for members in self.alternatives]
+        return min(lacking, key=len)
+
+    def check(self, part: object, name: str) -> None:
+        """Raise `InvalidParameter` with the missing members if a part does not meet the contract."""
+        missing = self.missing(part)
+        if not missing:
+            return
+        required = " or ".join(_listed(members) for members in self.alternatives)
+        if missing in self.alternatives:
+            raise InvalidParameter(
+                f"{name} is {part!r}: expected {self.noun}, such as {self.example}, or an object with {required}"
+            )
+        raise InvalidParameter(
+            f"{name} is {part!r}, which is not {self.noun}: it lacks {_listed(missing)}; {self.noun} must have "
+            f"{required}, as {self.example} does"
+        )
+
+
+CONTRACTS = {
+    "prior": Contract("a prior", "UniformBox(-1, 1)", (("box", "quadratic", "moments", "sample"),)),
+    "posterior": Contract("a posterior", "EP()", (("infer",),)),
+    "strategy": Contract("a strategy", "InfoGain()", (("name", "score"), ("name", "next", "estimate"))),
+    "candidates": Contract("a source of candidates", "AllPairs()", (("choose",),)),
+    "stop": Contract("a stop rule", "AfterAnswers(20)", (("reached", "remaining"),)),
 }
 
 
 def check_parts(**parts: Any) -> None:
-    """Refuse parts of the wrong kind; None is a default and always right."""
+    """Reject parts that do not meet their contract, naming the missing members; None stands for a default."""
     for name, part in parts.items():
         if part is None:
             continue
         if isinstance(part, type):
             raise InvalidParameter(f"{name} is the class {part.__name__}: give an instance, {part.__name__}(...)")
         if name == "response":
-            _of_kind(name, part, isinstance(part, Response), "Logistic(k=1.5) or Probit()")
+            check_response(part)
         elif name == "rest":
-            _of_kind(name, part, isinstance(part, Rest), "Rest(pair=10, item=1)")
-        elif name == "strategy":
-            if not isinstance(part, Utility | Procedure):
-                raise InvalidParameter(
-                    f"{part!r} is no strategy: it needs a name and score(), or next() and estimate(); "
-                    f"give an instance, such as InfoGain()"
-                )
+            if not isinstance(part, Rest):
+                raise InvalidParameter(f"rest is {part!r}: expected a Rest, such as Rest(pair=10, item=1)")
         else:
-            methods, example = _METHODS[name]
-            _of_kind(name, part, all(callable(getattr(part, method, None)) for method in methods), example)
+            CONTRACTS[name].check(part, name)
 
 
-def _of_kind(name: str, part: object, right: bool, example: str) -> None:  # noqa: FBT001 - private, read at once
-    if not right:
-        raise InvalidParameter(f"{name} is {part!r}: give an instance, such as {example}")
+def check_response(response: object, name: str = "response") -> None:
+    """Reject a response that does not derive from `Response` or does not define its link."""
+    if not isinstance(response, Response):
+        raise InvalidParameter(
+            f"{name} is {response!r}: expected a Response, such as Logistic(k=1.5) or Probit(), or a subclass that "
+            f"defines {_listed(LINK_MEMBERS)}"
+        )
+    missing = tuple(m for m in LINK_MEMBERS if getattr(type(response), m) is getattr(Response, m))
+    if missing:
+        raise InvalidParameter(
+            f"{name} is {response!r}, whose class lacks {_listed(missing)}: a Response must define "
+            f"{_listed(LINK_MEMBERS)}"
+        )
+
+
+def _has(part: object, member: str) -> bool:
+    value = getattr(part, member, None)
+    return isinstance(value, str) if member == "name" else callable(value)
+
+
+def _listed(members: Sequence[str]) -> str:
+    words = [member if member == "name" else f"{member}()" for member in members]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def check_together(
@@ -57,40 +112,43 @@ def check_together(
     given: dict[str, object],
     rules: Sequence[StopRule],
 ) -> None:
-    """Refuse parts that have no meaning for these items or this strategy, rather than leave them unused."""
+    """Reject parts that these items or this strategy would ignore."""
     space = isinstance(items, Space)
-    if space and strategy.name not in SUPPORTED:
+    if space and not takes_spaces(strategy):
+        known = ", ".join(name for name, kind in UTILITIES.items() if takes_spaces(kind))
         raise Unsupported(
-            f"the strategy {strategy.name!r} has no meaning in a continuous Space: use one of {', '.join(SUPPORTED)}"
+            f"the strategy {strategy.name!r} defines no planes(), so it cannot ask about a continuous Space: "
+            f"use one of {known}"
         )
     if space and any(isinstance(rule, BestItemFound) for rule in rules):
         raise Unsupported("a continuous Space has no best item, so BestItemFound is never met: use another stop rule")
     if space or isinstance(strategy, Procedure):
-        who = (
+        reason = (
             "a continuous Space has no list of pairs" if space else f"the strategy {strategy.name!r} chooses by itself"
         )
         for name, part in given.items():
-            # A default that is spelled out asks for nothing.
+            # A default that is given explicitly has no effect either way.
             if part is not None and part != Rest():
-                raise Unsupported(f"{name}={part!r} would do nothing, because {who}: leave it out")
+                raise Unsupported(f"{name}={part!r} would do nothing, because {reason}: leave it out")
 
 
 def infers_reliability(posterior: object) -> bool:
-    """Whether a posterior can infer k and lapse."""
+    """Return whether a posterior can infer k and the lapse."""
     return bool(getattr(posterior, "infers_reliability", False))
 
 
 def check_inference(response: Response, posterior: Any, d: int) -> None:
-    """Refuse a response that the posterior cannot infer, or more dimensions than it takes."""
+    """Reject a response that the posterior cannot infer, or more dimensions than it accepts."""
+    kind = type(posterior).__name__
     most = getattr(posterior, "most_dimensions", d)
     if d > most:
         raise InvalidParameter(
-            f"a {type(posterior).__name__} has at most {most} dimensions and the items have {d}: "
-            f"use EP() or Particles()"
+            f"a {kind} has at most {most} dimensions and the items have {d}: use EP() or Particles()"
         )
+    if getattr(posterior, "uses_kernels", False):
+        _ = response.link  # raises Unsupported for a response with a link of its own
     if infers_reliability(posterior):
         return
-    kind = type(posterior).__name__
     if response.unknown:
         raise Unsupported(
             f"{kind} cannot infer k or a lapse, and the response is {response!r}: use Particles(), or give numbers"
@@ -103,7 +161,7 @@ def check_inference(response: Response, posterior: Any, d: int) -> None:
 
 
 def rules_of(stop: StopRule | Sequence[StopRule] | int | None) -> tuple[StopRule, ...]:
-    """The stop rules, whichever way they were given."""
+    """Return the stop rules as a tuple: none for None, `AfterAnswers` for a number, one or several as given."""
     if stop is None:
         return ()
     if isinstance(stop, int | np.integer) and not isinstance(stop, bool):

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr, ndtri
 
 from pairseek.core.types import Evidence, FloatArray
-from pairseek.errors import InvalidParameter
+from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.geometry import hyperplanes
 from pairseek.model.unknowns import Beta, LogNormal, Unknown, checked_lapse, checked_unknown_k
 
@@ -26,16 +27,33 @@ Noise: TypeAlias = Literal["constant", "normalized", "decaying"]
 NOISES: tuple[Noise, ...] = get_args(Noise)
 
 TYPICAL_LOGIT = 2.0
+"""The default k puts the logit at 2 (88 % right answers) one prior standard deviation from the plane."""
+LINK_MEMBERS = ("link_function", "log_link", "slope")
+"""The methods that define a link f; a response of one's own must define all three."""
+# Everything that the compiled kernels compute by formulas of their own.
+_COMPILED = (
+    *LINK_MEMBERS,
+    "pair_constant",
+    "planes",
+    "probability",
+    "log_probability",
+    "log_likelihood",
+    "gradient",
+)
 # Squares of logits stay far within a double.
 _LARGEST = 1e100
-# Under decaying noise answers about points this far apart, in |a|, are guesses for any k that suits nearer ones.
+# With decaying noise, answers about points farther apart than this, in |a|, are guesses for any k that suits near ones.
 _FAR = 100.0
-"""The default k puts the logit at 2 (88 % right answers) one prior standard deviation from the plane."""
 
 
 @dataclass(frozen=True)
 class Response:
-    """What `Logistic` and `Probit` share: the noise constant of a pair.
+    """Base class of response models: the noise constant of a pair, lapses, and the likelihood given a link f.
+
+    A subclass defines ``name`` and the link: `link_function`, `log_link` and `slope`, for a symmetric f,
+    f(-z) = 1 - f(z), that is log-concave. `Grid` evaluates these methods. `EP`, `Particles` and the tables of the
+    utilities evaluate compiled formulas, which exist for `Logistic` and `Probit` alone: `link` is the code of the
+    formula, and raises `Unsupported` for any other response.
 
     Parameters
     ----------
@@ -54,7 +72,7 @@ class Response:
     noise: Noise = "normalized"
     lapse: float | Unknown = 0.0
     name: ClassVar[str] = ""
-    link: ClassVar[int] = 0
+    link_code: ClassVar[int | None] = None
     typical: ClassVar[float] = TYPICAL_LOGIT
 
     def __post_init__(self) -> None:
@@ -71,6 +89,18 @@ class Response:
                     f"k is {self.k!r}: the noise constant must be at least 0 and at most {_LARGEST:g} (no noise)"
                 )
             object.__setattr__(self, "k", float(self.k))
+
+    @property
+    def link(self) -> int:
+        """Return the code of the link in compiled kernels; raise `Unsupported` where they would compute another one."""
+        code, own = _kernel_link(type(self))
+        if code is None:
+            raise Unsupported(
+                f"{type(self).__name__} defines {_listed(own)} itself, and compiled kernels (EP, Particles, the tables "
+                f"that score pairs) evaluate Logistic and Probit alone: use one of these, or infer with Grid() from "
+                f"answers given to observe()"
+            )
+        return code
 
     @property
     def constant(self) -> float:
@@ -224,7 +254,7 @@ class Logistic(Response):
     """f(z) = 1/(1 + e^-z), the paper's model."""
 
     name: ClassVar[str] = "logistic"
-    link: ClassVar[int] = 0
+    link_code: ClassVar[int | None] = 0
 
     def link_function(self, logits: FloatArray) -> FloatArray:
         """f(z)."""
@@ -244,7 +274,7 @@ class Probit(Response):
     """f(z) = Φ(z): the paper's "Gaussian" model, sign(z + Z) with standard normal Z."""
 
     name: ClassVar[str] = "probit"
-    link: ClassVar[int] = 1
+    link_code: ClassVar[int | None] = 1
     # As likely as the logit of the logistic model.
     typical: ClassVar[float] = float(ndtri(expit(TYPICAL_LOGIT)))
 
@@ -260,6 +290,21 @@ class Probit(Response):
         """φ(z)/Φ(z), from logarithms so that it holds far in the tail."""
         logits = np.asarray(logits)
         return np.asarray(np.exp(-0.5 * logits**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(logits)))
+
+
+@lru_cache(maxsize=64)
+def _kernel_link(kind: type[Response]) -> tuple[int | None, tuple[str, ...]]:
+    """Return the code of the compiled link and the formulas that a class overrides below the class that declares it.
+
+    The code is None where no class declares one, or where a formula is overridden.
+    """
+    declaring = next(base for base in kind.__mro__ if "link_code" in vars(base))
+    own = tuple(member for member in _COMPILED if getattr(kind, member) is not getattr(declaring, member))
+    return (None if own else declaring.link_code), own
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(f"{name}()" for name in names) or "no link"
 
 
 RESPONSES: dict[str, type[Response]] = {response.name: response for response in (Logistic, Probit)}

@@ -20,8 +20,13 @@ class Posterior(Protocol):
     inferred before and on any number of threads. Draws that it needs are keyed by what it is given. Whatever the
     answers, the belief is finite, and nothing that was passed is changed.
 
-    A posterior that can infer k and lapse declares ``infers_reliability = True``, as `Particles` does. One that accepts
-    a known lapse, with which the posterior is not log-concave, declares ``takes_lapses = True``.
+    Optional members declare what a posterior can do; a search reads them to refuse a combination at once:
+
+    - ``infers_reliability = True``: it can infer k and the lapse, as `Particles` does.
+    - ``takes_lapses = True``: it accepts a known lapse, with which the posterior is not log-concave.
+    - ``uses_kernels = True``: it evaluates compiled formulas by `Response.link`, not the methods of the response, so
+      that a response with a link of its own is refused.
+    - ``most_dimensions``: the largest number of dimensions it accepts.
     """
 
     @property

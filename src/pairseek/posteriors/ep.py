@@ -78,6 +78,7 @@ class EP:
     points: int = 2048
     name: ClassVar[str] = "ep"
     takes_lapses: ClassVar[bool] = True
+    uses_kernels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", whole(self.points, "points of EP", 16))

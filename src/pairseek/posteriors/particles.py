@@ -51,6 +51,7 @@ class Particles:
     seed: int = 0
     name: ClassVar[str] = "particles"
     infers_reliability: ClassVar[bool] = True
+    uses_kernels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for setting, least in (("n", 2), ("sweeps", 1), ("seed", 0)):
