@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from pairseek.core.types import Evidence
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.responses import Response
 
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 ITEMS = ps.Items(np.random.default_rng(0).normal(size=(12, 2)))
 
 
@@ -151,3 +153,36 @@ class HalfRule:
 def test_a_part_that_lacks_members_is_refused_with_their_names(name, part, lacks):
     with pytest.raises(InvalidParameter, match=re.escape(lacks)):
         ps.Search(ITEMS, **{name: part})
+
+
+def examples_of(page, containing):
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+    names: dict = {}
+    exec(compile(next(block for block in blocks if containing in block), page, "exec"), names)
+    return names
+
+
+def test_the_response_of_the_docs_is_a_link_with_its_derivative():
+    names = examples_of("model.md", "class Laplace")
+    response, z = names["Laplace"](1.0), np.linspace(-30.0, 30.0, 61)
+    assert np.allclose(response.link_function(z) + response.link_function(-z), 1.0)
+    numeric = (response.log_link(z + 1e-6) - response.log_link(z - 1e-6)) / 2e-6
+    assert np.allclose(response.slope(z)[z != 0], numeric[z != 0], atol=1e-5)
+    assert names["search"].estimate().belief.info.method == "grid"
+
+
+def test_the_prior_of_the_docs_has_the_moments_that_it_declares():
+    prior = examples_of("model.md", "class PositiveNormal")["PositiveNormal"](2.0)
+    samples = prior.sample(200_000, 2, np.random.default_rng(0))
+    mean, covariance = prior.moments(2)
+    assert np.allclose(samples.mean(axis=0), mean, atol=0.01)
+    assert np.allclose(np.cov(samples.T), covariance, atol=0.02)
+    evidence = Evidence(np.array([[1.0, -0.5]]), np.array([0.2]), np.ones(1))
+    ep, grid = (kind().infer(evidence, prior, ps.Logistic(1.0)) for kind in (ps.EP, ps.Grid))
+    assert np.allclose(ep.mean, grid.mean, atol=0.02)
+
+
+def test_the_simulated_user_of_the_docs_answers_a_search():
+    names = examples_of("model.md", "class Hesitant")
+    assert names["search"].finished
+    assert np.linalg.norm(names["search"].estimate().point - [0.3, -0.4]) < 1.0
