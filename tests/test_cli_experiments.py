@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from pairseek.cli.progress import RunProgress
-from pairseek.experiments import Progress, Results, folder, read_record
+from pairseek.experiments import Progress, Results
 
 SPEC = """
 data = "synthetic"
@@ -130,7 +130,7 @@ class TestSimulate:
         assert "holds results of another specification" in err
 
     def test_a_scheduler_that_does_not_answer_is_said(self, command, spec, monkeypatch):
-        monkeypatch.setattr("pairseek.experiments._cluster.CONNECT_SECONDS", 1)
+        monkeypatch.setattr("pairseek.runs.cluster.CONNECT_SECONDS", 1)
         code, _, err = command("simulate", spec, "--scheduler", "tcp://127.0.0.1:9")
         assert code == 2
         assert "the scheduler tcp://127.0.0.1:9 does not answer" in err
@@ -144,9 +144,9 @@ class TestSimulate:
                 raise OSError(errno.ENOSPC, "No space left on device")
             fsync(descriptor)
 
-        monkeypatch.setattr(folder.os, "fsync", full)
+        monkeypatch.setattr(os, "fsync", full)
         code, _, err = command("simulate", spec, "--jobs", 1)
-        monkeypatch.setattr(folder.os, "fsync", fsync)
+        monkeypatch.setattr(os, "fsync", fsync)
         assert code == 2
         assert "No space left on device; finished trials are kept" in err
         assert command("simulate", spec, "--jobs", 1)[0] == 0
@@ -216,8 +216,7 @@ class TestPlan:
 
 class TestProgress:
     def progress(self, done):
-        spec = read_record({"name": "x", "data": "colours", "strategies": ["infogain", "random"], "trials": 9})
-        return Progress(spec, done, 9)
+        return Progress(("InfoGain", "Random"), done, 9)
 
     def test_a_terminal_sees_a_bar_for_each_strategy(self):
         screen = io.StringIO()

@@ -18,13 +18,17 @@ import pairseek as ps
 from pairseek.errors import InvalidParameter, MissingExtra
 from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, Results, Wishes, read_record
 from pairseek.experiments.figures import bounds, curves, posterior
-from pairseek.experiments.figures.style import COLOURS, canvas, drawing, line_of, plain_log, save
 from pairseek.experiments.paper import with_data
 from pairseek.experiments.planning import Question, plan
 from pairseek.experiments.report import Section, write_report
 from pairseek.experiments.reproducing import chosen, draw_any, reproduce, specification_of
-from pairseek.experiments.trial import Outcome
-from pairseek.experiments.work import tasks
+from pairseek.runs.figure_style import COLOURS, canvas, drawing, line_of, plain_log, save
+from pairseek.runs.plan import Outcome, RunPlan
+
+
+def tasks(spec):
+    """All tasks of a specification, without its items."""
+    return RunPlan(tuple(setting.label for setting in spec.settings), spec.labels, spec.trials, {}, "").tasks()
 
 
 def invented(spec, trials=4):
@@ -34,9 +38,9 @@ def invented(spec, trials=4):
     counts = np.array(spec.counts)
     outcomes = {}
     for task in tasks(spec):
-        scale = (1 + 0.2 * task.strategy) * rng.uniform(0.8, 1.2, (len(counts), len(spec.metrics)))
+        scale = (1 + 0.2 * task.arm) * rng.uniform(0.8, 1.2, (len(counts), len(spec.metrics)))
         values = 0.4 * scale * np.exp(-counts / 30)[:, None]
-        seconds = tuple(((1 + task.strategy) * 0.01 * (counts + 1)).tolist())
+        seconds = tuple(((1 + task.arm) * 0.01 * (counts + 1)).tolist())
         outcomes[task] = Outcome(task, tuple(map(tuple, values.tolist())), seconds, spec.queries)
     run = {"identity": "0" * 64, "sessions": [{"seconds": 3725.0, "jobs": 2, "cores": 2, "processor": "<fast> chip"}]}
     return Results.of(spec, outcomes, run)

@@ -20,9 +20,10 @@ import pytest
 
 import pairseek as ps
 from pairseek.errors import InvalidFile, InvalidParameter, PairseekError
-from pairseek.experiments import Contender, Results, Task, _cluster, _processes, read_record, run, to_toml
-from pairseek.experiments import folder as folder_module
-from pairseek.experiments.folder import JOURNAL, RUN, ResultsFolder, read_journal
+from pairseek.experiments import Contender, Results, Task, read_record, run, to_toml
+from pairseek.runs import cluster as cluster_module
+from pairseek.runs import processes
+from pairseek.runs.journal import JOURNAL, RUN, ResultsFolder, read_journal
 
 SPEC = read_record(
     {
@@ -239,7 +240,7 @@ class TestRefusing:
 
     def test_two_runs_at_once_on_one_folder(self, tmp_path):
         with (
-            ResultsFolder.opened(tmp_path, SPEC, SPEC.identity(_items())),
+            ResultsFolder.opened(tmp_path, SPEC.plan(_items())),
             pytest.raises(InvalidParameter, match="another run is writing to"),
         ):
             run(SPEC, tmp_path)
@@ -271,7 +272,7 @@ class TestRefusing:
                 raise OSError(errno.ENOSPC, "No space left on device")
             fsync(descriptor)
 
-        monkeypatch.setattr(folder_module.os, "fsync", full)
+        monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(InvalidFile, match="No space left on device; finished trials are kept"):
             run(SPEC, tmp_path / "out")
         monkeypatch.undo()
@@ -283,7 +284,7 @@ class TestRefusing:
 def test_a_worker_ends_when_its_pool_is_gone():
     context = multiprocessing.get_context("spawn")
     life, held = context.Pipe(duplex=False)
-    process = context.Process(target=_processes._end_with_pool, args=(life,))
+    process = context.Process(target=processes._end_with_pool, args=(life,))
     process.start()
     try:
         process.join(1.0)
@@ -326,7 +327,7 @@ class TestCluster:
         assert (tmp_path / "out" / "table.csv").read_bytes() == (undisturbed / "table.csv").read_bytes()
 
     def test_a_scheduler_that_does_not_answer_is_named(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(_cluster, "CONNECT_SECONDS", 1)
+        monkeypatch.setattr(cluster_module, "CONNECT_SECONDS", 1)
         with pytest.raises(InvalidParameter, match=r"the scheduler tcp://127.0.0.1:9 does not answer"):
             run(SPEC, tmp_path / "out", scheduler="tcp://127.0.0.1:9")
         with pytest.raises(InvalidParameter, match="does not answer"):
@@ -335,7 +336,7 @@ class TestCluster:
     def test_a_scheduler_without_workers_is_named(self, tmp_path, monkeypatch):
         from distributed import LocalCluster
 
-        monkeypatch.setattr(_cluster, "WORKER_SECONDS", 1)
+        monkeypatch.setattr(cluster_module, "WORKER_SECONDS", 1)
         with (
             LocalCluster(n_workers=0, dashboard_address=None) as cluster,
             pytest.raises(InvalidParameter, match="has no workers after 1 s"),

@@ -14,8 +14,7 @@ from pairseek.experiments import MEASURES, Contender, Results, Setting, Specific
 from pairseek.experiments import trial as trial_module
 from pairseek.experiments.data import Parcel, load_items
 from pairseek.experiments.results import standard_error
-from pairseek.experiments.trial import Outcome
-from pairseek.experiments.work import tasks
+from pairseek.runs.plan import Outcome, RunPlan
 
 RECORD = {
     "name": "small",
@@ -34,9 +33,14 @@ SPEC = read_record(RECORD)
 ITEMS = load_items(SPEC)
 
 
+def tasks(spec):
+    """All tasks of a specification, without its items."""
+    return RunPlan(tuple(setting.label for setting in spec.settings), spec.labels, spec.trials, {}, "").tasks()
+
+
 def outcomes_of(spec):
     items = load_items(spec)
-    return {task: run_trial(spec, task, items[task.setting]) for task in tasks(spec)}
+    return {task: run_trial(spec, task, items[task.group]) for task in tasks(spec)}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +68,7 @@ class TestTrials:
     def test_all_are_there_those_of_the_first_user_first(self):
         found = tasks(SPEC)
         assert len(found) == len(set(found)) == 3 * 4
-        assert [task.trial for task in found] == sorted(task.trial for task in found)
+        assert [task.unit for task in found] == sorted(task.unit for task in found)
 
     def test_the_same_trial_has_the_same_bits_alone_again_and_after_travelling(self):
         task = Task(0, 1, 2)

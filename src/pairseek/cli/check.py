@@ -16,7 +16,7 @@ from pairseek.core.validation import one_of
 from pairseek.embed import Health, check
 from pairseek.embed.health_page import write_health
 from pairseek.errors import InvalidParameter
-from pairseek.experiments.figures.style import require_drawing
+from pairseek.runs.figure_style import require_drawing
 from pairseek.model.items import Items
 from pairseek.model.priors import UniformBox
 from pairseek.model.responses import NOISES, RESPONSES

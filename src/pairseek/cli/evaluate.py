@@ -21,7 +21,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.evaluate import EvaluationResults, evaluate, strategies_from
 from pairseek.evaluate.figures import draw
 from pairseek.evaluate.running import ANSWERS
-from pairseek.experiments.figures.style import require_drawing
+from pairseek.runs.figure_style import require_drawing
 
 
 def command(

@@ -68,7 +68,7 @@ class RunProgress:
         if not self._ids:
             self._ids = [
                 self._bars.add_task(label, total=progress.total, completed=done)
-                for label, done in zip(progress.specification.labels, progress.done, strict=True)
+                for label, done in zip(progress.arms, progress.done, strict=True)
             ]
             return
         for name, done in zip(self._ids, progress.done, strict=True):

@@ -13,7 +13,7 @@ from pairseek.cli.progress import RunProgress
 from pairseek.cli.simulations import Jobs, LagOne, Scheduler, Table, interruptible, job_count, made
 from pairseek.errors import InvalidParameter
 from pairseek.experiments import Specification, read_record, read_specification, run
-from pairseek.experiments.figures.style import require_drawing
+from pairseek.runs.figure_style import require_drawing
 from pairseek.experiments.report import Section, write_report
 from pairseek.experiments.reproducing import draw_any
 

@@ -15,7 +15,7 @@ from pairseek.core.types import FloatArray
 from pairseek.embed._findings import INFORMATIVE
 from pairseek.embed.health import Health
 from pairseek.errors import InvalidFile
-from pairseek.experiments.figures.style import FAINT, INK, canvas, drawing
+from pairseek.runs.figure_style import FAINT, INK, canvas, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

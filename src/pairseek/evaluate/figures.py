@@ -9,7 +9,7 @@ import numpy as np
 
 from pairseek.evaluate.results import EvaluationResults
 from pairseek.evaluate.spec import PLAIN, POPULARITY
-from pairseek.experiments.figures.style import (
+from pairseek.runs.figure_style import (
     FAINT,
     INK,
     Drawing,

@@ -13,9 +13,9 @@ import numpy as np
 from pairseek.core.types import JSON, FloatArray
 from pairseek.core.validation import one_of
 from pairseek.evaluate.spec import CALIBRATION, MEASURES, Evaluation
-from pairseek.experiments.folder import write_atomically
-from pairseek.experiments.trial import Outcome, Task
 from pairseek.population import Choices
+from pairseek.runs.journal import write_result
+from pairseek.runs.plan import Outcome, Task
 
 
 @dataclass(frozen=True)
@@ -177,13 +177,13 @@ class EvaluationResults:
         """Write ``summary.csv`` and ``people.csv``, one row for each replay and number of answers."""
         summary = self.summary()
         paths = [folder / "summary.csv", folder / "people.csv"]
-        write_atomically(paths[0], _csv(list(summary[0]), [list(row.values()) for row in summary]))
+        write_result(paths[0], _csv(list(summary[0]), [list(row.values()) for row in summary]))
         rows = []
         for index in np.ndindex(self.values.shape[:4]):
             split, way, person, column = index
             where = [split + 1, self.people[split][person], self.plan.labels[way], self.plan.answers[column]]
             rows.append([*where, *self.values[index][: len(MEASURES)].tolist()])
-        write_atomically(paths[1], _csv(["split", "person", "way", "answers", *MEASURES], rows))
+        write_result(paths[1], _csv(["split", "person", "way", "answers", *MEASURES], rows))
         return paths
 
 

@@ -16,13 +16,13 @@ from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter
 from pairseek.evaluate.replay import Person, Popularity, replayed
 from pairseek.evaluate.results import EvaluationResults, agreement_of
 from pairseek.evaluate.spec import Evaluation, HoldOut, ways
-from pairseek.experiments.running import Progress, carry_out
-from pairseek.experiments.trial import Outcome, Task
 from pairseek.model.items import Items
 from pairseek.population import Choices, Population
 from pairseek.population.choices import named
 from pairseek.population.fit import FitState
 from pairseek.population.population import state_of, without
+from pairseek.runs.plan import Outcome, RunStatus, Task
+from pairseek.runs.runner import run_plan
 from pairseek.strategies import InfoGain
 from pairseek.strategies.base import Utility
 
@@ -63,18 +63,18 @@ class _People:
         popularity = [self._popularity(row) for row in self.held] if self.state is None else []
 
         def trial(task: Task) -> Outcome:
-            row = int(self.held[task.setting, task.trial])
+            row = int(self.held[task.group, task.unit])
             if self.state is None:
-                population, popular = self.populations[task.setting], popularity[task.setting]
+                population, popular = self.populations[task.group], popularity[task.group]
             else:
                 population, popular = (
                     without(self.populations[0], self.choices, self.items, row, self.state),
                     self._popularity(np.array([row])),
                 )
-            seed = int(np.random.SeedSequence([self.plan.seed, _SEARCH, task.setting, row]).generate_state(1)[0])
+            seed = int(np.random.SeedSequence([self.plan.seed, _SEARCH, task.group, row]).generate_state(1)[0])
             rows, seconds, asked = replayed(
                 Person.of(self.choices, row),
-                self.plan.ways[task.strategy],
+                self.plan.ways[task.arm],
                 population,
                 self.items,
                 popular,
@@ -88,8 +88,8 @@ class _People:
 
     def describe(self, task: Task) -> str:
         """Which trial, in words."""
-        person = self.choices.people[int(self.held[task.setting, task.trial])]
-        return f"{self.plan.labels[task.strategy]} for person {person!r}, {self.plan.settings[task.setting]},"
+        person = self.choices.people[int(self.held[task.group, task.unit])]
+        return f"{self.plan.labels[task.arm]} for person {person!r}, {self.plan.groups[task.group]},"
 
     def _popularity(self, held: IntArray) -> Popularity:
         return Popularity.of(self.choices.rows(~np.isin(self.choices.person, held)))
@@ -112,7 +112,7 @@ def evaluate(
     samples: int | None = None,
     seed: int = 0,
     jobs: int = 1,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[RunStatus], None] | None = None,
     note: Callable[[str], None] | None = None,
 ) -> EvaluationResults:
     """Replay recorded people.
@@ -184,7 +184,7 @@ def evaluate(
         populations, state = _populations(path, plan, usable, items, learning, held, note)
         return _People(plan, usable, items, held, populations, state)
 
-    outcomes, record = carry_out(made, plan, path, identity=plan.identity(), jobs=jobs, progress=progress)
+    outcomes, record = run_plan(plan.plan(), made, path, jobs=jobs, progress=progress)
     names = [[usable.people[row] for row in split] for split in held]
     results = EvaluationResults.of(plan, outcomes, names, agreement_of(choices), record)
     results.write(path)
@@ -227,7 +227,7 @@ def _populations(
         found = _kept(_file(path, number), others)
         if found is None:
             if note is not None:
-                note(f"learning from {len(others.people)} people, {plan.settings[number - 1]}")
+                note(f"learning from {len(others.people)} people, {plan.groups[number - 1]}")
             found = _fitted(others, items, plan.seed, learning)
             # An interrupted run need not learn again.
             found.save(_file(path, number))

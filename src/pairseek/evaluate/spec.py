@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pairseek.core.types import JSON
-from pairseek.core.validation import one_of
+from pairseek.core.validation import one_of, whole
 from pairseek.errors import InvalidParameter
-from pairseek.experiments._names import default_label, strategy_record
+from pairseek.runs.plan import RunPlan
+from pairseek.runs.strategy_names import default_label, strategy_record
 from pairseek.strategies import UTILITIES, InfoGain, Random
 from pairseek.strategies.base import Utility
 
@@ -89,8 +90,8 @@ class Evaluation:
     data: str
 
     def __post_init__(self) -> None:
-        whole = {"people": 1, "splits": 1, "seed": 0} | ({} if self.samples is None else {"samples": 2})
-        for name, least in whole.items():
+        least_values = {"people": 1, "splits": 1, "seed": 0} | ({} if self.samples is None else {"samples": 2})
+        for name, least in least_values.items():
             whole(getattr(self, name), name, least)
         one_of(self.hold_out, "hold_out", ("people", "leave-one-out"))
         answers = tuple(whole(count, "answers", 0) for count in self.answers)
@@ -98,13 +99,8 @@ class Evaluation:
             raise InvalidParameter(f"answers is {self.answers!r}: give rising numbers of answers, such as 0,5,10,20")
 
     @property
-    def trials(self) -> int:
-        """One for each held-out person."""
-        return self.people
-
-    @property
-    def settings(self) -> tuple[str, ...]:
-        """The splits."""
+    def groups(self) -> tuple[str, ...]:
+        """Labels of the splits."""
         return tuple(f"split {number + 1}" for number in range(self.splits))
 
     @property
@@ -126,8 +122,8 @@ class Evaluation:
             "samples": self.samples,
             "seed": self.seed,
             "data": self.data,
-            "settings": [{"label": label} for label in self.settings],
-            "strategies": [
+            "groups": [{"label": label} for label in self.groups],
+            "arms": [
                 {
                     "label": way.label,
                     "population": way.population,
@@ -136,6 +132,10 @@ class Evaluation:
                 for way in self.ways
             ],
         }
+
+    def plan(self) -> RunPlan:
+        """Return the plan of all replays."""
+        return RunPlan(self.groups, self.labels, self.people, self.record(), self.identity())
 
     def identity(self) -> str:
         """SHA-256 of all that the outcomes depend on."""

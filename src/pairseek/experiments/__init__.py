@@ -8,9 +8,11 @@ from pairseek.experiments.paper import SPECIFICATIONS
 from pairseek.experiments.reading import read_record, read_specification, to_toml
 from pairseek.experiments.reproducing import REPRODUCTIONS, Wishes, reproduce
 from pairseek.experiments.results import Paired, Results
-from pairseek.experiments.running import Progress, run
+from pairseek.experiments.running import run
 from pairseek.experiments.spec import Answering, Contender, Setting, Specification
-from pairseek.experiments.trial import Outcome, Task, run_trial
+from pairseek.experiments.trial import run_trial
+from pairseek.runs.plan import Outcome, Task
+from pairseek.runs.plan import RunStatus as Progress
 
 __all__ = [
     "MEASURES",

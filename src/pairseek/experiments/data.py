@@ -11,9 +11,10 @@ from pairseek.core.types import FloatArray, ItemId
 from pairseek.datasets import colours, food10k, synthetic
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.spec import Setting, Specification
-from pairseek.experiments.trial import Outcome, Task, run_trial
+from pairseek.experiments.trial import run_trial
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import UniformBox
+from pairseek.runs.plan import Outcome, Task
 
 _WARM_UP = 6
 """Answers after which the particles have moved at least once."""
@@ -113,12 +114,12 @@ class Parcel:
             # What goes wrong here goes wrong in the trial too, and is told there with its name.
             with contextlib.suppress(Exception):
                 run_trial(short, Task(0, strategy, 0), items[0])
-        return lambda task: run_trial(specification, task, items[task.setting])
+        return lambda task: run_trial(specification, task, items[task.group])
 
     def describe(self, task: Task) -> str:
         """Which trial, in words."""
-        strategy, setting = self.specification.strategies[task.strategy], self.specification.settings[task.setting]
-        return f"trial {task.trial} of {strategy.label} in setting {setting.label!r}"
+        strategy, setting = self.specification.strategies[task.arm], self.specification.settings[task.group]
+        return f"trial {task.unit} of {strategy.label} in setting {setting.label!r}"
 
 
 def _without_items(specification: Specification) -> Specification:

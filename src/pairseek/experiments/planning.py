@@ -13,14 +13,15 @@ import scipy
 from pairseek.core.types import JSON, FloatArray
 from pairseek.defaults import default_prior
 from pairseek.errors import InvalidParameter
-from pairseek.experiments._names import strategy_from
 from pairseek.experiments.results import Results, TableFormat
-from pairseek.experiments.running import Progress, run
+from pairseek.experiments.running import run
 from pairseek.experiments.spec import Answering, Contender, Setting, Specification
 from pairseek.model.bounds import mse_lower_bound, stopping_time_bounds
 from pairseek.model.items import Items
 from pairseek.model.priors import UniformBox
 from pairseek.model.responses import Noise, Response
+from pairseek.runs.plan import RunStatus
+from pairseek.runs.strategy_names import strategy_from
 
 LEVEL = 0.95
 STRATEGIES = ("infogain", "epmv", "mcmv", "random")
@@ -173,7 +174,7 @@ def plan(
     jobs: int = 1,
     scheduler: str | None = None,
     table: TableFormat = "csv",
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[RunStatus], None] | None = None,
 ) -> Plan:
     """Simulate and count."""
     specification = question.specification(items)

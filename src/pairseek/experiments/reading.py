@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
@@ -12,9 +11,9 @@ from typing import Any
 from pairseek import registry
 from pairseek.core.validation import known_fields, suggestion, table, whole
 from pairseek.errors import InvalidParameter
-from pairseek.experiments._names import strategy_from
 from pairseek.experiments.spec import NAMED_DATA, Answering, Contender, Setting, Specification
-from pairseek.experiments.work import Plan
+from pairseek.runs import toml
+from pairseek.runs.strategy_names import strategy_from
 
 _SETTING = tuple(f.name for f in fields(Setting))
 _OWN = tuple(f.name for f in fields(Specification))
@@ -127,23 +126,6 @@ def _contender(record: Mapping[str, Any], where: str, queries: int) -> Contender
         raise InvalidParameter(f"{where}: {error}") from None
 
 
-def to_toml(specification: Plan) -> str:
-    """The specification as TOML, which `read_specification` reads back."""
-    record = specification.record()
-    settings, strategies = record.pop("settings"), record.pop("strategies")
-    lines = [f"{name} = {_value(value)}" for name, value in record.items() if value is not None]
-    for name, tables in (("settings", settings), ("strategies", strategies)):
-        for entry in tables:
-            lines += ["", f"[[{name}]]", *(f"{key} = {_value(value)}" for key, value in entry.items())]
-    return "\n".join(lines) + "\n"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_value(inner)}" for key, inner in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    if isinstance(value, float):
-        return repr(value)
-    # JSON writes texts, whole numbers and booleans as TOML does
-    return json.dumps(value, ensure_ascii=False)
+def to_toml(specification: Specification) -> str:
+    """Return the specification as TOML, which `read_specification` reads back."""
+    return toml.to_toml(specification.record())

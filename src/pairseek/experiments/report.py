@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from pairseek._version import __version__
-from pairseek.experiments.figures.style import Picture
-from pairseek.experiments.folder import write_atomically
 from pairseek.experiments.measures import MEASURES
 from pairseek.experiments.reading import to_toml
 from pairseek.experiments.results import Results
+from pairseek.runs.figure_style import Picture
+from pairseek.runs.journal import write_result
 
 MARKS = (20, 40, 60, 80)
 _KINDS = {".svg": "image/svg+xml", ".png": "image/png", ".gif": "image/gif"}
@@ -79,7 +79,7 @@ def write_report(path: Path, title: str, sections: Sequence[Section], *, lag: in
         + "\n".join(body)
         + "\n</body></html>\n"
     )
-    write_atomically(path, page)
+    write_result(path, page)
     return path
 
 

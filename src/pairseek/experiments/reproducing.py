@@ -14,13 +14,14 @@ from pairseek.errors import InvalidParameter
 from pairseek.experiments import paper
 from pairseek.experiments.figures import bounds, curves, dimensions, posterior, speed
 from pairseek.experiments.figures.curves import Panel, draw_panels
-from pairseek.experiments.figures.style import Drawing, Picture, drawing, require_drawing, save
 from pairseek.experiments.paper import PRESETS, Preset
 from pairseek.experiments.report import Section
 from pairseek.experiments.results import Results, TableFormat
-from pairseek.experiments.running import Progress, run
+from pairseek.experiments.running import run
 from pairseek.experiments.spec import Specification
 from pairseek.model.metrics import triplet_error
+from pairseek.runs.figure_style import Drawing, Picture, drawing, require_drawing, save
+from pairseek.runs.plan import RunStatus
 
 DATA = ("food10k", "synthetic")
 
@@ -190,7 +191,7 @@ def specification_of(name: str, wishes: Wishes) -> Specification | None:
 
 
 def reproduce(
-    name: str, folder: Path, wishes: Wishes, *, progress: Callable[[Progress], None] | None = None
+    name: str, folder: Path, wishes: Wishes, *, progress: Callable[[RunStatus], None] | None = None
 ) -> Section:
     """Run what a figure needs, draw it into the folder, and give its part of the report."""
     require_drawing()

@@ -16,10 +16,10 @@ import numpy as np
 from pairseek.core.types import JSON, FloatArray, IntArray
 from pairseek.core.validation import one_of
 from pairseek.errors import InvalidFile, InvalidParameter, MissingExtra
-from pairseek.experiments.folder import JOURNAL, RUN, SPECIFICATION, read_journal, write_atomically
 from pairseek.experiments.reading import read_specification
 from pairseek.experiments.spec import Specification
-from pairseek.experiments.trial import Outcome, Task
+from pairseek.runs.journal import JOURNAL, RUN, SPECIFICATION, read_journal, write_result
+from pairseek.runs.plan import Outcome, Task
 
 TableFormat: TypeAlias = Literal["csv", "parquet"]
 
@@ -174,7 +174,7 @@ class Results:
         paths = []
         for name, columns in (("table", self.columns()), ("durations", self.durations())):
             path = folder / f"{name}.{table}"
-            write_atomically(path, _parquet(columns) if table == "parquet" else _csv(columns))
+            write_result(path, _parquet(columns) if table == "parquet" else _csv(columns))
             paths.append(path)
         return paths
 

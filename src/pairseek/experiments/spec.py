@@ -17,11 +17,12 @@ from pairseek.core.types import JSON
 from pairseek.core.validation import one_line, one_of, share, whole
 from pairseek.datasets import food10k_facts
 from pairseek.errors import InvalidParameter
-from pairseek.experiments._names import default_label, strategy_record
 from pairseek.experiments.measures import MEASURES
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior, UniformBox
 from pairseek.model.responses import NOISES, RESPONSES, Noise, Response
+from pairseek.runs.plan import RunPlan
+from pairseek.runs.strategy_names import default_label, strategy_record
 from pairseek.strategies.base import Procedure, Utility
 
 NAMED_DATA = ("food10k", "synthetic", "colours", "space")
@@ -206,8 +207,10 @@ class Specification:
 
     def __post_init__(self) -> None:
         one_line(self.name, "name")
-        whole = {"queries": 1, "trials": 1, "every": 1, "seed": 0} | ({} if self.samples is None else {"samples": 2})
-        for name, least in whole.items():
+        least_values = {"queries": 1, "trials": 1, "every": 1, "seed": 0} | (
+            {} if self.samples is None else {"samples": 2}
+        )
+        for name, least in least_values.items():
             object.__setattr__(self, name, whole(getattr(self, name), name, least))
         if self.rate is not None:
             object.__setattr__(self, "rate", share(self.rate, "rate"))
@@ -243,6 +246,11 @@ class Specification:
             "settings": [_setting_record(setting) for setting in self.settings],
             "strategies": [_contender_record(contender) for contender in self.strategies],
         }
+
+    def plan(self, items: tuple[Items | Space, ...]) -> RunPlan:
+        """Return the plan of all trials with these items, those of `load_items`."""
+        groups = tuple(setting.label for setting in self.settings)
+        return RunPlan(groups, self.labels, self.trials, self.record(), self.identity(items))
 
     def identity(self, items: tuple[Items | Space, ...]) -> str:
         """SHA-256 of all that the rows of a trial depend on, the items' content included.

@@ -7,7 +7,6 @@ same n-th answer. Settings with the same prior share their users too.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,43 +17,12 @@ from pairseek.experiments.spec import Answering, Setting, Specification
 from pairseek.model.items import Items, Space
 from pairseek.model.responses import Response
 from pairseek.posteriors import Particles
+from pairseek.runs.plan import Outcome, Task
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
 from pairseek.strategies.base import Utility
 
 _POINT, _ANSWERS, _SEARCH, _SUBSAMPLE, _BATCHES = range(5)
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Task:
-    """Which trial: of which setting, by which strategy, for which user; each counted from 0."""
-
-    setting: int
-    strategy: int
-    trial: int
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a trial.
-
-    Attributes
-    ----------
-    task
-        Which trial.
-    values
-        One row for each count of the specification, one column for each metric.
-    seconds
-        Time spent on asking and on the estimate so far, at each of these counts.
-    asked
-        Questions that were asked; fewer than the queries if a procedure had nothing more to ask. Its last estimate
-        then stands to the end.
-    """
-
-    task: Task
-    values: tuple[tuple[float, ...], ...]
-    seconds: tuple[float, ...]
-    asked: int
 
 
 def run_trial(specification: Specification, task: Task, items: Items | Space) -> Outcome:
@@ -69,8 +37,8 @@ def run_trial(specification: Specification, task: Task, items: Items | Space) ->
     items
         Those of the task's setting, from `load_items`.
     """
-    setting = specification.settings[task.setting]
-    seeds = (specification.seed, task.trial)
+    setting = specification.settings[task.group]
+    seeds = (specification.seed, task.unit)
     items = _subsampled(items, setting.subsample, (*seeds, _SUBSAMPLE))
     search = _search(specification, task, items, _seed(*seeds, _SEARCH))
     place = search.prior.sample(1, items.d, np.random.default_rng(np.random.SeedSequence([*seeds, _POINT])))[0]
@@ -115,7 +83,7 @@ def _seed(*key: int) -> int:
 
 
 def _search(specification: Specification, task: Task, items: Items | Space, seed: int) -> Search:
-    setting, contender = specification.settings[task.setting], specification.strategies[task.strategy]
+    setting, contender = specification.settings[task.group], specification.strategies[task.arm]
     rate = specification.rate if contender.rate is None else contender.rate
     drawn = rate is not None and isinstance(items, Items) and isinstance(contender.strategy, Utility)
     return Search(

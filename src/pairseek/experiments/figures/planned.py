@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairseek.defaults import default_prior
-from pairseek.experiments.figures.style import (
+from pairseek.model.bounds import mse_lower_bound
+from pairseek.runs.figure_style import (
     FAINT,
     INK,
     Drawing,
@@ -20,7 +21,6 @@ from pairseek.experiments.figures.style import (
     plain_log,
     save,
 )
-from pairseek.model.bounds import mse_lower_bound
 
 if TYPE_CHECKING:
     from pairseek.experiments.planning import Plan

@@ -11,11 +11,11 @@ import numpy as np
 from pairseek.candidates import SampledPairs
 from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidFile
-from pairseek.experiments.figures.style import FAINT, INK, Drawing, Picture, canvas
 from pairseek.model.geometry import hyperplanes
 from pairseek.model.items import Items
 from pairseek.model.priors import UniformBox
 from pairseek.model.responses import Logistic
+from pairseek.runs.figure_style import FAINT, INK, Drawing, Picture, canvas
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
 from pairseek.strategies import InfoGain

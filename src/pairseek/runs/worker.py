@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pairseek.experiments.trial import Outcome, Task
-from pairseek.experiments.work import Work
 from pairseek.numerics.parallel import set_thread_count
+from pairseek.runs.plan import Outcome, Task, Work
 
 _begun: dict[str, Callable[[Task], Outcome]] = {}
 

@@ -14,9 +14,8 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
 
 from pairseek.errors import PairseekError
-from pairseek.experiments._working import describe, perform, prepare
-from pairseek.experiments.trial import Outcome, Task
-from pairseek.experiments.work import Work
+from pairseek.runs.plan import Outcome, Task, Work
+from pairseek.runs.worker import describe, perform, prepare
 
 ONE_THREAD = (
     "OMP_NUM_THREADS",

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pairseek.errors import InvalidParameter, MissingExtra, PairseekError
-from pairseek.experiments._working import describe, perform_parcel
-from pairseek.experiments.trial import Outcome, Task
-from pairseek.experiments.work import Work
+from pairseek.runs.plan import Outcome, Task, Work
+from pairseek.runs.worker import describe, perform_parcel
 
 CONNECT_SECONDS = 10
 WORKER_SECONDS = 30
@@ -46,8 +45,8 @@ def _collect(client: Any, parcel: Work, futures: dict[Any, Task], take: Callable
             outcome = future.result()
         except KilledWorker:
             raise PairseekError(
-                f"trial {task.trial} lost its worker several times, perhaps for want of memory: run the same command "
-                f"again; finished trials are kept"
+                f"{parcel.describe(task)} lost its worker several times, possibly because memory ran out: run the "
+                f"same command again; finished trials are kept"
             ) from None
         except Exception as error:  # whatever a trial raises is told with the trial's name
             raise PairseekError(describe(parcel, task, error)) from error

@@ -21,11 +21,11 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from pairseek._version import __version__
+from pairseek.core.files import write_atomically
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidFile, InvalidParameter
-from pairseek.experiments.reading import to_toml
-from pairseek.experiments.trial import Outcome, Task
-from pairseek.experiments.work import Plan
+from pairseek.runs.plan import Outcome, RunPlan, Task
+from pairseek.runs.toml import to_toml
 
 try:
     import fcntl
@@ -36,18 +36,11 @@ FORMAT = "pairseek results"
 JOURNAL, RUN, SPECIFICATION = "trials.jsonl", "run.json", "specification.toml"
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file in one step: the old one is whole until the new one is on disk."""
-    data = content.encode() if isinstance(content, str) else content
-    part = path.with_name(f".{path.name}.part")
+def write_result(path: Path, content: str | bytes) -> None:
+    """Write a file of results atomically; a failure says that finished runs are not lost."""
     try:
-        with part.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+        write_atomically(path, content)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise InvalidFile(f"cannot write {path}: {error.strerror or error}; {_KEPT}") from error
 
 
@@ -57,24 +50,24 @@ _KEPT = "finished trials are kept: run the same command again to go on"
 class ResultsFolder:
     """The journal of a run, open for writing. Use `opened`."""
 
-    def __init__(self, path: Path, specification: Plan, run: JSON, journal: BinaryIO) -> None:
+    def __init__(self, path: Path, plan: RunPlan, run: JSON, journal: BinaryIO) -> None:
         self.path = path
-        self.specification = specification
+        self.plan = plan
         self.outcomes: dict[Task, Outcome] = {}
         self._run = run
         self._journal = journal
 
     @classmethod
     @contextlib.contextmanager
-    def opened(cls, path: Path, specification: Plan, identity: str) -> Iterator[ResultsFolder]:
+    def opened(cls, path: Path, plan: RunPlan) -> Iterator[ResultsFolder]:
         """Begin a folder, or go on with one; another specification is refused."""
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InvalidParameter(f"the folder {path} cannot be made: {error.strerror or error}") from None
-        run = _claimed(path, specification, identity)
+        run = _claimed(path, plan)
         with _writable(path / JOURNAL) as journal:
-            folder = cls(path, specification, run, journal)
+            folder = cls(path, plan, run, journal)
             folder._recall()
             folder._note_session()
             yield folder
@@ -95,7 +88,7 @@ class ResultsFolder:
         self._save()
 
     def _save(self) -> None:
-        write_atomically(self.path / RUN, json.dumps(self._run, indent=1) + "\n")
+        write_result(self.path / RUN, json.dumps(self._run, indent=1) + "\n")
 
     def _recall(self) -> None:
         whole = 0
@@ -109,7 +102,7 @@ class ResultsFolder:
         self._journal.truncate()
 
     def _note_session(self) -> None:
-        self._run["trials"] = self.specification.trials
+        self._run["trials"] = self.plan.units
         self._run["sessions"].append(
             {
                 "began": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -122,21 +115,21 @@ class ResultsFolder:
                 "numpy": np.__version__,
             }
         )
-        write_atomically(self.path / SPECIFICATION, to_toml(self.specification))
+        write_result(self.path / SPECIFICATION, to_toml(self.plan.record))
         self._save()
 
 
-def _claimed(path: Path, specification: Plan, identity: str) -> JSON:
+def _claimed(path: Path, plan: RunPlan) -> JSON:
     """What `run.json` says, or a new one for an empty folder."""
     file = path / RUN
     if not file.exists():
         others = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
         if others:
             raise InvalidParameter(f"the folder {path} holds {others[0]!r} and no results: name an empty or a new one")
-        return {"format": FORMAT, "pairseek": __version__, "identity": identity, "sessions": []}
+        return {"format": FORMAT, "pairseek": __version__, "identity": plan.identity, "sessions": []}
     try:
         run: JSON = json.loads(file.read_text(encoding="utf-8"))
-        same, version, before = run["identity"] == identity, run["pairseek"], int(run["trials"])
+        same, version, before = run["identity"] == plan.identity, run["pairseek"], int(run["trials"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidFile(f"{file} cannot be read ({error}): name another folder; it was left as it is") from None
     if not same:
@@ -149,9 +142,9 @@ def _claimed(path: Path, specification: Plan, identity: str) -> JSON:
             f"the folder {path} was begun with pairseek {version}, this is {__version__}: name another folder, so "
             f"that rows of two versions do not mix"
         )
-    if before > specification.trials:
+    if before > plan.units:
         raise InvalidParameter(
-            f"the folder {path} is for {before} trials, {specification.trials} are asked for: give at least as many, "
+            f"the folder {path} is for {before} trials, {plan.units} are asked for: give at least as many, "
             f"or name another folder"
         )
     return run
@@ -177,7 +170,7 @@ def _writable(path: Path) -> Iterator[BinaryIO]:
 
 def _line(outcome: Outcome) -> bytes:
     task = outcome.task
-    body = [task.setting, task.strategy, task.trial, outcome.asked, outcome.values, outcome.seconds]
+    body = [task.group, task.arm, task.unit, outcome.asked, outcome.values, outcome.seconds]
     text = json.dumps(body, separators=(",", ":")).encode()
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
@@ -187,8 +180,8 @@ def _outcome(line: bytes) -> Outcome | None:
     checksum, _, text = line.removesuffix(b"\n").partition(b" ")
     if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text):
         return None
-    setting, strategy, trial, asked, values, seconds = json.loads(text)
-    return Outcome(Task(setting, strategy, trial), tuple(map(tuple, values)), tuple(seconds), asked)
+    group, arm, unit, asked, values, seconds = json.loads(text)
+    return Outcome(Task(group, arm, unit), tuple(map(tuple, values)), tuple(seconds), asked)
 
 
 def read_journal(path: Path) -> dict[Task, Outcome]:

@@ -1,0 +1,1 @@
+"""Batches of runs: plan, runner, journal, worker processes, figure style and HTML report."""

@@ -1,0 +1,108 @@
+"""Plan of a batch of runs: groups, arms and units, and the tasks and outcomes that they give.
+
+Every arm is run on every unit of every group. In a simulation a group is a setting, an arm is a strategy and a unit is
+a simulated user; in an evaluation they are a split, a way to ask and predict, and a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from pairseek.core.types import JSON
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """The tasks of a batch of runs, and the record that identifies them.
+
+    Attributes
+    ----------
+    groups, arms
+        Labels.
+    units
+        Number of units in each group.
+    record
+        The specification as plain data; it is stored beside the results.
+    identity
+        Hash of everything that an outcome depends on, except the number of units.
+    """
+
+    groups: tuple[str, ...]
+    arms: tuple[str, ...]
+    units: int
+    record: JSON
+    identity: str
+
+    def tasks(self) -> list[Task]:
+        """Return all tasks, those of the first unit first."""
+        return [
+            Task(group, arm, unit)
+            for unit in range(self.units)
+            for group in range(len(self.groups))
+            for arm in range(len(self.arms))
+        ]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Task:
+    """One run: the indices of its group, arm and unit, each counted from 0."""
+
+    group: int
+    arm: int
+    unit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of one task.
+
+    Attributes
+    ----------
+    task
+        The task.
+    values
+        One row for each number of answers at which the plan measures, one column for each measure.
+    seconds
+        Cumulative time spent on asking and estimating, at each of these numbers of answers.
+    asked
+        Number of questions asked; fewer than planned if a procedure had nothing more to ask. Its last estimate is then
+        repeated in the remaining rows.
+    """
+
+    task: Task
+    values: tuple[tuple[float, ...], ...]
+    seconds: tuple[float, ...]
+    asked: int
+
+
+class Work(Protocol):
+    """Everything that a worker needs to perform tasks; it is pickled and sent once to each worker."""
+
+    def begin(self) -> Callable[[Task], Outcome]:
+        """Unpack and warm up in the worker; return the function that performs one task."""
+        ...
+
+    def describe(self, task: Task) -> str:
+        """Return a description of the task for error messages."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """Progress of a batch of runs.
+
+    Attributes
+    ----------
+    arms
+        Labels of the arms.
+    done
+        Finished tasks of each arm, including those of earlier sessions.
+    total
+        Number of tasks of each arm.
+    """
+
+    arms: tuple[str, ...]
+    done: tuple[int, ...]
+    total: int
