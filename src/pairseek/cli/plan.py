@@ -16,7 +16,7 @@ from pairseek.cli.progress import RunProgress
 from pairseek.cli.simulations import Jobs, Scheduler, interruptible, job_count, made
 from pairseek.core.validation import one_of, whole
 from pairseek.experiments.figures.planned import draw_plan
-from pairseek.experiments.planning import STRATEGIES, Need, Plan, Question, plan
+from pairseek.experiments.planning import STRATEGIES, Need, Question, StudyPlan, plan
 from pairseek.experiments.report import Section, write_report
 from pairseek.model.items import Items
 from pairseek.model.responses import NOISES
@@ -88,7 +88,7 @@ def command(
     made(console, paths)
 
 
-def _keep(found: Plan, folder: Path) -> list[Path]:
+def _keep(found: StudyPlan, folder: Path) -> list[Path]:
     pictures = draw_plan(found, folder)
     section = Section(
         "How many questions", pictures, found.results, [*_bounds(found), *map(_words, found.needs)], folder
@@ -97,7 +97,7 @@ def _keep(found: Plan, folder: Path) -> list[Path]:
     return [report, *(path for picture in pictures for path in picture.paths)]
 
 
-def _show(console: Console, found: Plan) -> None:
+def _show(console: Console, found: StudyPlan) -> None:
     questions = found.results.specification.queries
     console.print(
         Text(
@@ -131,7 +131,7 @@ def _words(need: Need) -> str:
     return f"{need.strategy}: {reached}, {half}{most}."
 
 
-def _bounds(found: Plan) -> list[str]:
+def _bounds(found: StudyPlan) -> list[str]:
     lines = [f"No strategy can do it on average in fewer than {found.fewest} (an answer is at most one bit)."]
     if found.enough is not None:
         enough = f"{found.enough:,.0f}" if found.enough < _FAR else f"{found.enough:.1e}"

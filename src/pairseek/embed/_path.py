@@ -55,7 +55,7 @@ class PathStep:
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class PathSettings:
     """How a path is walked.
 
     Attributes
@@ -80,17 +80,19 @@ class Walk:
     watch: Callable[[float, int, float], None]
 
 
-def spectral_start(objective: Objective, n: int, walk: Walk, rng: np.random.Generator) -> tuple[FloatArray, float]:
+def spectral_start(
+    objective: Objective, n: int, settings: PathSettings, rng: np.random.Generator
+) -> tuple[FloatArray, float]:
     """(n, D) padded coordinates along the top eigenvectors, and half the d-th eigenvalue.
 
     By subspace iteration: the gradient near zero is minus the quadratic form's matrix times the coordinates.
     """
-    tiny = _TINY * walk.unit
-    basis = _orthonormal(rng.standard_normal((n, walk.d)))
+    tiny = _TINY * settings.unit
+    basis = _orthonormal(rng.standard_normal((n, settings.d)))
 
     def apply(block: FloatArray) -> FloatArray:
         size = tiny * np.sqrt(n)
-        return np.asarray(-objective(padded(size * block))[1][:, : walk.d] / size)
+        return np.asarray(-objective(padded(size * block))[1][:, : settings.d] / size)
 
     image = apply(basis)
     # Eigenvalues come with both signs; the largest are wanted, so all are shifted up by about the largest size.
@@ -104,7 +106,7 @@ def spectral_start(objective: Objective, n: int, walk: Walk, rng: np.random.Gene
     top = float(values[-1])
     # Directions that the triplets speak against still get a start.
     least = max(float(values[0]), top / 64.0)
-    return padded(_START_SPREAD * walk.unit * np.sqrt(n) * basis), 0.5 * least
+    return padded(_START_SPREAD * settings.unit * np.sqrt(n) * basis), 0.5 * least
 
 
 def _orthonormal(block: FloatArray) -> FloatArray:
@@ -114,7 +116,7 @@ def _orthonormal(block: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("ni,ij->nj", block, np.linalg.inv(factor).T))
 
 
-def fit_at(objective: Objective, start: FloatArray, shrinkage: float, walk: Walk) -> Minimum:
+def fit_at(objective: Objective, start: FloatArray, shrinkage: float, settings: PathSettings) -> Minimum:
     """The minimum near ``start`` at one shrinkage."""
 
     def regularised(points: FloatArray) -> tuple[float, FloatArray]:
@@ -125,23 +127,23 @@ def fit_at(objective: Objective, start: FloatArray, shrinkage: float, walk: Walk
     return minimise(
         regularised,
         start,
-        step=0.1 * walk.unit,
-        tolerance=walk.tolerance,
-        iterations=walk.iterations,
-        watch=lambda iteration, value: walk.watch(shrinkage, iteration, value / count),
+        step=0.1 * settings.unit,
+        tolerance=settings.tolerance,
+        iterations=settings.iterations,
+        watch=lambda iteration, value: settings.watch(shrinkage, iteration, value / count),
     )
 
 
 def descend(
     objective: Objective,
     n: int,
-    walk: Walk,
+    settings: PathSettings,
     rng: np.random.Generator,
     *,
     shrinkage: float | None,
     validate: Callable[[FloatArray], tuple[float, float]],
 ) -> tuple[FloatArray, float, list[PathStep]]:
-    """Walk the path.
+    """PathSettings the path.
 
     Parameters
     ----------
@@ -149,7 +151,7 @@ def descend(
         Over the triplets to fit.
     n
         Number of items.
-    walk
+    settings
         How.
     rng
         For the starts.
@@ -163,15 +165,15 @@ def descend(
     points, shrinkage, steps
         (n, D) padded coordinates, their λ, and what was tried.
     """
-    points, first = spectral_start(objective, n, walk, rng)
+    points, first = spectral_start(objective, n, settings, rng)
     levels = _levels(first, shrinkage)
     steps: list[PathStep] = []
     reached: list[FloatArray] = []
     lowest = 0
     for halving, level in enumerate(levels):
-        found = fit_at(objective, points, level, walk)
+        found = fit_at(objective, points, level, settings)
         if halving == min(RIVALS_AT, len(levels) - 1):
-            found = _best_start(found, objective, n, level, walk, rng)
+            found = _best_start(found, objective, n, level, settings, rng)
         points = found.point
         loss = (found.value - level * dot(points, points)) / len(objective)
         steps.append(PathStep(level, loss, *validate(points), found.iterations))
@@ -200,11 +202,11 @@ def _levels(first: float, last: float | None) -> list[float]:
 
 
 def _best_start(
-    found: Minimum, objective: Objective, n: int, level: float, walk: Walk, rng: np.random.Generator
+    found: Minimum, objective: Objective, n: int, level: float, settings: PathSettings, rng: np.random.Generator
 ) -> Minimum:
-    for _ in range(walk.starts - 1):
-        spread = 2.0 * _START_SPREAD * walk.unit
-        rival = fit_at(objective, padded(spread * rng.standard_normal((n, walk.d))), level, walk)
+    for _ in range(settings.starts - 1):
+        spread = 2.0 * _START_SPREAD * settings.unit
+        rival = fit_at(objective, padded(spread * rng.standard_normal((n, settings.d))), level, settings)
         if rival.value < found.value:
             found = rival
     return found

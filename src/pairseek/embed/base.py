@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pairseek.core.types import FloatArray, IntArray, ItemId
 from pairseek.embed._objective import Objective, distances, padded
-from pairseek.embed._path import PathStep, Walk, descend, fit_at
+from pairseek.embed._path import PathSettings, PathStep, descend, fit_at
 from pairseek.embed._progress import FitProgress, reporting
 from pairseek.embed._scale import best_scale
 from pairseek.embed.triplets import Triplets, as_triplets
@@ -179,13 +179,13 @@ class TripletEmbedding:
             last, error = self._validated(held, points)
             return last, error
 
-        walk = Walk(d, self._unit(), self.n_init, _COARSE * self.tol, self.max_iter, watch)
+        settings = PathSettings(d, self._unit(), self.n_init, _COARSE * self.tol, self.max_iter, watch)
         objective = Objective(rows, n, self.kind, self._parameter())
-        points, level, steps = descend(objective, n, walk, rng, shrinkage=self.shrinkage, validate=validate)
+        points, level, steps = descend(objective, n, settings, rng, shrinkage=self.shrinkage, validate=validate)
         self.validation_error_ = next(step.validation_error for step in steps if step.shrinkage == level)
         stage = "all triplets"
         objective = Objective(triplets.rows, n, self.kind, self._parameter()) if len(held) else objective
-        found = fit_at(objective, points, level, dataclasses.replace(walk, tolerance=self.tol))
+        found = fit_at(objective, points, level, dataclasses.replace(settings, tolerance=self.tol))
         self.shrinkage_, self.path_ = level, tuple(steps)
         self.loss_ = objective(found.point)[0] / len(objective)
         self.n_iter_ = found.iterations + sum(step.iterations for step in steps)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import io
 from pathlib import Path
@@ -10,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairseek._version import __version__
 from pairseek.core.types import FloatArray
 from pairseek.embed._findings import INFORMATIVE
 from pairseek.embed.health import Health
-from pairseek.errors import InvalidFile
 from pairseek.runs.figure_style import FAINT, INK, canvas, drawing
+from pairseek.runs.html_report import image, write_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,15 +22,11 @@ if TYPE_CHECKING:
 _BLUE, _RED, _GREEN = "#0072B2", "#D55E00", "#009E73"
 _WORDS = {"good": "good", "note": "note", "act": "do something"}
 _MOST_POINTS = 5000
-_LOOK = """
-:root { color-scheme: light; }
-body { font: 15px/1.55 system-ui, sans-serif; color: #16161d; max-width: 64rem;
-  margin: 2.5rem auto; padding: 0 1.25rem; }
-h1 { font-size: 1.6rem; margin-bottom: .2rem; } .quiet { color: #55555f; }
-table { border-collapse: collapse; width: 100%; margin: 1.2rem 0; }
+_STYLE = """
+table { width: 100%; margin: 1.2rem 0; }
 th, td { text-align: left; vertical-align: top; padding: .45rem .9rem .45rem 0; border-bottom: 1px solid #e4e4e8; }
 td:first-child { white-space: nowrap; } .act { color: #a33f00; font-weight: 600; } .note { color: #6b5200; }
-.good { color: #00664b; } img { max-width: 100%; height: auto; } td p { margin: .2rem 0 0; color: #44444e; }
+.good { color: #00664b; } td p { margin: .2rem 0 0; color: #44444e; }
 """
 
 
@@ -42,7 +36,6 @@ def write_health(health: Health, path: Path) -> Path:
         figure = _figure(health)
         picture = io.BytesIO()
         figure.savefig(picture, format="svg", metadata={"Date": None})
-    data = base64.b64encode(picture.getvalue()).decode()
     verdict = "Nothing needs doing." if health.good else "Some things need doing before people are asked."
     rows = "\n".join(
         f'<tr><td>{html.escape(finding.name)}</td><td class="{finding.level}">{_WORDS[finding.level]}</td>'
@@ -50,19 +43,12 @@ def write_health(health: Health, path: Path) -> Path:
         for finding in health.findings
     )
     alt = "Items, spread along each direction, information of random pairs, and agreement"
-    page = (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>A catalogue, checked</title><style>{_LOOK}</style></head>\n<body>\n"
-        f'<h1>A catalogue, checked</h1>\n<p class="quiet">pairseek {__version__}, items {health.items.hash[:16]}</p>\n'
-        f"<p>{verdict}</p>\n<table><thead><tr><th>looked at</th><th></th><th>found</th></tr></thead>\n<tbody>\n{rows}\n"
-        f'</tbody></table>\n<img alt="{alt}" src="data:image/svg+xml;base64,{data}">\n</body></html>\n'
-    )
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise InvalidFile(f"cannot write {path}: {error.strerror or error}") from error
-    return path
+    body = [
+        f"<p>{verdict}</p>",
+        f"<table><thead><tr><th>looked at</th><th></th><th>found</th></tr></thead>\n<tbody>\n{rows}\n</tbody></table>",
+        image(picture.getvalue(), ".svg", alt),
+    ]
+    return write_html(path, "A catalogue, checked", body, subtitle=f"items {health.items.hash[:16]}", style=_STYLE)
 
 
 def _figure(health: Health) -> Figure:

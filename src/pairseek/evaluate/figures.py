@@ -12,9 +12,9 @@ from pairseek.evaluate.spec import PLAIN, POPULARITY
 from pairseek.runs.figure_style import (
     FAINT,
     INK,
-    Drawing,
     Line,
-    Picture,
+    NamedFigure,
+    SavedFigure,
     canvas,
     drawing,
     legend_outside,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _OWN = {PLAIN: Line("#CC79A7", (0, (5, 1.6)), "s"), POPULARITY: Line("#7F7F7F", (0, (1.2, 1.4)), "")}
 
 
-def draw(results: EvaluationResults, folder: Path, *, title: str = "") -> list[Picture]:
+def draw(results: EvaluationResults, folder: Path, *, title: str = "") -> list[SavedFigure]:
     """Write ``evaluation.png`` and ``evaluation.svg``."""
     with drawing():
         figure, axes = canvas(10.4, 6.4, 2, 2)
@@ -53,7 +53,7 @@ def draw(results: EvaluationResults, folder: Path, *, title: str = "") -> list[P
             f"{people} held-out people asked only what they had answered; pairs that were not asked are predicted. "
             f"Bands are one standard error over people"
         )
-        return save([Drawing("evaluation", caption, figure)], folder)
+        return save([NamedFigure("evaluation", caption, figure)], folder)
 
 
 def _line(results: EvaluationResults, way: str) -> Line:

@@ -149,7 +149,7 @@ def evaluate(
         raise InvalidParameter("give items with coordinates, or the number of dimensions in which to learn them")
     for name, value, least in (("splits", splits, 1), ("seed", seed, 0)):
         whole(value, name, least)
-    choices = choices if items is None else choices.of_items(items.ids)
+    choices = choices if items is None else choices.reindexed(items.ids)
     usable = choices.usable()
     able = np.array([row for row in range(len(usable.people)) if len(Person.of(usable, row)) > 1], dtype=np.int64)
     if len(usable.people) < 3 or not len(able):
@@ -243,7 +243,7 @@ def _fitted(choices: Choices, items: Items | None, seed: int, learning: Mapping[
     if not unseen:
         return Population.fit(choices, items, rng=seed, **learning)  # type: ignore[arg-type]
     seen = [name for name in choices.ids if name not in set(unseen)]
-    found = Population.fit(choices.of_items(seen), None, rng=seed, **learning)  # type: ignore[arg-type]
+    found = Population.fit(choices.reindexed(seen), None, rng=seed, **learning)  # type: ignore[arg-type]
     # An item that only held-out people compared is like the others on average: in the middle, and liked as much.
     base, _ = found.utilities()
     points, appeal = np.zeros((len(choices.ids), found.items.d)), np.full(len(choices.ids), base.mean())

@@ -14,7 +14,7 @@ from pairseek.model.items import Items, Space
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
+class MeasurementContext:
     """A search after an answer, with the truth.
 
     Attributes
@@ -51,7 +51,7 @@ class Measure:
 
     title: str
     axis: str
-    of: Callable[[Moment], float]
+    of: Callable[[MeasurementContext], float]
     log: bool = True
 
 
@@ -59,31 +59,31 @@ BATCH, BATCHES = 15, 1000
 """Items in a batch and batches in a trial, for the Kendall tau distance (section 4 of the paper)."""
 
 
-def _squared_error(moment: Moment) -> float:
-    return metrics.squared_error(moment.estimate.point, moment.point)
+def _squared_error(context: MeasurementContext) -> float:
+    return metrics.squared_error(context.estimate.point, context.point)
 
 
-def _kendall_tau(moment: Moment) -> float:
-    if isinstance(moment.items, Space):
+def _kendall_tau(context: MeasurementContext) -> float:
+    if isinstance(context.items, Space):
         return float("nan")
-    batch = min(BATCH, moment.items.n)
-    rng = np.random.default_rng(np.random.SeedSequence(moment.seed))
+    batch = min(BATCH, context.items.n)
+    rng = np.random.default_rng(np.random.SeedSequence(context.seed))
     return metrics.kendall_tau_distance(
-        moment.items, moment.estimate.point, moment.point, batch=batch, batches=BATCHES, rng=rng
+        context.items, context.estimate.point, context.point, batch=batch, batches=BATCHES, rng=rng
     )
 
 
-def _posterior_trace(moment: Moment) -> float:
-    return float(np.trace(moment.estimate.covariance))
+def _posterior_trace(context: MeasurementContext) -> float:
+    return float(np.trace(context.estimate.covariance))
 
 
-def _posterior_volume(moment: Moment) -> float:
-    sign, logarithm = np.linalg.slogdet(moment.estimate.covariance)
-    return float(np.exp(logarithm / len(moment.point))) if sign > 0 else 0.0
+def _posterior_volume(context: MeasurementContext) -> float:
+    sign, logarithm = np.linalg.slogdet(context.estimate.covariance)
+    return float(np.exp(logarithm / len(context.point))) if sign > 0 else 0.0
 
 
-def _credible_radius(moment: Moment) -> float:
-    return moment.estimate.credible_radius(0.95)
+def _credible_radius(context: MeasurementContext) -> float:
+    return context.estimate.credible_radius(0.95)
 
 
 MEASURES: dict[str, Measure] = {

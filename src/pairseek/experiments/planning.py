@@ -55,7 +55,7 @@ class Need:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class StudyPlan:
     """What the simulation says.
 
     Attributes
@@ -175,7 +175,7 @@ def plan(
     scheduler: str | None = None,
     table: TableFormat = "csv",
     progress: Callable[[RunStatus], None] | None = None,
-) -> Plan:
+) -> StudyPlan:
     """Simulate and count."""
     specification = question.specification(items)
     results = run(specification, folder, jobs=jobs, scheduler=scheduler, table=table, progress=progress)
@@ -194,7 +194,7 @@ def plan(
     # The bound is proved for a uniform prior alone.
     if isinstance(prior, UniformBox) and shown.d >= 2 and response.noise == "normalized" and response.constant > 0:
         enough = stopping_time_bounds(variance, response.constant, prior, shown.d).upper
-    return Plan(shown, response, target, results, needs, next(least), enough)
+    return StudyPlan(shown, response, target, results, needs, next(least), enough)
 
 
 def _need(results: Results, label: str, target: float) -> Need:

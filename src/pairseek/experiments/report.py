@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import math
 from collections.abc import Iterator, Sequence
@@ -11,24 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
-from pairseek._version import __version__
 from pairseek.experiments.measures import MEASURES
 from pairseek.experiments.reading import to_toml
 from pairseek.experiments.results import Results
-from pairseek.runs.figure_style import Picture
-from pairseek.runs.journal import write_result
+from pairseek.runs.figure_style import SavedFigure
+from pairseek.runs.html_report import image, write_html
 
 MARKS = (20, 40, 60, 80)
-_KINDS = {".svg": "image/svg+xml", ".png": "image/png", ".gif": "image/gif"}
-_LOOK = """
-:root { color-scheme: light; }
-body { font: 15px/1.55 system-ui, sans-serif; color: #16161d; max-width: 68rem;
-  margin: 2.5rem auto; padding: 0 1.25rem; }
-h1 { font-size: 1.7rem; margin-bottom: .2rem; }
+_STYLE = """
 h2 { margin-top: 3rem; border-top: 1px solid #d8d8de; padding-top: 1.2rem; }
-h3 { margin: 1.8rem 0 .4rem; font-size: 1.05rem; } p.note, figcaption { color: #55555f; }
-figure { margin: 1.2rem 0; } img { max-width: 100%; height: auto; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .6rem 0; }
+h3 { margin: 1.8rem 0 .4rem; font-size: 1.05rem; } p.note, figcaption { color: #55555f; } figure { margin: 1.2rem 0; }
+.wide { overflow-x: auto; } table { font-variant-numeric: tabular-nums; margin: .6rem 0; }
 th, td { padding: .22rem .8rem .22rem 0; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; } th:first-child { white-space: normal; min-width: 9rem; }
 thead th { border-bottom: 1px solid #9a9aa4; font-weight: 600; }
@@ -56,15 +48,15 @@ class Section:
     """
 
     title: str
-    pictures: Sequence[Picture] = ()
+    pictures: Sequence[SavedFigure] = ()
     results: Results | None = None
     notes: Sequence[str] = ()
     folder: Path | None = None
 
 
 def write_report(path: Path, title: str, sections: Sequence[Section], *, lag: int = 0) -> Path:
-    """Write the page."""
-    body = [f"<h1>{html.escape(title)}</h1>", f'<p class="note">pairseek {__version__}</p>']
+    """Write the report of these sections; ``lag`` is that of the figures."""
+    body = []
     if lag:
         body.append(
             f"<p>Shown with a lag of {lag}: the estimate beside n answers is the one after n - {lag}, as the authors' "
@@ -72,15 +64,7 @@ def write_report(path: Path, title: str, sections: Sequence[Section], *, lag: in
         )
     for section in sections:
         body += _section(section, lag)
-    page = (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{_LOOK}</style></head>\n<body>\n"
-        + "\n".join(body)
-        + "\n</body></html>\n"
-    )
-    write_result(path, page)
-    return path
+    return write_html(path, title, body, style=_STYLE)
 
 
 def _section(section: Section, lag: int) -> Iterator[str]:
@@ -95,14 +79,10 @@ def _section(section: Section, lag: int) -> Iterator[str]:
         yield from _what_was_run(section.results, section.folder)
 
 
-def _picture(picture: Picture) -> str:
+def _picture(picture: SavedFigure) -> str:
     path = min(picture.paths, key=lambda p: (".svg", ".gif", ".png").index(p.suffix))
-    data = base64.b64encode(path.read_bytes()).decode()
-    caption = html.escape(picture.caption)
-    return (
-        f'<figure><img alt="{caption}" src="data:{_KINDS[path.suffix]};base64,{data}">'
-        f"<figcaption>{caption}</figcaption></figure>"
-    )
+    shown = image(path.read_bytes(), path.suffix, picture.caption)
+    return f"<figure>{shown}<figcaption>{html.escape(picture.caption)}</figcaption></figure>"
 
 
 def _numbers(results: Results, lag: int) -> Iterator[str]:

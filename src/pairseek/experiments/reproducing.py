@@ -20,7 +20,7 @@ from pairseek.experiments.results import Results, TableFormat
 from pairseek.experiments.running import run
 from pairseek.experiments.spec import Specification
 from pairseek.model.metrics import triplet_error
-from pairseek.runs.figure_style import Drawing, Picture, drawing, require_drawing, save
+from pairseek.runs.figure_style import NamedFigure, SavedFigure, drawing, require_drawing, save
 from pairseek.runs.plan import RunStatus
 
 DATA = ("food10k", "synthetic")
@@ -77,11 +77,11 @@ class Reproduction:
     """
 
     title: str
-    draw: Callable[[Results, int], list[Drawing]] | None = None
+    draw: Callable[[Results, int], list[NamedFigure]] | None = None
     notes: tuple[str, ...] = ()
 
 
-def _figure2(results: Results, lag: int) -> list[Drawing]:
+def _figure2(results: Results, lag: int) -> list[NamedFigure]:
     trials = results.specification.trials
     titles = {"matched": "matched logistic noise", "mismatched": "mismatched Gaussian noise"}
     panels = [
@@ -113,7 +113,7 @@ def _figure2(results: Results, lag: int) -> list[Drawing]:
     return [main, trace]
 
 
-def _supplement(results: Results, lag: int) -> list[Drawing]:
+def _supplement(results: Results, lag: int) -> list[NamedFigure]:
     out = []
     for d in dict.fromkeys(setting.dimension for setting in results.specification.settings):
         settings = [setting for setting in results.specification.settings if setting.dimension == d]
@@ -123,7 +123,7 @@ def _supplement(results: Results, lag: int) -> list[Drawing]:
     return out
 
 
-def _rivals(results: Results, lag: int) -> list[Drawing]:
+def _rivals(results: Results, lag: int) -> list[NamedFigure]:
     panels = [
         Panel("matched", "squared_error", "estimation error"),
         Panel("matched", "posterior_trace", "posterior trace"),
@@ -218,20 +218,20 @@ def reproduce(
     return Section(reproduction.title, pictures, results, notes, folder)
 
 
-def draw_any(results: Results, folder: Path, *, lag: int = 0) -> list[Picture]:
+def draw_any(results: Results, folder: Path, *, lag: int = 0) -> list[SavedFigure]:
     """Figures for any specification."""
     with drawing():
         return save(curves.draw_all(results, lag=lag), folder / "figures")
 
 
-def _figure1(folder: Path, wishes: Wishes) -> list[Picture]:
+def _figure1(folder: Path, wishes: Wishes) -> list[SavedFigure]:
     items = (food10k(2) if wishes.data == "food10k" else synthetic(2)).scaled()
     shown = posterior.example(items)
     figures = folder / "figures"
     return [*save([posterior.draw_posterior(shown)], figures), posterior.animate(shown, figures)]
 
 
-def _triplets(folder: Path, wishes: Wishes) -> list[Picture]:
+def _triplets(folder: Path, wishes: Wishes) -> list[SavedFigure]:
     measured = None if wishes.triplets is None else _measured(wishes.triplets)
     return save([dimensions.draw_triplet_error(measured)], folder / "figures")
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pairseek.candidates import SampledPairs
 from pairseek.core.types import Query, Side
-from pairseek.experiments.measures import MEASURES, Moment
+from pairseek.experiments.measures import MEASURES, MeasurementContext
 from pairseek.experiments.spec import Answering, Setting, Specification
 from pairseek.model.items import Items, Space
 from pairseek.model.responses import Response
@@ -57,8 +57,8 @@ def run_trial(specification: Specification, task: Task, items: Items | Space) ->
         estimate = search.estimate()
         spent += time.perf_counter() - began
         if answers in wanted:
-            moment = Moment(items, estimate, user.user.point, (*seeds, _BATCHES))
-            values.append(tuple(MEASURES[name].of(moment) for name in specification.metrics))
+            context = MeasurementContext(items, estimate, user.user.point, (*seeds, _BATCHES))
+            values.append(tuple(MEASURES[name].of(context) for name in specification.metrics))
             seconds.append(spent)
     return Outcome(task, tuple(values), tuple(seconds), search.answers)
 

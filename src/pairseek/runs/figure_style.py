@@ -117,7 +117,7 @@ def require_drawing() -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawing:
+class NamedFigure:
     """A figure with its name and what it shows."""
 
     name: str
@@ -126,7 +126,7 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Picture:
+class SavedFigure:
     """A figure on disk."""
 
     name: str
@@ -134,16 +134,16 @@ class Picture:
     paths: tuple[Path, ...]
 
 
-def save(drawings: Sequence[Drawing], folder: Path) -> list[Picture]:
+def save(drawings: Sequence[NamedFigure], folder: Path) -> list[SavedFigure]:
     """Write each as PNG and SVG."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [Picture(one.name, one.caption, tuple(_write(one, folder))) for one in drawings]
+        return [SavedFigure(one.name, one.caption, tuple(_write(one, folder))) for one in drawings]
     except OSError as error:
         raise InvalidFile(f"cannot write figures to {folder}: {error.strerror or error}; the table is kept") from error
 
 
-def _write(one: Drawing, folder: Path) -> Iterator[Path]:
+def _write(one: NamedFigure, folder: Path) -> Iterator[Path]:
     for ending in ("png", "svg"):
         path = folder / f"{one.name}.{ending}"
         metadata: dict[str, Any] = {"Date": None} if ending == "svg" else {}

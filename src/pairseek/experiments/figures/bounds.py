@@ -9,7 +9,7 @@ from pairseek.experiments.results import Results
 from pairseek.experiments.spec import Setting
 from pairseek.model.bounds import mse_lower_bound, stopping_time_bounds
 from pairseek.model.priors import UniformBox
-from pairseek.runs.figure_style import COLOURS, FAINT, INK, Drawing, canvas, legend_outside, line_of
+from pairseek.runs.figure_style import COLOURS, FAINT, INK, NamedFigure, canvas, legend_outside, line_of
 
 EPMV = "EPMV"
 CEILING = 1e4
@@ -31,7 +31,7 @@ def thresholds(results: Results, setting: str) -> FloatArray:
     return np.asarray(np.geomspace(0.9 * start, 1.05 * end, 40))
 
 
-def draw_bounds(results: Results, *, lag: int = 0) -> Drawing:
+def draw_bounds(results: Results, *, lag: int = 0) -> NamedFigure:
     """Above, the stopping time between its bounds; below, MSE above its lower bound. A column for each setting."""
     settings = results.specification.settings
     figure, axes = canvas(3.5 * len(settings) + 2.2, 6.2, 2, len(settings))
@@ -47,7 +47,7 @@ def draw_bounds(results: Results, *, lag: int = 0) -> Drawing:
         f"little noise. Upper bounds above {CEILING:,.0f} answers are left out. Below: mean squared error, and the "
         "least that any strategy can have."
     )
-    return Drawing("bounds", caption, figure)
+    return NamedFigure("bounds", caption, figure)
 
 
 def _box(setting: Setting) -> UniformBox:

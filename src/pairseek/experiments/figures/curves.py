@@ -10,7 +10,7 @@ import numpy as np
 
 from pairseek.experiments.measures import MEASURES
 from pairseek.experiments.results import Results
-from pairseek.runs.figure_style import Drawing, canvas, legend_outside, line_of, plain_log
+from pairseek.runs.figure_style import NamedFigure, canvas, legend_outside, line_of, plain_log
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ class Panel:
 
 def draw_panels(
     results: Results, panels: Sequence[Panel], *, name: str, caption: str, columns: int = 2, lag: int = 0
-) -> Drawing:
+) -> NamedFigure:
     """Panels in rows, with one legend beside them; panels of a row with the same metric share their scale."""
     rows = -(-len(panels) // columns)
     figure, axes = canvas(4.1 * columns + 1.5, 3.1 * rows + 0.2, rows, columns)
@@ -37,7 +37,7 @@ def draw_panels(
         axis.set_visible(False)
     _same_limits(axes, panels)
     legend_outside(figure, axes[0])
-    return Drawing(name, caption, figure)
+    return NamedFigure(name, caption, figure)
 
 
 def _panel(axes: Axes, results: Results, panel: Panel, lag: int) -> None:
@@ -87,7 +87,7 @@ def _same_limits(axes: Sequence[Axes], panels: Sequence[Panel]) -> None:
             axis.set_ylim(low, high)
 
 
-def draw_all(results: Results, *, lag: int = 0) -> list[Drawing]:
+def draw_all(results: Results, *, lag: int = 0) -> list[NamedFigure]:
     """For any specification: a figure for each setting, with a panel for each metric."""
     drawings = []
     for index, setting in enumerate(results.specification.settings):

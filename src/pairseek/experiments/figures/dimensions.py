@@ -9,13 +9,15 @@ import numpy as np
 
 from pairseek.datasets import food10k_dimensions, food10k_facts
 from pairseek.experiments.results import Results
-from pairseek.runs.figure_style import INK, Drawing, canvas, legend_outside, line_of, plain_log
+from pairseek.runs.figure_style import INK, NamedFigure, canvas, legend_outside, line_of, plain_log
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def draw_dimensions(results: Results, *, noises: tuple[str, ...], answers: tuple[int, ...], lag: int = 0) -> Drawing:
+def draw_dimensions(
+    results: Results, *, noises: tuple[str, ...], answers: tuple[int, ...], lag: int = 0
+) -> NamedFigure:
     """MSE against dimension: a row for each number of answers, a column for each noise, with error bars."""
     figure, axes = canvas(3.3 * len(noises) + 1.5, 2.9 * len(answers), len(answers), len(noises))
     for row, count in enumerate(answers):
@@ -27,7 +29,7 @@ def draw_dimensions(results: Results, *, noises: tuple[str, ...], answers: tuple
     legend_outside(figure, axes[0])
     after = " and ".join(map(str, answers))
     caption = f"Mean squared error against dimension after {after} answers, with one standard error."
-    return Drawing("dimensions", caption, figure)
+    return NamedFigure("dimensions", caption, figure)
 
 
 def _panel(panel: Axes, results: Results, noise: str, count: int, lag: int) -> None:
@@ -60,7 +62,7 @@ def _panel(panel: Axes, results: Results, noise: str, count: int, lag: int) -> N
     plain_log(panel, [0.7 * lowest, 1.1 * highest])
 
 
-def draw_triplet_error(measured: Mapping[int, float] | None = None) -> Drawing:
+def draw_triplet_error(measured: Mapping[int, float] | None = None) -> NamedFigure:
     """Share of triplets that an embedding gets wrong: as published, and as measured on triplets that one has."""
     figure, (axes,) = canvas(6.6, 3.4)
     dimensions = food10k_dimensions()
@@ -83,4 +85,4 @@ def draw_triplet_error(measured: Mapping[int, float] | None = None) -> Drawing:
     axes.set_ylim(bottom=0)
     legend_outside(figure, axes)
     caption = "Triplet error of the Food-10k embeddings: the share of training triplets that they get wrong."
-    return Drawing("triplet-error", caption, figure)
+    return NamedFigure("triplet-error", caption, figure)

@@ -12,8 +12,8 @@ from pairseek.model.bounds import mse_lower_bound
 from pairseek.runs.figure_style import (
     FAINT,
     INK,
-    Drawing,
-    Picture,
+    NamedFigure,
+    SavedFigure,
     canvas,
     drawing,
     legend_outside,
@@ -23,16 +23,16 @@ from pairseek.runs.figure_style import (
 )
 
 if TYPE_CHECKING:
-    from pairseek.experiments.planning import Plan
+    from pairseek.experiments.planning import StudyPlan
 
 
-def draw_plan(found: Plan, folder: Path) -> list[Picture]:
+def draw_plan(found: StudyPlan, folder: Path) -> list[SavedFigure]:
     """Credible radius and error against the number of questions."""
     with drawing():
         return save([_drawing(found)], folder / "figures")
 
 
-def _drawing(found: Plan) -> Drawing:
+def _drawing(found: StudyPlan) -> NamedFigure:
     labels = found.results.specification.labels
     counts = found.results.counts
     figure, (left, right) = canvas(9.6, 3.6, 1, 2)
@@ -65,4 +65,4 @@ def _drawing(found: Plan) -> Drawing:
         f"k = {found.response.constant:.3g} with {found.response.noise} noise. Dotted on the right: the least that any "
         f"strategy can have (Theorem 3.2)."
     )
-    return Drawing("plan", caption, figure)
+    return NamedFigure("plan", caption, figure)

@@ -15,7 +15,7 @@ from pairseek.model.geometry import hyperplanes
 from pairseek.model.items import Items
 from pairseek.model.priors import UniformBox
 from pairseek.model.responses import Logistic
-from pairseek.runs.figure_style import FAINT, INK, Drawing, Picture, canvas
+from pairseek.runs.figure_style import FAINT, INK, NamedFigure, SavedFigure, canvas
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
 from pairseek.strategies import InfoGain
@@ -96,7 +96,7 @@ def example(items: Items, *, answers: int = ANSWERS, seed: int = 5) -> Example:
     return Example(user.point, normals, thresholds, np.array(estimates), density)
 
 
-def draw_posterior(shown: Example) -> Drawing:
+def draw_posterior(shown: Example) -> NamedFigure:
     """Left, answers without noise and the cell that they leave; right, noisy answers and the posterior."""
     figure, (left, right) = canvas(8.4, 4.5, 1, 2)
     count = len(shown.normals)
@@ -114,7 +114,7 @@ def draw_posterior(shown: Example) -> Drawing:
         f"{count} paired comparisons as planes, chosen by InfoGain. x: the user point; +: the estimate; dashed: planes "
         f"whose answer was wrong. Without noise the answers single out a cell; with noise, a posterior around it."
     )
-    return Drawing("figure1", caption, figure)
+    return NamedFigure("figure1", caption, figure)
 
 
 def _cell(axes: Axes, shown: Example) -> None:
@@ -173,7 +173,7 @@ def _frame(axes: Axes, point: FloatArray) -> None:
         spine.set_color(FAINT)
 
 
-def animate(shown: Example, folder: Path) -> Picture:
+def animate(shown: Example, folder: Path) -> SavedFigure:
     """The posterior after 0, 1, 2, ... answers, as a GIF."""
     from matplotlib.animation import PillowWriter
 
@@ -192,4 +192,4 @@ def animate(shown: Example, folder: Path) -> Picture:
                 writer.grab_frame()
     except OSError as error:
         raise InvalidFile(f"cannot write {path}: {error.strerror or error}") from error
-    return Picture("figure1-animation", "The same, answer by answer.", (path,))
+    return SavedFigure("figure1-animation", "The same, answer by answer.", (path,))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pairseek.experiments.results import Results
-from pairseek.runs.figure_style import Drawing, canvas, legend_outside, line_of, plain_log
+from pairseek.runs.figure_style import NamedFigure, canvas, legend_outside, line_of, plain_log
 
 
-def draw_speed(results: Results, *, lag: int = 0) -> Drawing:
+def draw_speed(results: Results, *, lag: int = 0) -> NamedFigure:
     """A panel for each setting; each curve runs over the answers, from the first on."""
     specification = results.specification
     settings = specification.settings
@@ -45,4 +45,4 @@ def draw_speed(results: Results, *, lag: int = 0) -> Drawing:
         f"Mean squared error against cumulative compute time, {specification.queries} answers, one thread; the slowest "
         f"curve ends at {total:.1f} s. Marks at every 20 answers. Error bars are omitted, as in the paper."
     )
-    return Drawing("speed", caption, figure)
+    return NamedFigure("speed", caption, figure)
