@@ -19,7 +19,7 @@ import scipy.optimize
 import pairseek as ps
 from food import items, name
 from pairseek.embed import METHODS, Triplets, choose_dimension, fit_noise, simulate_triplets
-from pairseek.embed._objective import Objective, padded
+from pairseek.embed.objective import Objective, padded
 
 HERE = Path(__file__).resolve().parent
 TRIPLETS, HELD = 958_479, 100_000

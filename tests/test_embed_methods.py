@@ -10,7 +10,7 @@ import scipy.spatial
 
 import pairseek as ps
 from pairseek.embed import CKL, GNMDS, METHODS, STE, TSTE, Triplets, simulate_triplets
-from pairseek.embed._objective import Objective, padded
+from pairseek.embed.objective import Objective, padded
 from pairseek.errors import InvalidItems, InvalidParameter, InvalidTriplets, MissingExtra
 
 

@@ -19,9 +19,9 @@ from pairseek.errors import InvalidParameter, MissingExtra
 from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, Results, Wishes, read_record
 from pairseek.experiments.figures import bounds, curves, posterior
 from pairseek.experiments.paper import with_data
-from pairseek.experiments.planning import Question, plan
+from pairseek.experiments.study_plan import Question, plan
 from pairseek.experiments.report import Section, write_report
-from pairseek.experiments.reproducing import chosen, draw_any, reproduce, specification_of
+from pairseek.experiments.reproduction import chosen, draw_any, reproduce, specification_of
 from pairseek.runs.figure_style import COLOURS, canvas, drawing, line_of, plain_log, save
 from pairseek.runs.plan import Outcome, RunPlan
 
@@ -310,7 +310,7 @@ class TestReproducing:
                 Wishes(**bad)
 
     def test_the_triplet_error_is_drawn_from_published_figures_and_from_triplets(self, tmp_path, monkeypatch):
-        module = sys.modules["pairseek.experiments.reproducing"]
+        module = sys.modules["pairseek.experiments.reproduction"]
         monkeypatch.setattr(module, "food10k", lambda d: ps.datasets.synthetic(d, n=50))
         rows = np.random.default_rng(0).permuted(np.tile(np.arange(50), (40, 1)), axis=1)[:, :3]
         np.savetxt(tmp_path / "triplets.csv", rows, fmt="%d", delimiter=",")

@@ -20,7 +20,7 @@ from pairseek.core.validation import one_of
 from pairseek.errors import InvalidParameter
 from pairseek.evaluate import EvaluationResults, evaluate, strategies_from
 from pairseek.evaluate.figures import draw
-from pairseek.evaluate.running import ANSWERS
+from pairseek.evaluate.evaluation import ANSWERS
 from pairseek.runs.figure_style import require_drawing
 
 

@@ -15,8 +15,8 @@ from rich.text import Text
 from pairseek.cli.progress import RunProgress
 from pairseek.cli.simulations import Jobs, Scheduler, interruptible, job_count, made
 from pairseek.core.validation import one_of, whole
-from pairseek.experiments.figures.planned import draw_plan
-from pairseek.experiments.planning import STRATEGIES, Need, Question, StudyPlan, plan
+from pairseek.experiments.figures.study_plan import draw_plan
+from pairseek.experiments.study_plan import STRATEGIES, Need, Question, StudyPlan, plan
 from pairseek.experiments.report import Section, write_report
 from pairseek.model.items import Items
 from pairseek.model.responses import NOISES

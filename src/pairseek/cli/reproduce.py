@@ -15,7 +15,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, Wishes, reproduce
 from pairseek.experiments.paper import PRESETS
 from pairseek.experiments.report import write_report
-from pairseek.experiments.reproducing import chosen
+from pairseek.experiments.reproduction import chosen
 
 
 def command(

@@ -15,7 +15,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.experiments import Specification, read_record, read_specification, run
 from pairseek.runs.figure_style import require_drawing
 from pairseek.experiments.report import Section, write_report
-from pairseek.experiments.reproducing import draw_any
+from pairseek.experiments.reproduction import draw_any
 
 
 def command(

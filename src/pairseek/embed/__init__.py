@@ -3,15 +3,15 @@
 >>> from pairseek.embed import CKL, Triplets, choose_dimension, fit_noise  # doctest: +SKIP
 """
 
-from pairseek.embed._findings import Finding
-from pairseek.embed._path import PathStep
-from pairseek.embed._progress import FitProgress
 from pairseek.embed.dimension import DimensionChoice, choose_dimension
+from pairseek.embed.findings import Finding
 from pairseek.embed.health import Health, check
 from pairseek.embed.methods import CKL, GNMDS, METHODS, STE, TSTE
 from pairseek.embed.noise import NoiseFit, NoiseFits, fit_noise, fit_noise_to_answers
+from pairseek.embed.progress import FitProgress
 from pairseek.embed.provenance import provenance, read_provenance, save_items
-from pairseek.embed.simulating import simulate_triplets
+from pairseek.embed.shrinkage_path import PathStep
+from pairseek.embed.simulation import simulate_triplets
 from pairseek.embed.triplets import Triplets
 from pairseek.embed.vectors import PCA
 

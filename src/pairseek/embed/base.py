@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pairseek.core.types import FloatArray, IntArray, ItemId
-from pairseek.embed._objective import Objective, distances, padded
-from pairseek.embed._path import PathSettings, PathStep, descend, fit_at
-from pairseek.embed._progress import FitProgress, reporting
-from pairseek.embed._scale import best_scale
+from pairseek.embed.noise_scale import best_scale
+from pairseek.embed.objective import Objective, distances, padded
+from pairseek.embed.progress import FitProgress, reporting
+from pairseek.embed.shrinkage_path import PathSettings, PathStep, descend, fit_at
 from pairseek.embed.triplets import Triplets, as_triplets
 from pairseek.errors import InvalidItems, InvalidParameter, InvalidTriplets
 from pairseek.model.items import Items

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.defaults import default_prior, resolve
-from pairseek.embed._findings import (
+from pairseek.embed.findings import (
     Finding,
     agreeing,
     answers,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.embed._findings import INFORMATIVE
+from pairseek.embed.findings import INFORMATIVE
 from pairseek.embed.health import Health
 from pairseek.runs.figure_style import FAINT, INK, canvas, drawing
 from pairseek.runs.html_report import image, write_html

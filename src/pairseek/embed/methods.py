@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.embed._losses import HINGE, LOGISTIC, POWER, RATIO
 from pairseek.embed.base import TripletEmbedding
+from pairseek.embed.losses import HINGE, LOGISTIC, POWER, RATIO
 from pairseek.embed.triplets import Triplets
 from pairseek.errors import InvalidParameter
 

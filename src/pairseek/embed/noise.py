@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pairseek.core.types import JSON, BoolArray, Event, FloatArray, IntArray
-from pairseek.embed._objective import distances
-from pairseek.embed._scale import Bound, Scale, best_scale, likelihood
+from pairseek.embed.noise_scale import Bound, Scale, best_scale, likelihood
+from pairseek.embed.objective import distances
 from pairseek.embed.triplets import Triplets, as_triplets
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items

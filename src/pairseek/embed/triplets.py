@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairseek.core.types import IntArray, ItemId
-from pairseek.embed.reading import named_rows, read_rows
+from pairseek.embed.triplet_files import named_rows, read_rows
 from pairseek.errors import InvalidParameter, InvalidTriplets
 from pairseek.model.items import Items
 

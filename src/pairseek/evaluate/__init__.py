@@ -1,7 +1,7 @@
 """How well a search would have served people whose choices were recorded."""
 
+from pairseek.evaluate.evaluation import evaluate
 from pairseek.evaluate.results import Agreement, EvaluationResults
-from pairseek.evaluate.running import evaluate
 from pairseek.evaluate.spec import Evaluation, strategies_from
 
 __all__ = ["Agreement", "Evaluation", "EvaluationResults", "evaluate", "strategies_from"]

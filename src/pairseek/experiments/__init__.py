@@ -5,11 +5,11 @@
 
 from pairseek.experiments.measures import MEASURES
 from pairseek.experiments.paper import SPECIFICATIONS
-from pairseek.experiments.reading import read_record, read_specification, to_toml
-from pairseek.experiments.reproducing import REPRODUCTIONS, Wishes, reproduce
+from pairseek.experiments.reproduction import REPRODUCTIONS, Wishes, reproduce
 from pairseek.experiments.results import Paired, Results
-from pairseek.experiments.running import run
+from pairseek.experiments.simulation import run
 from pairseek.experiments.spec import Answering, Contender, Setting, Specification
+from pairseek.experiments.specification_files import read_record, read_specification, to_toml
 from pairseek.experiments.trial import run_trial
 from pairseek.runs.plan import Outcome, Task
 from pairseek.runs.plan import RunStatus as Progress

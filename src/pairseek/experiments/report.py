@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from pairseek.experiments.measures import MEASURES
-from pairseek.experiments.reading import to_toml
 from pairseek.experiments.results import Results
+from pairseek.experiments.specification_files import to_toml
 from pairseek.runs.figure_style import SavedFigure
 from pairseek.runs.html_report import image, write_html
 

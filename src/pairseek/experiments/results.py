@@ -16,8 +16,8 @@ import numpy as np
 from pairseek.core.types import JSON, FloatArray, IntArray
 from pairseek.core.validation import one_of
 from pairseek.errors import InvalidFile, InvalidParameter, MissingExtra
-from pairseek.experiments.reading import read_specification
 from pairseek.experiments.spec import Specification
+from pairseek.experiments.specification_files import read_specification
 from pairseek.runs.journal import JOURNAL, RUN, SPECIFICATION, read_journal, write_result
 from pairseek.runs.plan import Outcome, Task
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.embed._lbfgs import Minimum, dot, minimise
-from pairseek.embed._objective import Objective, padded
+from pairseek.embed.lbfgs import Minimum, dot, minimise
+from pairseek.embed.objective import Objective, padded
 
 HALVINGS = 30
 PATIENCE = 2

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairseek.core.types import FloatArray
-from pairseek.embed._losses import LANES, squared_distances, triplet_loss
+from pairseek.embed.losses import LANES, squared_distances, triplet_loss
 from pairseek.numerics.jit import read_only
 from pairseek.numerics.parallel import for_ranges
 

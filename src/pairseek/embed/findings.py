@@ -11,8 +11,8 @@ import scipy
 
 from pairseek.candidates import SampledPairs
 from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
-from pairseek.embed._objective import distances
 from pairseek.embed.noise import NoiseFit
+from pairseek.embed.objective import distances
 from pairseek.model.items import Items
 from pairseek.model.metrics import triplet_error
 from pairseek.model.priors import Prior

@@ -23,7 +23,7 @@ from pairseek.runs.figure_style import (
 )
 
 if TYPE_CHECKING:
-    from pairseek.experiments.planning import StudyPlan
+    from pairseek.experiments.study_plan import StudyPlan
 
 
 def draw_plan(found: StudyPlan, folder: Path) -> list[SavedFigure]:

@@ -14,7 +14,7 @@ from pairseek.core.types import JSON, FloatArray
 from pairseek.defaults import default_prior
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.results import Results, TableFormat
-from pairseek.experiments.running import run
+from pairseek.experiments.simulation import run
 from pairseek.experiments.spec import Answering, Contender, Setting, Specification
 from pairseek.model.bounds import mse_lower_bound, stopping_time_bounds
 from pairseek.model.items import Items

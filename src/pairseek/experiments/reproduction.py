@@ -17,7 +17,7 @@ from pairseek.experiments.figures.curves import Panel, draw_panels
 from pairseek.experiments.paper import PRESETS, Preset
 from pairseek.experiments.report import Section
 from pairseek.experiments.results import Results, TableFormat
-from pairseek.experiments.running import run
+from pairseek.experiments.simulation import run
 from pairseek.experiments.spec import Specification
 from pairseek.model.metrics import triplet_error
 from pairseek.runs.figure_style import NamedFigure, SavedFigure, drawing, require_drawing, save
