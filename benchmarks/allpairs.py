@@ -23,11 +23,11 @@ from food import items, name, response
 from pairseek.candidates.branch_and_bound.bounds import value
 from pairseek.candidates.branch_and_bound.tree import Tree
 from pairseek.candidates.branch_and_bound.view import View
-from pairseek.candidates.context import Scene
+from pairseek.candidates.context import SelectionContext
 from pairseek.numerics.jit import kernel
 from pairseek.numerics.pair_kernels import pair_constant
 from pairseek.numerics.parallel import for_ranges, thread_count
-from pairseek.strategies.shape import surface_of
+from pairseek.strategies.shape import shape_of
 
 NOISES = ("constant", "normalized", "decaying")
 # Gap asked for and milliseconds wanted on two cores.
@@ -64,7 +64,7 @@ def brute_force(start, stop, points, shadows, squares, values, model, out):
 
 def brute(scene, rows=None):
     """Utility of the best pair and seconds; of `rows` evenly spread rows only, with seconds scaled up."""
-    view = View.of(scene, surface_of(scene.strategy))
+    view = View.of(scene, shape_of(scene.strategy))
     began = time.perf_counter()
     values, vectors = np.linalg.eigh(scene.belief.covariance)
     shadows = 2.0 * (scene.points - scene.belief.mean) @ (vectors * np.sqrt(values))
@@ -118,7 +118,7 @@ def row(scene, source, *, answers, repeats, rows=None):
     best, plain = brute(scene, rows)
     n, d = scene.points.shape
     # Brute force on some rows may have missed the best; ours may not be below what it found by more than its gap.
-    zero = 0.0 if not surface_of(scene.strategy).signed else min(best, 0.0)
+    zero = 0.0 if not shape_of(scene.strategy).signed else min(best, 0.0)
     honest = best - choice.utility <= (choice.gap + 1e-9) * max(best - zero, abs(best)) + 1e-12
     about = "" if rows is None else " about"
     print(
@@ -150,7 +150,7 @@ def food(repeats, others):
                 if others and d == 4 and answers == 10:
                     strategies += [ps.EPMV(catalogue.spread), ps.MCMV(), ps.GreedyMSE(), ps.GreedyVolume()]
                 for strategy in strategies:
-                    scene = Scene.of(catalogue, belief, response(d, noise), strategy)
+                    scene = SelectionContext.of(catalogue, belief, response(d, noise), strategy)
                     for gap in sorted({0.0, WANTED[noise][0]}):
                         wall = row(scene, ps.AllPairs(gap=gap), answers=answers, repeats=repeats)
                         if strategy == ps.InfoGain():
@@ -174,7 +174,7 @@ def large(repeats):
             for noise in NOISES if n == 100_000 else ("constant",):
                 took = []
                 for answers, belief in states(catalogue, noise, d):
-                    scene = Scene.of(catalogue, belief, response(d, noise), ps.InfoGain())
+                    scene = SelectionContext.of(catalogue, belief, response(d, noise), ps.InfoGain())
                     rows = 400 if n == 100_000 else 40
                     for gap in (0.0,) if noise == "constant" else (0.0, WANTED[noise][0]):
                         wall = row(scene, ps.AllPairs(gap=gap), answers=answers, repeats=repeats, rows=rows)

@@ -22,9 +22,9 @@ import numpy as np
 
 import pairseek as ps
 from food import items, name, response
-from pairseek.candidates.context import Scene
+from pairseek.candidates.context import SelectionContext
 from pairseek.candidates.sampled import sampled_pairs
-from pairseek.strategies.features import seen
+from pairseek.strategies.features import typical_response
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 METHODS = ("known", "unknown", "fixed")
@@ -285,10 +285,10 @@ def state_fidelity(shown, answering, k, answers, seed):
         twin = ps.Search(shown, response=answering, prior=ps.UniformBox(), rng=1000 + other)
         for event in search.history:
             twin.observe(event.left, event.right, winner=event.winner)
-        judge = Scene.of(shown, twin.belief, seen(answering, twin.belief), ps.InfoGain())
-        judged += judge.rescored(judge.candidates(first, second)) / TWINS
-    scene = Scene.of(shown, search.belief, seen(search.response, search.belief), ps.InfoGain())
-    pairs = scene.candidates(first, second)
+        judge = SelectionContext.of(shown, twin.belief, typical_response(answering, twin.belief), ps.InfoGain())
+        judged += judge.rescored(judge.features(first, second)) / TWINS
+    scene = SelectionContext.of(shown, search.belief, typical_response(search.response, search.belief), ps.InfoGain())
+    pairs = scene.features(first, second)
     scores = scene.scores(pairs)
     rows = np.argsort(-scores)[:32]
     again = rows[np.argmax(scene.rescored(pairs.take(rows)))]

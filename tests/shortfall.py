@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from pairseek.candidates.context import Scene, best_of
+from pairseek.candidates.context import SelectionContext, best_of
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import sampled_pairs
 from pairseek.core.types import Evidence
@@ -67,18 +67,18 @@ def _mirrored(prior, n, d, rng):
 
 
 def _scene(items, response, strategy, belief):
-    return Scene(items.coordinates, items.appeal, belief, response, strategy, Resting.of(items.n, [], []))
+    return SelectionContext(items.coordinates, items.appeal, belief, response, strategy, Resting.of(items.n, [], []))
 
 
 def _shortfall(items, response, strategy, beliefs, first, second, answers, judged, rescore, rng):
     scene, judge = (_scene(items, response, strategy, belief) for belief in beliefs)
-    described = scene.candidates(first, second)
+    described = scene.features(first, second)
     scores = scene.scores(described)
     order = np.argsort(-scores)
     others = rng.choice(order, size=max(1, len(order) // 10), replace=False)
     rows = np.unique(np.append(order[:judged], others))
     truth = np.full(len(order), -np.inf)
-    truth[rows] = judge.rescored(judge.candidates(first[rows], second[rows]))
+    truth[rows] = judge.rescored(judge.features(first[rows], second[rows]))
     few = order[:rescore]
     picked = few[np.argmax(scene.rescored(described.take(few)))]
     top = truth.max()

@@ -14,7 +14,7 @@ import pytest
 
 import situations
 from pairseek.candidates import AllPairs, SampledPairs, WeightedPairs
-from pairseek.candidates.all_pairs import best_pairs, median_score
+from pairseek.candidates.all_pairs import median_score
 from pairseek.candidates.branch_and_bound import search as _branch
 from pairseek.candidates.branch_and_bound import tree as _tree
 from pairseek.candidates.branch_and_bound.bounds import bound_pairs
@@ -22,15 +22,15 @@ from pairseek.candidates.branch_and_bound.finalists import exact_value
 from pairseek.candidates.branch_and_bound.scan import look_at
 from pairseek.candidates.branch_and_bound.tree import Tree, tree_of
 from pairseek.candidates.branch_and_bound.view import View
-from pairseek.candidates.context import Scene
+from pairseek.candidates.context import SelectionContext
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import pair_rows
 from pairseek.errors import InvalidParameter
 from pairseek.model.responses import NOISES, Logistic, Probit
 from pairseek.numerics.tables import S_MAX, look_up, tables
 from pairseek.strategies import EPMV, MCMV, GreedyMSE, GreedyVolume, InfoGain, Random
-from pairseek.strategies.shape import Surface, surface_of
-from reference import naive_best_pair, naive_diverse_pairs, naive_gaussian_information, naive_mcmv
+from pairseek.strategies.shape import UtilityShape, shape_of
+from reference import naive_best_pair, naive_gaussian_information, naive_mcmv
 
 STRATEGIES = (InfoGain(), EPMV(0.8), MCMV(), GreedyMSE(), GreedyVolume())
 SIGNED = ("epmv", "mcmv")
@@ -53,7 +53,9 @@ def scene_of(points, *, covariance=None, mean=None, noise="constant", k=1.0, str
     belief = belief_of(np.zeros(d) if mean is None else mean, np.eye(d) if covariance is None else covariance)
     response = more.get("response") or Logistic(k=k, noise=noise)
     appeal = np.zeros(n) if more.get("appeal") is None else more["appeal"]
-    return Scene(points, appeal, belief, response, strategy or InfoGain(), more.get("resting") or Resting.of(n, [], []))
+    return SelectionContext(
+        points, appeal, belief, response, strategy or InfoGain(), more.get("resting") or Resting.of(n, [], [])
+    )
 
 
 def random_scene(rng, n, d, *, strategy, noise, plain=False):
@@ -82,7 +84,9 @@ def random_scene(rng, n, d, *, strategy, noise, plain=False):
     spread = scale * 10.0 ** rng.uniform(-2, 1)
     k = {"constant": 1 / (spread * scale), "normalized": 1 / spread, "decaying": 10.0 ** rng.uniform(-1, 2)}[noise]
     response = (Logistic, Probit)[rng.integers(2)](k=0.0 if rng.random() < 0.02 else k, noise=noise)
-    return Scene(points, appeal, belief_of(mean, covariance), response, strategy, Resting.of(n, shown, resting))
+    return SelectionContext(
+        points, appeal, belief_of(mean, covariance), response, strategy, Resting.of(n, shown, resting)
+    )
 
 
 def listed(scene):
@@ -91,7 +95,7 @@ def listed(scene):
     first, second = pair_rows(np.arange(n * (n - 1) // 2), n)
     free = scene.resting.allows(first, second)
     first, second = first[free], second[free]
-    scores = scene.scores(scene.candidates(first, second))
+    scores = scene.scores(scene.features(first, second))
     usable = scores > -np.inf
     return first[usable], second[usable], scores[usable]
 
@@ -170,7 +174,7 @@ def test_the_best_by_information_is_that_of_a_twin_that_knows_no_tables():
         root = rng.standard_normal((d, d))
         belief = belief_of(0.3 * rng.standard_normal(d), 0.2 * root @ root.T)
         resting = Resting.of(n, [(0, 1), (3, 7)], [(2, 2)])
-        scene = Scene(points, appeal, belief, link(k=k, noise=noise), InfoGain(), resting)
+        scene = SelectionContext(points, appeal, belief, link(k=k, noise=noise), InfoGain(), resting)
 
         def utility(i, j, scene=scene):
             a = 2 * (scene.points[i] - scene.points[j])
@@ -201,7 +205,7 @@ def test_the_best_by_mcmv_is_that_of_the_twin(small_cells):
         root = rng.standard_normal((d, d))
         belief = belief_of(0.3 * rng.standard_normal(d), root @ root.T)
         strategy = MCMV(0.5)
-        scene = Scene(points, appeal, belief, Logistic(k=1.3, noise=noise), strategy, Resting.of(n, [], []))
+        scene = SelectionContext(points, appeal, belief, Logistic(k=1.3, noise=noise), strategy, Resting.of(n, [], []))
 
         def utility(i, j, scene=scene, strategy=strategy):
             p, q = scene.points[i], scene.points[j]
@@ -231,7 +235,7 @@ def test_pairs_that_nearly_coincide_are_not_lost_in_rounding(noise):
         points[7] = points[8] + apart * rng.standard_normal(3)
         root = rng.standard_normal((3, 3))
         scene = scene_of(points, covariance=root @ root.T, mean=points[8], noise=noise, k=2.0)
-        view = View.of(scene, surface_of(scene.strategy))
+        view = View.of(scene, shape_of(scene.strategy))
         order = view.points[2]
         i, j = sorted(np.flatnonzero((order == 7) | (order == 8)).tolist())
         u = utility_of(i, j, view.points, view.model)
@@ -320,7 +324,7 @@ def test_no_pair_of_two_cells_exceeds_their_bound(strategy, noise, small_cells):
     for seed in range(4):
         rng = rng_of(seed, 8, NOISES.index(noise))
         scene = random_scene(rng, 60, (1, 2, 4, 12)[seed], strategy=strategy, noise=noise)
-        view = View.of(scene, surface_of(strategy))
+        view = View.of(scene, shape_of(strategy))
         scores = np.full((60, 60), -np.inf)
         first, second, values = listed(scene)
         scores[first, second] = scores[second, first] = values
@@ -370,29 +374,6 @@ def test_what_rests_is_never_chosen_and_the_best_of_the_others_is():
         resting = Resting.of(400, [*pairs, shown], [(row, row) for row in resting.items[-2:].tolist()] + [shown][:1])
 
 
-@pytest.mark.parametrize("strategy", [InfoGain(), MCMV()], ids=lambda s: s.name)
-def test_several_best_pairs_share_no_item_and_are_the_greedy_ones(strategy):
-    scene = random_scene(rng_of(6), 30, 3, strategy=strategy, noise="decaying", plain=True)
-    first, second, scores = listed(scene)
-    known = {
-        pair: score
-        for *pair, score in zip(first.tolist(), second.tolist(), scores, strict=True)
-        for pair in [tuple(pair)]
-    }
-    expected = naive_diverse_pairs(30, 6, lambda i, j: known[i, j], lambda i, j: (i, j) in known)
-    choices = best_pairs(scene, 6, rng_of(0))
-    assert [(c.utility, c.first, c.second) for c in choices] == expected
-    rows = [row for choice in choices for row in (choice.first, choice.second)]
-    assert len(set(rows)) == 12
-
-
-def test_there_are_only_as_many_diverse_pairs_as_items_allow():
-    scene = scene_of(rng_of(1).standard_normal((7, 2)))
-    assert len(best_pairs(scene, 10, rng_of(0))) == 3
-    with pytest.raises(InvalidParameter, match=r"count=0.*at least 1"):
-        best_pairs(scene, 0, rng_of(0))
-
-
 def test_a_sample_of_one_is_the_most_telling_pair():
     scene = scene_of(rng_of(1).standard_normal((200, 2)))
     choice = WeightedPairs(count=1).choose(scene, rng_of(0))
@@ -408,10 +389,10 @@ def test_rescoring_takes_the_best_by_samples_among_exactly_the_best_by_score(wan
     weights = np.full(400, 1 / 400)
     belief = situations.belief_of(samples, weights, samples.mean(axis=0), np.cov(samples.T))
     resting = Resting.of(80, [], [])
-    scene = Scene(points, np.zeros(80), belief, Logistic(k=1.0, noise="constant"), InfoGain(), resting)
+    scene = SelectionContext(points, np.zeros(80), belief, Logistic(k=1.0, noise="constant"), InfoGain(), resting)
     first, second, scores = listed(scene)
     top = np.argsort(-scores)[:wanted]
-    again = scene.rescored(scene.candidates(first[top], second[top]))
+    again = scene.rescored(scene.features(first[top], second[top]))
     choice = AllPairs(rescore=wanted).choose(scene, rng)
     assert (choice.first, choice.second) == (first[top[again.argmax()]], second[top[again.argmax()]])
     assert choice.utility == pytest.approx(again.max(), rel=1e-12)
@@ -518,8 +499,8 @@ def test_a_strategy_without_a_surface_gets_a_weighted_sample_where_pairs_are_too
 
 
 def test_a_subclass_with_its_own_score_does_not_inherit_the_surface():
-    assert surface_of(InfoGain()) == Surface("table", "information")
-    assert surface_of(Quietest()) is None
+    assert shape_of(InfoGain()) == UtilityShape("table", "information")
+    assert shape_of(Quietest()) is None
     scene = scene_of(rng_of(8).standard_normal((50, 2)), strategy=Quietest())
     assert AllPairs().choose(scene, rng_of(0)).utility == listed(scene)[2].max()
 

@@ -6,7 +6,7 @@ from scipy.special import expit, ndtr
 
 import pairseek as ps
 from pairseek.strategies import PROCEDURES, UTILITIES
-from pairseek.strategies.features import Candidates
+from pairseek.strategies.features import PairFeatures
 
 POSTERIORS = [ps.EP(), ps.Particles(2000), ps.Grid()]
 LINE = np.array([[-1.0], [-0.4], [0.1], [0.7], [1.2]])
@@ -73,7 +73,7 @@ def test_every_utility_sees_it(name):
     search = ps.Search(ps.Items(points, appeal=appeal), strategy=UTILITIES[name](), rng=1)
     first, second = np.triu_indices(20, 1)
     with_it, without = (
-        Candidates.of(points, first, second, belief=search.belief, response=search.response, appeal=offsets)
+        PairFeatures.of(points, first, second, belief=search.belief, response=search.response, appeal=offsets)
         for offsets in (appeal, None)
     )
     scores = [np.asarray(search.strategy.score(pairs, search.belief)) for pairs in (with_it, without)]
@@ -86,7 +86,7 @@ def test_mcmv_measures_to_the_shifted_plane(noise):
     points, appeal = rng.normal(size=(8, 3)), rng.normal(size=8)
     search = ps.Search(ps.Items(points, appeal=appeal), response=ps.Logistic(0.9, noise), strategy=ps.MCMV(), rng=1)
     first, second = np.triu_indices(8, 1)
-    pairs = Candidates.of(
+    pairs = PairFeatures.of(
         points, first, second, belief=search.belief, response=search.response, appeal=np.asarray(appeal)
     )
     scores = ps.MCMV(2.0).score(pairs, search.belief)

@@ -7,7 +7,7 @@ import pytest
 
 import pairseek as ps
 from pairseek.candidates import WeightedPairs
-from pairseek.candidates.context import Scene
+from pairseek.candidates.context import SelectionContext
 from pairseek.candidates.rest import Resting
 from pairseek.errors import InvalidParameter, NoPairLeft
 from situations import belief_of
@@ -36,7 +36,7 @@ def state(seed):
     rested = [tuple(rng.choice(n, 2, replace=False))] if n > 10 and rng.random() < 0.4 else []
     resting = Resting.of(n, pairs, rested)
     strategy = STRATEGIES[seed % len(STRATEGIES)]
-    return Scene(points, appeal, belief, response, strategy, resting)
+    return SelectionContext(points, appeal, belief, response, strategy, resting)
 
 
 def listed(scene):
@@ -51,7 +51,7 @@ def listed(scene):
     first, second = first[free], second[free]
     if not len(first):
         return first, second, np.empty(0)
-    return first, second, scene.strategy.score(scene.candidates(first, second), scene.belief)
+    return first, second, scene.strategy.score(scene.features(first, second), scene.belief)
 
 
 @pytest.mark.parametrize("block", range(20))
@@ -80,7 +80,7 @@ def test_a_larger_catalogue_with_a_real_belief(noise, strategy):
     for _ in range(6):
         query = search.ask()
         search.tell(query, winner=user.answer(items, query))
-    scene = Scene.of(items, search.belief, response, search.strategy)
+    scene = SelectionContext.of(items, search.belief, response, search.strategy)
     _, _, scores = listed(scene)
     exact = ps.AllPairs().choose(scene, rng)
     assert exact.utility == pytest.approx(scores.max(), rel=1e-9)
@@ -145,7 +145,7 @@ def test_a_covariance_that_is_not_finite_is_an_error_and_no_hang(bad):
     scene = state(3)
     d = scene.points.shape[1]
     belief = belief_of(np.zeros((2, d)), np.full(2, 0.5), np.zeros(d), np.full((d, d), bad))
-    broken = Scene(scene.points, scene.appeal, belief, scene.response, scene.strategy, scene.resting)
+    broken = SelectionContext(scene.points, scene.appeal, belief, scene.response, scene.strategy, scene.resting)
     with pytest.raises((InvalidParameter, ValueError, np.linalg.LinAlgError)):
         ps.AllPairs().choose(broken, np.random.default_rng(0))
 
@@ -190,7 +190,7 @@ def test_a_belief_that_is_not_finite_is_refused():
     items = ps.Items(np.random.default_rng(0).standard_normal((10, 2)))
     belief = ps.Search(items, rng=1).belief
     for changed in ({"covariance": np.diag([np.inf, 1.0])}, {"mean": np.array([np.nan, 0.0])}):
-        scene = Scene.of(items, replace(belief, **changed), ps.Logistic(1.0), ps.InfoGain())
+        scene = SelectionContext.of(items, replace(belief, **changed), ps.Logistic(1.0), ps.InfoGain())
         for source in (ps.AllPairs(), ps.AllPairs(listed=100), WeightedPairs(), ps.SampledPairs(count=5)):
             with (
                 np.errstate(invalid="ignore"),

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from pairseek.candidates.context import Scene, best_of
+from pairseek.candidates.context import SelectionContext, best_of
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import sampled_pairs
 from pairseek.core.types import Evidence
@@ -116,11 +116,11 @@ def test_in_two_dimensions_judged_by_a_grid_without_any_noise(strategy, answers)
     belief, exact = (last_belief(posterior, response, evidence) for posterior in (Particles(4000), Grid(101)))
     first, second = sampled_pairs(items.n, 3000, rng)
     scene, judge = (
-        Scene(items.coordinates, items.appeal, b, response, strategy, Resting.of(items.n, [], []))
+        SelectionContext(items.coordinates, items.appeal, b, response, strategy, Resting.of(items.n, [], []))
         for b in (belief, exact)
     )
     choice = best_of(scene, first, second, rng, rescore=512, words="")
-    candidates = judge.candidates(first, second)
+    candidates = judge.features(first, second)
     truth = getattr(strategy, "exact", strategy.score)(candidates, exact)
     chosen = truth[np.flatnonzero((first == choice.first) & (second == choice.second))[0]]
     assert (truth.max() - chosen) / (truth.max() - np.median(truth)) <= 0.05

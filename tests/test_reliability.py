@@ -10,14 +10,14 @@ from scipy.special import expit
 
 import pairseek as ps
 from pairseek.candidates import ListedPairs, WeightedPairs
-from pairseek.candidates.context import Scene
+from pairseek.candidates.context import SelectionContext
 from pairseek.errors import InvalidParameter
 from pairseek.numerics.mixtures import LAPSES, SPREADS, table
 from pairseek.numerics.tables import interpolate
 from pairseek.posteriors.lapse_kernels import lapsing_slope, log_many, log_one
 from pairseek.strategies import UTILITIES
-from pairseek.strategies.features import Candidates, seen
-from pairseek.strategies.reliability_probe import Check
+from pairseek.strategies.features import PairFeatures, typical_response
+from pairseek.strategies.reliability_probe import ReliabilityProbe
 from reference import (
     naive_best_pair,
     naive_entropy,
@@ -145,7 +145,7 @@ class TestOneDimension:
         rng = np.random.default_rng(2)
         points, appeal = rng.uniform(-1, 1, size=(8, 1)), 0.5 * rng.normal(size=8)
         i, j = np.triu_indices(8, 1)
-        pairs = Candidates.of(points, i, j, belief=belief, response=seen(response, belief), appeal=appeal)
+        pairs = PairFeatures.of(points, i, j, belief=belief, response=typical_response(response, belief), appeal=appeal)
         exact, chance = ps.InfoGain().exact(pairs, belief), pairs.sampled(belief)[0]
         for row, (a, b) in enumerate(zip(i, j, strict=True)):
             shift = appeal[a] - appeal[b]
@@ -183,8 +183,8 @@ def test_information_agrees_with_nested_monte_carlo(three_dimensions):
         for pair in range(4):
             margin = naive_logit(w, points[2 * pair], points[2 * pair + 1], 1.0, "normalized")
             chances[place, pair] = weights @ (lapses / 2 + (1 - lapses) * expit(ks * margin))
-    pairs = Candidates.of(
-        points, np.arange(0, 8, 2), np.arange(1, 8, 2), belief=belief, response=seen(response, belief)
+    pairs = PairFeatures.of(
+        points, np.arange(0, 8, 2), np.arange(1, 8, 2), belief=belief, response=typical_response(response, belief)
     )
     found = ps.InfoGain().exact(pairs, belief)
     for pair in range(4):
@@ -271,11 +271,11 @@ class TestChoosing:
         """The bound holds for this score as for that of a known k: gap 0 finds the same pair as a look at each."""
         _, _, belief = three_dimensions
         rule = UTILITIES[strategy]()
-        response = seen(ps.Logistic(UNKNOWN, noise, lapse=LAPSE), belief)
-        scene = Scene.of(catalogue, belief, response, rule)
+        response = typical_response(ps.Logistic(UNKNOWN, noise, lapse=LAPSE), belief)
+        scene = SelectionContext.of(catalogue, belief, response, rule)
         choice = ps.AllPairs().choose(scene, np.random.default_rng(0))
         i, j = np.triu_indices(60, 1)
-        scores = dict(zip(zip(i.tolist(), j.tolist(), strict=True), scene.scores(scene.candidates(i, j)), strict=True))
+        scores = dict(zip(zip(i.tolist(), j.tolist(), strict=True), scene.scores(scene.features(i, j)), strict=True))
         best = naive_best_pair(60, lambda a, b: scores[a, b], lambda a, b: True)
         assert choice.utility == pytest.approx(best[0], rel=1e-9)
         assert choice.gap == 0.0
@@ -323,9 +323,9 @@ class TestChoosing:
         _, _, belief = three_dimensions
         known, rng = belief.reliability, np.random.default_rng(6)
         points = rng.uniform(-1, 1, size=(60, 3))
-        response = seen(ps.Logistic(UNKNOWN, lapse=LAPSE), belief)
-        pairs = Candidates.of(points, np.arange(30), np.arange(30, 60), belief=belief, response=response)
-        score = Check().score(pairs, belief)
+        response = typical_response(ps.Logistic(UNKNOWN, lapse=LAPSE), belief)
+        pairs = PairFeatures.of(points, np.arange(30), np.arange(30, 60), belief=belief, response=response)
+        score = ReliabilityProbe().score(pairs, belief)
         order = np.argsort(known.k)
         groups = np.array_split(order, 10)
         truth = []
@@ -345,16 +345,16 @@ class TestChoosing:
         points = 1000.0 * np.random.default_rng(3).normal(size=(40, 2))
         search = ps.Search(ps.Items(points), response=ps.Logistic(UNKNOWN), prior=ps.UniformBox(), rng=1)
         belief = search.belief
-        response = seen(search.response, belief)
-        pairs = Candidates.of(points, np.arange(20), np.arange(20, 40), belief=belief, response=response)
-        assert Check().score(pairs, belief) == pytest.approx(np.zeros(20), abs=1e-6)
+        response = typical_response(search.response, belief)
+        pairs = PairFeatures.of(points, np.arange(20), np.arange(20, 40), belief=belief, response=response)
+        assert ReliabilityProbe().score(pairs, belief) == pytest.approx(np.zeros(20), abs=1e-6)
 
     def test_every_fourth_question_checks_where_the_lapse_is_unknown_and_no_strategy_given(self, catalogue):
         unknown, lapsing = ps.Logistic(ps.Unknown()), ps.Logistic(ps.Unknown(), lapse=ps.Unknown())
         for strategy, response, names in (
-            (None, lapsing, ["infogain"] * 3 + ["check"] + ["infogain"]),
+            (None, lapsing, ["infogain"] * 3 + ["reliability_probe"] + ["infogain"]),
             (ps.InfoGain(), unknown, ["infogain"] * 5),
-            (ps.InfoGain(checks=2), unknown, ["infogain", "check"] * 2 + ["infogain"]),
+            (ps.InfoGain(checks=2), unknown, ["infogain", "reliability_probe"] * 2 + ["infogain"]),
             (ps.InfoGain(checks=2), None, ["infogain"] * 5),
             (ps.InfoGain(checks="auto"), None, ["infogain"] * 5),
         ):
@@ -369,7 +369,7 @@ class TestChoosing:
             assert search.ask() == asked[-1]
         assert ps.Search(catalogue, response=unknown).strategy == ps.InfoGain(checks="auto")
         several = ps.Search(catalogue, response=lapsing, posterior=ps.Particles(300), rng=1).ask_many(4)
-        assert [query.info.strategy for query in several] == ["infogain"] * 3 + ["check"]
+        assert [query.info.strategy for query in several] == ["infogain"] * 3 + ["reliability_probe"]
 
     def test_a_check_is_asked_where_it_tells_more_of_k_than_any_question_of_the_point(self):
         """Contradictions make k small, and questions about the point worth little. Both utilities are found anew."""
@@ -392,14 +392,14 @@ class TestChoosing:
                 alone.observe(event.left, event.right, winner=event.winner)
             assert np.array_equal(alone.belief.samples, belief.samples)
             other = alone.ask()
-            response = seen(search.response, belief)
-            every = Candidates.of(points, pairs[:, 0], pairs[:, 1], belief=belief, response=response)
-            most = Check().score(every, belief).max()
-            assert (query.info.strategy == "check") == (most > other.info.utility)
+            response = typical_response(search.response, belief)
+            every = PairFeatures.of(points, pairs[:, 0], pairs[:, 1], belief=belief, response=response)
+            most = ReliabilityProbe().score(every, belief).max()
+            assert (query.info.strategy == "reliability_probe") == (most > other.info.utility)
             assert query.info.utility == pytest.approx(max(most, other.info.utility))
             asked.append(query.info.strategy)
             search.tell(query, winner=query.left if number % 2 else query.right)
-        assert 3 <= asked.count("check") <= 21
+        assert 3 <= asked.count("reliability_probe") <= 21
 
     def test_a_check_keeps_to_the_pairs_that_may_be_asked(self, catalogue):
         pairs = [(i, i + 1) for i in range(20)]
@@ -415,7 +415,7 @@ class TestChoosing:
             query = search.ask()
             assert (min(query.left, query.right), max(query.left, query.right)) in pairs
             search.tell(query, winner=query.left)
-        assert query.info.strategy == "check"
+        assert query.info.strategy == "reliability_probe"
 
     def test_checks_of_nothing_are_refused(self):
         with pytest.raises(InvalidParameter, match="checks of InfoGain is 1: give a whole number, at least 2"):
@@ -425,8 +425,8 @@ class TestChoosing:
 
     def test_the_greedy_drops_are_those_of_the_samples_reweighted(self, catalogue, three_dimensions):
         _, _, belief = three_dimensions
-        response = seen(ps.Logistic(UNKNOWN, lapse=LAPSE), belief)
-        pair = Scene.of(catalogue, belief, response).candidates(np.array([3]), np.array([7]))
+        response = typical_response(ps.Logistic(UNKNOWN, lapse=LAPSE), belief)
+        pair = SelectionContext.of(catalogue, belief, response).features(np.array([3]), np.array([7]))
         known, (p, q) = belief.reliability, catalogue.coordinates[[3, 7]]
         gap = ((belief.samples - q) ** 2).sum(axis=1) - ((belief.samples - p) ** 2).sum(axis=1)
         z = known.k / (2 * math.dist(p, q)) * gap + pair.appeal[0]

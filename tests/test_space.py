@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pairseek as ps
-from pairseek.candidates.continuous import Planes, mirrored_pairs
+from pairseek.candidates.continuous import mirrored_pairs
 from pairseek.errors import InvalidParameter, UnknownItem, Unsupported
+from pairseek.strategies.planes import Planes
 
 FEW = ps.Particles(1000)
 BOX = ps.Space([-1.0, -1.0, -1.0], [1.0, 1.0, 1.0])
@@ -110,7 +111,7 @@ def test_the_answer_is_a_point_and_items_have_no_place():
     "strategy", [ps.ActRank(), ps.GaussCloud(2, 9), ps.GaussSearch(), ps.GreedyVolume()], ids=lambda s: s.name
 )
 def test_strategies_without_a_meaning_here_are_named(strategy):
-    with pytest.raises(Unsupported, match=f"'{strategy.name}' has no meaning in a continuous Space"):
+    with pytest.raises(Unsupported, match=f"'{strategy.name}' defines no planes"):
         ps.Search(BOX, strategy=strategy)
 
 
@@ -150,3 +151,20 @@ def test_epmv_stops_between_its_bounds_when_answers_are_nearly_noiseless(d, volu
             search.tell(query, winner=user.answer(space, query))
         times.append(search.answers)
     assert 0 < bounds.lower <= np.mean(times) <= bounds.upper < 300
+
+
+def test_a_strategy_of_ones_own_works_in_a_space_if_it_declares_planes():
+    class Upright:
+        """Vertical planes, the one nearest to the mean."""
+
+        name = "upright"
+
+        def score(self, candidates, belief):
+            return -np.abs(candidates.margin)
+
+        def planes(self, space, belief, response, rng):
+            return Planes(np.tile(np.eye(space.d)[0], (5, 1)), np.linspace(-0.8, 0.8, 5))
+
+    query = ps.Search(BOX, strategy=Upright(), rng=1).ask()
+    assert np.subtract(query.left, query.right)[1:] == pytest.approx(np.zeros(2))
+    assert query.info.candidates == "5 sampled planes"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from pairseek.candidates import SOURCES, AllPairs, Candidates, ListedPairs, SampledPairs
-from pairseek.candidates.context import Scene, best_of
+from pairseek.candidates.context import SelectionContext, best_of
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import pair_rows
 from pairseek.errors import InvalidParameter
@@ -228,7 +228,7 @@ class StrategyContract:
         first, second = np.array([0, 0]), np.array([12, 5])
         candidates = Candidates.of(points, first, second, belief=belief, response=Logistic(2.0), appeal=np.arange(13.0))
         assert len(strategy.score(candidates, belief)) == 2
-        scene = Scene(points, np.arange(13.0), belief, Logistic(2.0), strategy, Resting.of(13, [], []))
+        scene = SelectionContext(points, np.arange(13.0), belief, Logistic(2.0), strategy, Resting.of(13, [], []))
         scores = scene.scores(candidates)
         assert scores[0] == -np.inf
         assert np.isfinite(scores[1])
@@ -305,7 +305,7 @@ class TestRandom:
     def test_draws_every_usable_pair_equally_often(self, source):
         points = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [0.0, 0.0]])
         belief = made_belief(np.random.default_rng(0), 20, 2)
-        scene = Scene(points, np.zeros(5), belief, Logistic(1.0), Random(), Resting.of(5, [(1, 2)], []))
+        scene = SelectionContext(points, np.zeros(5), belief, Logistic(1.0), Random(), Resting.of(5, [(1, 2)], []))
         rng = np.random.default_rng(1)
         counts: dict[tuple[int, int], int] = {}
         for _ in range(4000):
@@ -319,7 +319,9 @@ class TestRandom:
 
     def test_every_source_can_serve_it(self):
         belief = made_belief(np.random.default_rng(0), 20, 3)
-        scene = Scene(ITEMS.coordinates, ITEMS.appeal, belief, Logistic(1.0), Random(), Resting.of(12, [], []))
+        scene = SelectionContext(
+            ITEMS.coordinates, ITEMS.appeal, belief, Logistic(1.0), Random(), Resting.of(12, [], [])
+        )
         needed = {SampledPairs: {"count": 5}, ListedPairs: {"pairs": tuple(combinations(range(12), 2))}}
         for source in SOURCES.values():
             made = source(**needed.get(source, {}))

@@ -18,10 +18,10 @@ from pairseek.store.database import Database
 from pairseek.store.schema import sessions as table
 from pairseek.strategies import STRATEGIES
 from pairseek.web.auth import make_token, set_password
-from pairseek.web.data import bundle, populations
-from pairseek.web.data import tables as export
+from pairseek.web.data import bundle, populations, tables
 from pairseek.web.errors import Problem
-from pairseek.web.sessions.live import Said
+from pairseek.web.sessions import history
+from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.parts import Parts
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
@@ -58,14 +58,14 @@ def answered(database, outcomes, *, session=None, seed=3):
     state = sessions.state(sessions.by_id(session))
     pairs = [state["query"]]
     for outcome in outcomes:
-        state = sessions.answer(sessions.by_id(session), Said(state["query"]["query"], outcome, 700))
+        state = sessions.answer(sessions.by_id(session), SubmittedAnswer(state["query"]["query"], outcome, 700))
         pairs.append(state["query"])
     return session, pairs
 
 
 def estimate_of(database, session):
     sessions = worker(database)
-    return sessions.standing(sessions.by_id(session)).search.estimate()
+    return sessions.session_state(sessions.by_id(session)).search.estimate()
 
 
 def with_other_defaults(monkeypatch):
@@ -94,7 +94,7 @@ def test_other_defaults_change_no_session_that_has_begun(database, monkeypatch):
     assert rows[0].parts == rows[1].parts != rows[2].parts
     record = database.read(lambda c: stored.contents(c, [row.parts for row in rows]))
     old, new = record[rows[0].parts], record[rows[2].parts]
-    assert new["prior"]["covariance"] == pytest.approx(6.0 * np.array(old["prior"]["covariance"]))
+    assert new["prior"]["covariance"] == pytest.approx(9.0 * np.array(old["prior"]["covariance"]))
     assert (old["candidates"]["gap"], new["candidates"]["gap"]) == (0.03, 0.9)
     assert (old["posterior"]["name"], new["posterior"]["name"]) == ("ep", "particles")
     assert others != expected
@@ -107,7 +107,7 @@ def test_the_parts_of_a_session_are_all_that_its_search_has(database):
     row = sessions.by_id(session)
     record = database.read(lambda c: stored.contents(c, [row.parts]))[row.parts]
     search = configuration(answers=12).search(ITEMS, row.seed)
-    assert record == search.configuration == sessions.standing(row).search.configuration
+    assert record == search.configuration == sessions.session_state(row).search.configuration
     assert record["model"] == MODEL_VERSION
     assert record["response"]["k"] is not None
     assert record["candidates"] is not None
@@ -146,7 +146,7 @@ def test_a_session_with_a_population_keeps_appeal_prior_and_response(tmp_path, m
                 study(database).items.coordinates[int(state["query"][s]["id"][1:]), 0] for s in ("left", "right")
             )
             outcome = "left" if rng.random() < 1 / (1 + np.exp(3 * (right - left))) else "right"
-            state = sessions.answer(sessions.by_id(session), Said(state["query"]["query"], outcome, 500))
+            state = sessions.answer(sessions.by_id(session), SubmittedAnswer(state["query"]["query"], outcome, 500))
     _, population = populations.fit(database, study(database), "ann")
     twin, expected = answered(database, ["left", "right", "left", "right"])
     session, pairs = answered(database, ["left", "right"])
@@ -156,7 +156,7 @@ def test_a_session_with_a_population_keeps_appeal_prior_and_response(tmp_path, m
     assert pairs + more[1:] == expected
     sessions = worker(database)
     assert [sessions.by_id(name).population for name in (twin, session)] == [1, 1]
-    search = sessions.standing(sessions.by_id(session)).search
+    search = sessions.session_state(sessions.by_id(session)).search
     assert search.prior == population.prior
     assert search.response == population.response
     assert np.array_equal(search.items.appeal, population.items.appeal)
@@ -192,16 +192,16 @@ def test_a_session_of_another_model_is_not_continued(database):
     row = sessions.by_id(session)
     for go_on in (
         lambda: sessions.state(row),
-        lambda: sessions.answer(row, Said(pairs[-1]["query"], "left")),
+        lambda: sessions.answer(row, SubmittedAnswer(pairs[-1]["query"], "left")),
         lambda: sessions.undo(row, pairs[1]["query"]),
-        lambda: sessions.standing(row).search,
+        lambda: sessions.session_state(row).search,
     ):
         with pytest.raises(Problem, match=BOTH) as refused:
             go_on()
         assert (refused.value.status, refused.value.code) == (409, "other_model")
     # What was believed after each answer is stored, and is shown as it was.
-    one = export.told(database, study(database), [row])[0]
-    along = export.believed_along(study(database), one)
+    one = history.read_histories(database, study(database), [row])[0]
+    along = history.estimates_along(study(database), one)
     assert [entry["radius"] is not None for entry in along] == [True, True]
     assert len(one.events) == 2, "nothing was added"
 
@@ -227,7 +227,7 @@ def test_a_finished_session_of_another_model_shows_what_was_stored(tmp_path):
         before = [browser.get(address) for address in pages]
         client = Client(visitors.address, make_token(database, "test", ["read", "answer"], "test"))
         estimate = client.session(session, client.token).estimate()
-        tables = [list(export.rows_of(database, study(database), name)) for name in ("answers", "estimates")]
+        before = [list(tables.rows_of(database, study(database), name)) for name in ("answers", "estimates")]
     of_another_model(Database(str(tmp_path / "old.db")), session)
     with served(tmp_path / "old.db") as visitors:
         database = visitors.service.database
@@ -243,7 +243,7 @@ def test_a_finished_session_of_another_model_shows_what_was_stored(tmp_path):
             assert f"Item {nearest[0][0][1:]}" in reply.text
         client = Client(visitors.address, client.token)
         assert client.session(session, client.token).estimate() == estimate
-        assert [list(export.rows_of(database, study(database), name)) for name in ("answers", "estimates")] == tables
+        assert [list(tables.rows_of(database, study(database), name)) for name in ("answers", "estimates")] == before
         refused = again.post("/s/which/undo", json={"query": "p3"}, headers={"X-Pairseek": "1", "accept": "*/*"})
         assert refused.status_code == 409
         assert f"version {OLD} of the model" in refused.json()["error"]["message"]
@@ -255,7 +255,7 @@ def test_a_voided_answer_of_another_model_leaves_the_estimate_out(database):
     old, _ = answered(database, ["left", "right"])
     of_another_model(database, old)
     database.write(lambda c: rows.mark(c, old, "p2", "void", "asleep", "ann"))
-    found = {row["session"]: row for row in export.rows_of(database, study(database), "estimates")}
+    found = {row["session"]: row for row in tables.rows_of(database, study(database), "estimates")}
     assert (found[old]["radius"], found[old]["mean_0"], found[old]["answers"]) == (None, None, 2)
 
 

@@ -13,7 +13,7 @@ from pairseek.model.responses import Logistic, Response
 from pairseek.posteriors import EP, Particles, Posterior
 from pairseek.strategies import InfoGain
 from pairseek.strategies.base import Procedure, Utility
-from pairseek.strategies.shape import surface_of
+from pairseek.strategies.shape import shape_of
 
 GAP = 0.03
 """Certified shortfall of the default choice, as a share of the best pair's utility."""
@@ -100,8 +100,8 @@ def default_candidates(items: Items | Space, strategy: Utility | Procedure, resp
     """
     if isinstance(items, Space) or isinstance(strategy, Procedure):
         return None
-    surface = surface_of(strategy)
-    if surface is None and items.n * (items.n - 1) // 2 > LISTED:
+    shape = shape_of(strategy)
+    if shape is None and items.n * (items.n - 1) // 2 > LISTED:
         return WeightedPairs()
     # Where k is unknown the utility is flat, so that certainty takes long, and it would be certainty about a score that
     # is near the truth and not the truth.

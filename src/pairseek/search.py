@@ -22,7 +22,7 @@ import numpy as np
 from pairseek import records, registry
 from pairseek._version import MODEL_VERSION, __version__
 from pairseek.candidates import Rest
-from pairseek.candidates.context import Source
+from pairseek.candidates.context import SelectionContext, Source
 from pairseek.compatibility import check_inference, check_parts, check_together, rules_of
 from pairseek.core import files
 from pairseek.core.text import plural
@@ -52,10 +52,10 @@ from pairseek.model.responses import Response
 from pairseek.numerics.compilation import first_use
 from pairseek.population import Population
 from pairseek.posteriors import Posterior
-from pairseek.selection import Draws, Situation, next_query, pair_info
+from pairseek.selection import Draws, PairRules, next_query, pair_info
 from pairseek.stopping import AfterAnswers, StopRule, expected_path
 from pairseek.strategies.base import Procedure, Utility
-from pairseek.strategies.features import seen
+from pairseek.strategies.features import typical_response
 
 _CHOICE, _SIDES, _PROCEDURE = range(3)
 
@@ -233,7 +233,7 @@ class Search:
         rows = self.items.index(left), self.items.index(right)
         if rows[0] == rows[1]:
             raise InvalidAnswer(f"a pair of {left!r} and itself: give two different ones")
-        return pair_info(self._situation(()), *rows)
+        return pair_info(self._context(()), *rows)
 
     # Telling
 
@@ -327,7 +327,7 @@ class Search:
         """The items most likely to be this person's best."""
         if isinstance(self.items, Space):
             raise Unsupported("a continuous Space has no items to recommend: read estimate().point")
-        return recommendations(self.items, self.estimate(), seen(self.response, self.belief), count)
+        return recommendations(self.items, self.estimate(), typical_response(self.response, self.belief), count)
 
     # Keeping
 
@@ -439,30 +439,29 @@ class Search:
             self._next = (count, self._query(0, ()))
         return self._next[1]
 
-    def _situation(self, pending: Sequence[Query]) -> Situation:
+    def _context(self, pending: Sequence[Query]) -> SelectionContext:
         belief = self.belief
-        return Situation(
-            self.items,
-            seen(self.response, belief),
-            self.strategy,
-            self.candidates,
-            self.rest,
-            belief,
-            self.history,
-            pending,
-        )
+        strategy = self.strategy if isinstance(self.strategy, Utility) else None
+        context = SelectionContext.of(self.items, belief, typical_response(self.response, belief), strategy)
+        return replace(context, history=self.history, pending=pending)
 
     def _query(self, index: int, pending: Sequence[Query]) -> Query | None:
         began = time.perf_counter()
         events = len(self._events)
-        situation = self._situation(pending)
         draws = Draws(
             self._rng(_CHOICE, events=events, index=index),
             self._rng(_SIDES, events=events, index=index),
             self._rng(_PROCEDURE),
         )
         with first_use():
-            query = next_query(situation, draws, f"q{events}" if index == 0 else f"q{events}.{index}")
+            query = next_query(
+                self.items,
+                self.strategy,
+                self._context(pending),
+                PairRules(self.candidates, self.rest),
+                draws,
+                f"q{events}" if index == 0 else f"q{events}.{index}",
+            )
         if query is None or query.info is None:
             return None
         return replace(query, info=replace(query.info, seconds=time.perf_counter() - began))
@@ -524,7 +523,7 @@ class _Progress:
 
     def best_probability(self) -> float:
         belief = self._search.belief
-        return float(best_probabilities(self._items, belief, seen(self._search.response, belief)).max())
+        return float(best_probabilities(self._items, belief, typical_response(self._search.response, belief)).max())
 
     def path(self) -> list[tuple[float, float]]:
         return expected_path(self.information(), self._search.items.d, self._search.response.link)

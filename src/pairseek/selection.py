@@ -1,127 +1,112 @@
-"""The next query: from a catalogue, from a continuous space, or by a procedure. Pure functions."""
+"""Selection of the next query: from items, from a continuous space, or by a procedure. Pure functions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pairseek.candidates import AllPairs, Candidates, Rest, SampledPairs
-from pairseek.candidates.context import Choice, Scene, Source, keyed_generator
-from pairseek.candidates.continuous import mirrored_candidates
+from pairseek.candidates import Rest
+from pairseek.candidates.context import Selection, SelectionContext, Source, keyed_generator
+from pairseek.candidates.continuous import continuous_features
 from pairseek.core.text import plural
-from pairseek.core.types import Belief, Event, Query, QueryInfo, Side
+from pairseek.core.types import Query, QueryInfo, Side
 from pairseek.errors import NoPairLeft
 from pairseek.model.items import Items, Space
-from pairseek.model.responses import Response
-from pairseek.strategies.base import Procedure, Utility
-from pairseek.strategies.infogain import InfoGain
-from pairseek.strategies.random import Random
-from pairseek.strategies.reliability_probe import Check
-
-# A check has no bound, and many are as good: all pairs need not be looked at. Other sources are kept to.
-_CHECKS = SampledPairs(count=2000)
-
-
-@dataclass(frozen=True, eq=False)
-class Situation:
-    """All that the next query depends on, but for randomness."""
-
-    items: Items | Space
-    response: Response
-    strategy: Utility | Procedure
-    source: Source | None
-    rest: Rest
-    belief: Belief
-    history: Sequence[Event]
-    pending: Sequence[Query]
+from pairseek.strategies.base import Procedure, Utility, rival_of, utility_for_turn
+from pairseek.strategies.features import PairFeatures
 
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """The generators of one choice: for the candidates, for the sides, and the one that a procedure always gets."""
+    """The generators of one selection: for random sources, for the sides, and the constant one of a procedure."""
 
     choice: np.random.Generator
     sides: np.random.Generator
     procedure: np.random.Generator
 
 
-def next_query(situation: Situation, draws: Draws, name: str) -> Query | None:
-    """The query to ask now; None when a procedure has finished."""
-    chosen = _chosen(situation, draws)
-    if chosen is None:
-        return None
-    pair, choice, strategy = chosen
+@dataclass(frozen=True, slots=True)
+class PairRules:
+    """The source of pairs and the rules of rest; no source for a space or a procedure."""
+
+    source: Source | None
+    rest: Rest
+
+
+def next_query(
+    items: Items | Space,
+    strategy: Utility | Procedure,
+    context: SelectionContext,
+    rules: PairRules,
+    draws: Draws,
+    query_id: str,
+) -> Query | None:
+    """Return the query to ask now; None when a procedure has finished."""
+    if isinstance(items, Space):
+        chosen = _from_space(items, context, draws.choice)
+    elif isinstance(strategy, Procedure):
+        rows = strategy.next(items, context.history, draws.procedure)
+        if rows is None:
+            return None
+        selection = Selection(int(rows[0]), int(rows[1]), float("nan"), 1, "its own choice")
+        chosen = _pair(context, selection), selection, strategy.name
+    else:
+        chosen = _from_items(items, context, rules, draws.choice)
+    pair, selection, name = chosen
     swap = bool(draws.sides.integers(2))
-    info = _info(pair, choice, strategy.name, swap=swap)
-    first, second = _shown(situation.items, pair)
-    return Query(name, second, first, info) if swap else Query(name, first, second, info)
+    info = _info(pair, selection, name, swap=swap)
+    first, second = _sides(items, pair)
+    return Query(query_id, second, first, info) if swap else Query(query_id, first, second, info)
 
 
-def pair_info(situation: Situation, first: int, second: int) -> QueryInfo:
-    """What an answer to a pair of rows would tell, whoever chose it."""
-    assert isinstance(situation.items, Items)
-    scene = Scene.of(situation.items, situation.belief, situation.response)
-    pair = scene.candidates(np.array([first]), np.array([second]))
-    return _info(pair, Choice(first, second, float("nan"), 1, "given"), "given", swap=False)
+def pair_info(context: SelectionContext, first: int, second: int) -> QueryInfo:
+    """Return the expected answer to a pair of rows and its information, whoever chose the pair."""
+    selection = Selection(first, second, float("nan"), 1, "given")
+    return _info(_pair(context, selection), selection, "given", swap=False)
 
 
-def _info(pair: Candidates, choice: Choice, strategy: str, *, swap: bool) -> QueryInfo:
+def _pair(context: SelectionContext, selection: Selection) -> PairFeatures:
+    return context.features(np.array([selection.first]), np.array([selection.second]))
+
+
+def _info(pair: PairFeatures, selection: Selection, strategy: str, *, swap: bool) -> QueryInfo:
     likelier, information = (float(pair.gaussian(name)[0]) for name in ("probability", "information"))
     chance = min(likelier, 1.0) if pair.logit_mean[0] >= 0.0 else 1.0 - min(likelier, 1.0)
     return QueryInfo(
         strategy=strategy,
-        candidates=choice.words,
-        considered=choice.considered,
-        utility=None if np.isnan(choice.utility) else choice.utility,
+        candidates=selection.words,
+        considered=selection.considered,
+        utility=None if np.isnan(selection.utility) else selection.utility,
         information=max(0.0, information),
         probability_left=1 - chance if swap else chance,
-        gap=choice.gap if choice.gap is not None and np.isfinite(choice.gap) else None,
+        gap=selection.gap if selection.gap is not None and np.isfinite(selection.gap) else None,
     )
 
 
-def _chosen(situation: Situation, draws: Draws) -> tuple[Candidates, Choice, Utility | Procedure] | None:
-    """The pair, described as a single candidate, how it was chosen, and by what."""
-    items, strategy = situation.items, _asking(situation)
-    if isinstance(items, Space):
-        assert isinstance(strategy, Utility)
-        return *_from_space(items, strategy, situation, draws.choice), strategy
-    if isinstance(strategy, Procedure):
-        rows = strategy.next(items, situation.history, draws.procedure)
-        if rows is None:
-            return None
-        choice = Choice(int(rows[0]), int(rows[1]), float("nan"), 1, "its own choice")
-    else:
-        choice = _from_items(items, strategy, situation, draws.choice)
-        rival = strategy.rival(situation.belief) if isinstance(strategy, InfoGain) else None
-        if rival is not None:
-            other = _from_items(items, rival, situation, draws.choice)
-            if other.utility > choice.utility:
-                choice, strategy = other, rival
-    scene = Scene.of(items, situation.belief, situation.response)
-    return scene.candidates(np.array([choice.first]), np.array([choice.second])), choice, strategy
+def _from_items(
+    items: Items, context: SelectionContext, rules: PairRules, rng: np.random.Generator
+) -> tuple[PairFeatures, Selection, str]:
+    """Return the features of the best pair, the selection, and the name of the utility that chose it."""
+    strategy = utility_for_turn(context.strategy, len(context.history) + len(context.pending), context.belief)
+    selection = _best_pair(items, replace(context, strategy=strategy), rules, rng)
+    rival = rival_of(strategy, context.belief)
+    if rival is not None:
+        other = _best_pair(items, replace(context, strategy=rival), rules, rng)
+        if other.utility > selection.utility:
+            selection, strategy = other, rival
+    return _pair(context, selection), selection, strategy.name
 
 
-def _asking(situation: Situation) -> Utility | Procedure:
-    """What chooses this question: the strategy, or what a strategy that takes turns says about items."""
-    strategy = situation.strategy
-    if isinstance(situation.items, Space) or not isinstance(strategy, InfoGain):
-        return strategy
-    return strategy.turn(len(situation.history) + len(situation.pending), situation.belief)
-
-
-def _from_items(items: Items, strategy: Utility, situation: Situation, rng: np.random.Generator) -> Choice:
-    assert situation.source is not None  # only a space or a procedure has none
-    source, sampled = situation.source, isinstance(strategy, Check) and isinstance(situation.source, AllPairs)
-    shown = [(items.index(event.left), items.index(event.right)) for event in situation.history]
-    open_pairs = [(items.index(query.left), items.index(query.right)) for query in situation.pending]
+def _best_pair(items: Items, context: SelectionContext, rules: PairRules, rng: np.random.Generator) -> Selection:
+    assert rules.source is not None  # only a space or a procedure has none
+    shown = [(items.index(event.left), items.index(event.right)) for event in context.history]
+    open_pairs = [(items.index(query.left), items.index(query.right)) for query in context.pending]
     rule = ""
-    for resting in situation.rest.after(shown, items.n):
-        scene = Scene.of(items, situation.belief, situation.response, strategy, resting.also(open_pairs))
-        choice = _CHECKS.choose(scene, scene.generator("checks")) if sampled else source.choose(scene, rng)
-        if choice is not None:
-            return choice
+    for resting in rules.rest.after(shown, items.n):
+        selection = rules.source.choose(replace(context, resting=resting.also(open_pairs)), rng)
+        if selection is not None:
+            return selection
         rule = resting.rule
     raise NoPairLeft(
         f"no pair is left to ask among {items.n} items after {plural(len(shown), 'question')}: {rule}; "
@@ -131,20 +116,22 @@ def _from_items(items: Items, strategy: Utility, situation: Situation, rng: np.r
 
 
 def _from_space(
-    space: Space, strategy: Utility, situation: Situation, rng: np.random.Generator
-) -> tuple[Candidates, Choice]:
-    belief = situation.belief
-    if not isinstance(strategy, Random):
-        # Planes are sampled to save time: equal answers lead to equal questions.
-        rng = keyed_generator(belief, ("planes", strategy, situation.response, space))
-    candidates = mirrored_candidates(strategy.name, space, belief, situation.response, rng)
-    scores = np.asarray(strategy.score(candidates, belief))
+    space: Space, context: SelectionContext, rng: np.random.Generator
+) -> tuple[PairFeatures, Selection, str]:
+    belief, response, strategy = context.belief, context.response, context.strategy
+    if not context.drawn:
+        # Planes are sampled to save time: equal answers must lead to equal questions.
+        rng = keyed_generator(belief, ("planes", strategy, response, space))
+    planes = strategy.planes(space, belief, response, rng)  # type: ignore[attr-defined]
+    features = continuous_features(space, planes, belief, response)
+    scores = np.asarray(strategy.score(features, belief))
     row = int(np.argmax(scores))
-    words = "a plane in closed form" if len(candidates) == 1 else f"{len(candidates):,} sampled planes"
-    return candidates.take(np.array([row])), Choice(0, 1, float(scores[row]), len(candidates), words)
+    words = "a plane in closed form" if len(features) == 1 else f"{len(features):,} sampled planes"
+    selection = Selection(0, 1, float(scores[row]), len(features), words)
+    return features.take(np.array([row])), selection, strategy.name
 
 
-def _shown(items: Items | Space, pair: Candidates) -> tuple[Side, Side]:
+def _sides(items: Items | Space, pair: PairFeatures) -> tuple[Side, Side]:
     rows = int(pair.first[0]), int(pair.second[0])
     if isinstance(items, Items):
         return items.ids[rows[0]], items.ids[rows[1]]

@@ -5,8 +5,10 @@ from pairseek.candidates.listed import ListedPairs
 from pairseek.candidates.rest import Rest
 from pairseek.candidates.sampled import SampledPairs
 from pairseek.candidates.weighted import WeightedPairs
-from pairseek.strategies.features import Candidates
+from pairseek.strategies.features import PairFeatures
 
+Candidates = PairFeatures
+"""The name of `PairFeatures` in the signature of a strategy's `score`."""
 SOURCES = {source.name: source for source in (AllPairs, ListedPairs, SampledPairs, WeightedPairs)}
 
-__all__ = ["SOURCES", "AllPairs", "Candidates", "ListedPairs", "Rest", "SampledPairs", "WeightedPairs"]
+__all__ = ["SOURCES", "AllPairs", "Candidates", "ListedPairs", "PairFeatures", "Rest", "SampledPairs", "WeightedPairs"]

@@ -9,13 +9,13 @@ import numpy as np
 
 from pairseek.candidates.branch_and_bound.search import Found, Goal, best_first
 from pairseek.candidates.branch_and_bound.view import View
-from pairseek.candidates.context import Choice, Scene, Source, best_of
-from pairseek.candidates.sampled import pair_rows, sampled_pairs
+from pairseek.candidates.context import Selection, SelectionContext, best_of
+from pairseek.candidates.sampled import SampledPairs, pair_rows, sampled_pairs
 from pairseek.candidates.weighted import GUIDE, WeightedPairs
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
-from pairseek.strategies.shape import Surface, surface_of
+from pairseek.strategies.shape import UtilityShape, shape_of
 
 # Pairs scored at a time where each must be looked at.
 _LISTED = 1 << 18
@@ -28,13 +28,13 @@ _DRAWS = 4096
 class AllPairs:
     """The pair of highest score among all n(n - 1)/2.
 
-    The scores of the strategies that come with pairseek are functions of a few numbers of a pair (see `Surface`),
+    The scores of the strategies that come with pairseek are functions of a few numbers of a pair (see `UtilityShape`),
     most of them differences of numbers of its items, so they can be bounded over all pairs of two groups of items.
     Branch and bound over the cells of a tree then leaves few pairs to look at: none is stored, memory is O(n d).
     Among equals the pair of the earliest items wins.
 
-    A strategy without `Surface` is asked for the score of every pair while there are no more than `budget`, and of a
-    sample (`WeightedPairs`) beyond.
+    A strategy without `UtilityShape` scores every pair while there are no more than `budget`, and a sample
+    (`WeightedPairs`) beyond.
 
     Parameters
     ----------
@@ -65,71 +65,51 @@ class AllPairs:
         for setting in ("rescore", "listed"):
             whole(getattr(self, setting), f"{setting} of AllPairs", 0)
 
-    def choose(self, scene: Scene, rng: np.random.Generator) -> Choice | None:
+    def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
         """The best of all; None if the rules leave none."""
-        surface = surface_of(scene.strategy)
-        n = len(scene.points)
-        if scene.drawn:
-            return any_pair(scene, rng)
-        if n * (n - 1) // 2 <= (self.budget if surface is None else self.listed):
-            return best_by_list(scene, rng, rescore=self.rescore)
-        if surface is None:
-            return WeightedPairs(rescore=self.rescore).choose(scene, rng)
-        return self._best(scene, surface)
+        shape = shape_of(context.strategy)
+        n = len(context.points)
+        enough = getattr(context.strategy, "enough_pairs", None)
+        if enough is not None:
+            return SampledPairs(count=enough).choose(context, context.generator("checks"))
+        if context.drawn:
+            return any_pair(context, rng)
+        if n * (n - 1) // 2 <= (self.budget if shape is None else self.listed):
+            return best_by_list(context, rng, rescore=self.rescore)
+        if shape is None:
+            return WeightedPairs(rescore=self.rescore).choose(context, rng)
+        return self._best(context, shape)
 
-    def _best(self, scene: Scene, surface: Surface) -> Choice | None:
-        rescore = self.rescore if scene.rescores else 0
-        zero = median_score(scene) if surface.signed and self.gap else 0.0
+    def _best(self, context: SelectionContext, shape: UtilityShape) -> Selection | None:
+        rescore = self.rescore if context.rescores else 0
+        zero = median_score(context) if shape.signed and self.gap else 0.0
         goal = Goal(max(1, rescore), self.gap, zero, self.budget)
-        found = best_first(View.of(scene, surface), scene.resting.pairs, goal)
+        found = best_first(View.of(context, shape), context.resting.pairs, goal)
         if not len(found.keys):
             return None
-        first, second = np.divmod(found.keys, len(scene.points))
-        candidates = scene.candidates(first, second)
-        scores = scene.scores(candidates)
+        first, second = np.divmod(found.keys, len(context.points))
+        candidates = context.features(first, second)
+        scores = context.scores(candidates)
         if rescore:
             rows = np.argsort(-scores, kind="stable")[:rescore]
             candidates, first, second = candidates.take(rows), first[rows], second[rows]
-            scores = scene.rescored(candidates)
-        row = int(np.lexsort((first * len(scene.points) + second, -scores))[0])
-        if surface.signed and not self.gap:
-            zero = median_score(scene)
+            scores = context.rescored(candidates)
+        row = int(np.lexsort((first * len(context.points) + second, -scores))[0])
+        if shape.signed and not self.gap:
+            zero = median_score(context)
         gap = certified_gap(found, zero)
-        words = _words(len(scene.points), found, gap, len(scores) if rescore else 0, scene.caveat)
-        return Choice(
+        words = _words(len(context.points), found, gap, len(scores) if rescore else 0, context.caveat)
+        return Selection(
             int(first[row]), int(second[row]), float(scores[row]), found.looked, words, bound=found.bound, gap=gap
         )
 
 
-def best_pairs(scene: Scene, count: int, rng: np.random.Generator, *, source: Source | None = None) -> list[Choice]:
-    """The best pair, then the best without its items, and so on: `count` pairs with no item in two of them.
-
-    Fewer where the rules or the items leave no more.
-
-    Parameters
-    ----------
-    source
-        Where each comes from; None: ``AllPairs()``.
-    """
-    if count < 1:
-        raise InvalidParameter(f"best_pairs(count={count}): ask for at least 1")
-    source = AllPairs() if source is None else source
-    choices: list[Choice] = []
-    while len(choices) < count:
-        taken = [(choice.first, choice.second) for choice in choices]
-        choice = source.choose(replace(scene, resting=scene.resting.also(taken)), rng)
-        if choice is None:
-            break
-        choices.append(choice)
-    return choices
-
-
-def median_score(scene: Scene) -> float:
+def median_score(context: SelectionContext) -> float:
     """The median score of a fixed random sample of the pairs that may be asked; 0 if none of it may."""
-    n = len(scene.points)
+    n = len(context.points)
     first, second = sampled_pairs(n, min(_SAMPLE, n * (n - 1) // 2), np.random.default_rng(0))
-    free = scene.resting.allows(first, second)
-    scores = scene.scores(scene.candidates(first[free], second[free]))
+    free = context.resting.allows(first, second)
+    scores = context.scores(context.features(first[free], second[free]))
     scores = scores[scores > -np.inf]
     return float(np.median(scores)) if len(scores) else 0.0
 
@@ -142,41 +122,41 @@ def certified_gap(found: Found, zero: float) -> float:
     return (found.bound - found.utility) / (found.bound - zero) if found.utility > zero else float("inf")
 
 
-def any_pair(scene: Scene, rng: np.random.Generator) -> Choice | None:
+def any_pair(context: SelectionContext, rng: np.random.Generator) -> Selection | None:
     """A pair drawn from all that may be asked; the best by information where a draw hits none."""
-    n = len(scene.points)
+    n = len(context.points)
     total = n * (n - 1) // 2
     first, second = sampled_pairs(n, _DRAWS, rng)
-    free = scene.resting.allows(first, second) & np.any(scene.points[first] != scene.points[second], axis=1)
+    free = context.resting.allows(first, second) & np.any(context.points[first] != context.points[second], axis=1)
     if np.any(free):
         row = int(np.argmax(free))
-        return Choice(int(first[row]), int(second[row]), 0.0, 1, f"any of {total:,} pairs, drawn at random")
-    keys = best_first(View.of(scene, GUIDE), scene.resting.pairs, Goal(1024, 0.0, 0.0, 1)).keys
+        return Selection(int(first[row]), int(second[row]), 0.0, 1, f"any of {total:,} pairs, drawn at random")
+    keys = best_first(View.of(context, GUIDE), context.resting.pairs, Goal(1024, 0.0, 0.0, 1)).keys
     if not len(keys):
         return None
     i, j = divmod(int(rng.choice(keys)), n)
-    return Choice(i, j, 0.0, len(keys), f"{len(keys):,} of {total:,} pairs, drawn at random")
+    return Selection(i, j, 0.0, len(keys), f"{len(keys):,} of {total:,} pairs, drawn at random")
 
 
-def best_by_list(scene: Scene, rng: np.random.Generator, *, rescore: int) -> Choice | None:
+def best_by_list(context: SelectionContext, rng: np.random.Generator, *, rescore: int) -> Selection | None:
     """Return the best of all pairs, each scored, some at a time; equal scores by the order of the items."""
-    n = len(scene.points)
+    n = len(context.points)
     total = n * (n - 1) // 2
-    wanted = max(1, rescore if scene.rescores else 0)
+    wanted = max(1, rescore if context.rescores else 0)
     best: tuple[FloatArray, IntArray] = np.empty(0), np.empty(0, dtype=np.int64)
     for start in range(0, total, _LISTED):
         numbers = np.arange(start, min(start + _LISTED, total))
         first, second = pair_rows(numbers, n)
-        free = scene.resting.allows(first, second)
-        scores = scene.scores(scene.candidates(first[free], second[free]))
+        free = context.resting.allows(first, second)
+        scores = context.scores(context.features(first[free], second[free]))
         least = best[0][-1] if len(best[0]) == wanted else -np.inf
         good = (scores >= least) & (scores > -np.inf)
         merged = np.append(best[0], scores[good]), np.append(best[1], numbers[free][good])
         rows = np.lexsort((merged[1], -merged[0]))[:wanted]
         best = merged[0][rows], merged[1][rows]
-    again = _again(min(rescore, total) if scene.rescores else 0)
-    words = f"all {total:,} pairs, each scored{scene.caveat}{again}"
-    choice = best_of(scene, *pair_rows(best[1], n), rng, rescore=rescore, words=words)
+    again = _again(min(rescore, total) if context.rescores else 0)
+    words = f"all {total:,} pairs, each scored{context.caveat}{again}"
+    choice = best_of(context, *pair_rows(best[1], n), rng, rescore=rescore, words=words)
     return None if choice is None else replace(choice, considered=total, bound=float(best[0][0]), gap=0.0)
 
 

@@ -1,8 +1,9 @@
-"""What a source of pairs is given to choose from, and what it gives back."""
+"""Inputs and result of a pair selection: `SelectionContext`, `Selection`."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -11,31 +12,33 @@ import numpy as np
 import numpy.typing as npt
 
 from pairseek.candidates.rest import Resting
-from pairseek.core.types import Belief, FloatArray, IntArray
+from pairseek.core.types import Belief, Event, FloatArray, IntArray, Query
 from pairseek.errors import InvalidParameter
-from pairseek.model.items import Items
+from pairseek.model.items import Items, Space
 from pairseek.model.responses import Response
 from pairseek.numerics.moments import sample_moments
 from pairseek.strategies.base import Utility
-from pairseek.strategies.features import Candidates
+from pairseek.strategies.features import PairFeatures
 from pairseek.strategies.random import Random
-from pairseek.strategies.shape import surface_of
+from pairseek.strategies.shape import shape_of
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
-    """All that the choice of a pair depends on.
+class SelectionContext:
+    """All that the selection of a pair depends on, except for randomness.
 
     Attributes
     ----------
     points
-        (n, d) coordinates of the items.
+        (n, d) coordinates of the items; none in a continuous space.
     appeal
         (n,) appeal of the items.
     belief, response, strategy
-        What is believed, how people answer, and what makes a pair good.
+        The belief, the response model with its typical k and lapse, and the strategy.
     resting
-        What may not be asked now.
+        Pairs and items that may not be asked now.
+    history, pending
+        Events so far, and open queries.
     """
 
     points: FloatArray
@@ -44,23 +47,28 @@ class Scene:
     response: Response
     strategy: Utility
     resting: Resting
+    history: Sequence[Event] = ()
+    pending: Sequence[Query] = ()
 
     @classmethod
     def of(
         cls,
-        items: Items,
+        items: Items | Space,
         belief: Belief,
         response: Response,
         strategy: Utility | None = None,
         resting: Resting | None = None,
-    ) -> Scene:
-        """The scene of items; without a strategy, one that can only describe pairs."""
-        nothing = Resting.of(items.n, [], [])
-        return cls(items.coordinates, items.appeal, belief, response, strategy or Random(), resting or nothing)
+    ) -> SelectionContext:
+        """Return the context of items; without a strategy, one that can only compute features."""
+        points, appeal = np.empty((0, items.d)), np.empty(0)
+        if isinstance(items, Items):
+            points, appeal = items.coordinates, items.appeal
+        nothing = Resting.of(len(points), [], [])
+        return cls(points, appeal, belief, response, strategy or Random(), resting or nothing)
 
-    def candidates(self, first: IntArray, second: IntArray, belief: Belief | None = None) -> Candidates:
-        """Describe pairs of rows."""
-        return Candidates.of(
+    def features(self, first: IntArray, second: IntArray, belief: Belief | None = None) -> PairFeatures:
+        """Compute the features of pairs of rows."""
+        return PairFeatures.of(
             self.points,
             first,
             second,
@@ -69,15 +77,15 @@ class Scene:
             appeal=self.appeal,
         )
 
-    def scores(self, candidates: Candidates) -> FloatArray:
-        """(m,) utilities, checked; -inf where the two points coincide."""
-        scores = np.asarray(self.strategy.score(candidates, self.belief), dtype=np.float64)
+    def scores(self, features: PairFeatures) -> FloatArray:
+        """Return validated (m,) utilities; -inf where the two points coincide."""
+        scores = np.asarray(self.strategy.score(features, self.belief), dtype=np.float64)
         name = type(self.strategy).__name__
-        if scores.shape != (len(candidates),):
-            raise InvalidParameter(f"{name}.score gave shape {scores.shape} for {len(candidates)} candidates")
-        usable = candidates.length > 0
+        if scores.shape != (len(features),):
+            raise InvalidParameter(f"{name}.score gave shape {scores.shape} for {len(features)} features")
+        usable = features.length > 0
         if np.any(np.isnan(scores[usable])):
-            if not np.all(np.isfinite(candidates.logit_deviation[usable])):
+            if not np.all(np.isfinite(features.logit_deviation[usable])):
                 raise InvalidParameter(
                     "the belief, or the distances of the items times k, are beyond what a double can hold: scale the "
                     "items, or use a tighter prior"
@@ -86,8 +94,8 @@ class Scene:
         return np.where(usable, scores, -np.inf)
 
     @cached_property
-    def plain(self) -> Belief:
-        """The belief with the moments that the samples have themselves over which `Candidates.sampled` goes."""
+    def sample_belief(self) -> Belief:
+        """The belief with its moments recomputed from the samples used by `PairFeatures.sampled`."""
         samples, weights, known = self.belief.samples, self.belief.weights, self.belief.reliability
         if known is not None:
             samples, weights = np.ascontiguousarray(samples[known.rows]), weights[known.rows]
@@ -105,38 +113,38 @@ class Scene:
     @property
     def drawn(self) -> bool:
         """Whether the strategy takes any pair for as good as any other, so that one is to be drawn."""
-        surface = surface_of(self.strategy)
-        return surface is not None and surface.shape == "even"
+        shape = shape_of(self.strategy)
+        return shape is not None and shape.kind == "even"
 
     @property
     def caveat(self) -> str:
-        """What must be said beside a gap: for which scores it is certain."""
+        """The limitation of a certified gap, in words: for which score it holds."""
         unknown = self.belief.reliability is not None
         return "; by a score that takes k and lapse for independent of the point" if unknown else ""
 
     @property
     def rescores(self) -> bool:
-        """Whether a second score by samples serves the strategy."""
+        """Whether the strategy gains from a second score by samples."""
         return hasattr(self.strategy, "exact") and getattr(self.strategy, "rescored", True)
 
-    def rescored(self, candidates: Candidates) -> FloatArray:
-        """(m,) utilities by all samples, with the noise of their first two moments taken out.
+    def rescored(self, features: PairFeatures) -> FloatArray:
+        """Return (m,) utilities by all samples, with the noise of their first two moments removed.
 
-        The score at the belief's moments, which hold little noise, plus what the samples say beyond their own
-        moments: exact(samples) - score(moments of the samples). Strategies without `exact` are exact already.
+        The score at the belief's moments, which hold little noise, plus what the samples add beyond their own moments:
+        exact(samples) - score(moments of the samples). Strategies without `exact` are exact already.
         """
-        scores = self.scores(candidates)
+        scores = self.scores(features)
         exact = getattr(self.strategy, "exact", None)
         if exact is None:
             return scores
-        same = self.candidates(candidates.first, candidates.second, self.plain)
-        again = np.asarray(scores + exact(candidates, self.plain) - self.strategy.score(same, self.plain))
-        # Where samples say nothing, as for logits beyond their range, the first score stands.
+        same = self.features(features.first, features.second, self.sample_belief)
+        again = np.asarray(scores + exact(features, self.sample_belief) - self.strategy.score(same, self.sample_belief))
+        # Where the samples carry no information, as for logits beyond their range, the first score stands.
         return np.where(np.isnan(again), scores, again)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Selection:
     """A chosen pair.
 
     Attributes
@@ -146,14 +154,14 @@ class Choice:
     utility
         By the strategy.
     considered
-        How many pairs were looked at.
+        Number of pairs scored.
     words
-        What it was chosen from.
+        The set it was chosen from, in words.
     bound
         No pair that may be asked has a higher score; None where that is not known.
     gap
-        How far the score of the best found may be below the best of all: a share of the best or, where scores may be
-        negative, of the difference between the best and the median pair. None where that is not known.
+        Upper bound on the shortfall of its score from the best of all pairs: a share of the best or, where scores may
+        be negative, of the difference between the best and the median pair. None where that is not known.
     """
 
     first: int
@@ -168,9 +176,9 @@ class Choice:
 class Source(Protocol):
     """A source of pairs.
 
-    ``choose`` is a pure function of the scene and the generator. The generator follows from the search's seed, for
-    sources that are random by name; a source that samples only to save time takes `Scene.generator` instead, so that
-    equal answers lead to equal questions.
+    ``choose`` is a pure function of the context and the generator. The generator follows from the search's seed, for
+    sources that are random by name; a source that samples only to save time takes `SelectionContext.generator`
+    instead, so that equal answers lead to equal questions.
     """
 
     @property
@@ -178,8 +186,8 @@ class Source(Protocol):
         """Its name at the edges: files, commands, HTTP."""
         ...
 
-    def choose(self, scene: Scene, rng: np.random.Generator) -> Choice | None:
-        """The best pair it found; None if the rules leave none."""
+    def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
+        """Return the best pair found; None if the rules leave none."""
         ...
 
 
@@ -193,31 +201,31 @@ def keyed_generator(belief: Belief, settings: tuple[object, ...], *arrays: npt.N
 
 
 def best_of(
-    scene: Scene, first: IntArray, second: IntArray, rng: np.random.Generator, *, rescore: int, words: str
-) -> Choice | None:
+    context: SelectionContext, first: IntArray, second: IntArray, rng: np.random.Generator, *, rescore: int, words: str
+) -> Selection | None:
     """Return the best of listed pairs: by score, the `rescore` best again by samples.
 
     Equal scores are told apart by the order of the items; for a strategy that takes all pairs for equal, one is drawn.
     """
-    free = np.flatnonzero(scene.resting.allows(first, second))
+    free = np.flatnonzero(context.resting.allows(first, second))
     if len(free) < len(first):
         first, second = first[free], second[free]
     if not len(first):
         return None
-    candidates = scene.candidates(first, second)
-    scores = scene.scores(candidates)
+    features = context.features(first, second)
+    scores = context.scores(features)
     if not np.any(scores > -np.inf):
         return None
-    considered = len(candidates)
-    if rescore and scene.rescores:
+    considered = len(features)
+    if rescore and context.rescores:
         rows = np.arange(considered) if considered <= rescore else np.argpartition(-scores, rescore)[:rescore]
         rows = rows[scores[rows] > -np.inf]
-        candidates = candidates.take(rows)
-        scores = scene.rescored(candidates)
+        features = features.take(rows)
+        scores = context.rescored(features)
     ties = np.flatnonzero(scores == scores.max())
-    if scene.drawn:
+    if context.drawn:
         row = int(rng.choice(ties))
     else:
-        one, other = candidates.first[ties], candidates.second[ties]
+        one, other = features.first[ties], features.second[ties]
         row = int(ties[np.lexsort((np.maximum(one, other), np.minimum(one, other)))[0]])
-    return Choice(int(candidates.first[row]), int(candidates.second[row]), float(scores[row]), considered, words)
+    return Selection(int(features.first[row]), int(features.second[row]), float(scores[row]), considered, words)

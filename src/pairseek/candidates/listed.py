@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pairseek.candidates.context import Choice, Scene, best_of
+from pairseek.candidates.context import Selection, SelectionContext, best_of
 from pairseek.core.text import plural
 from pairseek.errors import InvalidParameter
 
@@ -40,14 +40,14 @@ class ListedPairs:
         plain = tuple((int(first), int(second)) for first, second in rows)
         object.__setattr__(self, "pairs", plain)
 
-    def choose(self, scene: Scene, rng: np.random.Generator) -> Choice | None:
+    def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
         """The best of the list; None if the rules leave none."""
         first, second = np.array(self.pairs, dtype=np.int64).T
-        n = len(scene.points)
+        n = len(context.points)
         most = int(max(first.max(), second.max()))
         if most >= n:
             raise InvalidParameter(f"ListedPairs names row {most}, and there are {n} items: count from 0 to {n - 1}")
         words = f"{plural(len(self.pairs), 'listed pair')}"
         return best_of(
-            scene, np.minimum(first, second), np.maximum(first, second), rng, rescore=self.rescore, words=words
+            context, np.minimum(first, second), np.maximum(first, second), rng, rescore=self.rescore, words=words
         )

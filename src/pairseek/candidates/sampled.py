@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pairseek.candidates.context import Choice, Scene, best_of
+from pairseek.candidates.context import Selection, SelectionContext, best_of
 from pairseek.core.types import IntArray
 from pairseek.errors import InvalidParameter
 
@@ -45,23 +45,23 @@ class SampledPairs:
         if self.rescore < 0:
             raise InvalidParameter(f"SampledPairs(rescore={self.rescore}): give 0 or more")
 
-    def choose(self, scene: Scene, rng: np.random.Generator) -> Choice | None:
+    def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
         """The best of a sample; of a larger one where the rules left nothing of it."""
-        n = len(scene.points)
+        n = len(context.points)
         total = n * (n - 1) // 2
         # At least one, whatever n: a rate of a thousandth of three pairs is still a question.
         count = max(1, int(self.rate * total)) if self.rate is not None else min(self.count or 1, total)
         for _ in range(_DRAWS):
             first, second = sampled_pairs(n, count, rng)
             words = f"{len(first):,} of {total:,} pairs, drawn at random"
-            choice = best_of(scene, first, second, rng, rescore=self.rescore, words=words)
+            choice = best_of(context, first, second, rng, rescore=self.rescore, words=words)
             if choice is not None:
                 return choice
             count = min(4 * count, total, _LISTABLE)
         if total > _LISTABLE:
             return None
         first, second = pair_rows(np.arange(total), n)
-        return best_of(scene, first, second, rng, rescore=self.rescore, words=f"all {total:,} pairs")
+        return best_of(context, first, second, rng, rescore=self.rescore, words=f"all {total:,} pairs")
 
 
 def sampled_pairs(n: int, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

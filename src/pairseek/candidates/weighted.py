@@ -11,18 +11,18 @@ from pairseek.candidates.branch_and_bound.bounds import bound_pairs
 from pairseek.candidates.branch_and_bound.search import Goal, best_first
 from pairseek.candidates.branch_and_bound.tree import Tree
 from pairseek.candidates.branch_and_bound.view import View
-from pairseek.candidates.context import Choice, Scene, best_of
+from pairseek.candidates.context import Selection, SelectionContext, best_of
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.errors import InvalidParameter
 from pairseek.numerics.parallel import for_ranges
-from pairseek.strategies.shape import Surface
+from pairseek.strategies.shape import UtilityShape
 
 # Cells that pairs are drawn from: about 33,000 pairs of cells.
 _LEVEL = 8
 _CHUNK = 1024
 _MOST_TELLING = 1024
 _EFFORT = 10_000_000
-GUIDE = Surface("table", "information")
+GUIDE = UtilityShape("table", "information")
 """What is looked for on behalf of a strategy that says nothing of itself."""
 
 
@@ -35,7 +35,7 @@ class WeightedPairs:
     goes to pairs of cells by the rank of the best pair that was found there, and a third by the rank of what their
     positions promise; the best by rank is drawn twice as often as the second, three times as often as the third.
 
-    For strategies that declare no `Surface`; for the others `AllPairs` is better in every way.
+    For strategies that declare no `UtilityShape`; for the others `AllPairs` is better in every way.
 
     Parameters
     ----------
@@ -55,19 +55,19 @@ class WeightedPairs:
         if self.rescore < 0:
             raise InvalidParameter(f"WeightedPairs(rescore={self.rescore}): give 0 or more")
 
-    def choose(self, scene: Scene, rng: np.random.Generator) -> Choice | None:
+    def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
         """The best of a sample; None if the rules leave none."""
-        n = len(scene.points)
-        first, second = weighted_pairs(scene, self.count, scene.generator(self.name))
+        n = len(context.points)
+        first, second = weighted_pairs(context, self.count, context.generator(self.name))
         words = f"{len(first):,} of {n * (n - 1) // 2:,} pairs, drawn where good pairs are likely"
-        return best_of(scene, first, second, rng, rescore=self.rescore, words=words)
+        return best_of(context, first, second, rng, rescore=self.rescore, words=words)
 
 
-def weighted_pairs(scene: Scene, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def weighted_pairs(context: SelectionContext, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Rows of `count` pairs; a few may repeat, rest, or be of one item twice, but not all if any may be asked."""
-    view = View.of(scene, GUIDE)
-    found = best_first(view, scene.resting.pairs, Goal(min(_MOST_TELLING, count), 0.0, 0.0, _EFFORT)).keys[:count]
-    told = np.divmod(found, len(scene.points))
+    view = View.of(context, GUIDE)
+    found = best_first(view, context.resting.pairs, Goal(min(_MOST_TELLING, count), 0.0, 0.0, _EFFORT)).keys[:count]
+    told = np.divmod(found, len(context.points))
     share = (count - len(found)) // 3
     level = min(_LEVEL, view.tree.depth)
     cells = np.stack(np.triu_indices(1 << level)).astype(np.int64) + ((1 << level) - 1)
@@ -76,8 +76,8 @@ def weighted_pairs(scene: Scene, count: int, rng: np.random.Generator) -> tuple[
     even = rng.permutation(np.arange(share) % len(promises))
     spread = _within(view.tree, cells[:, even], rng)
     seen = np.full(len(promises), -np.inf)
-    scores = scene.scores(scene.candidates(*spread))
-    np.maximum.at(seen, even, np.where(scene.resting.allows(*spread), scores, -np.inf))
+    scores = context.scores(context.features(*spread))
+    np.maximum.at(seen, even, np.where(context.resting.allows(*spread), scores, -np.inf))
     drawn = [rng.choice(len(promises), size=share, p=_by_rank(values)) for values in (seen, promises)]
     more = _within(view.tree, cells[:, np.concatenate(drawn)], rng)
     return np.concatenate([told[0], spread[0], more[0]]), np.concatenate([told[1], spread[1], more[1]])

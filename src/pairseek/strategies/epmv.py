@@ -12,8 +12,10 @@ from pairseek.core.types import Belief, FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
-from pairseek.strategies.features import Candidates
-from pairseek.strategies.shape import Surface
+from pairseek.model.responses import Response
+from pairseek.strategies.features import PairFeatures
+from pairseek.strategies.planes import Planes, equiprobable_offset, widest_direction
+from pairseek.strategies.shape import UtilityShape
 
 
 @dataclass(frozen=True)
@@ -42,19 +44,24 @@ class EPMV:
             return self
         return dataclasses.replace(self, penalty=items.spread)
 
-    def score(self, candidates: Candidates, belief: Belief) -> FloatArray:  # noqa: ARG002
+    def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
         """(m,) utilities, with E f(z) as if the logit were Gaussian."""
         return self._utility(candidates, candidates.gaussian("probability"))
 
-    def surface(self) -> Surface:
+    def shape(self) -> UtilityShape:
         """`score` as a function of the mean and deviation of the logit."""
-        return Surface("chance", "probability", self._penalty)
+        return UtilityShape("chance", "probability", self._penalty)
 
-    def exact(self, candidates: Candidates, belief: Belief) -> FloatArray:
+    def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002
+        """Return the equiprobable plane across the direction of largest variance (section 3.3 of the paper)."""
+        normal = widest_direction(belief)
+        return Planes(normal[None], np.array([equiprobable_offset(normal, space, belief, response)]))
+
+    def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
         """(m,) utilities, with E f(z) from every sample."""
         return self._utility(candidates, candidates.sampled(belief)[0])
 
-    def _utility(self, candidates: Candidates, probability: FloatArray) -> FloatArray:
+    def _utility(self, candidates: PairFeatures, probability: FloatArray) -> FloatArray:
         return np.asarray(candidates.logit_deviation - self._penalty * np.abs(probability - 0.5))
 
     @property

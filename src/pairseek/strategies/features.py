@@ -1,4 +1,4 @@
-"""Pairs that might be asked, described by the few numbers that strategies need."""
+"""Derived quantities of pairs under a belief: `PairFeatures`, what a strategy scores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pairseek.numerics.pair_kernels import describe, expect, expect_mixed, shado
 from pairseek.numerics.parallel import for_ranges
 from pairseek.numerics.tables import look_up
 
-__all__ = ["Candidates", "TableName", "seen", "square_root"]
+__all__ = ["PairFeatures", "TableName", "square_root", "typical_response"]
 
 # Pairs a thread takes at a time: enough to hide the hand-over, the same for any number of threads.
 _CHUNK = 8192
@@ -26,20 +26,20 @@ _RARE = 1e-12
 
 
 def square_root(covariance: FloatArray) -> FloatArray:
-    """(d, d) L with LL' = covariance; by eigenvectors, so that a singular one has a root too."""
+    """Return (d, d) L with LL' = covariance, by eigenvectors, so that a singular covariance has a root too."""
     values, vectors = np.linalg.eigh(covariance)
     return np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def seen(response: Response, belief: Belief) -> Response:
-    """The response with an unknown k or lapse at what the belief takes for typical."""
+def typical_response(response: Response, belief: Belief) -> Response:
+    """Return the response with an unknown k or lapse replaced by its typical value under the belief."""
     known = belief.reliability
     return response if known is None else replace(response, k=known.typical_k, lapse=known.typical_lapse)
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
-    """m pairs as a belief sees them. Strategies read the numbers and need no coordinates.
+class PairFeatures:
+    """Margin, length, noise constant and variance of m pairs under a belief. Strategies need no coordinates.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Candidates:
     appeal
         (m,) appeal of p minus that of q.
     response
-        The response model; with the typical k and lapse where they are unknown, see `seen`.
+        The response model; with the typical k and lapse where they are unknown, see `typical_response`.
     spread
         Standard deviation of log k; 0 where it is known.
     """
@@ -87,8 +87,8 @@ class Candidates:
         belief: Belief,
         response: Response,
         appeal: FloatArray | None = None,
-    ) -> Candidates:
-        """Describe pairs of rows of `points`; `appeal` is (n,), one for each point."""
+    ) -> PairFeatures:
+        """Compute the features of pairs of rows of `points`; `appeal` is (n,), one for each point."""
         m = len(first)
         out = np.empty((4, m))
         # The shadow of every item once, or where they are many more than the pairs, of those that the pairs need.
@@ -105,8 +105,8 @@ class Candidates:
         spread = 0.0 if belief.reliability is None else belief.reliability.spread
         return cls(points, first, second, margin, length, constant, variance, difference, response, spread)
 
-    def take(self, rows: IntArray) -> Candidates:
-        """Some of them."""
+    def take(self, rows: IntArray) -> PairFeatures:
+        """Return the features of some of the pairs."""
         columns = ("first", "second", "margin", "length", "constant", "variance", "appeal")
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
@@ -121,7 +121,7 @@ class Candidates:
         return self.constant * np.sqrt(self.variance)
 
     def gaussian(self, name: TableName) -> FloatArray:
-        """(m,) a function of the answer as if the logit were Gaussian: see `pairseek.numerics.tables`.
+        """Return (m,) values of a function of the answer as if the logit were Gaussian: see `pairseek.numerics.tables`.
 
         ``"probability"`` is that of the likelier outcome. Where k or the lapse is unknown, as if they did not depend on
         the user point: see `pairseek.numerics.mixtures`.
@@ -132,11 +132,11 @@ class Candidates:
         return out
 
     def planes(self) -> tuple[FloatArray, FloatArray]:
-        """(m, d) slopes and (m,) offsets of the logits."""
+        """Return (m, d) slopes and (m,) offsets of the logits."""
         return self.response.planes(self.points[self.first], self.points[self.second], self.appeal)
 
     def sampled(self, belief: Belief) -> tuple[FloatArray, FloatArray]:
-        """(m,) E P and (m,) E h_b(P) in bits, P = P(first | w), over samples of the belief: O(samples d) a pair.
+        """Return (m,) E P and (m,) E h_b(P) in bits, P = P(first | w), over samples of the belief: O(samples d) a pair.
 
         Over all samples; where k or lapse is unknown over those at whose points its belief knows their distribution,
         so that P is the probability given the user point alone.
@@ -155,7 +155,7 @@ class Candidates:
         return out[0], out[1] / np.log(2)
 
     def _links(self, belief: Belief) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray, FloatArray]]:
-        """Samples, weights, and the link of each sample as `expect_mixed` takes it."""
+        """Return samples, weights, and the link of each sample in the form of `expect_mixed`."""
         known = belief.reliability
         if known is None:
             lapse, one = self.response.share, np.ones(len(belief.weights))
@@ -167,9 +167,9 @@ class Candidates:
         return belief.samples[known.rows], weights / weights.sum(), mixture
 
     def after(self, belief: Belief) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
-        """For the outcomes "first" and "second": (m,) probability, (m, d) mean and (m, d, d) covariance.
+        """Return, for the outcomes "first" and "second", (m,) probability, (m, d) mean and (m, d, d) covariance.
 
-        The samples at hand are reweighted; nothing is sampled anew.
+        The samples of the belief are reweighted; none are drawn.
         """
         slopes, offsets = self.planes()
         d = self.points.shape[1]

@@ -14,9 +14,12 @@ from typing import ClassVar
 import numpy as np
 
 from pairseek.core.types import Belief, FloatArray
+from pairseek.model.items import Space
+from pairseek.model.responses import Response
 from pairseek.numerics.moments import sample_moments
-from pairseek.strategies.features import Candidates
-from pairseek.strategies.shape import Surface
+from pairseek.strategies.features import PairFeatures
+from pairseek.strategies.planes import Planes, sampled_planes
+from pairseek.strategies.shape import UtilityShape
 
 
 @dataclass(frozen=True)
@@ -28,18 +31,22 @@ class GreedyMSE:
 
     name: ClassVar[str] = "greedy_mse"
 
-    def score(self, candidates: Candidates, belief: Belief) -> FloatArray:
+    def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
         """(m,) expected drop of the trace."""
         shadow = np.einsum("nd,de->ne", candidates.points, belief.covariance)
         reach = 4.0 * np.sum((shadow[candidates.first] - shadow[candidates.second]) ** 2, axis=1)
         gain = np.divide(reach, candidates.variance, out=np.zeros_like(reach), where=candidates.variance > 0)
         return np.asarray(gain * candidates.gaussian("explained"))
 
-    def surface(self) -> Surface:
+    def shape(self) -> UtilityShape:
         """`score` as a function of the mean and deviation of the logit, times |Σa|²/σ²."""
-        return Surface("trace", "explained")
+        return UtilityShape("trace", "explained")
 
-    def exact(self, candidates: Candidates, belief: Belief) -> FloatArray:
+    def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002
+        """Return sampled planes: no closed form is known."""
+        return sampled_planes(space, belief, rng)
+
+    def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
         """(m,) expected drop of the trace, from every sample."""
         (chance, if_first, _), (rest, if_second, _) = candidates.after(belief)
         # P(1 - P) |difference of the two means|² is the variance between outcomes.
@@ -55,15 +62,15 @@ class GreedyVolume:
 
     name: ClassVar[str] = "greedy_volume"
 
-    def score(self, candidates: Candidates, belief: Belief) -> FloatArray:  # noqa: ARG002
+    def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
         """(m,) expected drop of the log determinant."""
         return -candidates.gaussian("log_volume")
 
-    def surface(self) -> Surface:
+    def shape(self) -> UtilityShape:
         """`score` as a function of the mean and deviation of the logit."""
-        return Surface("table", "log_volume")
+        return UtilityShape("table", "log_volume")
 
-    def exact(self, candidates: Candidates, belief: Belief) -> FloatArray:
+    def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
         """(m,) expected drop of the log determinant, from every sample."""
         _, now = sample_moments(belief.samples, belief.weights)
         drop = np.full(len(candidates), np.linalg.slogdet(now)[1])

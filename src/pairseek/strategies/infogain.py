@@ -10,9 +10,12 @@ from scipy.special import entr
 
 from pairseek.core.types import Belief, FloatArray
 from pairseek.core.validation import whole
-from pairseek.strategies.features import Candidates
-from pairseek.strategies.reliability_probe import Check
-from pairseek.strategies.shape import Surface
+from pairseek.model.items import Space
+from pairseek.model.responses import Response
+from pairseek.strategies.features import PairFeatures
+from pairseek.strategies.planes import Planes, sampled_planes
+from pairseek.strategies.reliability_probe import ReliabilityProbe
+from pairseek.strategies.shape import UtilityShape
 
 
 @dataclass(frozen=True)
@@ -25,9 +28,9 @@ class InfoGain:
     Parameters
     ----------
     checks
-        Where k or the lapse is unknown and items are asked about, questions about k instead, see `Check`. A number, at
-        least 2: every so many-th question. ``"auto"``: wherever one tells more of k than any question tells of the
-        point, as for people who answer unreliably. None: never.
+        Reliability probes where k or the lapse is unknown and items are asked about, see `ReliabilityProbe`. An n of
+        at least 2: every n-th question. ``"auto"``: wherever a probe tells more about k than any question tells about
+        the point, as for people who answer unreliably. None: never.
     """
 
     checks: int | Literal["auto"] | None = None
@@ -37,24 +40,28 @@ class InfoGain:
         if self.checks is not None and self.checks != "auto":
             object.__setattr__(self, "checks", whole(self.checks, "checks of InfoGain", 2))
 
-    def turn(self, number: int, belief: Belief) -> InfoGain | Check:
+    def turn(self, number: int, belief: Belief) -> InfoGain | ReliabilityProbe:
         """The utility of the question of this number, counted from 0."""
         due = isinstance(self.checks, int) and number % self.checks == self.checks - 1
-        return Check() if due and belief.reliability is not None else self
+        return ReliabilityProbe() if due and belief.reliability is not None else self
 
-    def rival(self, belief: Belief) -> Check | None:
+    def rival(self, belief: Belief) -> ReliabilityProbe | None:
         """What chooses instead if its question tells more."""
-        return Check() if self.checks == "auto" and belief.reliability is not None else None
+        return ReliabilityProbe() if self.checks == "auto" and belief.reliability is not None else None
 
-    def score(self, candidates: Candidates, belief: Belief) -> FloatArray:  # noqa: ARG002
+    def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
         """(m,) bits, from the mean and variance of the logit."""
         return candidates.gaussian("information")
 
-    def surface(self) -> Surface:
+    def shape(self) -> UtilityShape:
         """`score` as a function of the mean and deviation of the logit."""
-        return Surface("table", "information")
+        return UtilityShape("table", "information")
 
-    def exact(self, candidates: Candidates, belief: Belief) -> FloatArray:
+    def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002
+        """Return sampled planes: no closed form is known."""
+        return sampled_planes(space, belief, rng)
+
+    def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
         """(m,) bits, from every sample."""
         probability, conditional = candidates.sampled(belief)
         return np.asarray((entr(probability) + entr(1 - probability)) / np.log(2) - conditional)

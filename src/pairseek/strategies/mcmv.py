@@ -9,8 +9,11 @@ import numpy as np
 
 from pairseek.core.types import Belief, FloatArray
 from pairseek.errors import InvalidParameter
-from pairseek.strategies.features import Candidates
-from pairseek.strategies.shape import Surface
+from pairseek.model.items import Space
+from pairseek.model.responses import Response
+from pairseek.strategies.features import PairFeatures
+from pairseek.strategies.planes import Planes, widest_direction
+from pairseek.strategies.shape import UtilityShape
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class MCMV:
         if not (np.isfinite(self.penalty) and self.penalty > 0):
             raise InvalidParameter(f"MCMV(penalty={self.penalty}): λ must be finite and above 0")
 
-    def score(self, candidates: Candidates, belief: Belief) -> FloatArray:  # noqa: ARG002
+    def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
         """(m,) utilities."""
         k = candidates.constant
         # Where k_pq is next to nothing the plane of even odds is infinitely far.
@@ -42,6 +45,11 @@ class MCMV:
         distance = np.divide(gap, candidates.length, out=np.zeros_like(k), where=candidates.length > 0)
         return np.asarray(candidates.logit_deviation - self.penalty * distance)
 
-    def surface(self) -> Surface:
+    def shape(self) -> UtilityShape:
         """`score` as a function of the deviation of the logit and the distance."""
-        return Surface("distance", penalty=self.penalty)
+        return UtilityShape("distance", penalty=self.penalty)
+
+    def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002
+        """Return the plane through the mean across the direction of largest variance (section 3.4 of the paper)."""
+        normal = widest_direction(belief)
+        return Planes(normal[None], np.array([normal @ belief.mean]))

@@ -8,8 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from pairseek.core.types import Belief, FloatArray
-from pairseek.strategies.features import Candidates
-from pairseek.strategies.shape import Surface
+from pairseek.model.items import Space
+from pairseek.model.responses import Response
+from pairseek.strategies.features import PairFeatures
+from pairseek.strategies.planes import Planes, random_plane
+from pairseek.strategies.shape import UtilityShape
 
 
 @dataclass(frozen=True)
@@ -18,10 +21,14 @@ class Random:
 
     name: ClassVar[str] = "random"
 
-    def score(self, candidates: Candidates, belief: Belief) -> FloatArray:  # noqa: ARG002
+    def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
         """(m,) zeros."""
         return np.zeros(len(candidates))
 
-    def surface(self) -> Surface:
+    def shape(self) -> UtilityShape:
         """`score` does not depend on the pair."""
-        return Surface("even")
+        return UtilityShape("even")
+
+    def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002
+        """Return a plane of random direction through a uniform point."""
+        return random_plane(space, rng)

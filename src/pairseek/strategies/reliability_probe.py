@@ -1,4 +1,4 @@
-"""A question about how a person answers, and not about the point."""
+"""Reliability probe: a question that measures how a person answers instead of where the person is."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from scipy.special import entr
 from pairseek.core.types import Belief, FloatArray
 from pairseek.numerics.mixtures import table
 from pairseek.numerics.tables import look_up
-from pairseek.strategies.features import Candidates
+from pairseek.strategies.features import PairFeatures
 
 
 @dataclass(frozen=True)
-class Check:
+class ReliabilityProbe:
     """I(k; y) in bits, the user point integrated out: h_b(E P) - E h_b(P), P = P(first | k) with the lapse usual at k.
 
     Questions that tell most of the point have even chances for every k, and so tell nothing of it; these have chances
     that depend on k. As if the logit were Gaussian, and the point did not depend on k.
     """
 
-    name: ClassVar[str] = "check"
+    name: ClassVar[str] = "reliability_probe"
+    # Its utility has no bound, and many pairs are nearly as good.
+    enough_pairs: ClassVar[int] = 2000
 
-    def score(self, candidates: Candidates, belief: Belief) -> FloatArray:
+    def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
         """(m,) bits; 0 where nothing is unknown."""
         known = belief.reliability
         if known is None:

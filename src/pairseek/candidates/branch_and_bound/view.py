@@ -10,14 +10,14 @@ import numpy as np
 
 from pairseek.candidates.branch_and_bound.bounds import CONSTANT, DECAYING, SHELL, SQUARE_HIGH, SQUARE_LOW, steepness
 from pairseek.candidates.branch_and_bound.tree import LANES, Tree, boxes, tree_of
-from pairseek.candidates.context import Scene
+from pairseek.candidates.context import SelectionContext
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.responses import NOISES
 from pairseek.numerics.jit import kernel
 from pairseek.numerics.mixtures import TableName, table
 from pairseek.numerics.parallel import for_ranges
-from pairseek.strategies.shape import SHAPES, Surface
+from pairseek.strategies.shape import SHAPE_KINDS, UtilityShape
 
 Model: TypeAlias = tuple[int, int, float, float, FloatArray]
 Cells: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
@@ -72,15 +72,15 @@ class View:
         return centre, _CORE * half, still_centre, _CORE * still_half, ranges, values
 
     @classmethod
-    def of(cls, scene: Scene, surface: Surface) -> View:
+    def of(cls, context: SelectionContext, shape: UtilityShape) -> View:
         """Look at a catalogue. O(n d²)."""
-        values, vectors = _axes(scene.belief.mean, scene.belief.covariance)
-        tree = tree_of(scene.points)
+        values, vectors = _axes(context.belief.mean, context.belief.covariance)
+        tree = tree_of(context.points)
         n, d = tree.points.shape
         columns = np.full((d + 3, n + LANES), np.nan)
-        appeal = np.ascontiguousarray(scene.appeal[tree.order])
+        appeal = np.ascontiguousarray(context.appeal[tree.order])
         # A copy, because kernels are compiled anew for an array that is read-only.
-        mean = np.array(scene.belief.mean)
+        mean = np.array(context.belief.mean)
         for_ranges(_seen, n, _CHUNK, tree.points, tree.middle, mean, vectors, values, appeal, columns)
         farthest = float(np.max(columns[d, :n]))
         if not np.isfinite(farthest * farthest * max(1.0, float(values[0]))):
@@ -88,9 +88,9 @@ class View:
                 f"variances up to {values[0]:.3g} at distances up to {farthest**0.5:.3g} are more than a double can "
                 f"square: scale the items, or use a tighter prior"
             )
-        if len(scene.resting.items):
+        if len(context.resting.items):
             rests = np.zeros(n, dtype=np.bool_)
-            rests[scene.resting.items] = True
+            rests[context.resting.items] = True
             columns[:, np.flatnonzero(rests[tree.order])] = np.nan
         low, high = boxes(columns, n, tree.depth)
         # Where every item of a cell rests there is nothing between low and high.
@@ -98,12 +98,12 @@ class View:
             centre, half = (low[:, :d] + high[:, :d]) / 2, (high[:, :d] - low[:, :d]) / 2 + 1e-14 * tree.reach
         ranges = np.stack([low[:, d], high[:, d], low[:, d + 1], high[:, d + 1], high[:, d + 2]], axis=1)
         cells = (centre, half, tree.centre, tree.half, ranges, values)
-        noise = NOISES.index(scene.response.noise)
-        k = scene.response.constant
-        known = scene.belief.reliability
+        noise = NOISES.index(context.response.noise)
+        k = context.response.constant
+        known = context.belief.reliability
         spread = 0.0 if known is None else known.spread
-        values_by_logit = _table(scene.response.link, surface.table, spread, scene.response.share)
-        model = (SHAPES.index(surface.shape), noise, k, surface.penalty, values_by_logit)
+        values_by_logit = _table(context.response.link, shape.table, spread, context.response.share)
+        model = (SHAPE_KINDS.index(shape.kind), noise, k, shape.penalty, values_by_logit)
         root = np.ascontiguousarray(vectors * np.sqrt(values))
         points = (columns, tree.columns, tree.order, tree.points, mean, root)
         return cls(tree, model, cells, points, _scale(tree, ranges, values, k, noise))

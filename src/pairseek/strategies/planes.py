@@ -1,0 +1,102 @@
+"""Hyperplanes of a continuous space: what a strategy asks about where any pair of points can be shown.
+
+The paper's "arbitrary pairs of items can be generated" (sections 3.3 and 3.4). A pair is two points mirrored in a
+plane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairseek.core.types import Belief, FloatArray
+from pairseek.model.items import Space
+from pairseek.model.responses import Response
+
+SAMPLED_PLANES = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Planes:
+    """Unit normals (m, d) and offsets (m,): the planes n·x = c."""
+
+    normals: FloatArray
+    offsets: FloatArray
+
+
+def fit_into(space: Space, planes: Planes, response: Response) -> tuple[FloatArray, FloatArray]:
+    """Return (m,) offsets, moved inwards where a plane only grazes the space, and (m,) half separations t.
+
+    Two points x ± tn with x on the plane fit into the box if t|n_i| <= half_i and if the box shrunk by t|n| still
+    meets the plane, that is if t <= Σ|n_i| half_i - |c - n·centre|.
+    """
+    low, high = np.array(space.low), np.array(space.high)
+    centre, half = (low + high) / 2, (high - low) / 2
+    size = np.abs(planes.normals)
+    reach, middle = size @ half, planes.normals @ centre
+    room = np.min(np.divide(half, size, out=np.full_like(size, np.inf), where=size > 1e-12), axis=1)
+    slack = np.maximum(reach - max(space.min_separation / 2, 1e-6 * float(half.min())), 0.0)
+    offsets = middle + np.clip(planes.offsets - middle, -slack, slack)
+    fits = np.minimum(room, reach - np.abs(offsets - middle))
+    # k|a| exp(-|a|) is largest at |a| = 4t = 1; for the other noises farther apart is never worse.
+    wanted = 0.25 if response.noise == "decaying" else np.inf
+    most = np.inf if space.max_separation is None else space.max_separation / 2
+    return offsets, np.minimum(fits, np.clip(wanted, space.min_separation / 2, most))
+
+
+def random_plane(space: Space, rng: np.random.Generator) -> Planes:
+    """Draw a plane of random direction through a uniform point."""
+    normal = _unit(rng.standard_normal((1, space.d)))
+    point = rng.uniform(space.low, space.high)
+    return Planes(normal, normal @ point)
+
+
+def widest_direction(belief: Belief) -> FloatArray:
+    """Return the (d,) unit vector of largest posterior variance, its largest component positive."""
+    _, vectors = np.linalg.eigh(belief.covariance)
+    top = vectors[:, -1]
+    return np.asarray(top if top[np.argmax(np.abs(top))] > 0 else -top)
+
+
+def sampled_planes(space: Space, belief: Belief, rng: np.random.Generator) -> Planes:
+    """Draw directions spread like the belief and, for one half, evenly; planes through its mean and its samples."""
+    count = SAMPLED_PLANES // 2
+    spread = rng.multivariate_normal(np.zeros(space.d), belief.covariance, size=count, method="eigh")
+    normals = _unit(np.concatenate([spread, rng.standard_normal((count, space.d))]))
+    through = belief.samples[rng.choice(len(belief.weights), size=2 * count, p=belief.weights)]
+    pull = rng.random((2 * count, 1))
+    points = belief.mean + pull**2 * (through - belief.mean)
+    return Planes(normals, np.einsum("md,md->m", normals, points))
+
+
+def equiprobable_offset(normal: FloatArray, space: Space, belief: Belief, response: Response) -> float:
+    """Return the offset at which both answers are equally probable, by bisection; the separation depends on it too."""
+    along = belief.samples @ normal
+    low, high = float(along.min()), float(along.max())
+    for _ in range(50):
+        offset = (low + high) / 2
+        _, t = fit_into(space, Planes(normal[None], np.array([offset])), response)
+        length = 4.0 * t
+        logits = response.pair_constant(length) * length * (along - offset)
+        if belief.weights @ _probabilities(response, belief, logits) > 0.5:
+            low = offset
+        else:
+            high = offset
+    return (low + high) / 2
+
+
+def _probabilities(response: Response, belief: Belief, logits: FloatArray) -> FloatArray:
+    """Return the (S,) probability of the first answer by each sample, from logits at the response's k."""
+    known = belief.reliability
+    if known is None:
+        return response.probability(logits)
+    f = response.link_function(known.k / response.constant * logits)
+    return np.asarray(0.5 * known.lapse + (1.0 - known.lapse) * f)
+
+
+def _unit(vectors: FloatArray) -> FloatArray:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    axis = np.zeros(vectors.shape[1])
+    axis[0] = 1.0
+    return np.where(lengths > 1e-150, vectors / np.maximum(lengths, 1e-150), axis)
