@@ -38,8 +38,8 @@ import pairseek as ps
 from pairseek.model.items import Items
 from pairseek.store import migrate, sessions
 from pairseek.store.database import Database
-from pairseek.web.studies.creation import create
 from pairseek.web.studies.configuration import configured
+from pairseek.web.studies.creation import create
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -195,7 +195,7 @@ class Person:
             await asyncio.sleep(0.2)
 
     async def _look_ahead(self, query: str):
-        status, body = await self.browser.send("GET", f"/s/load/ahead?query={query}")
+        status, body = await self.browser.send("GET", f"/s/load/prefetch?query={query}")
         return json.loads(body) if status == 200 else None
 
 
@@ -273,8 +273,8 @@ async def drive(port: int, people: int, seconds: float, pace: float, disturb=Non
 
 def check(database: str, measured: Measured) -> str:
     """Whether every acknowledged answer is there, once, and every session goes on with the right pair."""
+    from pairseek.web.sessions.history import read_histories
     from pairseek.web.studies.catalogue import Catalogue
-    from pairseek.web.data.tables import told
 
     opened = Database(database)
     try:
@@ -282,7 +282,7 @@ def check(database: str, measured: Measured) -> str:
         acknowledged = stored = rebuilt = 0
         for session, said in measured.acknowledged.items():
             row = opened.read(lambda c, s=session: sessions.by_id(c, s))
-            one = told(opened, study, [row])[0]
+            one = read_histories(opened, study, [row])[0]
             asked, happened = one.queries, one.events
             found = {event.query: event.outcome for event in happened}
             assert len(found) == len(happened), f"an answer of {session} is there twice"
@@ -292,7 +292,7 @@ def check(database: str, measured: Measured) -> str:
             if rebuilt < 20:
                 # From the stored answers alone: the open pair must be the one that is stored as asked.
                 open_now = [query for query in asked if query.name not in found]
-                pair, _ = one.standing(study, one.done).following
+                pair, _ = one.state(study, one.done).following
                 assert not open_now or (open_now[0].left, open_now[0].right) == (pair.left, pair.right), session
                 rebuilt += 1
     finally:
@@ -323,28 +323,28 @@ def disturber(kind: str, server: Server, cluster, faults: int, log: list[str]):
 
 def restarted(options, url: str, server: Server, base: float) -> None:
     """Sessions under way, a server that knows none of them, and everyone back at once: the time to each first reply."""
-    from pairseek.web.sessions.prefetch import Ahead, Gate
-    from pairseek.web.studies.catalogue import Catalogue
-    from pairseek.web.sessions.prefetch_store import Keeper
-    from pairseek.web.sessions.live import Said
+    from pairseek.web.sessions.live import SubmittedAnswer
+    from pairseek.web.sessions.prefetch import Gate, Prefetcher
+    from pairseek.web.sessions.prefetch_store import PrefetchWriter
     from pairseek.web.sessions.service import Sessions
+    from pairseek.web.studies.catalogue import Catalogue
 
     opened = Database(url)
     people = Sessions(opened, Catalogue(opened))
     study, tokens = people.catalogue.named("load"), []
-    ahead, keeper = Ahead(people, Gate()), Keeper(people)
-    ahead.start()
+    prefetcher, writer = Prefetcher(people, Gate()), PrefetchWriter(people)
+    prefetcher.start()
     for number in range(options.people[0]):
         session, token = people.open(study, {}, seed=number)
         state = people.state(people.by_id(session))
         for step in range(options.restart):
-            said = Said(state["query"]["query"], "left" if (number + step) % 3 else "right")
+            said = SubmittedAnswer(state["query"]["query"], "left" if (number + step) % 3 else "right")
             state = people.answer(people.by_id(session), said)
         tokens.append((token, state["query"]["query"]))
         # As a worker does while a person thinks.
-        ahead.prepare(people.by_id(session), state["query"]["query"]).result()
-    ahead.stop()
-    keeper.stop()
+        prefetcher.prefetch(people.by_id(session), state["query"]["query"]).result()
+    prefetcher.stop()
+    writer.stop()
     opened.close()
 
     async def person(token: str, query: str, *, answers: bool) -> tuple[float, str]:

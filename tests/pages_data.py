@@ -47,7 +47,7 @@ def card(number: int, kind: str = "colour") -> dict:
         return made | {"label": label(number), "colour": colour(number)}
     if kind == "image":
         image = {"src": f"/picture/{number}.svg", "srcset": None, "width": 600, "height": 450}
-        return made | {"label": label(number), "image": image | {"alt": f"Drawing {number}"}}
+        return made | {"label": label(number), "image": image | {"alt": f"MapDrawing {number}"}}
     if kind == "text":
         return made | {"text": TEXTS[number % 2]}
     if kind == "audio":
@@ -94,7 +94,7 @@ def ellipse(x: float, y: float, wide: float, high: float) -> list[list[float]]:
 
 
 HEAD = {"slug": "colours", "title": "A colour for the hallway"}
-PROGRESS = {"answered": 4, "total": 12, "left": 8, "share": 1 / 3}
+PROGRESS = {"answered": 4, "total": 12, "remaining": 8, "share": 1 / 3}
 CAN = {"undo": "q4", "tie": True, "skip": True}
 OFFERS = {"undo": True, "tie": True, "skip": True}
 USER = {"user": {"name": "ada"}, "csrf": "c"}
@@ -302,7 +302,7 @@ PAGES: dict[str, tuple[str, dict]] = {
         practice=True,
         session="p",
         state=running("colour")[1]["state"]
-        | {"progress": {"answered": 0, "total": None, "left": 14, "share": 0.0}, "can": CAN | {"undo": None}},
+        | {"progress": {"answered": 0, "total": None, "remaining": 14, "share": 0.0}, "can": CAN | {"undo": None}},
     ),
     "result": result(),
     "result-plain": result(

@@ -41,7 +41,7 @@ class Study:
     total: int = 5
     kind: str = "colour"
     practice: bool = False
-    ahead: bool = True
+    prefetch: bool = True
     down: bool = False
     closed: bool = False
     undo: bool = True
@@ -174,10 +174,10 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
         study.focus.append(await request.json())
         return Response(status_code=204)
 
-    async def ahead(request: Request) -> Response:
-        study.aheads += 1
+    async def prefetch(request: Request) -> Response:
+        study.prefetchs += 1
         asked = study.pair(study.outcomes())
-        if not study.ahead or asked is None or asked["query"] != request.query_params["query"]:
+        if not study.prefetch or asked is None or asked["query"] != request.query_params["query"]:
             return Response(status_code=204)
         after = {each: study.pair((*study.outcomes(), each)) for each in ("left", "right", "tie", "skip")}
         return JSONResponse({"query": asked["query"], **after})
@@ -197,7 +197,7 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
             Route(f"{at}/answer", answer, methods=["POST"]),
             Route(f"{at}/undo", undo, methods=["POST"]),
             Route(f"{at}/focus", focus, methods=["POST"]),
-            Route(f"{at}/ahead", ahead),
+            Route(f"{at}/prefetch", prefetch),
             Route("/picture/{number}.svg", image),
             Mount("/static", PageFiles()),
         ],
@@ -234,7 +234,7 @@ def gallery(language: str = "en") -> Starlette:
             Route("/picture/{number}.svg", image),
             Route("/sound/{number}.wav", tone),
             Route("/static/plotly.min.js", plotly),
-            Route("/s/colours/ahead", nothing),
+            Route("/s/colours/prefetch", nothing),
             Mount("/static", PageFiles()),
         ],
         middleware=[Middleware(Gate, study=Study())],

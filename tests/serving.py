@@ -14,9 +14,9 @@ import uvicorn
 
 from pairseek.model.items import Items
 from pairseek.web.app import create_app
-from pairseek.web.studies.creation import create
 from pairseek.web.settings import Settings
 from pairseek.web.studies.configuration import configured
+from pairseek.web.studies.creation import create
 
 GUARD = {"X-Pairseek": "1"}
 
@@ -73,7 +73,7 @@ class Visitors:
 @contextlib.contextmanager
 def served(database, *, studies=(), **settings):
     """Visitors of a service that has started; studies are (configuration, items)."""
-    app = create_app(Settings(database=str(database), **{"ahead": False} | settings))
+    app = create_app(Settings(database=str(database), **{"prefetch": False} | settings))
     with running(app) as address:
         visitors = Visitors(address, app)
         with visitors._stack:

@@ -18,9 +18,9 @@ from pages_service import served
 from pairseek.errors import InvalidParameter
 from pairseek.web.pages import STATIC, languages, plotly_script, preferred_language, render
 from pairseek.web.pages import contexts as data
-from pairseek.web.pages import text as words
+from pairseek.web.pages.text import words
 from pairseek.web.pages.files import PageFiles
-from pairseek.web.pages.map import MOST_DOTS, drawn_map
+from pairseek.web.pages.map import MOST_DOTS, draw_map
 from pairseek.web.pages.rendering import FOLDER, in_script, static_address
 
 TEMPLATES = FOLDER / "templates"
@@ -194,11 +194,11 @@ def test_a_participant_loads_less_than_60_kilobytes() -> None:
 
 def test_a_map_of_many_items_is_thinned_and_keeps_its_shape() -> None:
     many = {"items": [(x, 2 * y, None, None) for x, y, *_ in dots(12_624)], "point": (0.5, 0.0), "ellipse": []}
-    drawing = drawn_map(many)
+    drawing = draw_map(many)
     assert drawing.plain.count("M") == MOST_DOTS
     assert drawing.height > drawing.width, "twice as high as wide, on the same scale"
     assert len(render(*result(map=many)).encode()) < 15_000
-    alone = drawn_map({"items": [(1.0, 1.0, "#000000", None)], "point": (1.0, 1.0), "ellipse": []})
+    alone = draw_map({"items": [(1.0, 1.0, "#000000", None)], "point": (1.0, 1.0), "ellipse": []})
     assert alone.point == (72, 72)
 
 
@@ -210,7 +210,7 @@ def test_few_items_are_named_on_the_map_and_no_name_lies_on_another() -> None:
         (1.0, 0.0, None, None),
     ]
     data = {"items": crowd + far, "point": (0.02, 0.0), "ellipse": []}
-    drawing = drawn_map(data)
+    drawing = draw_map(data)
     texts = [text for _, _, text in drawing.names]
     assert "In a corner of the map …" in texts
     assert "Left <b>" in texts
@@ -218,7 +218,7 @@ def test_few_items_are_named_on_the_map_and_no_name_lies_on_another() -> None:
     assert all(0 <= x <= drawing.width and y <= drawing.height for x, y, _ in drawing.names)
     page = render(*result(map=data))
     assert "Left &lt;b&gt;</text>" in page
-    assert drawn_map({**data, "items": dots(41)}).names == ()
+    assert draw_map({**data, "items": dots(41)}).names == ()
 
 
 def test_plotly_comes_from_its_python_package() -> None:

@@ -46,7 +46,7 @@ def shows(page, pair: dict) -> None:
 
 def looked_ahead(page, pair: dict) -> None:
     """The page holds what may follow this pair, pictures and all."""
-    page.locator(f"#stage[data-ahead='{pair['query']}']").wait_for()
+    page.locator(f"#stage[data-prefetched='{pair['query']}']").wait_for()
     page.wait_for_load_state("networkidle")
 
 
@@ -297,7 +297,7 @@ def test_time_out_of_sight_does_not_count_towards_the_way_back(visit, address, s
 
 
 def test_a_tab_that_was_closed_with_an_answer_on_its_way_is_helped_out_by_the_other(visit, address, study) -> None:
-    study.ahead = False
+    study.prefetch = False
     one = visit(f"{address}/run", **DESKTOP)
     shows(one, study.pair(()))
     two = visit(f"{address}/run", context=one.context)
@@ -438,7 +438,7 @@ def test_a_study_that_closes_says_so(visit, address, study) -> None:
 
 
 def test_pairs_go_on_while_the_service_prepares_nothing(visit, address, study) -> None:
-    study.ahead = False
+    study.prefetch = False
     page = visit(f"{address}/run", **DESKTOP)
     for key, outcome in [("f", "left"), ("j", "right"), ("f", "left")]:
         press(page, study, key, outcome)

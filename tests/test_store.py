@@ -16,7 +16,7 @@ from alembic.migration import MigrationContext
 from pairseek.errors import InvalidFile, InvalidParameter, StoreOutdated, StoreUnavailable
 from pairseek.store import backups, cache, events, media, migrate, parts, people, sessions, studies
 from pairseek.store.database import Database, now
-from pairseek.store.events import EventRow, Overtaken, QueryRow
+from pairseek.store.events import EventRow, QueryRow, VersionConflict
 from pairseek.store.schema import metadata
 
 PARTS = {"model": 2, "prior": {"name": "gaussian", "mean": [0.1 + 0.2, 1e-300]}}
@@ -164,7 +164,7 @@ def test_a_session_has_one_answer_to_a_query(database, session):
 
 def test_who_has_not_seen_the_newest_event_is_told_so(database, session):
     database.write(lambda c: events.add_event(c, an_answer(0, "p1"), version=0))
-    with pytest.raises(Overtaken):
+    with pytest.raises(VersionConflict):
         database.write(lambda c: events.add_event(c, an_answer(0, "p2"), version=0))
 
 
@@ -176,7 +176,7 @@ def test_of_many_at_once_one_adds_and_all_others_are_told(database, session):
         try:
             database.write(lambda c: events.add_event(c, an_answer(0, f"p{k}"), version=0))
             results.append("added")
-        except Overtaken:
+        except VersionConflict:
             results.append("overtaken")
 
     threads = [threading.Thread(target=add, args=(k,)) for k in range(8)]
@@ -232,7 +232,7 @@ def test_only_old_previews_are_forgotten(database, session):
 def test_prefetched_queries_are_replaced(database, session):
     for query in ("p1", "p2"):
         kept = cache.Prefetched("s", query, "d", {"left": {"name": "p3"}, "right": None})
-        database.write(lambda c, kept=kept: cache.keep(c, [kept]))
+        database.write(lambda c, kept=kept: cache.store(c, [kept]))
     assert database.read(lambda c: cache.prefetched_of(c, "s")) == kept
     assert database.read(lambda c: cache.prefetched_of(c, "t")) is None
 

@@ -21,7 +21,7 @@ SETTINGS = {"title": "Over HTTP", "answers": 4, "seed": 3}
 
 @pytest.fixture(scope="module")
 def visitors(tmp_path_factory):
-    with served(tmp_path_factory.mktemp("api") / "a.db", studies=[(configuration(), ITEMS)], ahead=True) as visitors:
+    with served(tmp_path_factory.mktemp("api") / "a.db", studies=[(configuration(), ITEMS)], prefetch=True) as visitors:
         yield visitors
 
 

@@ -43,7 +43,7 @@ def visitors(tmp_path_factory):
     )
     warm_up()
     database = tmp_path_factory.mktemp("browser") / "studies.db"
-    with served(database, studies=[(made, hallway())], ahead=True) as running:
+    with served(database, studies=[(made, hallway())], prefetch=True) as running:
         yield running
 
 
@@ -139,7 +139,7 @@ def test_a_phone_loads_less_than_60_kilobytes_for_a_whole_study(visit, visitors)
     of = {kind: sum(sizes.get(name, 0) for name in kinds if kinds[name] == kind) for kind in set(kinds.values())}
     said = of.pop("Fetch", 0)
     assert sum(of.values()) < 60_000, of
-    assert said < 4000 * ANSWERS, "the pairs themselves, prepared for each answer that can be given"
+    assert said < 4000 * ANSWERS, "the pairs themselves, prefetched for each answer that can be given"
 
 
 def test_by_keyboard_alone_with_undo_tie_and_skip(visit, visitors) -> None:
@@ -175,7 +175,7 @@ def test_by_keyboard_alone_with_undo_tie_and_skip(visit, visitors) -> None:
 def test_offline_reload_and_two_tabs_lose_nothing_and_count_nothing_twice(visit, visitors) -> None:
     page = begun(visit, visitors, **PHONE)
     now = settled(page)
-    page.locator(f"#stage[data-ahead='{now['query']['query']}']").wait_for()
+    page.locator(f"#stage[data-prefetched='{now['query']['query']}']").wait_for()
     page.context.set_offline(True)
     page.locator("#left button").tap()
     page.locator(f"#stage[data-shown]:not([data-shown='{now['query']['query']}'])").wait_for()

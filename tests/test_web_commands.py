@@ -12,8 +12,7 @@ import sqlalchemy as sa
 from pairseek import cli
 from pairseek.store import events, migrate, sessions
 from pairseek.store.database import Database
-from pairseek.web.data import bundle
-from pairseek.web.data import tables as export
+from pairseek.web.data import bundle, tables
 from pairseek.web.sessions import simulated as simulating
 from pairseek.web.sessions.prefetch import Gate
 from pairseek.web.sessions.service import Sessions
@@ -62,7 +61,7 @@ def test_from_a_file_to_a_bundle_and_back(folder, capsys):
     assert run(capsys, "export", "wine", "--database", "w.db")[1] == "Wrote wine.zip\n"
     with zipfile.ZipFile("wine.zip") as archive:
         codebook = list(csv.DictReader(archive.read("codebook.csv").decode().splitlines()))
-        for table in export.TABLES:
+        for table in tables.TABLES:
             header = archive.read(f"{table}.csv").decode().splitlines()[0].split(",")
             assert [row["column"] for row in codebook if row["table"] == table] == header
         assert json.loads(archive.read("study.json"))["versions"]["numpy"] == np.__version__

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from pairseek.store import migrate
 from pairseek.store.database import Database
-from pairseek.web.sessions.live import Said
+from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.studies.configuration import configured
 from pairseek.web.studies.creation import create
 from serving import answer, begin, configuration, served, some_items
@@ -114,15 +114,15 @@ def test_when_the_database_is_gone_it_is_not_ready_but_alive(tmp_path):
 
 def test_a_restart_goes_on_with_the_same_pairs_and_uses_what_was_prefetched(tmp_path):
     made = configuration(answers=60)
-    with served(tmp_path / "r.db", studies=[(made, some_items())], ahead=True) as visitors:
+    with served(tmp_path / "r.db", studies=[(made, some_items())], prefetch=True) as visitors:
         tokens, states, following = [], [], []
-        sessions, ahead = visitors.service.sessions, visitors.service.ahead
+        sessions, prefetcher = visitors.service.sessions, visitors.service.prefetcher
         for seed in range(8):
             _, token = sessions.open(visitors.service.catalogue.named("which"), {}, seed=seed)
             state = sessions.state(sessions.by_token(token))
             for _ in range(7):
-                state = sessions.answer(sessions.by_token(token), Said(state["query"]["query"], "left"))
-            following.append(ahead.prepare(sessions.by_token(token), state["query"]["query"]).result(timeout=30))
+                state = sessions.answer(sessions.by_token(token), SubmittedAnswer(state["query"]["query"], "left"))
+            following.append(prefetcher.prefetch(sessions.by_token(token), state["query"]["query"]).result(timeout=30))
             tokens.append(token)
             states.append(state)
     with served(tmp_path / "r.db") as visitors:

@@ -11,7 +11,7 @@ from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.web.data.quality import signs
-from pairseek.web.sessions.state import Answered
+from pairseek.web.sessions.state import EffectiveAnswer
 from pairseek.web.studies import media
 from pairseek.web.studies.cards import card, safe_html
 from pairseek.web.studies.configuration import pack_items, read_items, slug_of, unpack_items
@@ -145,7 +145,7 @@ def test_a_map_of_many_dimensions_keeps_the_widest_two():
 
 def answered(name, kind="strategy", outcome="left", ms=900, **details):
     query = QueryRow("s", name, 0, kind, "a", "b", "", details)
-    return Answered(query, EventRow("s", 0, name, "answer", outcome, ms, None, None, None, "", None))
+    return EffectiveAnswer(query, EventRow("s", 0, name, "answer", outcome, ms, None, None, None, "", None))
 
 
 def test_signs_are_counted_and_flagged():

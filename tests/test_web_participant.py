@@ -10,7 +10,7 @@ from pairseek.store.database import stamp
 from pairseek.store.schema import sessions
 from pairseek.web import logs
 from pairseek.web.auth import make_token
-from pairseek.web.data import tables as export
+from pairseek.web.sessions import history
 from pairseek.web.studies.creation import create
 from serving import GUARD, answer, begin, configuration, csrf_of, served, some_items
 
@@ -31,7 +31,7 @@ def test_a_person_answers_from_the_link_to_the_result(client):
     state = begin(client, PROLIFIC_PID="abc")
     assert state["status"] == "asking"
     assert state["query"]["number"] == 1
-    assert state["progress"] == {"answered": 0, "total": 6, "left": 6, "share": 0.0}
+    assert state["progress"] == {"answered": 0, "total": 6, "remaining": 6, "share": 0.0}
     for number in range(6):
         assert state["query"]["query"] == f"p{number + 1}"
         assert "kind" not in state["query"]
@@ -220,7 +220,7 @@ def test_without_consent_nothing_is_stored(visitors):
     reply = client.post(f"/s/{slug}/decline", data={"csrf": csrf_of(page)})
     assert "https://panel.example/?cc=C-NO" in reply.text
     study = visitors.service.catalogue.named(slug)
-    assert not list(export.all_told(visitors.service.database, study))
+    assert not list(history.all_histories(visitors.service.database, study))
 
 
 def test_a_form_from_elsewhere_begins_no_session(visitors):
@@ -235,19 +235,19 @@ def test_losing_sight_of_the_page_is_stored(visitors, client):
     lost = {"query": "p1", "lost_at": "2026-01-01T00:00:00.000Z", "ms": 1200}
     assert client.post("/s/which/focus", json=lost, headers=GUARD).status_code == 204
     study = visitors.service.catalogue.named("which")
-    told = [one for one in export.all_told(visitors.service.database, study) if one.blurs]
+    told = [one for one in history.all_histories(visitors.service.database, study) if one.blurs]
     assert [blur["ms"] for blur in told[-1].blurs] == [1200]
 
 
 def test_the_ahead_route_gives_the_pairs_that_follow(tmp_path):
-    with served(tmp_path / "a.db", studies=[(configuration(), some_items())], ahead=True) as visitors:
+    with served(tmp_path / "a.db", studies=[(configuration(), some_items())], prefetch=True) as visitors:
         client = visitors.browser()
         state = begin(client)
-        ahead = client.get("/s/which/ahead", params={"query": "p1"})
-        assert ahead.status_code == 200
-        assert ahead.json()["tie"] is None
-        assert answer(client, state, "right").json()["query"] == ahead.json()["right"]
-        assert client.get("/s/which/ahead", params={"query": "p1"}).status_code == 204
+        prefetch = client.get("/s/which/prefetch", params={"query": "p1"})
+        assert prefetch.status_code == 200
+        assert prefetch.json()["tie"] is None
+        assert answer(client, state, "right").json()["query"] == prefetch.json()["right"]
+        assert client.get("/s/which/prefetch", params={"query": "p1"}).status_code == 204
 
 
 def test_logs_and_metrics_hold_nothing_about_a_person(visitors, caplog):

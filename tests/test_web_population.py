@@ -14,14 +14,13 @@ from pairseek.store import sessions as stored
 from pairseek.store.database import Database
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.web.auth import set_password
-from pairseek.web.data import bundle, populations
-from pairseek.web.data import tables as export
+from pairseek.web.data import bundle, populations, tables
 from pairseek.web.sessions import simulated as simulating
-from pairseek.web.sessions.live import Said
+from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.parts import Parts
 from pairseek.web.sessions.prefetch import Gate
 from pairseek.web.sessions.service import Sessions
-from pairseek.web.sessions.state import Answered, Standing
+from pairseek.web.sessions.state import EffectiveAnswer, SessionState
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import create
 from pairseek.web.views import result as results
@@ -61,7 +60,7 @@ def answered(database, people, *, count=12, seed=0):
             left, right = (ITEMS.index(state["query"][side]["id"]) for side in ("left", "right"))
             chance = 1 / (1 + np.exp(taste[right] - taste[left]))
             outcome = "left" if rng.random() < chance else "right"
-            state = sessions.answer(sessions.by_id(session_id), Said(state["query"]["query"], outcome, 500))
+            state = sessions.answer(sessions.by_id(session_id), SubmittedAnswer(state["query"]["query"], outcome, 500))
     return made
 
 
@@ -76,7 +75,7 @@ def test_sessions_begin_with_the_newest_version_and_keep_it(database):
     (third,) = answered(database, 1, count=1, seed=6)
     sessions = worker(database)
     assert [sessions.by_id(one).population for one in (first[0], open_now, second, third)] == [None, None, 1, 2]
-    searches = [sessions.live(sessions.by_id(one)).standing.search for one in (open_now, second, third)]
+    searches = [sessions.live(sessions.by_id(one)).state.search for one in (open_now, second, third)]
     assert np.all(searches[0].items.appeal == 0)
     assert np.array_equal(searches[1].items.appeal, population.items.appeal)
     assert searches[1].prior == population.prior
@@ -116,8 +115,8 @@ def test_without_finished_sessions_or_with_coins_nothing_is_learned(database):
         state = sessions.state(sessions.by_id(session_id))
         for _ in range(12):
             outcome = "left" if rng.random() < 0.5 else "right"
-            state = sessions.answer(sessions.by_id(session_id), Said(state["query"]["query"], outcome, 500))
-    with pytest.raises(InvalidChoices, match=r"6 people to the study 'which' say no more than coins"):
+            state = sessions.answer(sessions.by_id(session_id), SubmittedAnswer(state["query"]["query"], outcome, 500))
+    with pytest.raises(InvalidChoices, match=r"6 people to the study 'which' are no more informative than random answers"):
         populations.fit(database, study(database), "ann")
     (after,) = answered(database, 1, count=1)
     assert sessions.by_id(after).population is None
@@ -180,7 +179,7 @@ def test_a_file_of_choices_is_never_written_over(tmp_path, monkeypatch, capsys):
         cli.main(["population", "fit", "r.csv", "--items", "i.csv"])
     said = capsys.readouterr().out
     # What two people chose between two things says nothing, and then nobody is said to answer by more than chance.
-    assert "say no more than coins" in said
+    assert "no more informative than random answers" in said
     assert "more than chance" not in said
 
 
@@ -208,12 +207,12 @@ def test_what_everybody_likes_is_expected_of_a_person_too():
     prior = {"name": "gaussian", "mean": [-0.5], "covariance": [[0.01]]}
     made = configuration(prior=prior, response={"name": "logistic", "k": 2.0})
     query = QueryRow("s", "p1", 0, "strategy", "plain", "liked", "", {})
-    answered = Answered(query, EventRow("s", 1, "p1", "answer", "right", 900, None, None, None, "", None))
-    standing = Standing(made, Parts.resolved(made, items), 1, (answered.shown(),))
+    answered = EffectiveAnswer(query, EventRow("s", 1, "p1", "answer", "right", 900, None, None, None, "", None))
+    state = SessionState(made, Parts.resolved(made, items), 1, (answered.shown(),))
     # The person is nearer to the one and takes the other, as most do.
-    assert standing.search.estimate().point[0] < -0.4
-    assert standing.search.expect("plain", "liked").probability_left < 0.1
-    assert results._likelier(standing, [answered]) == ["liked"]
+    assert state.search.estimate().point[0] < -0.4
+    assert state.search.expect("plain", "liked").probability_left < 0.1
+    assert results._likelier(state, [answered]) == ["liked"]
 
 
 def test_only_what_people_said_of_their_own_teaches(tmp_path):
@@ -224,9 +223,9 @@ def test_only_what_people_said_of_their_own_teaches(tmp_path):
     first, second, *_ = answered(made, 15)
     simulating.one(worker(made), Gate(), study(made), np.random.default_rng(4))
     made.write(lambda connection: stored.mark(connection, first, None, "void", "left the room", "ann"))
-    asked = next(row for row in export.rows_of(made, study(made), "answers") if row["session"] == second)
+    asked = next(row for row in tables.rows_of(made, study(made), "answers") if row["session"] == second)
     made.write(lambda connection: stored.mark(connection, second, asked["query"], "void", "a slip", "ann"))
-    rows = list(export.rows_of(made, study(made), "answers"))
+    rows = list(tables.rows_of(made, study(made), "answers"))
     taught = [
         row for row in rows if not (row["simulated"] or row["void"] or row["undone"] or row["kind"] == "attention")
     ]

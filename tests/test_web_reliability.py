@@ -14,10 +14,10 @@ from pairseek.errors import InvalidParameter
 from pairseek.store import migrate
 from pairseek.store.database import Database
 from pairseek.web.auth import make_token, set_password
-from pairseek.web.data import bundle, populations
-from pairseek.web.data import tables as export
+from pairseek.web.data import bundle, populations, tables
 from pairseek.web.data.quality import signs
-from pairseek.web.sessions.live import Said
+from pairseek.web.sessions import history
+from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.configuration import configured
@@ -56,7 +56,7 @@ def answered(database, *, clicks, seed, count=16):
     for _ in range(count):
         left, right = (ITEMS.coordinates[ITEMS.index(state["query"][side]["id"]), 0] for side in ("left", "right"))
         outcome = "left" if (rng.random() < 0.5 if clicks else left > right) else "right"
-        state = sessions.answer(sessions.by_id(session_id), Said(state["query"]["query"], outcome, 900))
+        state = sessions.answer(sessions.by_id(session_id), SubmittedAnswer(state["query"]["query"], outcome, 900))
     return session_id
 
 
@@ -88,8 +88,8 @@ def test_checks_are_asked_as_a_search_would():
 
 def test_the_owner_sees_how_people_answer_and_exports_it(database, tmp_path):
     careful, careless = (answered(database, clicks=clicks, seed=3) for clicks in (False, True))
-    rows = {row["session"]: row for row in export.rows_of(database, study(database), "estimates")}
-    columns = export.columns_of(study(database), "estimates")
+    rows = {row["session"]: row for row in tables.rows_of(database, study(database), "estimates")}
+    columns = tables.columns_of(study(database), "estimates")
     for name in ("manner", *(f"{one}{end}" for one in ("agreement", "k", "lapse") for end in ("", "_low", "_high"))):
         assert name in columns
     assert list(rows[careful]) == columns
@@ -110,9 +110,9 @@ def test_the_owner_sees_how_people_answer_and_exports_it(database, tmp_path):
 def test_what_is_stored_is_what_is_worked_out_again(database):
     session_id = answered(database, clicks=False, seed=4, count=9)
     sessions = Sessions(database, Catalogue(database))
-    (one,) = export.told(database, study(database), [sessions.by_id(session_id)])
-    along = export.believed_along(study(database), one)
-    assert [one.standing(study(database), one.done[:count]).believed() for count in range(1, 10)] == along
+    (one,) = history.read_histories(database, study(database), [sessions.by_id(session_id)])
+    along = history.estimates_along(study(database), one)
+    assert [one.state(study(database), one.done[:count]).estimate_record() for count in range(1, 10)] == along
     assert along[-1]["reliability"]["word"] in ("consistent", "noisy", "random")
 
 
@@ -122,7 +122,7 @@ def test_a_study_that_learns_still_infers_how_people_answer(database):
     _, population = populations.fit(database, study(database), "ann")
     session_id = answered(database, clicks=True, seed=20)
     sessions = Sessions(database, Catalogue(database))
-    search = sessions.live(sessions.by_id(session_id)).standing.search
+    search = sessions.live(sessions.by_id(session_id)).state.search
     assert search.response.noise == "constant"
     assert search.response.k.prior == ps.LogNormal(population.k)
     assert search.response.lapse_prior == ps.Beta()
@@ -160,7 +160,9 @@ def test_pages_say_how_somebody_answers(tmp_path):
 
 def test_answers_like_a_coin_are_a_sign(database):
     sessions = Sessions(database, Catalogue(database))
-    (one,) = export.told(database, study(database), [sessions.by_id(answered(database, clicks=True, seed=6))])
+    (one,) = history.read_histories(
+        database, study(database), [sessions.by_id(answered(database, clicks=True, seed=6))]
+    )
     plan = study(database).configuration
     assert "random" in signs(plan, one.done, "random")["flags"]
     assert "random" not in signs(plan, one.done, "noisy")["flags"]
@@ -170,9 +172,9 @@ def test_answers_like_a_coin_are_a_sign(database):
 
 
 def test_the_newest_word_counts():
-    assert export.manner_of([]) is None
-    assert export.manner_of([{"mean": [0.0]}]) is None
-    assert export.manner_of([{"reliability": {"word": "noisy"}}, {"reliability": {"word": "random"}}]) == "random"
+    assert tables.manner_of([]) is None
+    assert tables.manner_of([{"mean": [0.0]}]) is None
+    assert tables.manner_of([{"reliability": {"word": "noisy"}}, {"reliability": {"word": "random"}}]) == "random"
 
 
 def test_over_http(tmp_path):

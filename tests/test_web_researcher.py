@@ -13,8 +13,8 @@ from PIL import Image
 from pairseek.client import Client, ServiceError
 from pairseek.store import sessions
 from pairseek.web.auth import set_password
-from pairseek.web.data import tables as export
-from pairseek.web.sessions.live import Said
+from pairseek.web.sessions import history
+from pairseek.web.sessions.live import SubmittedAnswer
 from serving import GUARD, answer, begin, configuration, csrf_of, served, some_items
 
 PASSWORD = "a long password"
@@ -257,13 +257,13 @@ def test_many_participants_come_page_by_page_and_only_the_changed_are_read_again
     assert make(ann, {"title": "Crowd", "answers": "4"}).status_code == 303
     study = visitors.service.catalogue.named("crowd")
     opened = [visitors.service.sessions.open(study, {"participant": f"number-{k:03}"}) for k in range(120)]
-    read, told = [], export.told
+    read, read_histories = [], history.read_histories
 
     def counted(database, study, rows):
         read.extend(rows)
-        return told(database, study, rows)
+        return read_histories(database, study, rows)
 
-    monkeypatch.setattr(export, "told", counted)
+    monkeypatch.setattr(history, "read_histories", counted)
     pages = [ann.get("/studies/crowd", params={"page": page}).text for page in (1, 2, 3, 99, -1)]
     assert len(read) == 120
     names = [re.findall(r"number-\d{3}(?=</a>)", page) for page in pages]
@@ -279,7 +279,7 @@ def test_many_participants_come_page_by_page_and_only_the_changed_are_read_again
     before = people[7]
     assert before["name"] == "number-007"
     row = service.by_token(token)
-    service.answer(row, Said(service.state(row)["query"]["query"], "left"))
+    service.answer(row, SubmittedAnswer(service.state(row)["query"]["query"], "left"))
     read.clear()
     page = ann.get("/studies/crowd").text
     assert [one.participant for one in read] == ["number-007"]

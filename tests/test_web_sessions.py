@@ -16,12 +16,12 @@ import pairseek as ps
 from pairseek.errors import AnswerConflict, UnknownQuery
 from pairseek.store import cache, events, migrate, sessions
 from pairseek.store.database import Database
-from pairseek.web.data import tables as export
 from pairseek.web.errors import Problem
-from pairseek.web.sessions.live import Said
-from pairseek.web.sessions.prefetch import Ahead, Gate
-from pairseek.web.sessions.prefetch_store import Keeper
-from pairseek.web.sessions.schedule import Shown, planned
+from pairseek.web.sessions import history
+from pairseek.web.sessions.live import SubmittedAnswer
+from pairseek.web.sessions.prefetch import Gate, Prefetcher
+from pairseek.web.sessions.prefetch_store import PrefetchWriter
+from pairseek.web.sessions.schedule import AnsweredPair, scheduled_pair
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies import catalogue
 from pairseek.web.studies.catalogue import Catalogue
@@ -52,18 +52,18 @@ def a_session(database, seed=11, items=None, **settings):
 
 
 @contextlib.contextmanager
-def preparing(sessions, gate=None):
-    """Pairs are prepared for these sessions until the block ends."""
-    ahead = Ahead(sessions, gate or Gate())
-    ahead.start()
+def prefetching(sessions, gate=None):
+    """Pairs are prefetched for these sessions until the block ends."""
+    prefetcher = Prefetcher(sessions, gate or Gate())
+    prefetcher.start()
     try:
-        yield ahead
+        yield prefetcher
     finally:
-        ahead.stop()
+        prefetcher.stop()
 
 
 def say(sessions, session_id, state, outcome):
-    return sessions.answer(sessions.by_id(session_id), Said(state["query"]["query"], outcome, 500))
+    return sessions.answer(sessions.by_id(session_id), SubmittedAnswer(state["query"]["query"], outcome, 500))
 
 
 def pair(state):
@@ -122,7 +122,7 @@ def test_an_answer_to_a_query_that_is_not_open_is_refused(database):
     session_id = a_session(database)
     one = worker(database)
     with pytest.raises(UnknownQuery, match="'p7' is not open in this session, the open one is 'p1'"):
-        one.answer(one.by_id(session_id), Said("p7", "left"))
+        one.answer(one.by_id(session_id), SubmittedAnswer("p7", "left"))
     with pytest.raises(UnknownQuery, match="'p1' is not the last answered one, which is none"):
         one.undo(one.by_id(session_id), "p1")
 
@@ -135,9 +135,9 @@ def test_two_workers_with_the_same_answer_store_it_once_and_with_different_ones_
     other.state(old)
     after = say(one, session_id, state, "left")
     # The other worker has read the session before that answer.
-    assert other.answer(old, Said("p1", "left")) == after
+    assert other.answer(old, SubmittedAnswer("p1", "left")) == after
     with pytest.raises(AnswerConflict, match="has the answer left, received right"):
-        other.answer(old, Said("p1", "right"))
+        other.answer(old, SubmittedAnswer("p1", "right"))
     assert len(database.read(lambda c: events.events_of(c, [session_id]))) == 1
 
 
@@ -148,13 +148,13 @@ def test_stored_prefetched_queries_are_used_and_are_those_that_would_be_computed
     state = one.state(one.by_id(session_id))
     for outcome in ["left", "right", "tie", "right", "skip", "left", "left", "right"]:
         state = say(one, session_id, state, outcome)
-    with preparing(one) as ahead:
-        ahead.prepare(one.by_id(session_id), "p9").result(timeout=30)
+    with prefetching(one) as prefetcher:
+        prefetcher.prefetch(one.by_id(session_id), "p9").result(timeout=30)
     live = one.live(one.by_id(session_id))
     kept = one.to_save(live)
     assert one.to_save(live) is None, "it is stored once"
     found = {outcome: following(live, outcome) for outcome in ("left", "right", "tie", "skip")}
-    keep = lambda kept: database.write(lambda c: cache.keep(c, [kept]))  # noqa: E731
+    keep = lambda kept: database.write(lambda c: cache.store(c, [kept]))  # noqa: E731
 
     keep(kept)
     fresh = worker(database)
@@ -185,10 +185,10 @@ def test_a_reply_from_a_stored_query_is_the_reply_that_would_be_computed(databas
     states = [one.state(one.by_id(name)) for name in (session_id, twin)]
     for outcome in ["left", "right", "right", "left"]:
         states = [say(one, name, state, outcome) for name, state in zip((session_id, twin), states, strict=True)]
-    with preparing(one) as ahead:
-        ahead.prepare(one.by_id(session_id), "p5").result(timeout=30)
+    with prefetching(one) as prefetcher:
+        prefetcher.prefetch(one.by_id(session_id), "p5").result(timeout=30)
     kept = one.to_save(one.live(one.by_id(session_id)))
-    database.write(lambda c: cache.keep(c, [kept]))
+    database.write(lambda c: cache.store(c, [kept]))
     fresh = worker(database)
     for outcome in ["right", "left", "left"]:
         states = [say(fresh, name, state, outcome) for name, state in zip((session_id, twin), states, strict=True)]
@@ -220,7 +220,7 @@ def test_after_an_undo_the_same_answer_leads_to_the_same_pair_under_a_new_name(d
     assert pair(back) == pair(states[1])
     assert one.undo(one.by_id(session_id), "p2") == back, "to undo again is harmless"
     with pytest.raises(AnswerConflict, match="has the answer right, received left"):
-        one.answer(one.by_id(session_id), Said("p2", "left"))
+        one.answer(one.by_id(session_id), SubmittedAnswer("p2", "left"))
     # Nobody has answered p3 since, so it is asked again by its own name; the one after it was not answered at all.
     again = say(other, session_id, back, "right")
     assert (again["query"]["query"], pair(again)) == ("p3-2", pair(states[2]))
@@ -239,7 +239,7 @@ def test_a_finished_session_stays_finished_and_an_undo_opens_it(database):
         state = say(one, session_id, state, outcome)
     row = one.by_id(session_id)
     assert state["status"] == other.state(row)["status"] == "finished"
-    search = one.standing(row).search
+    search = one.session_state(row).search
     assert row.final["mean"] == search.estimate().point.tolist()
     assert row.final["covariance"] == search.estimate().covariance.tolist()
     assert row.final["nearest"] == [[one.id, one.probability] for one in search.recommend(6)]
@@ -269,16 +269,16 @@ def test_a_session_in_memory_is_small_whatever_the_catalogue(database):
     one = worker(database)
     study = one.catalogue.named("which")
     lives = []
-    with preparing(one) as ahead:
+    with prefetching(one) as prefetcher:
         for seed in (1, 2):
             session_id, _ = one.open(study, {"participant": "someone with a name"}, seed=seed)
             state = one.state(one.by_id(session_id))
             for number in range(30):
                 state = say(one, session_id, state, "left" if number % 3 else "right")
             # As it is while a person thinks: the open query and what follows each answer to it are there.
-            ahead.prepare(one.by_id(session_id), "p31").result(timeout=60)
+            prefetcher.prefetch(one.by_id(session_id), "p31").result(timeout=60)
             # What the dashboard and the result page look at leaves nothing behind.
-            one.standing(one.by_id(session_id)).search.recommend(3)
+            one.session_state(one.by_id(session_id)).search.recommend(3)
             lives.append(one.live(one.by_id(session_id)))
     first, second = lives
     assert first.parts is second.parts
@@ -319,58 +319,58 @@ def test_a_study_is_unpacked_once_however_many_come_at_once_and_not_by_a_worker_
     assert len(unpacked) == 2, "by the first process, and by no worker"
 
 
-def test_the_keeper_stores_prefetched_queries_now_and_then_and_at_the_end(database):
+def test_the_prefetch_writer_stores_prefetched_queries_now_and_then_and_at_the_end(database):
     session_id = a_session(database, answers=20)
     one = worker(database)
-    keeper = Keeper(one)
-    keeper.start()
+    writer = PrefetchWriter(one)
+    writer.start()
     state = one.state(one.by_id(session_id))
     for _ in range(5):
         state = say(one, session_id, state, "left")
     stored = lambda: database.read(lambda c: cache.prefetched_of(c, session_id))  # noqa: E731
-    with preparing(one) as ahead:
-        ahead.prepare(one.by_id(session_id), "p6").result(timeout=30)
+    with prefetching(one) as prefetcher:
+        prefetcher.prefetch(one.by_id(session_id), "p6").result(timeout=30)
         until = time.monotonic() + 20
         while stored() is None:
             assert time.monotonic() < until
             time.sleep(0.05)
         assert stored().query == "p6"
         say(one, session_id, state, "left")
-        ahead.prepare(one.by_id(session_id), "p7").result(timeout=30)
-    keeper.stop()
+        prefetcher.prefetch(one.by_id(session_id), "p7").result(timeout=30)
+    writer.stop()
     assert (stored().query, set(stored().content)) == ("p7", {"left", "right"})
 
 
-def test_what_is_prepared_is_what_is_asked(database):
+def test_what_is_prefetched_is_what_is_asked(database):
     session_id = a_session(database, offer={"tie": True, "skip": True}, answers=9)
     one, other = worker(database), worker(database)
-    with preparing(one) as ahead:
+    with prefetching(one) as prefetcher:
         state = one.state(one.by_id(session_id))
         for outcome in ("left", "right", "tie", "skip", "left"):
-            prepared = ahead.prepare(one.by_id(session_id), state["query"]["query"]).result(timeout=30)
+            prefetched = prefetcher.prefetch(one.by_id(session_id), state["query"]["query"]).result(timeout=30)
             assert set(one.live(one.by_id(session_id)).prefetched) == {"left", "right", "tie", "skip"}
-            # A worker that has prepared nothing gives the same pair, name and all.
+            # A worker that has prefetched nothing gives the same pair, name and all.
             server = other if outcome in ("right", "skip") else one
             state = say(server, session_id, state, outcome)
-            assert state["query"] == prepared[outcome]
+            assert state["query"] == prefetched[outcome]
             one.state(one.by_id(session_id))
         one.undo(one.by_id(session_id), "p5")
         state = one.state(one.by_id(session_id))
-        prepared = ahead.prepare(one.by_id(session_id), state["query"]["query"]).result(timeout=30)
-        assert say(other, session_id, state, "right")["query"] == prepared["right"]
+        prefetched = prefetcher.prefetch(one.by_id(session_id), state["query"]["query"]).result(timeout=30)
+        assert say(other, session_id, state, "right")["query"] == prefetched["right"]
 
 
-def test_of_two_queries_of_a_session_the_newer_is_prepared(database):
+def test_of_two_queries_of_a_session_the_newer_is_prefetched(database):
     session_id = a_session(database)
     one, gate = worker(database), Gate()
-    with preparing(one, gate) as ahead:
+    with prefetching(one, gate) as prefetcher:
         state = one.state(one.by_id(session_id))
         with gate.working():
-            first = ahead.prepare(one.by_id(session_id), "p1")
-            given_up = ahead.prepare(one.by_id(session_id), "p0")
+            first = prefetcher.prefetch(one.by_id(session_id), "p1")
+            given_up = prefetcher.prefetch(one.by_id(session_id), "p0")
             given_up.cancel()
             say(one, session_id, state, "left")
-            second = ahead.prepare(one.by_id(session_id), "p2")
+            second = prefetcher.prefetch(one.by_id(session_id), "p2")
             assert first.result(timeout=30) is None
         assert second.result(timeout=30)["left"]["query"] == "p3"
 
@@ -378,16 +378,16 @@ def test_of_two_queries_of_a_session_the_newer_is_prepared(database):
 def test_preparing_waits_while_someone_is_served(database):
     session_id = a_session(database)
     one, gate = worker(database), Gate()
-    with preparing(one, gate) as ahead:
+    with prefetching(one, gate) as prefetcher:
         state = one.state(one.by_id(session_id))
         with gate.working():
-            job = ahead.prepare(one.by_id(session_id), state["query"]["query"])
+            job = prefetcher.prefetch(one.by_id(session_id), state["query"]["query"])
             with pytest.raises(TimeoutError):
                 job.result(timeout=0.3)
         assert job.result(timeout=30)["left"]["query"] == "p2"
         # Nobody waits for what was answered meanwhile.
         say(one, session_id, state, "left")
-        assert ahead.prepare(one.by_id(session_id), "p1").result(timeout=30) is None
+        assert prefetcher.prefetch(one.by_id(session_id), "p1").result(timeout=30) is None
 
 
 def test_repeated_random_and_attention_pairs_come_as_the_study_says(database):
@@ -401,7 +401,7 @@ def test_repeated_random_and_attention_pairs_come_as_the_study_says(database):
         left, right = pair(state)
         winner = "i1" if {left, right} == {"i0", "i1"} else person.answer(items, ps.Query("x", left, right))
         state = say(one, session_id, state, "left" if winner == left else "right")
-    (told,) = export.told(database, one.catalogue.named("which"), [one.by_id(session_id)])
+    (told,) = history.read_histories(database, one.catalogue.named("which"), [one.by_id(session_id)])
     done = told.done
     kinds = [answered.query.kind for answered in done]
     # One attention pair in each block of ten; a fifth of the rest each, in expectation 10.8 with deviation 2.9, and
@@ -422,17 +422,17 @@ def test_repeated_random_and_attention_pairs_come_as_the_study_says(database):
             swapped += first.query.left != answered.query.left
     assert swapped
     # Repeated and attention pairs teach nothing; random ones do.
-    learned = one.live(one.by_id(session_id)).standing.search.history
+    learned = one.live(one.by_id(session_id)).state.search.history
     assert len(learned) == 60 - kinds.count("attention") - kinds.count("repeated")
     assert sum(event.query is None for event in learned) == kinds.count("random")
 
 
 def test_a_repeated_pair_comes_back_either_way_round_however_the_sides_were_before():
     made, items = configuration(answers=50, repeated=0.5), some_items()
-    done = [Shown(f"p{k}", "strategy", f"i{2 * k}", f"i{2 * k + 1}", "left") for k in range(12)]
+    done = [AnsweredPair(f"p{k}", "strategy", f"i{2 * k}", f"i{2 * k + 1}", "left") for k in range(12)]
     orders = []
     for seed in range(200):
-        again = planned(made, items, seed, done)
+        again = scheduled_pair(made, items, seed, done)
         if again is not None:
             assert again.kind == "repeated"
             orders.append(int(again.left[1:]) % 2 == 0)
@@ -444,9 +444,9 @@ def test_a_repeated_pair_comes_back_either_way_round_however_the_sides_were_befo
 def test_a_pair_that_checks_attention_comes_either_way_round():
     attention = {"pairs": [{"left": "i0", "right": "i1", "answer": "i1"}], "every": 2, "allowed": 0}
     made, items = configuration(answers=50, attention=attention), some_items()
-    done = [Shown("p0", "strategy", "i2", "i3", "left")]
+    done = [AnsweredPair("p0", "strategy", "i2", "i3", "left")]
     # The second pair is the check, whatever the seed: never the first of all, and one in each block of two.
-    shown = [planned(made, items, seed, done) for seed in range(100)]
+    shown = [scheduled_pair(made, items, seed, done) for seed in range(100)]
     assert {(one.kind, one.expected) for one in shown} == {("attention", "i1")}
     # Fewer than 30 of 100 even throws one way: a chance below 1 in 10,000.
     assert 30 <= sum(one.left == "i0" for one in shown) <= 70
@@ -457,7 +457,7 @@ def test_a_stop_rule_ends_it_and_forecasts(database):
     one = worker(database)
     state = one.state(one.by_id(session_id))
     assert state["progress"]["total"] is None
-    assert 0 < state["progress"]["left"] < 200
+    assert 0 < state["progress"]["remaining"] < 200
     while state["status"] == "asking":
         state = say(one, session_id, state, "left")
     assert "radius" in one.by_id(session_id).reason
@@ -480,16 +480,16 @@ def test_a_voided_answer_is_no_longer_believed_and_can_be_restored(database):
     state = one.state(one.by_id(session_id))
     for outcome in ("left", "right", "left"):
         state = say(one, session_id, state, outcome)
-    before = one.live(one.by_id(session_id)).standing.search.belief
+    before = one.live(one.by_id(session_id)).state.search.belief
     database.write(lambda c: sessions.mark(c, session_id, "p2", "void", "asleep", "ann"))
     # The open pair stays; what is believed has changed.
     assert one.state(one.by_id(session_id))["query"] == state["query"]
-    standing = one.live(one.by_id(session_id)).standing
-    assert [event.outcome for event in standing.search.history] == ["answer", "skip", "answer"]
-    assert not np.array_equal(standing.search.belief.mean, before.mean)
+    state = one.live(one.by_id(session_id)).state
+    assert [event.outcome for event in state.search.history] == ["answer", "skip", "answer"]
+    assert not np.array_equal(state.search.belief.mean, before.mean)
     database.write(lambda c: sessions.mark(c, session_id, "p2", "restore", "awake", "ann"))
     one.state(one.by_id(session_id))
-    assert np.array_equal(one.live(one.by_id(session_id)).standing.search.belief.mean, before.mean)
+    assert np.array_equal(one.live(one.by_id(session_id)).state.search.belief.mean, before.mean)
 
 
 def test_a_study_is_gone_through_before_anybody_comes_and_nothing_is_left_of_it(database):

@@ -51,7 +51,7 @@ class State:
     status: str
     pair: Pair | None
     answered: int
-    left: int | None
+    remaining: int | None
     undoable: str | None
 
 
@@ -220,7 +220,7 @@ def _state(record: Mapping[str, Any]) -> State:
         cards = {side: found[side] for side in ("left", "right")}
         pair = Pair(found["query"], found["number"], found["left"]["id"], found["right"]["id"], cards)
     progress = record["progress"]
-    return State(record["status"], pair, progress["answered"], progress["left"], record["can"]["undo"])
+    return State(record["status"], pair, progress["answered"], progress["remaining"], record["can"]["undo"])
 
 
 def _refused(status: int, body: bytes) -> ServiceError:

@@ -29,8 +29,7 @@ def command(
     """
     found = opened(database, new=False)
     try:
-        from pairseek.web.data import bundle
-        from pairseek.web.data import tables
+        from pairseek.web.data import bundle, tables
 
         study = study_named(found, slug)
         target = Path(f"{slug}.zip" if table is None else f"{slug}-{table}.csv") if out is None else out

@@ -31,7 +31,7 @@ class Prefetched:
     content: JSON
 
 
-def keep(connection: sa.Connection, rows: Sequence[Prefetched]) -> None:
+def store(connection: sa.Connection, rows: Sequence[Prefetched]) -> None:
     """Store prefetched queries in place of earlier ones of the same sessions."""
     names = [row.session_id for row in rows]
     connection.execute(prefetched.delete().where(prefetched.c.session_id.in_(names)))

@@ -43,7 +43,7 @@ class EventRow:
     server_ms: float | None
 
 
-class Overtaken(Exception):
+class VersionConflict(Exception):
     """Someone else has added to the session since it was read: read it again."""
 
 
@@ -60,10 +60,10 @@ _SAME_QUERY = sa.select(queries).where(
 
 
 def add_event(connection: sa.Connection, event: EventRow, *, version: int) -> None:
-    """Add an event to a session at this version, and raise the version by one; `Overtaken` if it is another."""
+    """Add an event to a session at this version, and raise the version by one; `VersionConflict` if it is another."""
     changed = connection.execute(_NEXT_VERSION, {"session": event.session_id, "seen": version})
     if changed.rowcount != 1:
-        raise Overtaken
+        raise VersionConflict
     connection.execute(_ADD_EVENT, _values(event))
 
 

@@ -10,7 +10,7 @@ from pairseek.store.schema import media
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class StoredPicture:
     """One size of a picture."""
 
     study_id: int
@@ -21,7 +21,7 @@ class Picture:
     content: bytes
 
 
-def add(connection: sa.Connection, picture: Picture) -> None:
+def add(connection: sa.Connection, picture: StoredPicture) -> None:
     """Store it."""
     connection.execute(media.insert().values({name: getattr(picture, name) for name in picture.__slots__}))
 
@@ -35,8 +35,8 @@ def sizes(connection: sa.Connection, study_id: int) -> dict[str, list[tuple[int,
     return out
 
 
-def picture(connection: sa.Connection, study_id: int, name: str, width: int) -> Picture | None:
+def picture(connection: sa.Connection, study_id: int, name: str, width: int) -> StoredPicture | None:
     """Return one picture."""
     same = (media.c.study_id == study_id) & (media.c.name == name) & (media.c.width == width)
     row = connection.execute(sa.select(media).where(same)).first()
-    return None if row is None else Picture(*row)
+    return None if row is None else StoredPicture(*row)

@@ -12,11 +12,11 @@ from starlette.exceptions import HTTPException
 from pairseek._version import __version__
 from pairseek.errors import PairseekError
 from pairseek.web.error_responses import http_error, invalid_request, refused
-from pairseek.web.logs import Watch
+from pairseek.web.logs import LoggingMiddleware
 from pairseek.web.pages.files import PageFiles
 from pairseek.web.routes import api, media, participant, researcher
 from pairseek.web.routes import operations as operation
-from pairseek.web.security import Guard
+from pairseek.web.security import SecurityMiddleware
 from pairseek.web.service import Service
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study
@@ -48,8 +48,8 @@ def create_app(settings: Settings, known: Mapping[int, Study] | None = None) -> 
             "auto_configure": False,
         },
     )
-    app.add_middleware(Guard, settings=settings)
-    app.add_middleware(Watch)
+    app.add_middleware(SecurityMiddleware, settings=settings)
+    app.add_middleware(LoggingMiddleware)
     app.include_router(participant.router)
     app.include_router(researcher.router)
     app.include_router(media.router)

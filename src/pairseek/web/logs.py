@@ -53,7 +53,7 @@ def set_up(level: str = "info") -> None:
     logging.getLogger("uvicorn.access").propagate = False
 
 
-class Watch:
+class LoggingMiddleware:
     """Measures and logs every request."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -17,7 +17,7 @@ FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 REQUESTS = Counter("pairseek_requests", "Requests.", ["method", "route", "status"])
 SECONDS = Histogram("pairseek_request_seconds", "Time to the reply.", ["route"], buckets=_SECONDS)
 ANSWERS = Counter("pairseek_answers", "Answers that were stored.", ["outcome"])
-PREPARED = Counter("pairseek_next_pairs", "Next pairs, by whether they were prepared before the answer.", ["prepared"])
+NEXT_PAIRS = Counter("pairseek_next_pairs", "Next pairs, by whether they were prefetched.", ["prefetched"])
 UNAVAILABLE = Counter("pairseek_store_unavailable", "Requests that found no database.")
 
 

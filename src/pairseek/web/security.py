@@ -43,7 +43,7 @@ UPLOADS = ("/studies/new", _OPEN_UPLOAD)
 _FREE = ("/static/", "/media/", "/healthz", "/readyz", "/metrics")
 
 
-class Guard:
+class SecurityMiddleware:
     """Headers on every reply, no more requests than allowed, and no body that is larger, announced or not."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:

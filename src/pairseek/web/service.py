@@ -22,9 +22,9 @@ from pairseek.web.metrics import Latency
 from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.rates import Rates
 from pairseek.web.security import CSRF_COOKIE, csrf_token, form_nonce, set_cookie
-from pairseek.web.sessions.live import Said
-from pairseek.web.sessions.prefetch import Ahead, Gate
-from pairseek.web.sessions.prefetch_store import Keeper
+from pairseek.web.sessions.live import SubmittedAnswer
+from pairseek.web.sessions.prefetch import Gate, Prefetcher
+from pairseek.web.sessions.prefetch_store import PrefetchWriter
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Catalogue, Study
@@ -43,8 +43,8 @@ class Service:
     sessions: Sessions
     secret: str
     gate: Gate
-    ahead: Ahead | None
-    keeper: Keeper
+    prefetcher: Prefetcher | None
+    prefetch_writer: PrefetchWriter
     rates: Rates
     overview: Overview
     latency: Latency = field(default_factory=Latency)
@@ -61,20 +61,31 @@ class Service:
         fresh = secrets.token_urlsafe(32)
         secret = settings.secret or database.write(lambda connection: people.secret(connection, fresh))
         sessions, gate = Sessions(database, catalogue, settings.kept_sessions), Gate()
-        ahead = Ahead(sessions, gate) if settings.ahead else None
-        if ahead is not None:
-            ahead.start()
-        keeper = Keeper(sessions)
-        keeper.start()
+        prefetcher = Prefetcher(sessions, gate) if settings.prefetch else None
+        if prefetcher is not None:
+            prefetcher.start()
+        prefetch_writer = PrefetchWriter(sessions)
+        prefetch_writer.start()
         rates = Rates.of(settings)
-        return cls(settings, database, catalogue, sessions, secret, gate, ahead, keeper, rates, Overview(database))
+        return cls(
+            settings,
+            database,
+            catalogue,
+            sessions,
+            secret,
+            gate,
+            prefetcher,
+            prefetch_writer,
+            rates,
+            Overview(database),
+        )
 
     def close(self) -> None:
         """Stop prefetching and close the database."""
-        if self.ahead is not None:
-            self.ahead.stop()
+        if self.prefetcher is not None:
+            self.prefetcher.stop()
         self._workers.shutdown(cancel_futures=True)
-        self.keeper.stop()
+        self.prefetch_writer.stop()
         self.database.close()
 
     def later(self, task: Callable[[], None]) -> None:
@@ -88,15 +99,15 @@ class Service:
 
         self._workers.submit(run)
 
-    def answered(self, row: SessionRow, said: Said) -> JSON:
+    def answered(self, row: SessionRow, said: SubmittedAnswer) -> JSON:
         """Store an answer, return what comes next, and have the pairs prefetched that may follow that."""
         self.rates.answers.check(row.id)
         began = time.perf_counter()
         with self.gate.working():
             state = self.sessions.answer(row, said)
         self.latency.add(time.perf_counter() - began)
-        if self.ahead is not None and state["query"] is not None:
-            self.ahead.prepare(row, state["query"]["query"])
+        if self.prefetcher is not None and state["query"] is not None:
+            self.prefetcher.prefetch(row, state["query"]["query"])
         return state
 
     def undone(self, row: SessionRow, query: str) -> JSON:

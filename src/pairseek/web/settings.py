@@ -30,7 +30,7 @@ class Settings:
         Addresses, separated by commas, whose word about the visitor's address is believed.
     kept_sessions
         Sessions that a worker keeps in memory, about 12 kB each.
-    ahead
+    prefetch
         Whether the next pair is prefetched while a person thinks.
     most_body
         Bytes that a request may have; an upload of items or pictures may have more.
@@ -52,7 +52,7 @@ class Settings:
     https: bool = False
     trusted_proxies: str = "127.0.0.1"
     kept_sessions: int = 5000
-    ahead: bool = True
+    prefetch: bool = True
     most_body: int = 256_000
     most_upload: int = 200_000_000
     starts_per_minute: int = 300

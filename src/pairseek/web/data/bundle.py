@@ -24,9 +24,10 @@ from pairseek.model.items import Items
 from pairseek.population import Population
 from pairseek.store.database import Database, now
 from pairseek.store.events import EventRow, QueryRow
-from pairseek.web.data import tables as export
+from pairseek.web.data import tables
+from pairseek.web.sessions import history
 from pairseek.web.sessions.parts import Parts
-from pairseek.web.sessions.state import Answered, Standing, effective, voided
+from pairseek.web.sessions.state import EffectiveAnswer, SessionState, effective, voided
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import StudyConfiguration, configured
 
@@ -43,20 +44,20 @@ _MOST = 2_000_000_000
 def write(database: Database, study: Study, out: BinaryIO) -> None:
     """Write the bundle of a study."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for table in export.TABLES:
-            columns = export.columns_of(study, table)
+        for table in tables.TABLES:
+            columns = tables.columns_of(study, table)
             with archive.open(f"{table}.csv", "w") as file:
-                for piece in export.as_csv(export.rows_of(database, study, table), columns):
+                for piece in tables.as_csv(tables.rows_of(database, study, table), columns):
                     file.write(piece)
             try:
-                archive.writestr(f"{table}.parquet", export.as_parquet(export.rows_of(database, study, table), columns))
+                archive.writestr(f"{table}.parquet", tables.as_parquet(tables.rows_of(database, study, table), columns))
             except MissingExtra:
                 continue
         archive.writestr("study.json", _json(_study_record(study)))
         learned: dict[str, JSON] = {}
         began: dict[str, JSON] = {}
         with archive.open("sessions.jsonl", "w") as file:
-            for one in export.all_told(database, study):
+            for one in history.all_histories(database, study):
                 file.write(json.dumps(_session_record(study, one)).encode() + b"\n")
                 began[one.row.parts] = one.parts.record
                 population = one.parts.population
@@ -116,8 +117,8 @@ def _processor() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), sys.platform)
 
 
-def _session_record(study: Study, one: export.Told) -> JSON:
-    along = export.believed_along(study, one)
+def _session_record(study: Study, one: history.SessionHistory) -> JSON:
+    along = history.estimates_along(study, one)
     return {
         **{key: value for key, value in asdict(one.row).items() if key not in ("study_id", "version", "is_open")},
         "queries": [_without_session(asdict(query)) for query in one.queries],
@@ -136,7 +137,7 @@ def _codebook(study: Study) -> str:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(["table", "column", "meaning"])
-    for table, columns in export.codebook(study).items():
+    for table, columns in tables.codebook(study).items():
         writer.writerows([table, name, words] for name, words in columns.items())
     return text.getvalue()
 
@@ -229,7 +230,7 @@ def _check_format(path: Path, record: JSON) -> None:
         )
 
 
-def done_of(session: JSON) -> tuple[Answered, ...]:
+def done_of(session: JSON) -> tuple[EffectiveAnswer, ...]:
     """Return the answers that count, from a session's record."""
     queries = [QueryRow(session_id=session["id"], **query) for query in session["queries"]]
     events = [EventRow(session_id=session["id"], **event) for event in session["events"]]
@@ -254,11 +255,11 @@ def replayed(bundle: Bundle) -> Iterator[Compared]:
         done = done_of(session)
         if not done or session["estimate"] is None:
             continue
-        standing = _standing(bundle, session, bundle.parts_of(session), done)
-        found, before = standing.believed(), session["estimate"]
+        state = _state(bundle, session, bundle.parts_of(session), done)
+        found, before = state.estimate_record(), session["estimate"]
         gap = float(np.max(np.abs(np.array(found["mean"]) - np.array(before["mean"]))))
         gap = max(gap, abs(found["radius"] - before["radius"])) / max(before["radius"], 1e-300)
-        yield Compared(session["id"], standing.answered, found["mean"], found["radius"], found == before, gap)
+        yield Compared(session["id"], state.answered, found["mean"], found["radius"], found == before, gap)
 
 
 def rethought(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
@@ -270,13 +271,13 @@ def rethought(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
     for session in bundle.current:
         done = done_of(session)
         parts = bundle.parts_of(session).changed(strategy=strategy, candidates=candidates)
-        standing = _standing(bundle, session, parts, ())
+        state = _state(bundle, session, parts, ())
         for count, answered in enumerate(done, 1):
-            wished, _ = standing.following
-            asked = standing.search.expect(answered.query.left, answered.query.right)
-            wish = None if wished is None else standing.search.expect(wished.left, wished.right)
-            standing = _standing(bundle, session, parts, done[:count])
-            found = standing.believed()
+            wished, _ = state.following
+            asked = state.search.expect(answered.query.left, answered.query.right)
+            wish = None if wished is None else state.search.expect(wished.left, wished.right)
+            state = _state(bundle, session, parts, done[:count])
+            found = state.estimate_record()
             yield {
                 "session": session["id"],
                 "answer_index": count,
@@ -294,5 +295,5 @@ def rethought(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
             }
 
 
-def _standing(bundle: Bundle, session: JSON, parts: Parts, done: Iterable[Answered]) -> Standing:
-    return Standing(bundle.configuration, parts, session["seed"], tuple(one.shown() for one in done))
+def _state(bundle: Bundle, session: JSON, parts: Parts, done: Iterable[EffectiveAnswer]) -> SessionState:
+    return SessionState(bundle.configuration, parts, session["seed"], tuple(one.shown() for one in done))

@@ -11,14 +11,14 @@ from pairseek.errors import InvalidChoices
 from pairseek.population import Choices, Population
 from pairseek.store import populations, studies
 from pairseek.store.database import Database
-from pairseek.web.data import tables as export
+from pairseek.web.sessions import history
 from pairseek.web.studies.catalogue import Study
 
 
 def fit(database: Database, study: Study, who: str) -> tuple[int, Population]:
     """Learn from the study's finished sessions; the new version, with which sessions begin from now on."""
     rows: list[tuple[str, str, str]] = []
-    for one in export.all_told(database, study):
+    for one in history.all_histories(database, study):
         if one.row.kind != "person" or one.row.finished_at is None or one.is_void:
             continue
         for answered in one.done:
@@ -33,8 +33,8 @@ def fit(database: Database, study: Study, who: str) -> tuple[int, Population]:
     found = Population.fit(Choices.from_pairs(rows, ids=study.items.ids), study.items)
     if not found.informed:
         raise InvalidChoices(
-            f"the answers of {found.people} people to the study {study.row.slug!r} say no more than coins: nothing was "
-            f"learned; wait for more"
+            f"the answers of {found.people} people to the study {study.row.slug!r} are no more informative than random answers: "
+            f"nothing was learned; collect more answers"
         )
     content = zlib.compress(json.dumps(found.record(), allow_nan=False).encode(), 6)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pairseek.core.types import JSON
-from pairseek.web.sessions.state import Answered
+from pairseek.web.sessions.state import EffectiveAnswer
 from pairseek.web.studies.configuration import StudyConfiguration
 
 FAST_MS = 300
@@ -16,7 +16,7 @@ FAST_MS = 300
 _LEAST = 8
 
 
-def signs(configuration: StudyConfiguration, done: Sequence[Answered], manner: str | None = None) -> JSON:
+def signs(configuration: StudyConfiguration, done: Sequence[EffectiveAnswer], manner: str | None = None) -> JSON:
     """Shares from 0 to 1, None where nothing can be said; ``flags`` name what is worth a look.
 
     Parameters

@@ -4,168 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
-
-import sqlalchemy as sa
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from pairseek.core.types import JSON
 from pairseek.errors import MissingExtra
-from pairseek.population import Population
-from pairseek.store import events, populations, sessions
 from pairseek.store.database import Database
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.sessions import SessionRow
 from pairseek.web.data.quality import signs
-from pairseek.web.sessions.parts import Beginning, Parts, beginning, records_of
-from pairseek.web.sessions.state import Answered, Standing, effective, path_of, voided
+from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along, latest_estimate
+from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.state import EffectiveAnswer, voided
 from pairseek.web.studies.catalogue import Study
-
-Row = TypeVar("Row")
 
 TABLES = ("answers", "participants", "estimates", "items")
 FORMATS = ("csv", "parquet")
-# Sessions read at once.
-_BATCH = 200
-
-
-@dataclass(frozen=True, eq=False)
-class Told:
-    """A session with all that is stored of it."""
-
-    row: SessionRow
-    parts: Parts
-    queries: tuple[QueryRow, ...] = ()
-    events: tuple[EventRow, ...] = ()
-    marks: tuple[JSON, ...] = ()
-    blurs: tuple[JSON, ...] = ()
-
-    def standing(self, study: Study, done: Iterable[Answered] = ()) -> Standing:
-        """Return the state of the session after these answers."""
-        return Standing(study.configuration, self.parts, self.row.seed, tuple(one.shown() for one in done))
-
-    @property
-    def is_void(self) -> bool:
-        """Whether the session as a whole is void."""
-        return voided(self.marks)[0]
-
-    @property
-    def done(self) -> tuple[Answered, ...]:
-        """The answers that count."""
-        return effective(self.queries, self.events, voided(self.marks)[1])
-
-
-def all_told(database: Database, study: Study) -> Iterator[Told]:
-    """Return every session of a study but previews, oldest first."""
-    rows = database.read(lambda connection: sessions.of_study(connection, study.row.id, ["person", "simulated"]))
-    for start in range(0, len(rows), _BATCH):
-        batch = rows[start : start + _BATCH]
-        yield from told(database, study, batch)
-
-
-def told(database: Database, study: Study, rows: Sequence[SessionRow]) -> list[Told]:
-    """Return these sessions of a study with all that is stored of them."""
-    names = [row.id for row in rows]
-
-    def read(connection: sa.Connection) -> tuple[Any, ...]:
-        return (
-            events.queries_of(connection, names),
-            events.events_of(connection, names),
-            sessions.marks_of(connection, names),
-            sessions.blurs_of(connection, names),
-        )
-
-    asked, happened, marks, blurs = database.read(read)
-    began = parts_of(database, study, rows)
-    queries_by = _grouped(asked, lambda query: query.session_id)
-    events_by = _grouped(happened, lambda event: event.session_id)
-    marks_by, blurs_by = (_grouped(found, lambda one: one["session_id"]) for found in (marks, blurs))
-    return [
-        Told(
-            row,
-            began[beginning(row)],
-            tuple(queries_by.get(row.id, ())),
-            tuple(events_by.get(row.id, ())),
-            tuple(marks_by.get(row.id, ())),
-            tuple(blurs_by.get(row.id, ())),
-        )
-        for row in rows
-    ]
-
-
-def parts_of(database: Database, study: Study, rows: Sequence[SessionRow]) -> dict[Beginning, Parts]:
-    """Return the parts with which these sessions of a study began."""
-    versions = {(row.study_id, row.population) for row in rows if row.population is not None}
-    records, learned = records_of(database, rows), populations_of(database, versions)
-    return {
-        key: Parts(study.items, records[key[2]], learned.get((key[0], key[1]))) for key in set(map(beginning, rows))
-    }
-
-
-def populations_of(
-    database: Database, versions: Iterable[tuple[int, int | None]]
-) -> dict[tuple[int, int | None], Population]:
-    """Return populations by study and version."""
-    wanted = sorted((study_id, version) for study_id, version in versions if version is not None)
-    found = database.read(
-        lambda connection: [populations.content(connection, study_id, version) for study_id, version in wanted]
-    )
-    return {
-        key: Population.from_record(json.loads(zlib.decompress(content)))
-        for key, content in zip(wanted, found, strict=True)
-    }
-
-
-def _grouped(rows: Sequence[Row], of: Callable[[Row], str]) -> dict[str, list[Row]]:
-    out: dict[str, list[Row]] = {}
-    for row in rows:
-        out.setdefault(of(row), []).append(row)
-    return out
-
-
-def believed_along(study: Study, one: Told) -> list[JSON]:
-    """Return estimate and radius after each answer that counts: as stored when it was given, or computed again.
-
-    They are computed again where an answer was voided. The estimates of a session of another version of the model
-    cannot be: then they are None.
-    """
-    done = one.done
-    if not any(answered.void for answered in done):
-        stored = _as_stored(one, done)
-        if stored is not None:
-            return stored
-    if not one.parts.is_current:
-        return [_unknown(study)] * len(done)
-    return [one.standing(study, done[:count]).believed() for count in range(1, len(done) + 1)]
-
-
-def believed(study: Study, one: Told, along: Sequence[JSON]) -> JSON:
-    """Return the newest of the estimates along the answers, or the one before the first answer."""
-    if along:
-        return along[-1]
-    return one.standing(study).believed() if one.parts.is_current else _unknown(study)
-
-
-def _unknown(study: Study) -> JSON:
-    return {"mean": [None] * study.items.d, "radius": None}
-
-
-def _as_stored(one: Told, done: Sequence[Answered]) -> list[JSON] | None:
-    """Return the estimates that were stored with the queries: each query has the belief after the answer before it."""
-    known = {(query.position, query.details.get("after")): query.details for query in one.queries}
-    shown = [answered.shown() for answered in done]
-    out: list[JSON] = []
-    for count in range(1, len(done) + 1):
-        found = known.get((count, path_of(shown[:count])))
-        if found is None and count == len(done):
-            found = one.row.final
-        if found is None:
-            return None
-        out.append({name: found[name] for name in ("mean", "radius", "reliability") if name in found})
-    return out
 
 
 def identity(row: SessionRow) -> JSON:
@@ -180,17 +35,17 @@ def identity(row: SessionRow) -> JSON:
     }
 
 
-def answer_rows(study: Study, one: Told) -> Iterator[JSON]:
+def answer_rows(study: Study, one: SessionHistory) -> Iterator[JSON]:
     """Return one row for each answer, in the order in which they were given, with those that were taken back."""
     counted = {answered.event.number: index for index, answered in enumerate(one.done)}
-    along, asked = believed_along(study, one), {query.name: query for query in one.queries}
+    along, asked = estimates_along(study, one), {query.name: query for query in one.queries}
     void, blurred = voided(one.marks), _blurred(one.blurs)
     dimensions = range(study.items.d)
     for event in one.events:
         if event.kind != "answer":
             continue
         query, index = asked[event.query], counted.get(event.number)
-        answered = Answered(query, event)
+        answered = EffectiveAnswer(query, event)
         after = None if index is None else along[index]
         details = query.details
         losses = blurred.get(query.name, (0, 0))
@@ -235,10 +90,10 @@ def _blurred(blurs: Sequence[JSON]) -> dict[str, tuple[int, int]]:
     return out
 
 
-def participant_row(study: Study, one: Told) -> JSON:
+def participant_row(study: Study, one: SessionHistory) -> JSON:
     """Return one row for a session."""
     done = one.done
-    along = believed_along(study, one)
+    along = estimates_along(study, one)
     quality = signs(study.configuration, done, manner_of(along))
     row = one.row
     return {
@@ -264,11 +119,11 @@ def participant_row(study: Study, one: Told) -> JSON:
     }
 
 
-def estimate_row(study: Study, one: Told) -> JSON:
+def estimate_row(study: Study, one: SessionHistory) -> JSON:
     """Return the estimate of one session as a row; void answers do not count."""
     done, true = one.done, (one.row.truth or {}).get("point")
-    along = believed_along(study, one)
-    found = believed(study, one, along)
+    along = estimates_along(study, one)
+    found = latest_estimate(study, one, along)
     return {
         "study": study.row.slug,
         **identity(one.row),
@@ -316,7 +171,7 @@ def rows_of(database: Database, study: Study, table: str) -> Iterator[JSON]:
     if table == "items":
         yield from item_rows(study)
         return
-    for one in all_told(database, study):
+    for one in all_histories(database, study):
         if table == "answers":
             yield from answer_rows(study, one)
         else:
@@ -330,7 +185,7 @@ def columns_of(study: Study, table: str) -> list[str]:
     row = SessionRow(
         "", study.row.id, "person", 0, None, None, None, None, "", 0, None, None, None, None, None, "", is_open=True
     )
-    nobody = Told(row, Parts.resolved(study.configuration, study.items))
+    nobody = SessionHistory(row, Parts.resolved(study.configuration, study.items))
     if table == "answers":
         event = EventRow("", 0, "p1", "answer", "left", None, None, None, None, "", None)
         query = QueryRow("", "p1", 0, "strategy", "a", "b", "", {})

@@ -12,7 +12,7 @@ from typing import TypedDict
 Dot = tuple[float, float, str | None, str | None]
 
 
-class Image(TypedDict):
+class ImageContext(TypedDict):
     """An item's picture."""
 
     src: str
@@ -22,7 +22,7 @@ class Image(TypedDict):
     alt: str
 
 
-class Card(TypedDict):
+class CardContext(TypedDict):
     """An item as people see it; what it does not have is None."""
 
     id: str
@@ -30,30 +30,30 @@ class Card(TypedDict):
     text: str | None
     html: str | None
     colour: str | None
-    image: Image | None
+    image: ImageContext | None
     audio: str | None
     video: str | None
 
 
-class Pair(TypedDict):
+class PairContext(TypedDict):
     """A query: two items side by side."""
 
     query: str
     number: int
-    left: Card
-    right: Card
+    left: CardContext
+    right: CardContext
 
 
-class Progress(TypedDict):
-    """How far a person is; ``total`` where it is known, else ``left`` is the forecast."""
+class ProgressContext(TypedDict):
+    """How far a person is; ``total`` where it is known, else ``remaining`` is the forecast."""
 
     answered: int
     total: int | None
-    left: int | None
+    remaining: int | None
     share: float
 
 
-class Can(TypedDict):
+class ActionsContext(TypedDict):
     """What is offered now; ``undo`` is the query that would be taken back."""
 
     undo: str | None
@@ -61,17 +61,17 @@ class Can(TypedDict):
     skip: bool
 
 
-class State(TypedDict):
+class StateContext(TypedDict):
     """Where a session stands: ``asking``, ``finished`` or ``closed``."""
 
     status: str
-    query: Pair | None
-    progress: Progress
-    can: Can
+    query: PairContext | None
+    progress: ProgressContext
+    can: ActionsContext
     result: str | None
 
 
-class Problem(TypedDict):
+class ErrorContext(TypedDict):
     """The one shape of an error."""
 
     code: str
@@ -99,11 +99,11 @@ class StartPage(TypedDict):
     begun: bool
 
 
-class PracticePair(TypedDict):
+class PracticeContext(TypedDict):
     """Two cards to try on."""
 
-    left: Card
-    right: Card
+    left: CardContext
+    right: CardContext
 
 
 class Offers(TypedDict):
@@ -123,9 +123,9 @@ class RunPage(TypedDict):
     study: StudyHead
     session: str
     question: str | None
-    state: State
+    state: StateContext
     offers: Offers
-    practice: PracticePair | bool | None
+    practice: PracticeContext | bool | None
     preview: bool
 
 
@@ -140,11 +140,11 @@ class MapData(TypedDict):
 class Near(TypedDict):
     """An item near the estimate, and how probably it is the best of all."""
 
-    card: Card
+    card: CardContext
     probability: float
 
 
-class Learned(TypedDict):
+class LearnedContext(TypedDict):
     """A sentence: a key of the catalogue under ``learned.``, and its numbers."""
 
     key: str
@@ -160,7 +160,7 @@ class ResultPage(TypedDict):
     study: StudyHead
     map: MapData | None
     nearest: list[Near]
-    learned: list[Learned]
+    learned: list[LearnedContext]
     answers: int
     debrief_html: str | None
     mine: str
@@ -189,7 +189,7 @@ class ErrorPage(TypedDict):
     """``error``: any status from 400 up; ``back`` is a way on."""
 
     status: int
-    error: Problem
+    error: ErrorContext
     back: str | None
 
 
@@ -205,10 +205,10 @@ class LoginPage(TypedDict):
     csrf: str
     next: str | None
     name: str
-    error: Problem | None
+    error: ErrorContext | None
 
 
-class StudyRow(TypedDict):
+class StudyContext(TypedDict):
     """A study in the list; ``status`` is ``draft``, ``open`` or ``closed``."""
 
     slug: str
@@ -227,7 +227,7 @@ class StudiesPage(TypedDict):
 
     user: User
     csrf: str
-    studies: list[StudyRow]
+    studies: list[StudyContext]
 
 
 class NewStudyPage(TypedDict):
@@ -250,7 +250,7 @@ class NewStudyPage(TypedDict):
     errors: dict[str, str]
 
 
-class Live(TypedDict):
+class LiveContext(TypedDict):
     """What changes while one looks; also ``/studies/{slug}/live.json``."""
 
     status: str
@@ -348,9 +348,9 @@ class StudyPage(TypedDict):
 
     user: User
     csrf: str
-    study: StudyRow
+    study: StudyContext
     link: str
-    live: Live
+    live: LiveContext
     map: StudyMap
     people: list[PersonRow]
     paging: Paging
@@ -389,7 +389,7 @@ class PersonMap(TypedDict):
     track: Track
 
 
-class Between(TypedDict):
+class IntervalContext(TypedDict):
     """A number with the ends of its interval."""
 
     median: float
@@ -397,13 +397,13 @@ class Between(TypedDict):
     high: float
 
 
-class Reliability(TypedDict):
+class ReliabilityContext(TypedDict):
     """How a person answers; ``word`` is a key of the catalogue under ``manner.``."""
 
     word: str
-    agreement: Between
-    k: Between
-    lapse: Between
+    agreement: IntervalContext
+    k: IntervalContext
+    lapse: IntervalContext
 
 
 class PersonPage(TypedDict):
@@ -411,9 +411,9 @@ class PersonPage(TypedDict):
 
     user: User
     csrf: str
-    study: StudyRow
+    study: StudyContext
     person: PersonRow
-    reliability: Reliability | None
+    reliability: ReliabilityContext | None
     ids: dict[str, str]
     map: PersonMap
     answers: list[AnswerRow]
@@ -440,7 +440,7 @@ class TokensPage(TypedDict):
     tokens: list[TokenRow]
     scopes: list[str]
     fresh: str | None
-    error: Problem | None
+    error: ErrorContext | None
 
 
 class Shape(TypedDict):

@@ -18,7 +18,7 @@ _LONGEST = 24
 
 
 @dataclass(frozen=True)
-class Drawing:
+class MapDrawing:
     """In the units of its view box, rounded: ``dots`` are (x, y, colour), ``names`` (x of the middle, y, text)."""
 
     width: int
@@ -30,7 +30,7 @@ class Drawing:
     names: tuple[tuple[int, int, str], ...]
 
 
-def drawn_map(data: MapData) -> Drawing:
+def draw_map(data: MapData) -> MapDrawing:
     """Scale the map to its view box, and thin it where it is crowded."""
     everything = [*((dot[0], dot[1]) for dot in data["items"]), tuple(data["point"]), *map(tuple, data["ellipse"])]
     left, right = min(x for x, _ in everything), max(x for x, _ in everything)
@@ -50,7 +50,7 @@ def drawn_map(data: MapData) -> Drawing:
     you = place(*data["point"])
     places = [(*place(dot[0], dot[1]), dot[3]) for dot in data["items"] if dot[3]]
     names = _named(places, you, width) if len(data["items"]) <= MOST_NAMES else ()
-    return Drawing(width, height, coloured, plain, outline, you, names)
+    return MapDrawing(width, height, coloured, plain, outline, you, names)
 
 
 def _named(

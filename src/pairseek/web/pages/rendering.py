@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from pairseek.errors import MissingExtra
-from pairseek.web.pages.map import drawn_map
+from pairseek.web.pages.map import draw_map
 from pairseek.web.pages.text import DEFAULT, Words, words
 
 FOLDER = Path(__file__).parent
@@ -81,5 +81,5 @@ def _environment() -> Environment:
     made.filters["paired"] = paired
     made.filters["named"] = named
     made.globals["static"] = static_address
-    made.globals["drawn_map"] = drawn_map
+    made.globals["draw_map"] = draw_map
     return made

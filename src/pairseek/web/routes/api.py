@@ -15,13 +15,12 @@ from pairseek.model.items import Items
 from pairseek.store import sessions, studies
 from pairseek.store.sessions import SessionRow
 from pairseek.web.auth import Caller, caller
-from pairseek.web.data import bundle
-from pairseek.web.data import tables as export
+from pairseek.web.data import bundle, tables
 from pairseek.web.errors import Problem, not_found
-from pairseek.web.routes import schemas as shapes
+from pairseek.web.routes import schemas
 from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import closed
-from pairseek.web.sessions.live import Said
+from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.studies import creation as making
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import configured, study_items
@@ -30,7 +29,7 @@ from pairseek.web.views import result as results
 from pairseek.web.warmup import warm_study
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": shapes.ErrorReply} for status in (400, 401, 403, 404, 409, 410, 413, 422, 429, 503)
+    status: {"model": schemas.ErrorReply} for status in (400, 401, 403, 404, 409, 410, 413, 422, 429, 503)
 }
 _bearer = HTTPBearer(auto_error=False, description="A token for programs, or the token of one session.")
 TheService = Annotated[Service, Depends(service_of)]
@@ -96,7 +95,7 @@ def _study(service: Service, slug: str, who: Caller, scope: str) -> Study:
     return study
 
 
-@router.get("/studies", tags=["studies"], response_model=list[shapes.StudyFacts])
+@router.get("/studies", tags=["studies"], response_model=list[schemas.StudySchema])
 def list_studies(request: Request, service: TheService, who: TheCaller) -> list[JSON]:
     """The studies that this token may read."""
     who.need("read", who.study_id)
@@ -105,8 +104,8 @@ def list_studies(request: Request, service: TheService, who: TheCaller) -> list[
     return [_facts(service.catalogue.named(row.slug), request) for row in mine]
 
 
-@router.post("/studies", tags=["studies"], status_code=201, response_model=shapes.StudyFacts)
-def create_study(body: shapes.NewStudy, request: Request, service: TheService, who: TheCaller) -> JSON:
+@router.post("/studies", tags=["studies"], status_code=201, response_model=schemas.StudySchema)
+def create_study(body: schemas.NewStudy, request: Request, service: TheService, who: TheCaller) -> JSON:
     """Make a study."""
     who.need("write")
     configuration = configured(body.configuration)
@@ -129,27 +128,27 @@ def create_study(body: shapes.NewStudy, request: Request, service: TheService, w
     return _facts(service.catalogue.named(slug), request)
 
 
-@router.get("/studies/{slug}", tags=["studies"], response_model=shapes.StudyFacts)
+@router.get("/studies/{slug}", tags=["studies"], response_model=schemas.StudySchema)
 def read_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
     """A study."""
     return _facts(_study(service, slug, who, "read"), request)
 
 
-@router.post("/studies/{slug}/open", tags=["studies"], response_model=shapes.StudyFacts)
+@router.post("/studies/{slug}/open", tags=["studies"], response_model=schemas.StudySchema)
 def open_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
     """Take answers."""
     making.set_open(service.database, _study(service, slug, who, "write").row, is_open=True, who=f"token {who.name}")
     return _facts(service.catalogue.named(slug), request)
 
 
-@router.post("/studies/{slug}/close", tags=["studies"], response_model=shapes.StudyFacts)
+@router.post("/studies/{slug}/close", tags=["studies"], response_model=schemas.StudySchema)
 def close_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
     """Take no more answers."""
     making.set_open(service.database, _study(service, slug, who, "write").row, is_open=False, who=f"token {who.name}")
     return _facts(service.catalogue.named(slug), request)
 
 
-@router.get("/studies/{slug}/sessions", tags=["sessions"], response_model=list[shapes.SessionFacts])
+@router.get("/studies/{slug}/sessions", tags=["sessions"], response_model=list[schemas.SessionSchema])
 def list_sessions(slug: Slug, service: TheService, who: TheCaller) -> list[JSON]:
     """The sessions of a study."""
     study = _study(service, slug, who, "read")
@@ -168,8 +167,8 @@ def list_sessions(slug: Slug, service: TheService, who: TheCaller) -> list[JSON]
     ]
 
 
-@router.post("/studies/{slug}/sessions", tags=["sessions"], status_code=201, response_model=shapes.Opened)
-def open_session(body: shapes.NewSession, slug: Slug, service: TheService, who: TheCaller) -> JSON:
+@router.post("/studies/{slug}/sessions", tags=["sessions"], status_code=201, response_model=schemas.OpenedSession)
+def open_session(body: schemas.NewSession, slug: Slug, service: TheService, who: TheCaller) -> JSON:
     """Begin a session; the reply has its own token."""
     study = _study(service, slug, who, "answer")
     if not study.row.is_open:
@@ -182,47 +181,49 @@ def open_session(body: shapes.NewSession, slug: Slug, service: TheService, who: 
         return {"session": session_id, "token": token, "state": service.sessions.state(row)}
 
 
-@router.get("/sessions/{session_id}/query", tags=["sessions"], response_model=shapes.State)
+@router.get("/sessions/{session_id}/query", tags=["sessions"], response_model=schemas.StateSchema)
 def current_query(row: TheSession, service: TheService) -> JSON:
     """The current query: the same one until it is answered."""
     with service.gate.working():
         return service.sessions.state(row)
 
 
-@router.post("/sessions/{session_id}/answers", tags=["sessions"], response_model=shapes.State)
-def post_answer(body: shapes.Answer, row: TheSession, service: TheService) -> JSON:
+@router.post("/sessions/{session_id}/answers", tags=["sessions"], response_model=schemas.StateSchema)
+def post_answer(body: schemas.AnswerBody, row: TheSession, service: TheService) -> JSON:
     """Answer the current query. The same answer again is harmless, another one is a conflict."""
-    return service.answered(row, Said(**body.model_dump()))
+    return service.answered(row, SubmittedAnswer(**body.model_dump()))
 
 
-@router.post("/sessions/{session_id}/undo", tags=["sessions"], response_model=shapes.State)
-def undo_answer(body: shapes.Undo, row: TheSession, service: TheService) -> JSON:
+@router.post("/sessions/{session_id}/undo", tags=["sessions"], response_model=schemas.StateSchema)
+def undo_answer(body: schemas.UndoBody, row: TheSession, service: TheService) -> JSON:
     """Take back the last answer."""
     return service.undone(row, body.query)
 
 
-@router.get("/sessions/{session_id}/estimate", tags=["sessions"], response_model=shapes.EstimateFacts)
+@router.get("/sessions/{session_id}/estimate", tags=["sessions"], response_model=schemas.EstimateSchema)
 def estimate(row: TheSession, service: TheService) -> JSON:
     """Where the person is found to be."""
     with service.gate.working():
-        standing = service.sessions.standing(row)
-        stored = row.finished_at is not None and not standing.parts.is_current
-        found = results.estimate_facts(None if stored else standing, row.final)
+        state = service.sessions.session_state(row)
+        stored = row.finished_at is not None and not state.parts.is_current
+        found = results.estimate_facts(None if stored else state, row.final)
         assert found is not None
         return {
             "point": found["mean"],
             "covariance": found["covariance"],
             "radius": found["radius"],
-            "answers": standing.answered,
+            "answers": state.answered,
             "reliability": found.get("reliability"),
         }
 
 
-@router.get("/sessions/{session_id}/recommendations", tags=["sessions"], response_model=list[shapes.Recommended])
+@router.get(
+    "/sessions/{session_id}/recommendations", tags=["sessions"], response_model=list[schemas.RecommendationSchema]
+)
 def recommendations(row: TheSession, service: TheService, count: Annotated[int, Query(ge=1, le=100)] = 5) -> list[JSON]:
     """The items that are most likely the best for this person."""
     with service.gate.working():
-        found = service.sessions.standing(row).search.recommend(count)
+        found = service.sessions.session_state(row).search.recommend(count)
     return [
         {
             "id": str(one.id),
@@ -265,13 +266,13 @@ def export_bundle(slug: Slug, service: TheService, who: TheCaller) -> Response:
 
 def table_reply(service: Service, study: Study, table: str, ending: str) -> Response:
     """A table as a download."""
-    columns = export.columns_of(study, table)
-    rows = export.rows_of(service.database, study, table)
+    columns = tables.columns_of(study, table)
+    rows = tables.rows_of(service.database, study, table)
     headers = {"content-disposition": f'attachment; filename="{study.row.slug}-{table}.{ending}"'}
     if ending == "parquet":
-        content = export.as_parquet(rows, columns)
+        content = tables.as_parquet(rows, columns)
         return Response(content, media_type="application/vnd.apache.parquet", headers=headers)
-    return StreamingResponse(export.as_csv(rows, columns), media_type="text/csv", headers=headers)
+    return StreamingResponse(tables.as_csv(rows, columns), media_type="text/csv", headers=headers)
 
 
 def bundle_reply(service: Service, study: Study) -> Response:

@@ -19,7 +19,7 @@ from pairseek.web.rates import network_of
 from pairseek.web.security import check_form, check_guard, set_cookie, signature
 from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import closed, expired, taken, too_old
-from pairseek.web.sessions.live import Said
+from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.views import participant as views
 
@@ -53,9 +53,9 @@ class AnswerBody(BaseModel):
     sent_at: str | None = Field(default=None, max_length=32, pattern=_MOMENT)
     attempt: int | None = Field(default=None, ge=0, le=2**31 - 1)
 
-    def said(self) -> Said:
+    def said(self) -> SubmittedAnswer:
         """For the sessions."""
-        return Said(self.query, self.outcome, self.rt_ms, self.shown_at, self.sent_at, self.attempt)
+        return SubmittedAnswer(self.query, self.outcome, self.rt_ms, self.shown_at, self.sent_at, self.attempt)
 
 
 class UndoBody(BaseModel):
@@ -209,12 +209,12 @@ def focus(body: FocusBody, request: Request, row: TheSession, service: TheServic
     return Response(status_code=204)
 
 
-@router.get("/s/{slug}/ahead")
-async def ahead(query: str, row: TheSession, service: TheService) -> Response:
+@router.get("/s/{slug}/prefetch")
+async def prefetch(query: str, row: TheSession, service: TheService) -> Response:
     """The pairs that would follow each answer to the open query, if there is time to find them."""
-    if service.ahead is None:
+    if service.prefetcher is None:
         return Response(status_code=204)
-    future = asyncio.wrap_future(service.ahead.prepare(row, query))
+    future = asyncio.wrap_future(service.prefetcher.prefetch(row, query))
     try:
         pairs = await asyncio.wait_for(asyncio.shield(future), _PATIENCE)
     except (TimeoutError, asyncio.CancelledError):

@@ -7,11 +7,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class _Shape(BaseModel):
+class _Schema(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class ErrorFacts(_Shape):
+class ErrorSchema(_Schema):
     """What went wrong."""
 
     code: str = Field(description="for programs")
@@ -20,13 +20,13 @@ class ErrorFacts(_Shape):
     hint: str | None = Field(description="what to do")
 
 
-class ErrorReply(_Shape):
+class ErrorReply(_Schema):
     """The one shape of an error."""
 
-    error: ErrorFacts
+    error: ErrorSchema
 
 
-class Image(_Shape):
+class ImageSchema(_Schema):
     """An item's picture."""
 
     src: str
@@ -36,7 +36,7 @@ class Image(_Shape):
     alt: str
 
 
-class Card(_Shape):
+class CardSchema(_Schema):
     """An item as people see it."""
 
     id: str
@@ -45,30 +45,30 @@ class Card(_Shape):
     text: str | None
     html: str | None
     colour: str | None
-    image: Image | None
+    image: ImageSchema | None
     audio: str | None
     video: str | None
 
 
-class Pair(_Shape):
+class PairSchema(_Schema):
     """Two items to choose between."""
 
     query: str = Field(description="name it in the answer")
     number: int
-    left: Card
-    right: Card
+    left: CardSchema
+    right: CardSchema
 
 
-class Progress(_Shape):
+class ProgressSchema(_Schema):
     """How far it is."""
 
     answered: int
     total: int | None
-    left: int | None = Field(description="forecast of the answers still to come")
+    remaining: int | None = Field(description="forecast of the answers still to come")
     share: float
 
 
-class Can(_Shape):
+class ActionsSchema(_Schema):
     """What is offered now."""
 
     undo: str | None = Field(description="the query whose answer can be taken back")
@@ -76,17 +76,17 @@ class Can(_Shape):
     skip: bool
 
 
-class State(_Shape):
+class StateSchema(_Schema):
     """Where a session stands."""
 
     status: Literal["asking", "finished", "closed"]
-    query: Pair | None
-    progress: Progress
-    can: Can
+    query: PairSchema | None
+    progress: ProgressSchema
+    can: ActionsSchema
     result: str | None
 
 
-class Answer(_Shape):
+class AnswerBody(_Schema):
     """An answer to the current query."""
 
     query: str = Field(max_length=64, examples=["p1"])
@@ -97,13 +97,13 @@ class Answer(_Shape):
     attempt: int | None = Field(default=None, ge=0, le=2**31 - 1)
 
 
-class Undo(_Shape):
+class UndoBody(_Schema):
     """Which answer to take back: the last one."""
 
     query: str = Field(max_length=64, examples=["p1"])
 
 
-class NewItem(_Shape):
+class NewItem(_Schema):
     """One item of a new study."""
 
     id: str = Field(min_length=1, max_length=200)
@@ -117,7 +117,7 @@ class NewItem(_Shape):
     video: str = ""
 
 
-class NewStudy(_Shape):
+class NewStudy(_Schema):
     """A new study."""
 
     configuration: dict[str, Any] = Field(description="the settings of a study's file, without items and open")
@@ -125,7 +125,7 @@ class NewStudy(_Shape):
     open: bool = True
 
 
-class StudyFacts(_Shape):
+class StudySchema(_Schema):
     """A study."""
 
     slug: str
@@ -138,7 +138,7 @@ class StudyFacts(_Shape):
     configuration: dict[str, Any]
 
 
-class NewSession(_Shape):
+class NewSession(_Schema):
     """Who begins, as far as it is known."""
 
     participant: str | None = Field(default=None, max_length=200)
@@ -148,15 +148,15 @@ class NewSession(_Shape):
     seed: int | None = Field(default=None, ge=0, lt=2**63)
 
 
-class Opened(_Shape):
+class OpenedSession(_Schema):
     """A new session. The token opens this session and nothing else; it is told once."""
 
     session: str
     token: str
-    state: State
+    state: StateSchema
 
 
-class SessionFacts(_Shape):
+class SessionSchema(_Schema):
     """A session in a list."""
 
     session: str
@@ -168,7 +168,7 @@ class SessionFacts(_Shape):
     reason: str | None
 
 
-class Between(_Shape):
+class IntervalSchema(_Schema):
     """A number that is not known: its median, and the ends between which 95 % of what is believed lies."""
 
     median: float
@@ -176,26 +176,26 @@ class Between(_Shape):
     high: float
 
 
-class ReliabilityFacts(_Shape):
+class ReliabilitySchema(_Schema):
     """How the person answers."""
 
     word: Literal["consistent", "noisy", "random"]
-    agreement: Between = Field(description="share of answers that follow the person's own taste")
-    k: Between
-    lapse: Between = Field(description="share of answers given without looking")
+    agreement: IntervalSchema = Field(description="share of answers that follow the person's own taste")
+    k: IntervalSchema
+    lapse: IntervalSchema = Field(description="share of answers given without looking")
 
 
-class EstimateFacts(_Shape):
+class EstimateSchema(_Schema):
     """Where the person is found to be."""
 
     point: list[float]
     covariance: list[list[float]]
     radius: float = Field(description="of the ball around the point that holds 95 % of the posterior")
     answers: int
-    reliability: ReliabilityFacts | None = Field(default=None, description="where the study leaves k or lapse unknown")
+    reliability: ReliabilitySchema | None = Field(default=None, description="where the study leaves k or lapse unknown")
 
 
-class Recommended(_Shape):
+class RecommendationSchema(_Schema):
     """An item for this person."""
 
     id: str

@@ -17,13 +17,13 @@ from pairseek.store.cache import Prefetched
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.sessions import SessionRow
 from pairseek.web.sessions.parts import Parts
-from pairseek.web.sessions.schedule import Kind, Shown
-from pairseek.web.sessions.state import Answered, Standing, counted, shown
+from pairseek.web.sessions.schedule import AnsweredPair, Kind
+from pairseek.web.sessions.state import EffectiveAnswer, SessionState, counted, shown
 from pairseek.web.studies.catalogue import Study
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SubmittedAnswer:
     """An answer as it arrives."""
 
     query: str
@@ -35,7 +35,7 @@ class Said:
 
 
 @dataclass(eq=False, slots=True)
-class Live:
+class LiveSession:
     """A session in memory.
 
     Attributes
@@ -65,7 +65,7 @@ class Live:
     row: SessionRow
     study: Study
     parts: Parts
-    done: tuple[Shown, ...] = ()
+    done: tuple[AnsweredPair, ...] = ()
     undone: dict[str, str] = field(default_factory=dict)
     events: int = 0
     asked: tuple[QueryRow, ...] = ()
@@ -76,14 +76,14 @@ class Live:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
-    def standing(self) -> Standing:
+    def state(self) -> SessionState:
         """The state of the session, built anew."""
-        return Standing(self.study.configuration, self.parts, self.row.seed, self.done)
+        return SessionState(self.study.configuration, self.parts, self.row.seed, self.done)
 
-    def answering(self, outcome: str) -> Standing:
+    def answering(self, outcome: str) -> SessionState:
         """Return the state after this answer to the open query."""
         assert self.current is not None
-        return self.standing.after((*self.done, self.compact(shown(self.current, outcome))))
+        return self.state.after((*self.done, self.compact(shown(self.current, outcome))))
 
     def said(self, query: str) -> str | None:
         """Return the answer to a query, even if it was taken back; None where there is none."""
@@ -94,7 +94,7 @@ class Live:
         """Return the queries that were answered, even if the answer was taken back."""
         return {one.name for one in self.done} | set(self.undone)
 
-    def read(self, asked: Sequence[QueryRow], happened: Sequence[EventRow], done: Sequence[Answered]) -> None:
+    def read(self, asked: Sequence[QueryRow], happened: Sequence[EventRow], done: Sequence[EffectiveAnswer]) -> None:
         """Take over what is stored: all queries, all events, and the answers that count."""
         self.done = tuple(self.compact(one.shown()) for one in done)
         back = {event.query for event in happened if event.kind == "undo"}
@@ -104,19 +104,19 @@ class Live:
         self.asked = tuple(query for query in asked if query.position >= len(self.done))
         self.current, self.prefetched = None, {}
 
-    def follow(self, done: tuple[Shown, ...], query: QueryRow | None) -> None:
+    def follow(self, done: tuple[AnsweredPair, ...], query: QueryRow | None) -> None:
         """Go on after one more answer, to the query that follows it."""
         self.done, self.events, self.current, self.prefetched = done, self.events + 1, query, {}
         known = [one for one in self.asked if one.position >= len(done) and (query is None or one.name != query.name)]
         self.asked = tuple(known if query is None else [*known, query])
 
-    def compact(self, one: Shown) -> Shown:
+    def compact(self, one: AnsweredPair) -> AnsweredPair:
         """Return an answer whose texts are shared with other sessions."""
         items = self.parts.given
         left, right = (str(items.ids[items.index(side)]) for side in (one.left, one.right))
         name, kind, outcome = sys.intern(one.name), cast("Kind", sys.intern(one.kind)), sys.intern(one.outcome)
         search = None if one.search is None else sys.intern(one.search)
-        return Shown(name, kind, left, right, outcome, search, one.void)
+        return AnsweredPair(name, kind, left, right, outcome, search, one.void)
 
 
 def outcomes_of(study: Study) -> list[str]:
@@ -125,21 +125,21 @@ def outcomes_of(study: Study) -> list[str]:
     return ["left", "right", *(["tie"] if offer.tie else []), *(["skip"] if offer.skip else [])]
 
 
-def to_save(live: Live) -> Prefetched | None:
+def to_save(live: LiveSession) -> Prefetched | None:
     """Return the prefetched queries to store; None until all of them are there, and once they are stored."""
     asked, ready = live.current, live.prefetched
     if not ready or asked is None or live.saved == asked.name or set(ready) != set(outcomes_of(live.study)):
         return None
     live.saved = asked.name
     content = {outcome: None if query is None else asdict(query) for outcome, query in ready.items()}
-    return Prefetched(live.row.id, asked.name, live.standing.digest, content)
+    return Prefetched(live.row.id, asked.name, live.state.digest, content)
 
 
-def take_stored(live: Live) -> None:
+def restore_prefetched(live: LiveSession) -> None:
     """Use stored prefetched queries, if they follow from the session's answers and this program."""
     stored, asked = live.stored, live.current
     live.stored = None
-    if stored is None or asked is None or stored.query != asked.name or stored.digest != live.standing.digest:
+    if stored is None or asked is None or stored.query != asked.name or stored.digest != live.state.digest:
         return
     live.saved = asked.name
     live.prefetched = {
@@ -147,7 +147,7 @@ def take_stored(live: Live) -> None:
     }
 
 
-def state_of(live: Live) -> JSON:
+def state_of(live: LiveSession) -> JSON:
     """Return what a page has to know now."""
     study = live.study
     offer = study.configuration.offer
@@ -155,26 +155,26 @@ def state_of(live: Live) -> JSON:
     finished = live.current is None
     status = "finished" if finished else "asking" if is_open else "closed"
     last = live.done[-1].name if live.done and offer.undo and is_open else None
-    answered, left = counted(live.done), _left(live)
+    answered, remaining = counted(live.done), _remaining(live)
     return {
         "status": status,
         "query": pair_of(study, live.current) if status == "asking" and live.current is not None else None,
         "progress": {
             "answered": answered,
             "total": study.configuration.answers if not study.configuration.stop else None,
-            "left": left,
-            "share": 1.0 if finished else 0.0 if left is None else answered / max(1, answered + left),
+            "remaining": remaining,
+            "share": 1.0 if finished else 0.0 if remaining is None else answered / max(1, answered + remaining),
         },
         "can": {"undo": last, "tie": offer.tie, "skip": offer.skip},
         "result": f"/s/{study.row.slug}/result" if finished else None,
     }
 
 
-def _left(live: Live) -> int | None:
+def _remaining(live: LiveSession) -> int | None:
     """Return the forecast of remaining answers; with stop rules, as it was when the open query was chosen."""
     if live.current is None:
         return 0
-    return live.current.details["left"] if live.study.configuration.stop else live.standing.left
+    return live.current.details["remaining"] if live.study.configuration.stop else live.state.remaining
 
 
 def pair_of(study: Study, query: QueryRow) -> JSON:

@@ -28,7 +28,7 @@ from pairseek.web.studies.configuration import StudyConfiguration
 
 _KINDS = ("response", "prior", "posterior", "strategy", "candidates", "rest", "stop")
 
-Beginning: TypeAlias = tuple[int, int | None, str]
+PartsKey: TypeAlias = tuple[int, int | None, str]
 """Study, version of its population and key of the parts: sessions with the same share one `Parts`."""
 
 
@@ -102,7 +102,7 @@ class Parts:
         return {kind: registry.kept(kind, self.record[kind]) for kind in _KINDS}
 
 
-def beginning(row: SessionRow) -> Beginning:
+def parts_key(row: SessionRow) -> PartsKey:
     """Return what a session began with."""
     return row.study_id, row.population, row.parts
 

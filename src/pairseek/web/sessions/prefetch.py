@@ -16,7 +16,7 @@ from concurrent.futures import Future, InvalidStateError
 
 from pairseek.core.types import JSON
 from pairseek.store.sessions import SessionRow
-from pairseek.web.sessions.live import Live, outcomes_of, pair_of
+from pairseek.web.sessions.live import LiveSession, outcomes_of, pair_of
 from pairseek.web.sessions.service import Sessions
 
 _WAITING = 200
@@ -50,7 +50,7 @@ class Gate:
             return self._condition.wait_for(lambda: not self._busy, seconds)
 
 
-class Ahead:
+class Prefetcher:
     """Prefetching in one thread.
 
     Parameters
@@ -66,7 +66,7 @@ class Ahead:
         self._condition = threading.Condition()
         self._jobs: OrderedDict[tuple[str, str], tuple[SessionRow, Future[JSON | None]]] = OrderedDict()
         self._stopped = False
-        self._thread = threading.Thread(target=self._run, name="pairseek-ahead", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="pairseek-prefetch", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
@@ -83,7 +83,7 @@ class Ahead:
         if self._thread.is_alive():
             self._thread.join(timeout=10)
 
-    def prepare(self, row: SessionRow, query: str) -> Future[JSON | None]:
+    def prefetch(self, row: SessionRow, query: str) -> Future[JSON | None]:
         """Prefetch the pairs that follow each answer to this query; the result is None if it has been answered."""
         key = (row.id, query)
         with self._condition:
@@ -116,14 +116,14 @@ class Ahead:
                 # The newest first: under load, that person has the longest time to think still before them.
                 key, (row, future) = next(reversed(self._jobs.items()))
             try:
-                result = self._prepared(row, key[1])
+                result = self._prefetched(row, key[1])
             except Exception:  # noqa: BLE001 - what goes wrong here goes wrong again, and is reported, in the request
                 result = None
             with self._condition:
                 self._jobs.pop(key, None)
                 _settle(future, result)
 
-    def _prepared(self, row: SessionRow, query: str) -> JSON | None:
+    def _prefetched(self, row: SessionRow, query: str) -> JSON | None:
         live = self._sessions.peek(row.id)
         if live is None or live.current is None or live.current.name != query:
             # Another worker has served this person so far.
@@ -145,7 +145,7 @@ class Ahead:
                 out[outcome] = None if following is None else pair_of(live.study, following)
         return out
 
-    def _step(self, live: Live, query: str, outcome: str) -> bool:
+    def _step(self, live: LiveSession, query: str, outcome: str) -> bool:
         """Prefetch the query that follows this answer; return whether the session still waits for it."""
         with live.lock:
             asked, version = live.current, live.row.version
@@ -153,9 +153,9 @@ class Ahead:
                 return False
             if outcome in live.prefetched:
                 return True
-            standing, known = live.answering(outcome), live.asked
+            state, known = live.answering(outcome), live.asked
             names = live.answered_names() | {asked.name}
-        following = standing.query(live.row.id, known, names)
+        following = state.query(live.row.id, known, names)
         with live.lock:
             if live.row.version != version or live.current is not asked:
                 return False

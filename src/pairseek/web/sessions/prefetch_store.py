@@ -24,7 +24,7 @@ _FAREWELL = 5.0
 logger = logging.getLogger("pairseek.web")
 
 
-class Keeper:
+class PrefetchWriter:
     """A thread that stores prefetched queries.
 
     Parameters
@@ -36,7 +36,7 @@ class Keeper:
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="pairseek-keeper", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="pairseek-prefetch-writer", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
@@ -75,7 +75,7 @@ class Keeper:
         # In one order everywhere, so that workers that store the same sessions do not wait for each other.
         batch = sorted(batch, key=lambda one: one.session_id)
         try:
-            self._sessions.database.write(lambda connection: cache.keep(connection, batch))
+            self._sessions.database.write(lambda connection: cache.store(connection, batch))
         except StoreUnavailable:
             # The events are the truth; what was not stored is computed again later.
             logger.warning("prefetched queries could not be stored")

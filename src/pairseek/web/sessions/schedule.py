@@ -25,7 +25,7 @@ _WHICH, _PAIR, _SIDES, _PLACE, _ORDER = range(5)
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class AnsweredPair:
     """A pair that was answered: what the following pairs depend on, and nothing else.
 
     Attributes
@@ -50,7 +50,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class ScheduledPair:
     """A pair that is not the strategy's choice."""
 
     kind: Kind
@@ -60,7 +60,9 @@ class Planned:
     expected: str | None = None
 
 
-def planned(configuration: StudyConfiguration, items: Items, seed: int, done: Sequence[Shown]) -> Planned | None:
+def scheduled_pair(
+    configuration: StudyConfiguration, items: Items, seed: int, done: Sequence[AnsweredPair]
+) -> ScheduledPair | None:
     """What comes after these, where it is not the strategy's choice; None where it is."""
     position = len(done)
     attention = _attention(configuration, seed, position)
@@ -71,11 +73,11 @@ def planned(configuration: StudyConfiguration, items: Items, seed: int, done: Se
         return _repeated(seed, position, done)
     if draw < configuration.repeated + configuration.random:
         i, j = _rng(seed, position, _PAIR).choice(items.n, size=2, replace=False).tolist()
-        return Planned("random", str(items.ids[i]), str(items.ids[j]))
+        return ScheduledPair("random", str(items.ids[i]), str(items.ids[j]))
     return None
 
 
-def _attention(configuration: StudyConfiguration, seed: int, position: int) -> Planned | None:
+def _attention(configuration: StudyConfiguration, seed: int, position: int) -> ScheduledPair | None:
     """One somewhere in each block, never the very first pair of all; the pairs in an order of this person's own."""
     rule = configuration.attention
     if rule is None:
@@ -87,10 +89,10 @@ def _attention(configuration: StudyConfiguration, seed: int, position: int) -> P
     around, index = divmod(block, len(rule.pairs))
     pair = rule.pairs[int(_rng(seed, around, _ORDER).permutation(len(rule.pairs))[index])]
     left, right = (pair.left, pair.right) if _rng(seed, position, _SIDES).integers(2) else (pair.right, pair.left)
-    return Planned("attention", left, right, expected=pair.answer)
+    return ScheduledPair("attention", left, right, expected=pair.answer)
 
 
-def _repeated(seed: int, position: int, done: Sequence[Shown]) -> Planned | None:
+def _repeated(seed: int, position: int, done: Sequence[AnsweredPair]) -> ScheduledPair | None:
     before = done[: max(0, position - APART)]
     again = {frozenset((pair.left, pair.right)) for pair in done if pair.kind == "repeated"}
     usable = [
@@ -104,7 +106,7 @@ def _repeated(seed: int, position: int, done: Sequence[Shown]) -> Planned | None
         return None
     pair = usable[int(_rng(seed, position, _PAIR).integers(len(usable)))]
     left, right = (pair.left, pair.right) if _rng(seed, position, _SIDES).integers(2) else (pair.right, pair.left)
-    return Planned("repeated", left, right, repeats=pair.name)
+    return ScheduledPair("repeated", left, right, repeats=pair.name)
 
 
 def _rng(seed: int, number: int, purpose: int) -> np.random.Generator:

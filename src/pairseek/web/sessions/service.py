@@ -23,15 +23,15 @@ from pairseek.model.items import Items
 from pairseek.population import Population
 from pairseek.store import cache, events, parts, populations, sessions
 from pairseek.store.database import Database, now
-from pairseek.store.events import EventRow, Overtaken, QueryRow
+from pairseek.store.events import EventRow, QueryRow, VersionConflict
 from pairseek.store.sessions import SessionRow
-from pairseek.web.data.tables import populations_of
 from pairseek.web.errors import Problem, invalid
-from pairseek.web.metrics import ANSWERS, PREPARED
+from pairseek.web.metrics import ANSWERS, NEXT_PAIRS
 from pairseek.web.sessions.access import closed, expired, taken, too_old
-from pairseek.web.sessions.live import Live, Said, state_of, take_stored, to_save
-from pairseek.web.sessions.parts import Beginning, Parts, beginning, records_of
-from pairseek.web.sessions.state import OUTCOMES, Standing, effective, voided
+from pairseek.web.sessions.history import populations_of
+from pairseek.web.sessions.live import LiveSession, SubmittedAnswer, restore_prefetched, state_of, to_save
+from pairseek.web.sessions.parts import Parts, PartsKey, parts_key, records_of
+from pairseek.web.sessions.state import OUTCOMES, SessionState, effective, voided
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Catalogue, Study
 from pairseek.web.tokens import hashed, new_token
@@ -59,8 +59,8 @@ class Sessions:
         self.database, self.catalogue = database, catalogue
         self._kept = kept
         self._lock = threading.Lock()
-        self._live: OrderedDict[str, Live] = OrderedDict()
-        self._parts: OrderedDict[Beginning, Parts] = OrderedDict()
+        self._live: OrderedDict[str, LiveSession] = OrderedDict()
+        self._parts: OrderedDict[PartsKey, Parts] = OrderedDict()
         self._populations: OrderedDict[tuple[int, int], tuple[Population, Items]] = OrderedDict()
 
     # Opening
@@ -134,7 +134,7 @@ class Sessions:
             self._ask(live)
             return state_of(live)
 
-    def answer(self, row: SessionRow, said: Said) -> JSON:
+    def answer(self, row: SessionRow, said: SubmittedAnswer) -> JSON:
         """Store an answer and return what comes next. Sending the same answer again is harmless."""
         began = time.perf_counter()
         live = self.live(row)
@@ -147,7 +147,7 @@ class Sessions:
                 try:
                     self._store(live, said, began)
                     break
-                except (Overtaken, sa.exc.IntegrityError):
+                except (VersionConflict, sa.exc.IntegrityError):
                     row = self._fresh(live)
             else:
                 raise Problem(503, "busy", "the session is being answered elsewhere", hint="Try again in a moment.")
@@ -165,13 +165,13 @@ class Sessions:
                 self._check_undo(live, query)
                 event = EventRow(live.row.id, live.events, query, "undo", None, None, None, None, None, now(), None)
 
-                def add(connection: sa.Connection, event: EventRow = event, live: Live = live) -> None:
+                def add(connection: sa.Connection, event: EventRow = event, live: LiveSession = live) -> None:
                     events.add_event(connection, event, version=live.row.version)
                     sessions.reopen(connection, live.row.id)
 
                 try:
                     self.database.write(add)
-                except (Overtaken, sa.exc.IntegrityError):
+                except (VersionConflict, sa.exc.IntegrityError):
                     row = self._fresh(live)
                     continue
                 row = self._fresh(live)
@@ -182,12 +182,12 @@ class Sessions:
             self._ask(live)
             return state_of(live)
 
-    def standing(self, row: SessionRow) -> Standing:
+    def session_state(self, row: SessionRow) -> SessionState:
         """Return the state of a session, for those who only look."""
         live = self.live(row)
         with live.lock:
             self._refresh(live, row)
-            return live.standing
+            return live.state
 
     def blur(self, row: SessionRow, query: str, lost_at: str, ms: int) -> None:
         """Store that the page was out of sight."""
@@ -197,13 +197,13 @@ class Sessions:
 
     # Memory
 
-    def live(self, row: SessionRow) -> Live:
+    def live(self, row: SessionRow) -> LiveSession:
         """Return the session in memory, read from the store if it is not there yet."""
         live = self.peek(row.id)
         if live is None:
             study = self.catalogue.numbered(row.study_id)
             # A version that no row has: the first use reads the events.
-            live = Live(replace(row, version=-1), study, self._began(study, row))
+            live = LiveSession(replace(row, version=-1), study, self._began(study, row))
         with self._lock:
             # Of two who came at once, the first one's is kept.
             live = self._live.setdefault(row.id, live)
@@ -214,7 +214,7 @@ class Sessions:
 
     def _began(self, study: Study, row: SessionRow) -> Parts:
         """Return the parts with which a session began, one object for all that began alike."""
-        key = beginning(row)
+        key = parts_key(row)
         known = self._recalled(self._parts, key)
         if known is None:
             population, items = self._population(study, row.population)
@@ -245,17 +245,17 @@ class Sessions:
                 among.popitem(last=False)
             return value
 
-    def peek(self, session_id: str) -> Live | None:
+    def peek(self, session_id: str) -> LiveSession | None:
         """Return the session if it is in memory."""
         with self._lock:
             return self._live.get(session_id)
 
-    def _fresh(self, live: Live) -> SessionRow:
+    def _fresh(self, live: LiveSession) -> SessionRow:
         row = self.by_id(live.row.id)
         assert row is not None
         return row
 
-    def _refresh(self, live: Live, row: SessionRow) -> None:
+    def _refresh(self, live: LiveSession, row: SessionRow) -> None:
         """Bring what is in memory to what is stored."""
         if row.version < live.row.version:
             return  # read before this worker's own newest write
@@ -276,19 +276,19 @@ class Sessions:
         live.read(asked, happened, effective(asked, happened, voided(marks)[1]))
         live.row = now_row
 
-    def to_save(self, live: Live) -> cache.Prefetched | None:
+    def to_save(self, live: LiveSession) -> cache.Prefetched | None:
         """Return the prefetched queries of a session to store, if all are there and not stored yet."""
         with live.lock:
             return None if live.row.finished_at is not None else to_save(live)
 
-    def all_live(self) -> list[Live]:
+    def all_live(self) -> list[LiveSession]:
         """Return every session in memory."""
         with self._lock:
             return list(self._live.values())
 
     # How
 
-    def _answered_before(self, live: Live, said: Said) -> bool:
+    def _answered_before(self, live: LiveSession, said: SubmittedAnswer) -> bool:
         given = live.said(said.query)
         if given is not None and given != said.outcome:
             raise AnswerConflict(
@@ -296,7 +296,7 @@ class Sessions:
             )
         return given is not None
 
-    def _check(self, live: Live, said: Said) -> None:
+    def _check(self, live: LiveSession, said: SubmittedAnswer) -> None:
         if said.outcome not in OUTCOMES:
             raise invalid(f"there is no outcome {said.outcome!r}", said.outcome, f"Send one of {', '.join(OUTCOMES)}.")
         offer = live.study.configuration.offer
@@ -313,7 +313,7 @@ class Sessions:
             open_now = "none" if live.current is None else repr(live.current.name)
             raise UnknownQuery(f"query {said.query!r} is not open in this session, the open one is {open_now}")
 
-    def _check_undo(self, live: Live, query: str) -> None:
+    def _check_undo(self, live: LiveSession, query: str) -> None:
         if not live.study.configuration.offer.undo:
             raise invalid("this study does not offer undo", query, "Go on with the next pair.", "not_offered")
         if not live.row.is_open and live.row.kind == "person":
@@ -324,13 +324,13 @@ class Sessions:
             last = "none" if not done else repr(done[-1].name)
             raise UnknownQuery(f"query {query!r} is not the last answered one, which is {last}: undo that one")
 
-    def _store(self, live: Live, said: Said, began: float) -> None:
+    def _store(self, live: LiveSession, said: SubmittedAnswer, began: float) -> None:
         """Store an answer and the query that follows it, or the end, in one transaction; both are computed before."""
         asked, prefetched = live.current, said.outcome in live.prefetched
         assert asked is not None
-        standing = live.answering(said.outcome)
-        following = live.prefetched[said.outcome] if prefetched else self._following(live, standing, asked)
-        end = None if following is not None else (str(standing.following[1]), standing.final())
+        state = live.answering(said.outcome)
+        following = live.prefetched[said.outcome] if prefetched else self._following(live, state, asked)
+        end = None if following is not None else (str(state.following[1]), state.final())
         facts = (said.outcome, said.rt_ms, said.shown_at, said.sent_at, said.attempt, now())
         spent = round(1000 * (time.perf_counter() - began), 3)
         event = EventRow(live.row.id, live.events, asked.name, "answer", *facts, spent)
@@ -343,24 +343,24 @@ class Sessions:
 
         stored = self.database.write(add)
         ANSWERS.labels(said.outcome).inc()
-        PREPARED.labels("yes" if prefetched else "no").inc()
+        NEXT_PAIRS.labels("yes" if prefetched else "no").inc()
         live.row = replace(live.row, version=live.row.version + 1)
         if end is not None:
             live.row = replace(live.row, finished_at=now(), reason=end[0], final=end[1])
-        live.follow(standing.done, stored)
+        live.follow(state.done, stored)
 
-    def _following(self, live: Live, standing: Standing, asked: QueryRow) -> QueryRow | None:
-        return standing.query(live.row.id, live.asked, live.answered_names() | {asked.name})
+    def _following(self, live: LiveSession, state: SessionState, asked: QueryRow) -> QueryRow | None:
+        return state.query(live.row.id, live.asked, live.answered_names() | {asked.name})
 
-    def _ask(self, live: Live) -> None:
+    def _ask(self, live: LiveSession) -> None:
         """Compute and store the open query, or the end, unless they are known."""
         if live.current is not None or live.row.finished_at is not None:
             return
         live.parts.check()
-        standing = live.standing
-        query = standing.query(live.row.id, live.asked, live.answered_names())
+        state = live.state
+        query = state.query(live.row.id, live.asked, live.answered_names())
         if query is None:
-            reason, final = str(standing.following[1]), standing.final()
+            reason, final = str(state.following[1]), state.final()
             self.database.write(lambda connection: sessions.finish(connection, live.row.id, reason, final))
             live.row = replace(live.row, finished_at=now(), reason=reason, final=final)
             return
@@ -369,4 +369,4 @@ class Sessions:
             known = self.database.write(lambda connection: events.add_query(connection, query))
             live.asked = (*live.asked, known)
         live.current = known
-        take_stored(live)
+        restore_prefetched(live)

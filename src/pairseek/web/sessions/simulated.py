@@ -7,7 +7,7 @@ import numpy as np
 from pairseek.core.types import Query
 from pairseek.simulate import SimulatedUser
 from pairseek.strategies.features import typical_response
-from pairseek.web.sessions.live import Said
+from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.prefetch import Gate
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Study
@@ -42,7 +42,7 @@ def one(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) 
         expected = asked.details.get("expected")
         winner = expected or person.answer(study.items, Query(pair["query"], left, right))
         ms = round(_MEDIAN_MS * float(np.exp(_SPREAD * rng.standard_normal())))
-        state = sessions.answer(row, Said(pair["query"], "left" if winner == left else "right", ms))
+        state = sessions.answer(row, SubmittedAnswer(pair["query"], "left" if winner == left else "right", ms))
         row = sessions.by_id(session_id)
         assert row is not None
     return session_id

@@ -19,7 +19,7 @@ from pairseek.search import Search
 from pairseek.store.database import now
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.web.sessions.parts import Parts
-from pairseek.web.sessions.schedule import Kind, Planned, Shown, planned
+from pairseek.web.sessions.schedule import AnsweredPair, Kind, ScheduledPair, scheduled_pair
 from pairseek.web.studies.configuration import StudyConfiguration
 
 OUTCOMES = ("left", "right", "tie", "skip")
@@ -28,7 +28,7 @@ NEAREST = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class EffectiveAnswer:
     """A query with the answer that counts; a voided one counts as skipped in what is believed."""
 
     query: QueryRow
@@ -52,26 +52,26 @@ class Answered:
             return None
         return self.winner == self.query.details.get("expected")
 
-    def shown(self) -> Shown:
+    def shown(self) -> AnsweredPair:
         """Return what the following pairs depend on."""
         return replace(shown(self.query, self.outcome), void=self.void)
 
 
-def shown(query: QueryRow, outcome: str) -> Shown:
+def shown(query: QueryRow, outcome: str) -> AnsweredPair:
     """Return a query and its answer, as far as the following pairs depend on them."""
     kind = cast("Kind", query.kind)
-    return Shown(query.name, kind, query.left, query.right, outcome, query.details.get("search"))
+    return AnsweredPair(query.name, kind, query.left, query.right, outcome, query.details.get("search"))
 
 
 def effective(
     queries: Iterable[QueryRow], events: Sequence[EventRow], voided: Iterable[str] = ()
-) -> tuple[Answered, ...]:
+) -> tuple[EffectiveAnswer, ...]:
     """Return the answers that were not taken back, in order."""
     asked, void = {query.name: query for query in queries}, set(voided)
-    done: list[Answered] = []
+    done: list[EffectiveAnswer] = []
     for event in events:
         if event.kind == "answer":
-            done.append(Answered(asked[event.query], event, event.query in void))
+            done.append(EffectiveAnswer(asked[event.query], event, event.query in void))
         else:
             done.pop()
     return tuple(done)
@@ -85,19 +85,19 @@ def voided(marks: Sequence[JSON]) -> tuple[bool, frozenset[str]]:
     return state.get(None, False), frozenset(name for name, void in state.items() if void and name is not None)
 
 
-def counted(done: Iterable[Shown]) -> int:
+def counted(done: Iterable[AnsweredPair]) -> int:
     """Return the number of answers and ties to pairs of any kind; skips do not count."""
     return sum(one.outcome != "skip" for one in done)
 
 
-def path_of(done: Iterable[Shown]) -> str:
+def path_of(done: Iterable[AnsweredPair]) -> str:
     """Return a hash of the answers: a query that was asked after the same ones is asked again, under any name."""
     said = [[one.left, one.right, one.outcome] for one in done]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class SessionState:
     """The state of a session after its answers. The search is built when it is first needed.
 
     Attributes
@@ -111,9 +111,9 @@ class Standing:
     configuration: StudyConfiguration
     parts: Parts
     seed: int
-    done: tuple[Shown, ...] = ()
+    done: tuple[AnsweredPair, ...] = ()
 
-    def after(self, done: Iterable[Shown]) -> Standing:
+    def after(self, done: Iterable[AnsweredPair]) -> SessionState:
         """Return the same session after other answers."""
         return replace(self, done=tuple(done))
 
@@ -133,7 +133,7 @@ class Standing:
         return counted(self.done)
 
     @cached_property
-    def following(self) -> tuple[Planned | Query | None, str | None]:
+    def following(self) -> tuple[ScheduledPair | Query | None, str | None]:
         """The pair to ask now, or None and the reason why the session has ended."""
         most = self.configuration.answers
         if most is not None and self.answered >= most:
@@ -142,7 +142,7 @@ class Standing:
             reason = self.search.finished
             if reason is not None:
                 return None, reason
-            other = planned(self.configuration, self.items, self.seed, self.done)
+            other = scheduled_pair(self.configuration, self.items, self.seed, self.done)
             return (self.search.ask() if other is None else other), None
         except NoPairLeft as error:
             return None, f"no pair is left to ask: {error.rule}"
@@ -176,14 +176,14 @@ class Standing:
         pair, _ = self.following
         if pair is None:
             return None
-        kind = pair.kind if isinstance(pair, Planned) else "strategy"
-        details = {"after": self.path, **self.believed(), **self._details(pair)}
+        kind = pair.kind if isinstance(pair, ScheduledPair) else "strategy"
+        details = {"after": self.path, **self.estimate_record(), **self._details(pair)}
         if self.configuration.stop:
             # A forecast takes the belief, which a reply that repeats this query should not have to compute.
-            details["left"] = self.left
+            details["remaining"] = self.remaining
         return QueryRow(session_id, name, position, kind, str(pair.left), str(pair.right), now(), details)
 
-    def believed(self) -> JSON:
+    def estimate_record(self) -> JSON:
         """Return estimate and radius at this point, and how the person answers where that is inferred."""
         estimate = self.search.estimate()
         found: JSON = {"mean": estimate.point.tolist(), "radius": estimate.credible_radius()}
@@ -194,27 +194,27 @@ class Standing:
         """Return the result to store at the end of the session, which a later version of the model leaves as it is."""
         estimate = self.search.estimate()
         nearest = [[str(one.id), one.probability] for one in self.search.recommend(NEAREST)]
-        return {**self.believed(), "covariance": estimate.covariance.tolist(), "nearest": nearest}
+        return {**self.estimate_record(), "covariance": estimate.covariance.tolist(), "nearest": nearest}
 
-    def _details(self, pair: Planned | Query) -> JSON:
+    def _details(self, pair: ScheduledPair | Query) -> JSON:
         if isinstance(pair, Query):
             assert pair.info is not None
-            return {"search": pair.id, **_told(pair.info)}
+            return {"search": pair.id, **_info_record(pair.info)}
         facts = {"repeats": pair.repeats, "expected": pair.expected}
         info = self.search.expect(pair.left, pair.right)
-        return {name: value for name, value in facts.items() if value is not None} | _told(info)
+        return {name: value for name, value in facts.items() if value is not None} | _info_record(info)
 
     @property
-    def left(self) -> int | None:
+    def remaining(self) -> int | None:
         """Forecast of the remaining answers; None where there is none."""
         most = self.configuration.answers
-        remaining = None if most is None else max(0, most - self.answered)
+        fixed = None if most is None else max(0, most - self.answered)
         if not self.configuration.stop:
-            return remaining
+            return fixed
         if self.following[0] is None:
             return 0
         forecast = self.search.forecast()
-        known = [number for number in (remaining, forecast) if number is not None]
+        known = [number for number in (fixed, forecast) if number is not None]
         return min(known, default=None)
 
     @property
@@ -224,12 +224,12 @@ class Standing:
         return hashlib.sha256(json.dumps([self.parts.digest, self.seed, told]).encode()).hexdigest()
 
 
-def learned(done: Iterable[Shown]) -> list[Event]:
+def learned(done: Iterable[AnsweredPair]) -> list[Event]:
     """Return what the search is told: nothing of repeated and attention pairs, which serve to check the person."""
     return [_event(one) for one in done if one.kind in ("strategy", "random")]
 
 
-def _event(one: Shown) -> Event:
+def _event(one: AnsweredPair) -> Event:
     query = None if one.search is None else Query(one.search, one.left, one.right)
     if one.void or one.outcome == "skip":
         return Event(one.left, one.right, "skip", None, query)
@@ -238,7 +238,7 @@ def _event(one: Shown) -> Event:
     return Event(one.left, one.right, "answer", one.left if one.outcome == "left" else one.right, query)
 
 
-def _told(info: QueryInfo) -> JSON:
+def _info_record(info: QueryInfo) -> JSON:
     return {
         "strategy": info.strategy,
         "candidates": info.candidates,

@@ -12,7 +12,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.store import media, studies
 from pairseek.store.database import Database
-from pairseek.store.media import Picture
+from pairseek.store.media import StoredPicture
 from pairseek.store.studies import StudyRow
 from pairseek.web.errors import Problem
 from pairseek.web.studies.configuration import StudyConfiguration, check, configured, pack_items, read_items, read_yaml
@@ -90,7 +90,7 @@ def _add_pictures(database: Database, number: int, readers: dict[str, Callable[[
     for name, read in readers.items():
         made = list(copies(number, name, read()))
 
-        def add(connection: sa.Connection, made: list[Picture] = made) -> None:
+        def add(connection: sa.Connection, made: list[StoredPicture] = made) -> None:
             for picture in made:
                 media.add(connection, picture)
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 from pairseek.errors import InvalidItems, MissingExtra
 from pairseek.model.items import Items
-from pairseek.store.media import Picture
+from pairseek.store.media import StoredPicture
 
 Files: TypeAlias = Mapping[str, Callable[[], bytes]]
 """Name -> what reads the file."""
@@ -92,7 +92,7 @@ def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable
     return Items._unwarned(items.coordinates, items.ids, items.labels, items.appeal, data), readers
 
 
-def copies(study_id: int, name: str, content: bytes) -> Iterator[Picture]:
+def copies(study_id: int, name: str, content: bytes) -> Iterator[StoredPicture]:
     """The picture in every width up to its own."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
@@ -106,7 +106,7 @@ def copies(study_id: int, name: str, content: bytes) -> Iterator[Picture]:
             out = io.BytesIO()
             smaller = image.resize((width, height), Image.Resampling.LANCZOS) if width < image.width else image
             smaller.save(out, "WEBP", quality=_QUALITY, method=4)
-            yield Picture(study_id, name, width, height, "image/webp", out.getvalue())
+            yield StoredPicture(study_id, name, width, height, "image/webp", out.getvalue())
     except (OSError, UnidentifiedImageError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise InvalidItems(f"the image {name!r} is damaged ({error}): save it again") from None
 

@@ -13,8 +13,9 @@ from pairseek.core.types import JSON
 from pairseek.store import sessions
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
-from pairseek.web.data import tables as export
+from pairseek.web.data import tables
 from pairseek.web.data.quality import signs
+from pairseek.web.sessions import history
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.views.result import flat
 
@@ -50,8 +51,8 @@ class Overview:
         missing = [row for row in rows if known[row.id] is None]
         for start in range(0, len(missing), _BATCH):
             batch = missing[start : start + _BATCH]
-            for one in export.told(self._database, study, batch):
-                along = export.believed_along(study, one)
+            for one in history.read_histories(self._database, study, batch):
+                along = history.estimates_along(study, one)
                 seen = person(study, one, along), _point(study, one, along)
                 known[one.row.id] = seen
                 # What was read may be newer than the row: then it is read again next time.
@@ -70,10 +71,10 @@ def _state(row: SessionRow) -> _State:
     return row.id, row.version, row.finished_at is not None
 
 
-def person(study: Study, one: export.Told, along: Sequence[JSON]) -> JSON:
+def person(study: Study, one: history.SessionHistory, along: Sequence[JSON]) -> JSON:
     """Return a participant in the list; `along` has the estimate after each answer."""
     row, done = one.row, one.done
-    quality = signs(study.configuration, done, export.manner_of(along))
+    quality = signs(study.configuration, done, tables.manner_of(along))
     median = quality.pop("median_ms")
     return {
         "session": row.id,
@@ -88,8 +89,8 @@ def person(study: Study, one: export.Told, along: Sequence[JSON]) -> JSON:
     }
 
 
-def _point(study: Study, one: export.Told, along: Sequence[JSON]) -> JSON | None:
-    found = export.believed(study, one, along)
+def _point(study: Study, one: history.SessionHistory, along: Sequence[JSON]) -> JSON | None:
+    found = history.latest_estimate(study, one, along)
     if found["radius"] is None:
         return None
     return {

@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 from pairseek.core.types import JSON
 from pairseek.store.sessions import SessionRow
-from pairseek.web.data.tables import believed, believed_along, told
 from pairseek.web.service import Service
-from pairseek.web.sessions.state import Answered
+from pairseek.web.sessions.history import estimates_along, latest_estimate, read_histories
+from pairseek.web.sessions.state import EffectiveAnswer
 from pairseek.web.studies.cards import safe_html
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import PracticePair
@@ -55,7 +55,7 @@ def run_page(study: Study, row: SessionRow, state: JSON) -> JSON:
 
 def result_page(service: Service, study: Study, row: SessionRow) -> JSON:
     """What was found, and the way back."""
-    one = told(service.database, study, [row])[0]
+    one = read_histories(service.database, study, [row])[0]
     data = found(study, one) if study.configuration.result else {}
     done = one.done
     code = completion_code(study, done)
@@ -87,13 +87,13 @@ def closed_page(study: Study, row: SessionRow | None) -> JSON:
     return {"study": head(study), "mine": f"/s/{study.row.slug}/mine" if row is not None else None}
 
 
-def completion_code(study: Study, done: Sequence[Answered]) -> str | None:
+def completion_code(study: Study, done: Sequence[EffectiveAnswer]) -> str | None:
     """The code that this person takes back."""
     codes = study.configuration.completion.codes
     return codes.failed_attention if failed_attention(study, done) and codes.failed_attention else codes.finished
 
 
-def failed_attention(study: Study, done: Sequence[Answered]) -> bool:
+def failed_attention(study: Study, done: Sequence[EffectiveAnswer]) -> bool:
     """Whether more attention pairs were missed than the study allows."""
     rule = study.configuration.attention
     return rule is not None and sum(one.passed is False for one in done) > rule.allowed
@@ -110,8 +110,8 @@ def way_back(study: Study, code: str | None, who: str | None) -> str | None:
 def own_data(service: Service, row: SessionRow) -> JSON:
     """All that is stored of a person, for themselves."""
     study = service.catalogue.numbered(row.study_id)
-    one = told(service.database, study, [row])[0]
-    estimate = believed(study, one, believed_along(study, one))
+    one = read_histories(service.database, study, [row])[0]
+    estimate = latest_estimate(study, one, estimates_along(study, one))
     return {
         "study": head(study),
         "session": row.id,

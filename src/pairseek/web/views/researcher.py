@@ -21,10 +21,11 @@ from pairseek.store.sessions import SessionRow
 from pairseek.store.studies import StudyRow
 from pairseek.strategies import STRATEGIES
 from pairseek.web.auth import SCOPES
-from pairseek.web.data import tables as export
+from pairseek.web.data import tables
 from pairseek.web.errors import Problem
 from pairseek.web.pages import languages
 from pairseek.web.service import Service
+from pairseek.web.sessions import history
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.forms import STOPS
 from pairseek.web.views.overview import person
@@ -102,20 +103,20 @@ def study_page(service: Service, user: str, study: Study, link: str, *, filling:
 
 def person_page(service: Service, user: str, study: Study, row: SessionRow) -> JSON:
     """Return the page of one participant."""
-    one = export.told(service.database, study, [row])[0]
-    done, along = one.done, export.believed_along(study, one)
-    found = export.believed(study, one, along)
+    one = history.read_histories(service.database, study, [row])[0]
+    done, along = one.done, history.estimates_along(study, one)
+    found = history.latest_estimate(study, one, along)
     track = [point for point in along if point["radius"] is not None]
-    standing = one.standing(study, done) if one.parts.is_current else None
+    state = one.state(study, done) if one.parts.is_current else None
     return {
         "user": {"name": user},
         "study": study_facts(service, study.row, study.items.n),
         "person": person(study, one, along),
         "reliability": found.get("reliability"),
-        "ids": {name: str(value) for name, value in export.identity(row).items() if value and name != "simulated"},
+        "ids": {name: str(value) for name, value in tables.identity(row).items() if value and name != "simulated"},
         "map": {
             "items": _thin(dots(study.items)),
-            "samples": [] if standing is None else flat(study.items, _even_samples(standing.search.belief)),
+            "samples": [] if state is None else flat(study.items, _even_samples(state.search.belief)),
             "track": {
                 "points": flat(study.items, np.array([point["mean"] for point in track])) if track else [],
                 "radii": [point["radius"] for point in track],
@@ -135,7 +136,7 @@ def person_page(service: Service, user: str, study: Study, row: SessionRow) -> J
             }
             for index, answered in enumerate(done, 1)
         ],
-        "nearest": nearest(study, standing, row.final),
+        "nearest": nearest(study, state, row.final),
         "audit": [mark for mark in _audit(service, study) if mark["session"] == row.id],
     }
 

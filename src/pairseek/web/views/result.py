@@ -11,8 +11,8 @@ import numpy as np
 from pairseek.core.types import JSON, FloatArray
 from pairseek.model.items import Items
 from pairseek.strategies.features import typical_response
-from pairseek.web.data.tables import Told
-from pairseek.web.sessions.state import NEAREST, Answered, Standing
+from pairseek.web.sessions.history import SessionHistory
+from pairseek.web.sessions.state import NEAREST, EffectiveAnswer, SessionState
 from pairseek.web.studies.catalogue import Study
 
 # Corners of the outline of the credible region.
@@ -56,30 +56,30 @@ def dots(items: Items) -> list[Any]:
     return list(_dots(items))
 
 
-def found(study: Study, one: Told) -> JSON:
+def found(study: Study, one: SessionHistory) -> JSON:
     """Return the result of a session; one of another version of the model as it was stored at the end."""
     done = one.done
-    standing = one.standing(study, done) if one.parts.is_current else None
-    shown = nearest(study, standing, one.row.final)
+    state = one.state(study, done) if one.parts.is_current else None
+    shown = nearest(study, state, one.row.final)
     return {
         "nearest": shown,
-        "map": _map(study, estimate_facts(standing, one.row.final)),
-        "learned": [] if standing is None else _learned(standing, done, shown),
+        "map": _map(study, estimate_facts(state, one.row.final)),
+        "learned": [] if state is None else _learned(state, done, shown),
     }
 
 
-def estimate_facts(standing: Standing | None, final: JSON | None) -> JSON | None:
+def estimate_facts(state: SessionState | None, final: JSON | None) -> JSON | None:
     """Return the estimate of a session: computed from its state if that is given, else as it was stored at the end."""
-    if standing is None:
+    if state is None:
         return final
-    estimate = standing.search.estimate()
-    return {**standing.believed(), "covariance": estimate.covariance.tolist()}
+    estimate = state.search.estimate()
+    return {**state.estimate_record(), "covariance": estimate.covariance.tolist()}
 
 
-def nearest(study: Study, standing: Standing | None, final: JSON | None) -> list[JSON]:
+def nearest(study: Study, state: SessionState | None, final: JSON | None) -> list[JSON]:
     """Return the items most likely to be the best: computed from the state if it is given, else as they were stored."""
-    if standing is not None:
-        pairs = [(str(one.id), one.probability) for one in standing.search.recommend(NEAREST)]
+    if state is not None:
+        pairs = [(str(one.id), one.probability) for one in state.search.recommend(NEAREST)]
     else:
         pairs = [] if final is None else final["nearest"]
     return [{"card": study.card(name), "probability": probability} for name, probability in pairs]
@@ -102,18 +102,18 @@ def _map(study: Study, estimate: JSON | None) -> JSON | None:
     }
 
 
-def _learned(standing: Standing, done: Sequence[Answered], nearest: list[JSON]) -> list[JSON]:
+def _learned(state: SessionState, done: Sequence[EffectiveAnswer], nearest: list[JSON]) -> list[JSON]:
     """Return sentences as keys of the message catalogue with their numbers."""
-    _, axes = plane(standing.parts.given)
+    _, axes = plane(state.parts.given)
     before, after = (
         np.linalg.det(axes.T @ belief.covariance @ axes + 1e-300 * np.eye(2))
-        for belief in (standing.search.continued([]).belief, standing.search.belief)
+        for belief in (state.search.continued([]).belief, state.search.belief)
     )
     told = [one for one in done if one.winner is not None and not one.void]
     out: list[JSON] = []
-    if standing.answered and before > 0:
+    if state.answered and before > 0:
         percent = max(1, round(100 * min(1.0, float(np.sqrt(after / before)))))
-        out.append({"key": "answers", "values": {"count": standing.answered, "percent": percent}})
+        out.append({"key": "answers", "values": {"count": state.answered, "percent": percent}})
     if nearest:
         out.append({"key": "best", "values": {"label": nearest[0]["card"]["name"]}})
     twice = [one for one in told if one.query.kind == "repeated"]
@@ -125,14 +125,14 @@ def _learned(standing: Standing, done: Sequence[Answered], nearest: list[JSON]) 
     if times:
         out.append({"key": "speed", "values": {"seconds": round(float(np.median(times)) / 1000, 1)}})
     if told:
-        expected = sum(one.winner == likelier for one, likelier in zip(told, _likelier(standing, told), strict=True))
+        expected = sum(one.winner == likelier for one, likelier in zip(told, _likelier(state, told), strict=True))
         out.append({"key": "predicted", "values": {"percent": round(100 * expected / len(told))}})
     return out
 
 
-def _likelier(standing: Standing, told: Sequence[Answered]) -> list[str]:
+def _likelier(state: SessionState, told: Sequence[EffectiveAnswer]) -> list[str]:
     """Return the item of each pair that somebody at the estimate would rather choose."""
-    search, items = standing.search, standing.items
+    search, items = state.search, state.items
     left, right = (np.array([items.index(getattr(one.query, side)) for one in told]) for side in ("left", "right"))
     response = typical_response(search.response, search.belief)
     slopes, offsets = response.planes(

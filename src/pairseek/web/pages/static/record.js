@@ -45,9 +45,9 @@ export function openRecord(session, changed) {
 // Where a person stands if all that is unsent has arrived.
 export function outlook({ state, ops }, offers) {
   if (!ops.length) return state;
-  const { answered, total, left, share } = state.progress;
+  const { answered, total, remaining, share } = state.progress;
   const delta = ops.reduce((sum, op) => sum + op.delta, 0);
-  const to = total ?? (left === null ? null : answered + left);
+  const to = total ?? (remaining === null ? null : answered + remaining);
   const newest = ops.at(-1);
   const undo = newest.kind === "answer" && offers.undo ? newest.body.query : null;
   return {
@@ -56,7 +56,7 @@ export function outlook({ state, ops }, offers) {
     progress: {
       answered: answered + delta,
       total,
-      left: left === null ? null : Math.max(0, left - delta),
+      remaining: remaining === null ? null : Math.max(0, remaining - delta),
       share: to ? Math.min(1, (answered + delta) / to) : share,
     },
     can: { ...state.can, undo },

@@ -1,7 +1,7 @@
 // The pairs: shows what the record says, and writes answers into it. All else happens in the modules named here.
 
 import { get, Refused } from "./api.js";
-import { openAhead } from "./ahead.js";
+import { openPrefetch } from "./prefetch.js";
 import { watchFocus } from "./attention.js";
 import { bare, spoken, wide } from "./cards.js";
 import { listenKeys } from "./keys.js";
@@ -29,7 +29,7 @@ let noticeTimer = 0;
 let waitTimer = 0;
 
 const record = openRecord(session, draw);
-const ahead = openAhead(base);
+const prefetch = openPrefetch(base);
 const outbox = openOutbox(base, session, record, { lost, back, refused });
 
 // The query on the screen, if it is one that counts.
@@ -97,11 +97,11 @@ function draw() {
 async function look() {
   const query = asked();
   if (!query || record.read().ops.length) return;
-  await ahead.look(query);
-  if (query === asked()) part("stage").dataset.ahead = query;
+  await prefetch.look(query);
+  if (query === asked()) part("stage").dataset.prefetched = query;
 }
 
-function drawProgress({ progress: { answered, total, left: remaining, share }, practising }) {
+function drawProgress({ progress: { answered, total, remaining, share }, practising }) {
   const bar = part("bar");
   bar.value = practising ? 0 : share;
   const words = [total === null ? say("run.answered", { count: answered }) : say("run.of", { count: answered, total })];
@@ -119,7 +119,7 @@ async function show(pair) {
   const mine = (turn += 1);
   shown = { pair, at: null, since: "" };
   delete part("stage").dataset.shown;
-  const built = ahead.take(pair);
+  const built = prefetch.take(pair);
   const slow = setTimeout(() => part("stage").setAttribute("aria-busy", "true"), 80);
   await built.ready;
   clearTimeout(slow);
@@ -138,7 +138,7 @@ async function show(pair) {
     requestAnimationFrame((time) => {
       if (mine !== turn) return;
       Object.assign(shown, { at: time, since: new Date().toISOString() });
-      part("stage").dataset.shown = pair.query; // this and `ahead` are for those who watch, such as tests
+      part("stage").dataset.shown = pair.query; // this and `prefetched` are for those who watch, such as tests
       look();
     }),
   );
@@ -238,7 +238,7 @@ function act(what, moment) {
       id: token(),
       kind: "answer",
       delta: what === "skip" ? 0 : 1,
-      next: ahead.after(pair.query, what),
+      next: prefetch.after(pair.query, what),
       body: {
         query: pair.query,
         outcome: what,

@@ -6,7 +6,7 @@ import { prepare } from "./cards.js";
 const TRIES = 4;
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
-export function openAhead(base) {
+export function openPrefetch(base) {
   let held = new Map(); // query -> outcome -> {pair, built}
   let wanted = null;
   let coming = null;
@@ -24,7 +24,7 @@ export function openAhead(base) {
     for (let tried = 0; tried < TRIES && wanted === query; tried += 1) {
       let reply = null;
       try {
-        reply = await get(`${base}/ahead?query=${encodeURIComponent(query)}`);
+        reply = await get(`${base}/prefetch?query=${encodeURIComponent(query)}`);
       } catch {
         break; // it was only a kindness
       }
