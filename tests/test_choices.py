@@ -9,7 +9,7 @@ import pytest
 import pairseek as ps
 from pairseek import records
 from pairseek.errors import InvalidChoices
-from pairseek.population.choices import worth
+from pairseek.population.choices import pair_weight
 
 
 def rows(choices):
@@ -31,7 +31,7 @@ class TestPairs:
             ps.Choices.from_pairs([("u", "a", "b"), ("u", "b", "b")])
 
     def test_items_that_are_not_there_are_named(self):
-        with pytest.raises(InvalidChoices, match=r"items that are not there: 'z'"):
+        with pytest.raises(InvalidChoices, match=r"unknown items: 'z'"):
             ps.Choices.from_pairs([("u", "a", "z")], ids=["a", "b"])
 
     def test_nobody_is_refused(self):
@@ -46,7 +46,7 @@ class TestRatingsAndRankings:
         assert choices.ties == 1
         assert choices.unusable == ("v",)
         assert choices.notes == (
-            "1 person has no usable pair (one item only, or all equal), so nothing is learned from: 'v'",
+            "1 person has no usable pair (one item only, or all items equal) and will be ignored: 'v'",
         )
 
     def test_a_ranking_is_the_same_as_the_ratings_it_implies(self):
@@ -62,7 +62,7 @@ class TestRatingsAndRankings:
         assert len(choices) == n * (n - 1) // 2
         assert choices.weight.sum() == pytest.approx(2 * (n - 1))
         # Three items imply three pairs: none counts for more than a choice.
-        assert worth(3, 3) == 1.0
+        assert pair_weight(3, 3) == 1.0
 
     def test_many_ratings_are_thinned_and_keep_their_worth(self):
         n = 200
@@ -157,28 +157,28 @@ class TestFiles:
         [
             ("r.csv", "person,item,rating\n1,tea,good\n", r"line 2, column 'rating': 'good' is not a finite number"),
             ("r.csv", "person,item,rating\n1,tea,5\n1,,4\n", r"line 3, column 'item': it is empty"),
-            ("r.csv", "person,item,rating\n1,tea,5\n1,tea,4\n", r"line 3, column 'item': .* in line 2 already"),
-            ("r.csv", "person,item,rating\n1,tea\n", r"line 2: 2 cells under 3 columns"),
-            ("r.csv", "person,item,rating\n", "has a header and no rows"),
+            ("r.csv", "person,item,rating\n1,tea,5\n1,tea,4\n", r"line 3, column 'item': .* already .* in line 2"),
+            ("r.csv", "person,item,rating\n1,tea\n", r"line 2: expected 3 cells, received 2"),
+            ("r.csv", "person,item,rating\n", "has a header but no rows"),
             ("r.csv", "", "is empty"),
-            ("r.csv", "person;item;rating\n1;tea;5\n", "separates its columns by semicolons: save it with commas"),
-            ("r.csv", "person\titem\trating\n1\ttea\t5\n", "separates its columns by tabs"),
-            ("r.csv", "who,what\n1,2\n", r"has the columns who, what: name them person,item,rating or person,winner"),
-            ("p.csv", "person,winner,loser\n1,tea,tea\n", r"line 2, column 'loser': 'tea' is the winner too"),
+            ("r.csv", "person;item;rating\n1;tea;5\n", "uses semicolons as separators: save it with commas"),
+            ("r.csv", "person\titem\trating\n1\ttea\t5\n", "uses tabs as separators"),
+            ("r.csv", "who,what\n1,2\n", r"has the columns who, what: expected person,item,rating or person,winner"),
+            ("p.csv", "person,winner,loser\n1,tea,tea\n", r"line 2, column 'loser': 'tea' is also the winner"),
             ("p.csv", "person,winner,loser\n1,,tea\n", r"line 2, column 'winner': it is empty"),
             (
                 "p.csv",
                 "person,winner,loser,left,right\n1,a,b,a,c\n",
-                r"line 2, column 'winner': .* stood left and right",
+                r"line 2, column 'winner': .* columns left and right",
             ),
-            ("p.csv", "person,winner,loser,rt_ms\n1,a,b,soon\n", r"line 2, column 'rt_ms': 'soon' is no time"),
-            ("x.soc", "# ALTERNATIVE NAME 1: a\n1: 1,7\n", r"line 2, column 6: '7' is none of the 1 alternatives"),
-            ("x.soc", "# ALTERNATIVE NAME 1: a\nmany: 1\n", r"line 2, column 1: 'many' is no number of people"),
-            ("x.soc", "# ALTERNATIVE NAME 1: a\n1: {1}\n", r"line 2, column 4: '\{1\}' are equal, and a .soc file"),
-            ("x.toc", "# ALTERNATIVE NAME 1: a\n1: 1,{1\n", r"line 2, column 6: '\{1' is no alternative"),
+            ("p.csv", "person,winner,loser,rt_ms\n1,a,b,soon\n", r"line 2, column 'rt_ms': 'soon' is not a time"),
+            ("x.soc", "# ALTERNATIVE NAME 1: a\n1: 1,7\n", r"line 2, column 6: '7' is not one of the 1 alternatives"),
+            ("x.soc", "# ALTERNATIVE NAME 1: a\nmany: 1\n", r"line 2, column 1: 'many' is not a number of people"),
+            ("x.soc", "# ALTERNATIVE NAME 1: a\n1: {1}\n", r"line 2, column 4: '\{1\}' is a tie, and .soc files"),
+            ("x.toc", "# ALTERNATIVE NAME 1: a\n1: 1,{1\n", r"line 2, column 6: '\{1' is not an alternative"),
             ("x.soi", "# ALTERNATIVE NAME 1: a\n1: 1,1\n", r"line 2, column 6: 'a' is ranked twice"),
-            ("x.soi", "# ALTERNATIVE NAME 1: a\n", "holds no orders"),
-            ("x.txt", "", r"unknown ending '.txt'"),
+            ("x.soi", "# ALTERNATIVE NAME 1: a\n", "contains no rankings"),
+            ("x.txt", "", r"unknown extension '.txt'"),
             ("x.zip", "no zip", "cannot be read as a bundle"),
         ],
     )

@@ -105,7 +105,7 @@ class TestTheKernels:
         for given in ({"items": found.items}, {"dimension": 2}):
             whole = identifiable(ps.Population.fit(found.choices, **given))
             with monkeypatch.context() as patched:
-                patched.setattr(fitting, "_WHOLE", 0)
+                patched.setattr(fitting, "_FULL_LIMIT", 0)
                 single = identifiable(ps.Population.fit(found.choices, **given))
             # Steps of half the length end a little earlier, under the same tolerance.
             assert single[0] == pytest.approx(whole[0], abs=0.1)
@@ -210,7 +210,7 @@ class TestRandomClickers:
     def test_a_population_of_them_changes_nothing(self):
         found = simulated(7, people=80, clickers=1.0)
         population = ps.Population.fit(found.choices, found.items)
-        assert "say no more than coins" in population.provenance["notes"][-1]
+        assert "no more informative than random answers" in population.provenance["notes"][-1]
         assert np.all(population.items.appeal == 0)
         assert population.items == found.items
         plain = ps.Search(found.items, response=ps.Logistic(noise="constant"))
@@ -221,7 +221,7 @@ class TestRandomClickers:
 
     def test_coordinates_cannot_be_learned_from_them(self):
         found = simulated(7, people=80, clickers=1.0)
-        with pytest.raises(InvalidChoices, match=r"80 people say no more than coins: there are no coordinates"):
+        with pytest.raises(InvalidChoices, match=r"80 people are no more informative than random answers: coordinates"):
             ps.Population.fit(found.choices, dimension=2)
 
     @pytest.mark.parametrize("tastes", [True, False])
@@ -235,7 +235,7 @@ class TestRandomClickers:
         ]
         choices = ps.Choices.from_ratings(rows)
         if not tastes:
-            with pytest.raises(InvalidChoices, match="say no more than coins"):
+            with pytest.raises(InvalidChoices, match="no more informative than random"):
                 ps.Population.fit(choices, dimension=1)
             return
         population = ps.Population.fit(choices, dimension=1)
@@ -286,9 +286,9 @@ class TestChoosing:
         [
             ({"dimension": 0}, "dimension is 0: give a whole number"),
             ({"dimension": 14}, "dimension is 14 and there are 14 items: give at most 13"),
-            ({"dimension": 2, "curvature": True}, "leave out rescale and curvature"),
+            ({"dimension": 2, "curvature": True}, "rescale and curvature apply to given coordinates only"),
             ({"dimension": 2, "appeal": False}, "leave out appeal=False"),
-            ({"rescale": True}, "rescale with appeal"),
+            ({"rescale": True}, "rescale is True with appeal=True"),
             ({"appeal": "maybe"}, "appeal is 'maybe': give True, False or 'auto'"),
         ],
     )
@@ -408,11 +408,11 @@ class TestASearchThatBeginsFromIt:
 
     def test_other_items_are_refused_by_name(self, truth, population):
         other = ps.Items(truth.items.coordinates, [*truth.items.ids[:-1], "stranger"])
-        with pytest.raises(InvalidParameter, match=r"does not know 'stranger' and the search lacks 'i13'"):
+        with pytest.raises(InvalidParameter, match=r"does not contain 'stranger' and the search lacks 'i13'"):
             ps.Search(other, population=population)
         moved = np.array(truth.items.coordinates)
         moved[4] += 1.0
-        with pytest.raises(InvalidParameter, match=r"other coordinates .*: 'i4' stood elsewhere"):
+        with pytest.raises(InvalidParameter, match=r"other coordinates .*: the coordinates of 'i4' differ"):
             ps.Search(ps.Items(moved, truth.items.ids), population=population)
 
     def test_what_is_no_population_is_refused(self, truth, population):
@@ -436,7 +436,7 @@ class TestBadInput:
     def test_an_item_that_nobody_compared(self, truth):
         rows = [row for row in _rows(truth.choices) if "i3" not in row]
         choices = ps.Choices.from_pairs(rows, ids=truth.items.ids)
-        with pytest.raises(InvalidChoices, match=r"nobody compared 'i3' with another item: its place cannot"):
+        with pytest.raises(InvalidChoices, match=r"nobody compared 'i3' with another item: its coordinates cannot"):
             ps.Population.fit(choices, dimension=2)
         # With coordinates it is no obstacle, and is told.
         population = ps.Population.fit(choices, truth.items)
@@ -504,5 +504,5 @@ class TestItsFile:
         record = json.loads(json.dumps(population.record()))
         record["covariance"] = [[1.0, 0.0], [0.0, -1.0]]
         files.write(tmp_path / "p.json", record, KIND)
-        with pytest.raises(InvalidFile, match=r"does not make sense: the covariance .* positive definite"):
+        with pytest.raises(InvalidFile, match=r"is not a valid population: the covariance .* positive definite"):
             ps.Population.load(tmp_path / "p.json")

@@ -1,4 +1,4 @@
-"""Learning from people who came before: what most like, where people are, how reliably they answer."""
+"""Population models learned from recorded choices of earlier people."""
 
 from pairseek.population.choices import Choices
 from pairseek.population.model import FitOptions

@@ -1,4 +1,4 @@
-"""What people chose: paired choices, or the pairs that rankings and ratings imply."""
+"""Recorded choices of people: paired comparisons, or the pairs implied by rankings and ratings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Ranking: TypeAlias = "Sequence[ItemId | Sequence[ItemId]]"
 
 
 def named(names: Iterable[object]) -> str:
-    """Some names of a longer list: 'a', 'b' and 7 more."""
+    """Format a list of names, abbreviated after a few: 'a', 'b' and 7 more."""
     texts = [repr(name) for name in names]
     rest = len(texts) - _NAMED
     return ", ".join(texts[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
@@ -29,23 +29,23 @@ def named(names: Iterable[object]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """Pairs of items of which a person preferred one, person by person.
+    """Paired comparisons, grouped by person.
 
-    Make them by `from_pairs`, `from_rankings`, `from_ratings` or `read`.
+    Construct them with `from_pairs`, `from_rankings`, `from_ratings` or `read`.
 
     Attributes
     ----------
     people
-        Their names. Somebody without a usable pair is among them and has no row.
+        Names of the people. They include people without a usable pair, who have no row.
     ids
-        The items' ids.
+        Ids of the items.
     person, winner, loser
-        (m,) rows of `people` and of `ids`, the rows of a person together and in the order they were given.
+        (m,) indices into `people` and `ids`. The rows of a person are contiguous and in their original order.
     weight
-        (m,) how much a row counts in a fit: 1 for a choice. The pairs that one ranking or one set of ratings of n items
-        implies are not independent: together they count as 2(n - 1) choices, and none for more than 1. See `worth`.
+        (m,) weight of each row in a fit. A choice has the weight 1. The pairs implied by one ranking, or by one set of
+        ratings, of n items are dependent: their total weight is 2(n - 1), and none exceeds 1. See `pair_weight`.
     ties
-        Pairs that were left out because the two were equal.
+        Number of pairs that were left out because the two items were equal.
     """
 
     people: tuple[str, ...]
@@ -71,16 +71,16 @@ class Choices:
     def from_pairs(
         cls, rows: Iterable[tuple[object, ItemId, ItemId]], *, ids: Sequence[ItemId] | None = None, ties: int = 0
     ) -> Self:
-        """From (person, winner, loser) rows.
+        """Build choices from (person, winner, loser) rows.
 
         Parameters
         ----------
         rows
-            One for each choice. The same pair may come again: people do not always agree with themselves.
+            One row per choice. Repetitions of a pair are valid, in either direction.
         ids
-            All items, in order. None: those that occur, sorted.
+            All items, in order. None takes the items that occur, sorted.
         ties
-            Pairs without a winner that were left out, to be told.
+            Number of pairs without a winner that the caller left out, for the record.
         """
         listed = [(str(person), first, second) for person, first, second in rows]
         for number, (person, first, second) in enumerate(listed):
@@ -104,27 +104,26 @@ class Choices:
         most: int = 1000,
         rng: int | np.random.Generator = 0,
     ) -> Self:
-        """From an order for each person, the best first: items, or groups of items that are equal.
+        """Build choices from one ranking per person, best first. An entry is an item or a group of tied items.
 
         Items that a person did not rank are not compared.
 
         Parameters
         ----------
         rankings
-            The orders by person.
+            The rankings by person.
         ids
-            All items, in order. None: those that occur, sorted.
+            All items, in order. None takes the items that occur, sorted.
         most
-            Keep at most about so many pairs of a person, drawn at random: somebody who ranked a thousand items implies
-            half a million.
+            Approximate maximum number of pairs per person. Longer rankings are subsampled at random.
         rng
-            For that draw.
+            A seed or a generator for the subsampling.
         """
         levels: dict[str, dict[ItemId, float]] = {}
         for name, groups in rankings.items() if isinstance(rankings, Mapping) else rankings:
             person = str(name)
             if person in levels:
-                raise InvalidChoices(f"person {person!r} has two rankings; give each their own name")
+                raise InvalidChoices(f"person {person!r} has two rankings; give each ranking a different person")
             own = levels[person] = {}
             for place, group in enumerate(groups):
                 for item in group if isinstance(group, Sequence) and not isinstance(group, str) else [group]:
@@ -142,7 +141,7 @@ class Choices:
         most: int = 1000,
         rng: int | np.random.Generator = 0,
     ) -> Self:
-        """From (person, item, rating) rows, higher is better: two items of different rating make a pair.
+        """Build choices from (person, item, rating) rows. Two items with different ratings make a pair; higher wins.
 
         The other parameters are those of `from_rankings`.
         """
@@ -186,7 +185,7 @@ class Choices:
                     np.full(count, row, dtype=np.int64),
                     items[np.where(up, first, second)],
                     items[np.where(up, second, first)],
-                    np.full(count, worth(n, count)),
+                    np.full(count, pair_weight(n, count)),
                 )
             )
         people = _some(levels)
@@ -195,7 +194,7 @@ class Choices:
 
     @classmethod
     def read(cls, path: str | Path, *, ids: Sequence[ItemId] | None = None) -> Self:
-        """Read a file: see `pairseek.population.formats`."""
+        """Read choices from a file in one of the formats of `pairseek.population.formats`."""
         from pairseek.population.formats import read
 
         found = read(Path(path), ids)
@@ -204,30 +203,30 @@ class Choices:
 
     @property
     def starts(self) -> IntArray:
-        """(people + 1,) where the rows of each person begin."""
+        """(people + 1,) offsets of each person's first row."""
         return np.searchsorted(self.person, np.arange(len(self.people) + 1)).astype(np.int64)
 
     @cached_property
     def unusable(self) -> tuple[str, ...]:
-        """People without a pair: one item only, or all equal."""
+        """People without a usable pair, because they rated one item only or all items equally."""
         counts = np.diff(self.starts)
         return tuple(self.people[row] for row in np.flatnonzero(counts == 0))
 
     @cached_property
     def uncompared(self) -> tuple[ItemId, ...]:
-        """Items in no pair."""
+        """Items that occur in no pair."""
         seen = np.zeros(len(self.ids), dtype=np.bool_)
         seen[self.winner] = seen[self.loser] = True
         return tuple(self.ids[row] for row in np.flatnonzero(~seen))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What somebody who fits a population to this should know."""
+        """Remarks about unusable data, for people who fit a population."""
         out = []
         if self.unusable:
             who = "person has" if len(self.unusable) == 1 else "people have"
             out.append(
-                f"{len(self.unusable)} {who} no usable pair (one item only, or all equal), so nothing is learned from: "
+                f"{len(self.unusable)} {who} no usable pair (one item only, or all items equal) and will be ignored: "
                 f"{named(self.unusable)}"
             )
         if self.uncompared:
@@ -237,7 +236,7 @@ class Choices:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the content."""
+        """SHA-256 digest of the content."""
         digest = hashlib.sha256(repr((self.people, self.ids)).encode())
         for array in (self.person, self.winner, self.loser):
             digest.update(array.astype("<i8").tobytes())
@@ -245,7 +244,7 @@ class Choices:
         return digest.hexdigest()
 
     def only(self, people: Sequence[int] | IntArray) -> Self:
-        """The choices of these people (rows), in this order."""
+        """Select the choices of these people, given by index, in this order."""
         rows = [np.arange(self.starts[p], self.starts[p + 1]) for p in people]
         kept = np.concatenate(rows).astype(np.int64) if rows else np.empty(0, dtype=np.int64)
         person = np.repeat(np.arange(len(rows)), [len(row) for row in rows]).astype(np.int64)
@@ -260,35 +259,36 @@ class Choices:
         )
 
     def usable(self) -> Self:
-        """Without the people who have no pair."""
+        """Remove the people who have no pair."""
         return self.only(np.flatnonzero(np.diff(self.starts)))
 
     def rows(self, keep: BoolArray) -> Self:
-        """Some of the rows; the people stay."""
+        """Select rows by a mask, and keep all people."""
         parts = {name: getattr(self, name)[keep] for name in ("person", "winner", "loser", "weight")}
         return replace(self, **parts)
 
     def of_items(self, ids: Sequence[ItemId]) -> Self:
-        """The same with rows that count these items, which must hold all that were compared."""
+        """Re-index the choices by these items, which must include all compared items."""
         places = {item: row for row, item in enumerate(ids)}
         used = np.union1d(self.winner, self.loser)
         missing = [self.ids[row] for row in used if self.ids[row] not in places]
         if missing:
             raise InvalidChoices(
-                f"people chose among items that are not among the {len(ids)} given: {named(missing)}; give all items, "
-                f"or leave these choices out"
+                f"the choices contain items that are not among the {len(ids)} given: {named(missing)}; give all items, "
+                f"or remove these choices"
             )
         rows = np.array([places.get(item, -1) for item in self.ids], dtype=np.int64)
         return replace(self, ids=tuple(ids), winner=rows[self.winner], loser=rows[self.loser])
 
 
-def worth(n: int, pairs: int) -> float:
-    """How much one of the pairs counts that n rated or ranked items imply.
+def pair_weight(n: int, pairs: int) -> float:
+    """Return the weight of one of the pairs that n rated or ranked items imply.
 
-    Behind ratings is one noisy utility for each item, and not one noise for each pair. A logistic difference of two has
-    variance π²/3, so an item's noise has π²/6, and utilities V z of n items tell V'V 6/π² about z. All pairs, as if
-    they were independent, would tell V'V n f', where f' is about 0.15 for choices that are right three times in four.
-    The two agree if a pair counts 6/(0.15 π² n), or 4/n: n(n - 1)/2 pairs count as 2(n - 1).
+    Ratings have independent noise per item, not per pair. The difference of two utilities has logistic noise with the
+    variance π²/3, so an item's noise has the variance π²/6, and the ratings of n items have the Fisher information
+    V'V 6/π² about z. All pairs, treated as independent, would have the information V'V n f', where f' is about 0.15 for
+    choices that are correct three times in four. The two agree if a pair has the weight 6/(0.15 π² n), about 4/n: the
+    n(n - 1)/2 pairs have the total weight 2(n - 1).
     """
     return min(1.0, 2.0 * (n - 1) / pairs) if pairs else 1.0
 
@@ -296,12 +296,12 @@ def worth(n: int, pairs: int) -> float:
 def _some(people: Iterable[str]) -> tuple[str, ...]:
     names = tuple(people)
     if not names:
-        raise InvalidChoices("there are no people: give at least two, each with a few choices")
+        raise InvalidChoices("there are no people: give choices of at least two people")
     return names
 
 
 def _places(occurring: Iterable[ItemId], ids: Sequence[ItemId] | None) -> tuple[tuple[ItemId, ...], dict[ItemId, int]]:
-    """The items, and the row of each; what occurs must be among them."""
+    """Return the items and a mapping from item to row; raise an error if an occurring item is missing."""
     used = dict.fromkeys(occurring)
     names = tuple(_sorted(used) if ids is None else ids)
     places = {item: row for row, item in enumerate(names)}
@@ -311,8 +311,8 @@ def _places(occurring: Iterable[ItemId], ids: Sequence[ItemId] | None) -> tuple[
     unknown = [item for item in used if item not in places]
     if unknown:
         raise InvalidChoices(
-            f"people chose among items that are not there: {named(unknown)}; give the items that the choices are "
-            f"about, with ids as text if the choices come from a file"
+            f"the choices contain unknown items: {named(unknown)}; give all items of the choices, with ids as text if "
+            f"the choices come from a file"
         )
     return names, places
 

@@ -1,4 +1,4 @@
-"""How surely a population is known: the spread of fits to people drawn anew."""
+"""Bootstrap confidence intervals of the identifiable parameters of a population."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.population.choices import Choices
-from pairseek.population.population import Population, fitted, learned_by, state_of
+from pairseek.population.model import fit_model
+from pairseek.population.population import Population, options_of, state_of
 
-# Rounds of a fit to people drawn anew, from the fit of all.
+# EM iterations of each bootstrap fit, which starts from the fit of all people.
 _ROUNDS = 25
 
 
 @dataclass(frozen=True, eq=False)
 class PopulationIntervals:
-    """What choices tell whatever the gauge, with standard errors over people.
+    """Identifiable parameters of a population, with bootstrap standard errors over people.
 
     Attributes
     ----------
     utility, utility_error
-        (n,) utility of each item for somebody at the mean, of mean zero.
+        (n,) utilities of the items for a person at the mean, centred over the items, and their standard errors.
     spread, spread_error
-        (n, n) covariance between people of the utilities, each person's utilities taken around their mean.
+        (n, n) covariance of the centred utilities between people, and its standard errors.
     replicates
-        Draws of people behind the errors.
+        Number of bootstrap replicates.
     """
 
     utility: FloatArray
@@ -38,14 +39,15 @@ class PopulationIntervals:
     replicates: int
 
     def utility_interval(self, level: float = 0.9) -> tuple[FloatArray, FloatArray]:
-        """(n,) lower and (n,) upper ends of intervals that hold each utility with this probability."""
+        """Return the (n,) lower and (n,) upper limits of the confidence intervals of the utilities."""
         reach = self._reach(level) * self.utility_error
         return self.utility - reach, self.utility + reach
 
     def spread_interval(self, level: float = 0.9) -> tuple[FloatArray, FloatArray]:
-        """(n, n) lower and (n, n) upper ends of intervals that hold each covariance with this probability.
+        """Return the (n, n) lower and (n, n) upper limits of the confidence intervals of the covariances.
 
-        Those of the variances, on the diagonal, are even in the logarithm: the error of a variance grows with it.
+        The intervals of the variances, on the diagonal, are symmetric on the logarithmic scale, because the error of a
+        variance is proportional to it.
         """
         reach = self._reach(level) * self.spread_error
         low, high = self.spread - reach, self.spread + reach
@@ -56,14 +58,14 @@ class PopulationIntervals:
         return low, high
 
     def _reach(self, level: float) -> float:
-        """Standard errors on each side; more than of a normal, because the errors themselves come from few draws."""
+        """Return the half-width in standard errors, from Student's t because the errors are estimates themselves."""
         if not 0.0 < level < 1.0:
             raise InvalidParameter(f"level is {level}: give a probability between 0 and 1, such as 0.9")
         return float(stdtrit(self.replicates - 1, 0.5 + 0.5 * level))
 
 
 def identifiable(population: Population) -> tuple[FloatArray, FloatArray]:
-    """(n,) utilities and (n, n) their covariance between people, both centred over the items."""
+    """Return the (n,) utilities and their (n, n) covariance between people, both centred over the items."""
     base, factors = population.utilities()
     factors = factors - factors.mean(axis=0)
     return base - base.mean(), factors @ population.covariance @ factors.T
@@ -77,30 +79,30 @@ def bootstrap_intervals(
     replicates: int = 40,
     rng: int | np.random.Generator = 0,
 ) -> PopulationIntervals:
-    """The bootstrap over people.
+    """Estimate standard errors by a bootstrap over people.
 
     Parameters
     ----------
     population
-        Fitted to these choices.
+        A population that was fitted to these choices.
     choices, items
-        As they were given to `Population.fit`.
+        The arguments of `Population.fit`.
     replicates
-        Draws of people.
+        Number of bootstrap replicates, at least 2.
     rng
-        For the draws.
+        A seed or a generator for the replicates.
     """
     if replicates < 2:
         raise InvalidParameter(f"replicates is {replicates}: give at least 2")
     generator = np.random.default_rng(rng)
     usable = (choices if items is None else choices.of_items(items.ids)).usable()
     state = state_of(population, usable, items)
-    learned = learned_by(population)
+    learned = options_of(population)
     count = len(usable.people)
     drawn = []
     for _ in range(replicates):
         counts = generator.multinomial(count, np.full(count, 1.0 / count)).astype(np.float64)
-        made, found, _ = fitted(usable, items, learned, people=counts, state=state, rounds=_ROUNDS)
+        made, found, _ = fit_model(usable, items, learned, people=counts, state=state, rounds=_ROUNDS)
         drawn.append(identifiable(Population.of(made, found, usable, items, population.provenance)))
     utility, spread = identifiable(population)
     errors = [np.std([one[part] for one in drawn], axis=0, ddof=1) for part in (0, 1)]

@@ -1,7 +1,7 @@
-"""The sums over people and their choices that a fit is made of.
+"""Numba kernels of the E-step and the M-step of a population fit.
 
-The logit of a row is base_w - base_l + (V_w - V_l)·z for a person at z, whose belief is a Gaussian N(μ, Σ). Then the
-logit is Gaussian too.
+The logit of a choice is base_w - base_l + (V_w - V_l)·z for a person at z. The posterior of z is a Gaussian N(μ, Σ), so
+the logit is Gaussian too.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import kernel, primitive
 
-# The logistic distribution as a mixture of four centred normals, shares and variances: least squares to distribution
-# and density between 0 and 16, right to 2e-5 everywhere.
+# Weights and variances of a mixture of four centred normals that approximates the logistic distribution. They are a
+# least-squares fit to the distribution function and the density between 0 and 16, with an error below 2e-5.
 MIXTURE = np.array(
     [
         [0.08961975698731378, 0.4338333828948632, 0.4013285464784413, 0.07521831363938154],
@@ -23,16 +23,16 @@ MIXTURE = np.array(
 )
 _ROOT = math.sqrt(0.5)
 _DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
-# Near enough: the square of the distance to the maximum, in deviations of the belief, and the excess of its variances.
+# Convergence tolerances of a posterior: the squared Newton decrement, and the relative error of the covariance.
 _CLOSE, _NARROW = 1e-6, 1e-3
 
 
 @primitive
 def expectations(mean: float, variance: float, mixture: FloatArray) -> tuple[float, float, float]:
-    """E f(-z), E f'(z) and E log f(z) for z ~ N(mean, variance), f logistic.
+    """Return E f(-z), E f'(z) and E log f(z) for z ~ N(mean, variance) and f logistic.
 
-    f is the distribution function of a mixture of normals, so that a normal z only adds to their variances;
-    -log f(z) = E max(L - z, 0) with L logistic.
+    The mixture of normals that approximates f makes all three analytic: a normal z only adds to the variances of the
+    components, and -log f(z) = E max(L - z, 0) for a logistic L.
     """
     miss = slope = value = 0.0
     for i in range(mixture.shape[1]):
@@ -47,8 +47,8 @@ def expectations(mean: float, variance: float, mixture: FloatArray) -> tuple[flo
 
 
 @primitive
-def bend(x: float) -> float:
-    """tanh(x/2)/(2x): -log f(z) lies under a parabola of this curvature that touches it at ±x (Jaakkola and Jordan)."""
+def curvature_bound(x: float) -> float:
+    """Return tanh(x/2)/(2x), the curvature of the Jaakkola-Jordan parabola that bounds -log f and touches it at ±x."""
     return math.tanh(0.5 * x) / (2.0 * x) if x > 1e-4 else 0.25
 
 
@@ -63,7 +63,7 @@ def logit(
     delta: FloatArray,
     moved: FloatArray,
 ) -> tuple[float, float]:
-    """Mean and variance of the logit of a over b; writes δ = V_a - V_b and Σδ."""
+    """Return the mean and variance of the logit of a over b; write δ = V_a - V_b to `delta` and Σδ to `moved`."""
     mean, variance = base[a] - base[b], 0.0
     for i in range(len(mu)):
         delta[i] = factors[a, i] - factors[b, i]
@@ -78,7 +78,7 @@ def logit(
 
 @primitive
 def add_square(matrix: FloatArray, factor: float, delta: FloatArray) -> None:
-    """Add factor δδ'."""
+    """Add factor · δδ' to the matrix in place."""
     for i in range(len(delta)):
         for j in range(len(delta)):
             matrix[i, j] += factor * delta[i] * delta[j]
@@ -100,10 +100,11 @@ def believe(
     covariance: FloatArray,
     evidence: FloatArray,
 ) -> None:
-    """The best Gaussian belief of each person, from where it is, and the lower bound of their evidence.
+    """Update the Gaussian posterior of each person in place, and write their evidence lower bounds.
 
-    Maximises E log p(choices | z) - KL(q | prior) over q = N(μ, Σ). At the maximum Σ^-1 = prior precision + Σ E f' δδ';
-    μ moves by Newton steps; far from the maximum with the bound of `bend` in place of f', which cannot overshoot.
+    The updates maximise E log p(choices | z) - KL(q | prior) over q = N(μ, Σ). At the maximum
+    Σ^-1 = prior precision + Σ E f' δδ'. μ moves by Newton steps. Far from the maximum the steps use the curvature bound
+    of `curvature_bound` in place of f', which prevents overshooting.
     """
     d = factors.shape[1]
     known = np.linalg.slogdet(precision)[1]
@@ -119,12 +120,13 @@ def believe(
                 total += weight[r] * value
                 pull += weight[r] * miss * delta
                 add_square(curve, weight[r] * slope, delta)
-                add_square(stiff, weight[r] * bend(math.sqrt(m * m + v)), delta)
+                add_square(stiff, weight[r] * curvature_bound(math.sqrt(m * m + v)), delta)
             step = np.linalg.solve(curve, pull)
             decrement = np.sum(step * pull)
             if turn == rounds or (decrement < _CLOSE and abs(np.sum(sigma * curve) - d) < _NARROW):
                 break
-            # Half the way, because a wider belief bends less and so asks for a wider one still.
+            # Damp the precision update by half: the undamped fixed-point iteration can diverge, because a larger
+            # covariance lowers the curvature, which enlarges the covariance again.
             sigma[:] = np.linalg.inv(0.5 * (np.linalg.inv(sigma) + curve))
             mu += step if decrement < 1.0 else np.linalg.solve(stiff, pull)
         divergence = np.sum(precision * sigma) + np.sum(mu * (precision @ mu)) - d - known
@@ -133,7 +135,7 @@ def believe(
 
 @primitive
 def add_block(matrix: FloatArray, i: int, j: int, factor: float, block: FloatArray) -> None:
-    """Add a factor times a (q, q) block at the block row i and block column j."""
+    """Add a multiple of a (q, q) block at block row i and block column j, in place."""
     q = len(block)
     for a in range(q):
         for b in range(q):
@@ -154,10 +156,11 @@ def gather(
     slope_out: FloatArray,
     curve_out: FloatArray,
 ) -> None:
-    """Gradient of E log p(choices) in (base, factors) of every item, and a bound on its curvature.
+    """Accumulate the gradient of E log p(choices) in (base, factors) of every item, and a bound of its curvature.
 
-    `slope_out` is (n, q), base first, then factors if q > 1. The bound is `bend` at the root of E z². `curve_out` is
-    (nq, nq); or (nq, q), twice the blocks on the diagonal, which bound the whole because (a - b)² <= 2a² + 2b².
+    `slope_out` has shape (n, q): the derivative by base, followed by those by the factors if q > 1. The bound is
+    `curvature_bound` at the root of E z². `curve_out` has shape (nq, nq), or (nq, q) for a block-diagonal bound that
+    holds twice the diagonal blocks, because (a - b)² <= 2a² + 2b².
     """
     d, q = factors.shape[1], slope_out.shape[1]
     whole = curve_out.shape[1] > q
@@ -175,7 +178,7 @@ def gather(
             push[1:] -= share * slope * moved[: q - 1]
             slope_out[a] += push
             slope_out[b] -= push
-            most = share * bend(math.sqrt(m * m + v))
+            most = share * curvature_bound(math.sqrt(m * m + v))
             if whole:
                 add_block(curve_out, a, a, most, second)
                 add_block(curve_out, b, b, most, second)

@@ -1,4 +1,4 @@
-"""What can be learned from people, and the way from a fit to the items, prior and k of a search."""
+"""Options of a population fit, and the conversion of a fit into the items, prior and k of a search."""
 
 from __future__ import annotations
 
@@ -9,30 +9,33 @@ import numpy as np
 from pairseek.core.text import plural
 from pairseek.core.types import JSON, FloatArray
 from pairseek.defaults import default_prior
-from pairseek.errors import InvalidParameter
+from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
-from pairseek.population.fit import Data, FitState, Start, first_factors
+from pairseek.population.choices import Choices
+from pairseek.population.fit import Data, FitState, Start, first_factors, fit
 
-# A k below this share of the plain model's is not believed: people who love the extremes have no ideal point.
+# Lower bound of k as a share of the default k. A smaller estimate means that people prefer extremes and that no ideal
+# point exists.
 _LEAST = 0.05
 
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What a population learns beside where people are.
+    """Parameters that a population fit estimates in addition to the distribution of people.
 
     Parameters
     ----------
     dimension
-        Learn the items' coordinates in so many dimensions. None: they are given.
+        Number of dimensions in which to learn the items' coordinates. None means that the coordinates are given.
     appeal
-        An appeal for each item.
+        Whether to learn an appeal for each item.
     rescale
-        A factor for each given coordinate. Only without appeal: a free appeal and a free spread of people can say the
-        same, so there is nothing to tell factors by.
+        Whether to learn a factor for each given coordinate. The factors are not identifiable together with a free
+        appeal, so `rescale` requires ``appeal=False``.
     curvature
-        One more coordinate, |x|²/2 of the centred items: some people love extremes, others the middle.
+        Whether to add the coordinate |x|²/2 of the centred items, along which some people prefer extremes and others
+        the middle.
     """
 
     dimension: int | None = None
@@ -46,18 +49,20 @@ class FitOptions:
                 raise InvalidParameter(f"dimension is {self.dimension!r}: give a whole number, at least 1")
             if self.rescale or self.curvature:
                 raise InvalidParameter(
-                    "coordinates that are learned have any scale and curvature already: leave out rescale and curvature"
+                    "rescale and curvature apply to given coordinates only: leave them out when dimension is given"
                 )
             if not self.appeal:
-                raise InvalidParameter("coordinates are learned together with an appeal: leave out appeal=False")
+                raise InvalidParameter(
+                    "appeal is False with a dimension: learned coordinates require an appeal; leave out appeal=False"
+                )
         if self.rescale and self.appeal:
             raise InvalidParameter(
-                "rescale with appeal: a free appeal and the spread of people say all that factors could; use one of "
-                "the two"
+                "rescale is True with appeal=True: the factors are not identifiable together with an appeal; use one "
+                "of the two"
             )
 
     def record(self) -> JSON:
-        """As plain data."""
+        """Return the options as JSON data."""
         return {
             "dimension": self.dimension,
             "appeal": self.appeal,
@@ -73,13 +78,13 @@ class FitOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class Plain:
-    """The plain model in terms of utilities: what a search believes that is told nothing.
+class DefaultModel:
+    """Default model of a search without a population.
 
     Attributes
     ----------
     k
-        Noise constant.
+        Noise constant under constant noise.
     mean, covariance
         Moments of the default prior.
     """
@@ -89,32 +94,32 @@ class Plain:
     covariance: FloatArray
 
     @classmethod
-    def of(cls, items: Items) -> Plain:
-        """For these items, under constant noise."""
+    def of(cls, items: Items) -> DefaultModel:
+        """Return the default model of these items."""
         mean, covariance = default_prior(items).moments(items.d)
         spread = float(np.sqrt(np.trace(covariance) / items.d))
         return cls(Logistic(noise="constant").for_spread(spread).constant, mean, covariance)
 
 
 def coordinates_of(items: Items, learned: FitOptions) -> FloatArray:
-    """The given coordinates, and the curvature where it is wanted."""
+    """Return the given coordinates, with the curvature coordinate appended if the options include it."""
     points = np.asarray(items.coordinates)
     if not learned.curvature:
         return points
     centred = points - points.mean(axis=0)
-    # In the unit of the coordinates themselves, so that no unit of length makes it large or small.
+    # Dividing by the root mean square gives the curvature the unit of the coordinates.
     unit = np.sqrt(np.mean(centred**2))
     return np.column_stack([points, np.sum(centred**2, axis=1) / (2.0 * unit)])
 
 
 def start_of(data: Data, learned: FitOptions, items: Items | None) -> Start:
-    """Where the fit begins, and what it is shrunk towards."""
+    """Return the initial values of a fit, which are also the centres of its hyperpriors."""
     if items is None:
         assert learned.dimension is not None
         zero = np.zeros(data.n)
         factors = first_factors(data, learned.dimension)
         return Start(None, zero, np.full(data.n, np.nan), factors, np.eye(learned.dimension), free=True)
-    plain = Plain.of(items)
+    plain = DefaultModel.of(items)
     points = np.asarray(items.coordinates)
     factors = coordinates_of(items, learned)
     spread = np.diag(np.append(np.zeros(items.d), 4.0 * plain.k**2 * np.trace(plain.covariance) / items.d))
@@ -130,24 +135,24 @@ def start_of(data: Data, learned: FitOptions, items: Items | None) -> Start:
         [2.0 * plain.k * plain.mean, np.zeros(extra.shape[1]), np.full(squares.shape[1], -plain.k), [1.0]]
     )
     deviation = np.sqrt(np.diag(spread))
-    # k may well be a few times another one; where people are on average, as far as they are spread; the items' own
-    # appeal is what it is.
+    # The prior allows k to differ by a few multiples of its default, and the people's mean by a few of their standard
+    # deviations. The coefficient of the items' own appeal is fixed to 1.
     looseness = np.concatenate([3.0 * deviation, np.full(squares.shape[1], 3.0 * plain.k), [1e-6]])
     return Start(basis, centre, looseness, factors, spread, free=False)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """A fit in the terms of a search.
+    """Parameters of a search that a fit implies.
 
     Attributes
     ----------
     coordinates, appeal
-        (n, d) and (n,), of the items.
+        (n, d) coordinates and (n,) appeals of the items.
     k
-        Noise constant, of constant noise.
+        Noise constant under constant noise.
     mean, covariance
-        (d,) and (d, d), of user points.
+        (d,) mean and (d, d) covariance of the user points.
     """
 
     coordinates: FloatArray
@@ -158,20 +163,20 @@ class FittedModel:
 
 
 def fitted_model(start: Start, state: FitState, learned: FitOptions, items: Items | None) -> FittedModel:
-    """Fix the gauge.
+    """Convert a fit into the parameters of a search, and fix the gauge.
 
-    Choices tell the differences of base = appeal - k|x|² + 2k x·m and the spread of utilities, V S V'. Many k, m and
-    appeals give the same. Taken are: coordinates as given, or, if learned, principal axes with the mean at zero and
-    people's covariance the identity; the k for which people are spread as widely as items, tr cov(people) =
-    tr cov(items); the m for which appeal is uncorrelated with every coordinate; and appeal of mean zero. Without a free
-    appeal, k and m are those that leave no appeal at all.
+    Choices identify the differences of base = appeal - k|x|² + 2k x·m and the covariance of utilities V S V'. Many
+    combinations of k, m and appeal are equivalent. The gauge is: the given coordinates, or, if they are learned,
+    principal axes with mean zero and the identity as the people's covariance; the k at which people and items have
+    equal variance, tr cov(people) = tr cov(items); the m at which appeal is uncorrelated with every coordinate; and an
+    appeal of mean zero. Without a free appeal, k and m are the values at which the appeal vanishes.
     """
     base = start.base(state.coefficients)
     factors, spread = state.factors, state.spread
     d = factors.shape[1]
     if items is None:
         points = factors - factors.mean(axis=0)
-        # People have the identity as covariance: k puts the items on the same scale, V = 2k x.
+        # The people's covariance is the identity: choose the k at which the items, V = 2k x, have the same variance.
         k = 0.5 * float(np.sqrt(max(np.sum(points**2) / (len(points) * d), 1e-12)))
         return _without_trend(points / (2.0 * k), base, k, np.eye(d))
     points = coordinates_of(items, learned)
@@ -201,8 +206,8 @@ def _without_trend(
 def _exact(
     points: FloatArray, base: FloatArray, spread: FloatArray, found: FloatArray, learned: FitOptions, items: Items
 ) -> FittedModel:
-    """The k, and the factors, that the fall of utility with |x|² tells; what they do not say is left to appeal."""
-    least = _LEAST * Plain.of(items).k
+    """Compute k and the factors from the coefficients of |x|²; the residual becomes the appeal."""
+    least = _LEAST * DefaultModel.of(items).k
     pull, fall = found[: points.shape[1]], np.maximum(-found[points.shape[1] : -1], least)
     k = float(fall.mean())
     if learned.rescale:
@@ -213,6 +218,73 @@ def _exact(
     mean = pull / (2.0 * k)
     appeal = base - 2.0 * k * points @ mean + k * np.sum(points**2, axis=1)
     appeal = appeal - appeal.mean()
-    # Rounding is no appeal.
+    # Set rounding errors to zero.
     appeal[np.abs(appeal) < 1e-9 * max(1.0, float(np.abs(base).max()))] = 0.0
     return FittedModel(points, appeal, k, mean, spread / (4.0 * k**2))
+
+
+def _penalty(choices: Choices, start: Start) -> float:
+    """Return the penalty on the gain in log evidence over random answers, in nats.
+
+    Each parameter costs (1 + log m)/2 nats, where m is the number of people who inform it. This is the BIC penalty with
+    two changes: only the people who compared an item inform its parameters, and the additional 1/2 corrects for the
+    expected gain by chance in small samples.
+    """
+    d, n = start.factors.shape[1], len(choices.ids)
+    sides = np.concatenate([choices.winner, choices.loser]) + n * np.tile(choices.person, 2)
+    tellers = np.bincount(np.unique(sides) % n, minlength=n)
+    of_items = (start.basis is None) + d * start.free
+    of_people = (0 if start.basis is None else start.coefficients.size) + (0 if start.free else d * (d + 1) / 2)
+    own = np.sum(1.0 + np.log(tellers[tellers > 0]))
+    return 0.5 * float(of_items * own + of_people * (1.0 + np.log(len(choices.people))))
+
+
+def fit_model(
+    choices: Choices,
+    items: Items | None,
+    learned: FitOptions,
+    *,
+    people: FloatArray | None = None,
+    state: FitState | None = None,
+    rounds: int = 300,
+) -> tuple[FittedModel, FitState, str | None]:
+    """Fit a population model, and fall back to the default model if the choices are uninformative.
+
+    Parameters
+    ----------
+    choices, items, learned
+        The choices, the items with given coordinates, and the options of the fit.
+    people
+        (people,) weight of each person. None gives everybody the weight 1.
+    state
+        A fit to nearly the same choices that serves as a warm start.
+    rounds
+        Maximum number of EM iterations.
+
+    Returns
+    -------
+    tuple
+        The parameters of a search, the state of the fit, and a note if the choices are uninformative.
+    """
+    data = Data.of(choices)
+    start = start_of(data, learned, items)
+    state = fit(data, start, people=people, state=state, rounds=rounds)
+    gain = state.objective - float(data.random_likelihood() @ (np.ones(data.people) if people is None else people))
+    if gain > _penalty(choices, start):
+        return fitted_model(start, state, learned, items), state, None
+    if items is None:
+        raise InvalidChoices(
+            f"the choices of {len(choices.people)} people are no more informative than random answers: coordinates "
+            f"cannot be learned from them; give more choices, or items with coordinates"
+        )
+    plain, points = DefaultModel.of(items), coordinates_of(items, learned)
+    covariance = np.diag(np.full(points.shape[1], np.trace(plain.covariance) / items.d))
+    covariance[: items.d, : items.d] = plain.covariance
+    mean = np.append(plain.mean, np.zeros(points.shape[1] - items.d))
+    # Cancel the curvature coordinate in the utilities: the data give no evidence of curvature.
+    appeal = np.asarray(items.appeal) + plain.k * np.sum(points[:, items.d :] ** 2, axis=1)
+    note = (
+        f"the choices of {len(choices.people)} people are no more informative than random answers: nothing was learned "
+        f"from them"
+    )
+    return FittedModel(points, appeal, plain.k, mean, covariance), state, note

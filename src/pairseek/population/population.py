@@ -1,4 +1,4 @@
-"""What is known of people before the first question: learned from those who came before."""
+"""Population: the prior, item appeals and response model learned from earlier people."""
 
 from __future__ import annotations
 
@@ -21,35 +21,37 @@ from pairseek.model.responses import Logistic, Response
 from pairseek.model.unknowns import Unknown
 from pairseek.population import fit as fitting
 from pairseek.population.choices import Choices, named
-from pairseek.population.model import FitOptions, FittedModel, Plain, coordinates_of, fitted_model, start_of
+from pairseek.population.model import FitOptions, FittedModel, fit_model
+from pairseek.population.selection import choose, options
 
 KIND = files.Kind("pairseek population", 1, "a population")
-Wish = bool | Literal["auto"]
-# One of more people than this moves a fit so little that a few rounds from the fit of all are enough.
+Setting = bool | Literal["auto"]
+# Up to `_FEW` people, a leave-one-out fit runs from scratch; with more people, `_ROUNDS` iterations from the fit of all
+# people suffice.
 _FEW, _ROUNDS = 60, 10
 
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Where people tend to be, what most of them like, and how reliably they answer.
+    """Distribution of people's preferences, learned from recorded choices.
 
     Attributes
     ----------
     items
-        The items as a search with this population sees them: with appeal, and with the coordinates that were learned,
-        rescaled or added.
+        Items for a search with this population. They include the appeal and the coordinates that were learned, rescaled
+        or added.
     mean, covariance
-        (d,) and (d, d), of people's points.
+        (d,) mean and (d, d) covariance of the user points.
     k
-        Noise constant of a typical person, of constant noise.
+        Noise constant of a typical person under constant noise.
     honest
-        Share of the people whose answers say more than a coin.
+        Share of people whose answers are more informative than random answers.
     people
-        How many it was learned from.
+        Number of people in the data.
     given
-        Hash of the items whose coordinates were given; None if they were learned.
+        Hash of the items whose coordinates were given. None if the coordinates were learned.
     provenance
-        Version, data, configuration and seed.
+        Version, data, configuration and seed of the fit.
     """
 
     items: Items
@@ -74,29 +76,29 @@ class Population:
 
     @property
     def prior(self) -> GaussianPrior:
-        """People's points before the first answer."""
+        """Gaussian prior of a new person's user point."""
         return GaussianPrior(self.mean, self.covariance)
 
     @property
     def informed(self) -> bool:
-        """Whether the choices said more than coins would."""
+        """Whether the choices were more informative than random answers."""
         return bool(self.provenance.get("informed", True))
 
     @property
     def response(self) -> Logistic:
-        """How a typical person answers."""
+        """Response model of a typical person."""
         return Logistic(self.k, "constant")
 
     def answering(self, response: Response | None) -> Response:
-        """How somebody new answers: as a typical person, or as given, with an open k filled in.
+        """Return the response model of a new person, and fill in an open k with that of a typical person.
 
-        The median of an unknown k is that of a typical person. Only logistic answers of constant noise will do: under
-        others the appeal that was learned would mean something else.
+        The k of a typical person also becomes the median of an unknown k. Only the logistic model with constant noise
+        is valid, because the learned appeal depends on it.
         """
         if response is None:
             return self.response
         if not isinstance(response, Response):
-            return response  # what a search says of that is clear
+            return response  # the search itself rejects it with a clear message
         if response.noise != "constant" or not isinstance(response, Logistic):
             raise InvalidParameter(
                 f"response is {type(response).__name__} with {response.noise} noise, and the population was learned "
@@ -117,30 +119,30 @@ class Population:
         items: Items | None = None,
         *,
         dimension: int | Literal["auto"] | None = None,
-        appeal: Wish = True,
-        rescale: Wish = False,
-        curvature: Wish = False,
+        appeal: Setting = True,
+        rescale: Setting = False,
+        curvature: Setting = False,
         rng: int | np.random.Generator = 0,
         progress: Callable[[str], None] | None = None,
     ) -> Self:
-        """Learn from people's choices, under constant noise.
+        """Fit a population to choices, under constant noise.
 
-        Whatever is ``"auto"`` is chosen by how well the choices of held-out people are predicted.
+        Cross-validation over people selects every option that is ``"auto"``.
 
         Parameters
         ----------
         choices
-            What people chose.
+            The recorded choices.
         items
-            Items with coordinates. None: the coordinates are learned.
+            Items with coordinates. None means that the coordinates are learned.
         dimension
-            Learn coordinates in so many dimensions.
+            Number of dimensions in which to learn the coordinates.
         appeal, rescale, curvature
-            What else to learn: see `FitOptions`.
+            Further options of the fit: see `FitOptions`.
         rng
-            A seed or a generator, for the folds of a choice.
+            A seed or a generator for the folds of the cross-validation.
         progress
-            Called with a line for each step of a choice.
+            Called with one line of text after each step of the cross-validation.
         """
         seed = seed_of(rng)
         if (items is None) == (dimension is None):
@@ -148,13 +150,11 @@ class Population:
             raise InvalidParameter(
                 f"a population takes items with coordinates, or the dimension in which to learn them; received {what}"
             )
-        usable = _checked(choices, items)
-        from pairseek.population.selection import choose, options
-
+        usable = _usable(choices, items)
         tried = options(len(usable.ids), dimension=dimension, appeal=appeal, rescale=rescale, curvature=curvature)
         chosen = choose(usable, items, tried, rng=seed, progress=progress) if len(tried) > 1 else None
         learned = tried[0] if chosen is None else chosen.best
-        made, state, note = fitted(usable, items, learned)
+        made, state, note = fit_model(usable, items, learned)
         configuration: JSON = {**learned.record(), "noise": "constant", "items": None if items is None else items.hash}
         provenance: JSON = {
             "pairseek": __version__,
@@ -174,7 +174,7 @@ class Population:
     def of(
         cls, made: FittedModel, state: fitting.FitState, choices: Choices, items: Items | None, provenance: JSON
     ) -> Self:
-        """A fit, as a population of these items."""
+        """Build a population from a fit."""
         labels, data = (None, None) if items is None else (items.labels, items.data)
         catalogue = Items._unwarned(made.coordinates, choices.ids, labels, made.appeal, data)
         given = None if items is None else items.hash
@@ -182,16 +182,19 @@ class Population:
         return cls(catalogue, made.mean, made.covariance, made.k, state.honest, people, given, provenance)
 
     def matched(self, items: Items | Space) -> Items:
-        """The items with what was learned, if they are those that it was learned about."""
+        """Return the items with the learned appeal and coordinates; reject items of another population."""
         if isinstance(items, Space):
-            raise Unsupported("a population is about items: a continuous Space has none; leave it out")
+            raise Unsupported(
+                "population is given with a Space: a population describes items, and a continuous Space has none; "
+                "leave population out"
+            )
         if items.hash == self.items.hash:
             return items
         known, given = set(self.items.ids), set(items.ids)
         missing = [name for name in items.ids if name not in known]
         extra = [name for name in self.items.ids if name not in given]
         if missing or extra:
-            words = [f"the population does not know {named(missing)}"] if missing else []
+            words = [f"the population does not contain {named(missing)}"] if missing else []
             words += [f"the search lacks {named(extra)}"] if extra else []
             raise InvalidParameter(
                 f"this population was fitted to other items: {' and '.join(words)}; fit it to these items, or search "
@@ -206,40 +209,42 @@ class Population:
 
     def _differing(self, items: Items) -> str:
         if self.given is None:
-            return "their coordinates were learned, and those of the search are others"
+            return "the population learned its own coordinates, which differ from those of the search"
         d = min(items.d, self.items.d)
         rows = [self.items.index(name) for name in items.ids]
         gap = np.abs(self.items.coordinates[rows, :d] - items.coordinates[:, :d]).max(axis=1)
         moved = [items.ids[row] for row in np.flatnonzero(gap > 0)]
         configuration = self.provenance.get("configuration", {})
         if moved and not configuration.get("rescale"):
-            return f"{named(moved)} stood elsewhere"
+            return f"the coordinates of {named(moved)} differ"
         return "appeal, order or coordinates differ"
 
     def reliability(self, choices: Choices) -> dict[str, float]:
-        """For each person, the probability that they answer by the model and not like a coin."""
+        """Return, for each person, the posterior probability that their answers are informative rather than random."""
         usable = choices.of_items(self.items.ids).usable()
         data = fitting.Data.of(usable)
         base, factors = self.utilities()
         _, _, evidence = fitting.beliefs(data, base, factors, np.asarray(self.covariance))
         honest = min(max(self.honest, 1e-6), 1.0 - 1e-6)
-        return dict(zip(usable.people, fitting.trust_of(evidence, data.coins(), honest).tolist(), strict=True))
+        return dict(
+            zip(usable.people, fitting.trust_of(evidence, data.random_likelihood(), honest).tolist(), strict=True)
+        )
 
     def utilities(self) -> tuple[FloatArray, FloatArray]:
-        """(n,) utility of each item for somebody at the mean, and (n, d) its change with the point.
+        """Return the (n,) utilities of the items for a person at the mean, and the (n, d) factors V.
 
-        Differences of the first, and the first factor times the covariance times the second, are what choices tell.
+        Choices identify the differences of the utilities, and V S V' with the people's covariance S.
         """
         points = np.asarray(self.items.coordinates)
         factors = 2.0 * self.k * points
         return factors @ self.mean - self.k * np.sum(points**2, axis=1) + self.items.appeal, factors
 
     def save(self, path: str | Path) -> None:
-        """Write it as JSON, in one step."""
+        """Write the population to a JSON file, atomically."""
         files.write(path, self.record(), KIND)
 
     def record(self) -> JSON:
-        """As plain data."""
+        """Return the population as JSON data."""
         return {
             "pairseek_version": __version__,
             "provenance": self.provenance,
@@ -254,35 +259,33 @@ class Population:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote."""
+        """Read a file that `save` wrote."""
         record = files.read(path, KIND)
         try:
             return cls.from_record(record)
         except (TypeError, ValueError, LookupError) as error:
-            words = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-            raise InvalidFile(
-                f"{path} is a population that does not make sense: {words}; it was left as it is"
-            ) from None
+            words = f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
+            raise InvalidFile(f"{path} is not a valid population: {words}; the file is unchanged") from None
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """What `record` described."""
+        """Build a population from the data that `record` returns."""
         items = records.items_from(record["items"])
         if isinstance(items, Space):
-            raise InvalidFile("its items are a continuous space")
+            raise InvalidFile("items is a continuous space: expected items with coordinates")
         mean, covariance = np.array(record["mean"], dtype=float), np.array(record["covariance"], dtype=float)
         GaussianPrior(mean, covariance).moments(items.d)
         k, honest = float(record["k"]), float(record["honest"])
         Logistic(k)
         if not 0.0 <= honest <= 1.0:
-            raise InvalidFile(f"honest is {honest}, not a share")
+            raise InvalidFile(f"honest is {honest}: it must be a share between 0 and 1")
         return cls(
             items, mean, covariance, k, honest, int(record["people"]), record["given"], dict(record["provenance"])
         )
 
 
-def _checked(choices: Choices, items: Items | None) -> Choices:
-    """The choices of those who have some, about these items; refused where nothing can be learned."""
+def _usable(choices: Choices, items: Items | None) -> Choices:
+    """Return the choices of the people with usable pairs; raise an error if a fit is impossible."""
     if not isinstance(choices, Choices):
         raise InvalidParameter(
             f"choices is {choices!r}: give Choices, as from Choices.read('ratings.csv') or Choices.from_ratings(rows)"
@@ -290,8 +293,7 @@ def _checked(choices: Choices, items: Items | None) -> Choices:
     if items is not None:
         if not isinstance(items, Items):
             raise InvalidParameter(
-                f"items is a {type(items).__name__}: give Items with coordinates, or the dimension in which to learn "
-                f"them"
+                f"items is a {type(items).__name__}: give Items with coordinates, or give a dimension instead of items"
             )
         choices = choices.of_items(items.ids)
     if not len(choices):
@@ -308,8 +310,8 @@ def _checked(choices: Choices, items: Items | None) -> Choices:
         )
     if items is None and choices.uncompared:
         raise InvalidChoices(
-            f"nobody compared {named(choices.uncompared)} with another item: its place cannot be learned; leave it "
-            f"out, or give coordinates"
+            f"nobody compared {named(choices.uncompared)} with another item: its coordinates cannot be learned; leave "
+            f"it out, or give coordinates"
         )
     return usable
 
@@ -317,82 +319,24 @@ def _checked(choices: Choices, items: Items | None) -> Choices:
 def without(
     population: Population, choices: Choices, items: Items | None, person: int, state: fitting.FitState
 ) -> Population:
-    """The population of all but one person (a row): fitted anew for a few people, else from the fit of all."""
-    learned = learned_by(population)
+    """Fit the population without one person, given by row. With many people the fit of all people is a warm start."""
+    learned = options_of(population)
     counts = np.ones(len(choices.people))
     counts[person] = 0.0
     if len(counts) <= _FEW:
         others = choices.only(np.flatnonzero(counts))
-        made, found, _ = fitted(others, items, learned)
+        made, found, _ = fit_model(others, items, learned)
     else:
-        made, found, _ = fitted(choices, items, learned, people=counts, state=state, rounds=_ROUNDS)
+        made, found, _ = fit_model(choices, items, learned, people=counts, state=state, rounds=_ROUNDS)
     return Population.of(made, found, choices, items, population.provenance)
 
 
-def learned_by(population: Population) -> FitOptions:
-    """What a population learned, from its provenance."""
+def options_of(population: Population) -> FitOptions:
+    """Return the options of a population's fit, from its provenance."""
     configuration = population.provenance["configuration"]
     return FitOptions(**{name: configuration[name] for name in ("dimension", "appeal", "rescale", "curvature")})
 
 
 def state_of(population: Population, choices: Choices, items: Items | None) -> fitting.FitState:
-    """The fit behind a population."""
-    return fitted(choices, items, learned_by(population))[1]
-
-
-def _penalty(choices: Choices, start: fitting.Start) -> float:
-    """What a fit must gain on coins, in nats: (1 + log of the people who tell of it)/2 for every unknown number.
-
-    As in BIC, but that the numbers of an item are told by those alone who compared it, and that few people let any
-    number gain about a half by chance.
-    """
-    d, n = start.factors.shape[1], len(choices.ids)
-    sides = np.concatenate([choices.winner, choices.loser]) + n * np.tile(choices.person, 2)
-    tellers = np.bincount(np.unique(sides) % n, minlength=n)
-    of_items = (start.basis is None) + d * start.free
-    of_people = (0 if start.basis is None else start.coefficients.size) + (0 if start.free else d * (d + 1) / 2)
-    own = np.sum(1.0 + np.log(tellers[tellers > 0]))
-    return 0.5 * float(of_items * own + of_people * (1.0 + np.log(len(choices.people))))
-
-
-def fitted(
-    choices: Choices,
-    items: Items | None,
-    learned: FitOptions,
-    *,
-    people: FloatArray | None = None,
-    state: fitting.FitState | None = None,
-    rounds: int = 300,
-) -> tuple[FittedModel, fitting.FitState, str | None]:
-    """The fit in the terms of a search, the fit itself, and a note where there was nothing to learn.
-
-    Parameters
-    ----------
-    choices, items, learned
-        What people chose, about what, and what to learn.
-    people
-        (people,) how often each counts; None: once.
-    state
-        A fit of nearly the same choices to go on from.
-    rounds
-        At most so many rounds.
-    """
-    data = fitting.Data.of(choices)
-    start = start_of(data, learned, items)
-    state = fitting.fit(data, start, people=people, state=state, rounds=rounds)
-    gain = state.objective - float(data.coins() @ (np.ones(data.people) if people is None else people))
-    if gain > _penalty(choices, start):
-        return fitted_model(start, state, learned, items), state, None
-    if items is None:
-        raise InvalidChoices(
-            f"the choices of {len(choices.people)} people say no more than coins: there are no coordinates to learn; "
-            f"give more choices, or items with coordinates"
-        )
-    plain, points = Plain.of(items), coordinates_of(items, learned)
-    covariance = np.diag(np.full(points.shape[1], np.trace(plain.covariance) / items.d))
-    covariance[: items.d, : items.d] = plain.covariance
-    mean = np.append(plain.mean, np.zeros(points.shape[1] - items.d))
-    # Curvature that nobody was seen to have stays out of the utilities.
-    appeal = np.asarray(items.appeal) + plain.k * np.sum(points[:, items.d :] ** 2, axis=1)
-    note = f"the choices of {len(choices.people)} people say no more than coins: nothing was learned from them"
-    return FittedModel(points, appeal, plain.k, mean, covariance), state, note
+    """Repeat the fit of a population, and return its state."""
+    return fit_model(choices, items, options_of(population))[1]

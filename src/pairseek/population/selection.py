@@ -1,4 +1,4 @@
-"""What to learn, and in how many dimensions: by how well the choices of held-out people are predicted."""
+"""Selection of fit options and dimension by cross-validation over people."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pairseek.model.items import Items
 from pairseek.population import fit as fitting
 from pairseek.population.choices import Choices
 from pairseek.population.kernels import MIXTURE
-from pairseek.population.model import FitOptions
+from pairseek.population.model import FitOptions, fit_model
 
 DIMENSIONS = (1, 2, 3, 4, 6, 8)
 FOLDS = 4
-# Choices of a held-out person that are seen; the others are predicted.
+# Maximum number of observed choices of a held-out person; the fit predicts the remaining ones.
 SEEN = 10
-# Nats a choice that are not worth another dimension. Options that are nearly the same differ by less, and surely so.
-_TRIFLE = 2e-3
+# Improvement in nats per choice below which the simpler option wins, even if the difference is significant.
+_MIN_GAIN = 2e-3
 
 
 def options(
@@ -34,7 +34,7 @@ def options(
     rescale: bool | str,
     curvature: bool | str,
 ) -> list[FitOptions]:
-    """What is to be tried, the simplest first."""
+    """List the candidate options in order of increasing complexity."""
     for name, value in (("appeal", appeal), ("rescale", rescale), ("curvature", curvature)):
         if not isinstance(value, bool) and value != "auto":
             raise InvalidParameter(f"{name} is {value!r}: give True, False or 'auto'")
@@ -54,7 +54,7 @@ def options(
 
 
 def _plain(appeal: Any, rescale: Any, curvature: Any) -> tuple[bool, bool, bool]:
-    # Nothing is to be chosen beside learned coordinates.
+    # Learned coordinates leave no other option to select.
     return (True if appeal == "auto" else appeal, rescale is True, curvature is True)
 
 
@@ -64,14 +64,14 @@ def _size(learned: FitOptions) -> tuple[bool, bool, bool]:
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """Options, and how well each predicts.
+    """Cross-validated scores of fit options.
 
     Attributes
     ----------
     options
-        What was tried, the simplest first.
+        The candidates in order of increasing complexity.
     scores
-        (options, people) mean log-likelihood of a held-out choice of each person.
+        (options, people) mean log-likelihood of each person's held-out choices.
     """
 
     options: tuple[FitOptions, ...]
@@ -79,12 +79,12 @@ class CrossValidation:
 
     @property
     def best(self) -> FitOptions:
-        """The simplest that predicts as well as the best, but for one standard error of the difference or a trifle."""
+        """Simplest option whose score is within one standard error, or a negligible difference, of the best."""
         top = int(self.scores.mean(axis=1).argmax())
         lag = self.scores[top] - self.scores
         people = self.scores.shape[1]
         error = lag.std(axis=1, ddof=1) / np.sqrt(people) if people > 1 else np.zeros(len(lag))
-        return self.options[int((lag.mean(axis=1) <= np.fmax(error, _TRIFLE)).argmax())]
+        return self.options[int((lag.mean(axis=1) <= np.fmax(error, _MIN_GAIN)).argmax())]
 
     def __str__(self) -> str:
         mean = self.scores.mean(axis=1)
@@ -94,7 +94,7 @@ class CrossValidation:
         )
 
     def record(self) -> JSON:
-        """As plain data."""
+        """Return the scores as JSON data."""
         mean = self.scores.mean(axis=1).tolist()
         return {
             "tried": [
@@ -114,10 +114,10 @@ def choose(
     folds: int = FOLDS,
     progress: Callable[[str], None] | None = None,
 ) -> CrossValidation:
-    """Cross-validate over people.
+    """Score fit options by cross-validation over people.
 
-    In every fold a population is learned from the other people. Of each person who was left out some choices are seen,
-    half of them and at most ten, and the others are predicted.
+    Each fold fits a population to the people outside the fold. For each person in the fold the model observes half of
+    the choices, at most ten, and predicts the remaining ones.
     """
     generator = np.random.default_rng(rng)
     count = len(choices.people)
@@ -127,7 +127,7 @@ def choose(
     tested = np.bincount(choices.person[~seen], minlength=count) > 0
     if not tested.any():
         raise InvalidChoices(
-            "nobody gave two choices, so none can be predicted from another: say what to learn, instead of 'auto'"
+            "nobody made two choices, so cross-validation is impossible: replace 'auto' by a fixed option"
         )
     scores = np.full((len(tried), count), np.nan)
     for number in range(folds):
@@ -150,20 +150,18 @@ def _seen(choices: Choices, rng: np.random.Generator) -> np.ndarray[Any, np.dtyp
 def _score(
     choices: Choices, items: Items | None, learned: FitOptions, people: Any, seen: np.ndarray[Any, np.dtype[np.bool_]]
 ) -> FloatArray:
-    """(people,) mean log-likelihood of what was not seen; that of coins where nothing can be learned."""
-    from pairseek.population.population import fitted
-
+    """Return the (people,) mean log-likelihoods of the held-out choices; uninformative fits predict 1/2."""
     others = np.setdiff1d(np.arange(len(choices.people)), people)
     inside = np.isin(choices.person, people)
     hidden = choices.rows(inside & ~seen)
     try:
-        made, _, _ = fitted(choices.only(others), items, learned)
+        made, _, _ = fit_model(choices.only(others), items, learned)
     except InvalidChoices:
         return np.full(len(people), -np.log(2.0))
     factors = 2.0 * made.k * made.coordinates
     base = factors @ made.mean - made.k * np.sum(made.coordinates**2, axis=1) + made.appeal
     shown = choices.rows(inside & seen)
-    # A few choices by themselves are nearly independent: each counts as one.
+    # So few choices are nearly independent, so each has the weight 1.
     data = fitting.Data.of(shown)
     data = fitting.Data(data.starts, data.rows, np.ones(len(data.weight)), data.n)
     mean, covariance, _ = fitting.beliefs(data, base, factors, made.covariance)
@@ -177,7 +175,7 @@ def _score(
 
 
 def log_predicted(mean: FloatArray, deviation: FloatArray) -> FloatArray:
-    """log E f(z) for Gaussian logits."""
+    """Return log E f(z) for Gaussian logits z with these means and deviations."""
     shares, variances = MIXTURE
     chance = ndtr(mean[:, None] / np.sqrt(variances + deviation[:, None] ** 2)) @ shares
     return np.asarray(np.log(np.maximum(chance, 1e-12)))

@@ -1,4 +1,4 @@
-"""People's choices in files: one module a format."""
+"""File formats of recorded choices, one module per format."""
 
 from __future__ import annotations
 
@@ -15,31 +15,33 @@ __all__ = ["read"]
 
 
 def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
-    """Read what people chose.
+    """Read recorded choices; the file's extension and columns determine the format.
 
-    ``.csv`` with the columns person, item and rating, or person, winner and loser; PrefLib's ``.soc``, ``.soi``,
-    ``.toc`` and ``.toi``; ``.zip``, a bundle that `pairseek export` wrote.
+    Valid files are ``.csv`` with the columns person, item and rating, or person, winner and loser; PrefLib's ``.soc``,
+    ``.soi``, ``.toc`` and ``.toi``; and ``.zip`` bundles that ``pairseek export`` wrote.
 
     Parameters
     ----------
     path
         The file.
     ids
-        All items. None: those that the file names.
+        All items. None takes the items that occur in the file.
     """
-    ending = path.suffix.lower()
-    if ending in preflib.ENDINGS:
+    extension = path.suffix.lower()
+    if extension in preflib.EXTENSIONS:
         return preflib.read(path, ids)
-    if ending == ".zip":
+    if extension == ".zip":
         return bundle.read(path, ids)
-    if ending != ".csv":
-        raise InvalidChoices(f"{path} has an unknown ending {ending!r}: use .csv, .zip or {', '.join(preflib.ENDINGS)}")
+    if extension != ".csv":
+        raise InvalidChoices(
+            f"{path} has an unknown extension {extension!r}: use .csv, .zip or {', '.join(preflib.EXTENSIONS)}"
+        )
     table = Table.read(path)
     if table.has(ratings.COLUMNS):
         return ratings.read(table, ids)
     if table.has(pairs.COLUMNS):
         return pairs.read(table, ids)
     raise InvalidChoices(
-        f"{path} has the columns {', '.join(table.header)}: name them {','.join(ratings.COLUMNS)} or "
+        f"{path} has the columns {', '.join(table.header)}: expected {','.join(ratings.COLUMNS)} or "
         f"{','.join(pairs.COLUMNS)}"
     )

@@ -1,4 +1,4 @@
-"""The bundle of a study, as ``pairseek export`` writes it: the answers that count, and the items."""
+"""Reader of study bundles that ``pairseek export`` wrote: valid answers and items."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pairseek.population.formats.table import Table
 
 ANSWERS, ITEMS = "answers.csv", "items.json"
 _COLUMNS = ("session", "simulated", "winner", "loser", "outcome", "kind", "undone", "void")
-_MOST = 2_000_000_000
+_MAX_BYTES = 2_000_000_000
 
 
 def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
-    """The answers of people in a bundle.
+    """Read the answers of a bundle.
 
-    Those that were taken back or are void, checks of attention, ties, and simulated people are left out.
+    Answers that were undone or voided, attention checks, skips, ties and answers of simulated people are left out.
     """
     table = Table.parse(_content(path, ANSWERS), f"{path}: {ANSWERS}")
     if not table.has(_COLUMNS):
@@ -42,13 +42,13 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
         rows.append((session, winner, loser))
     if robots and not rows:
         raise InvalidChoices(
-            f"{path}: all {robots} answers are of simulated people; give a bundle with people's answers"
+            f"{path}: all {robots} answers are of simulated people; give a bundle with answers of real people"
         )
     return Choices.from_pairs(rows, ids=items(path).ids if ids is None else ids, ties=ties)
 
 
 def items(path: Path) -> Items:
-    """The items of the study."""
+    """Read the items of a bundle."""
     try:
         found = records.items_from(json.loads(_content(path, ITEMS)))
     except (ValueError, KeyError, TypeError) as error:
@@ -56,15 +56,15 @@ def items(path: Path) -> Items:
             raise
         raise InvalidChoices(f"{path}: {ITEMS} cannot be read: {error}; export the study again") from None
     if not isinstance(found, Items):
-        raise InvalidChoices(f"{path} is a study in a continuous space: it has no items to learn about")
+        raise InvalidChoices(f"{path} is a study in a continuous space: a population requires a study with items")
     return found
 
 
 def _content(path: Path, name: str) -> bytes:
     try:
         with zipfile.ZipFile(path) as archive:
-            if archive.getinfo(name).file_size > _MOST:
-                raise InvalidChoices(f"{path}: {name} unpacks to more than {_MOST:,} bytes; it is not a bundle")
+            if archive.getinfo(name).file_size > _MAX_BYTES:
+                raise InvalidChoices(f"{path}: {name} unpacks to more than {_MAX_BYTES:,} bytes; it is not a bundle")
             return archive.read(name)
     except FileNotFoundError:
         raise InvalidChoices(f"there is no file {path}") from None

@@ -1,4 +1,7 @@
-"""``person,winner,loser``; ``left``, ``right`` and ``rt_ms`` are checked where they are there, and not used."""
+"""CSV format ``person,winner,loser``, with the optional columns ``left``, ``right`` and ``rt_ms``.
+
+The optional columns are validated but not used.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ SIDES = ("left", "right")
 
 
 def read(table: Table, ids: Sequence[ItemId] | None = None) -> Choices:
-    """The choices of a table. A row with sides and without a winner is a tie or a skip, and is left out."""
+    """Read the choices of a table. Rows with sides but without a winner are ties or skips, and are left out."""
     sides = table.has(SIDES)
     columns = (*COLUMNS, *(SIDES if sides else ()), *(("rt_ms",) if table.has(("rt_ms",)) else ()))
     rows: list[tuple[str, str, str]] = []
@@ -31,13 +34,13 @@ def read(table: Table, ids: Sequence[ItemId] | None = None) -> Choices:
             if not cell:
                 raise table.error(line, column, "it is empty; fill it in or remove the line")
         if winner == loser:
-            raise table.error(line, "loser", f"{loser!r} is the winner too; give two different items")
+            raise table.error(line, "loser", f"{loser!r} is also the winner; give two different items")
         if sides and {winner, loser} != {row["left"], row["right"]}:
             raise table.error(
                 line,
                 "winner",
-                f"{winner!r} and {loser!r} are not what stood left and right, {row['left']!r} and "
-                f"{row['right']!r}; mend or remove the line",
+                f"{winner!r} and {loser!r} are not the items in the columns left and right, {row['left']!r} and "
+                f"{row['right']!r}; fix or remove the line",
             )
         _check_time(table, line, row.get("rt_ms", ""))
         rows.append((person, winner, loser))
@@ -52,4 +55,4 @@ def _check_time(table: Table, line: int, text: str) -> None:
     except ValueError:
         fine = False
     if not fine:
-        raise table.error(line, "rt_ms", f"{text!r} is no time in milliseconds; mend it or leave it empty")
+        raise table.error(line, "rt_ms", f"{text!r} is not a time in milliseconds; fix it or leave it empty")

@@ -1,4 +1,4 @@
-"""``person,item,rating``: higher is better."""
+"""CSV format ``person,item,rating``, where higher ratings are better."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COLUMNS = ("person", "item", "rating")
 
 
 def read(table: Table, ids: Sequence[ItemId] | None = None) -> Choices:
-    """The pairs that the ratings of a table imply."""
+    """Read the ratings of a table as choices."""
     rows: list[tuple[str, str, float]] = []
     seen: dict[tuple[str, str], int] = {}
     for line, (person, item, text) in table.cells(COLUMNS):
@@ -25,10 +25,12 @@ def read(table: Table, ids: Sequence[ItemId] | None = None) -> Choices:
         except ValueError:
             rating = math.nan
         if not math.isfinite(rating):
-            raise table.error(line, "rating", f"{text!r} is not a finite number; mend it or remove the line")
+            raise table.error(line, "rating", f"{text!r} is not a finite number; fix it or remove the line")
         if (person, item) in seen:
             raise table.error(
-                line, "item", f"person {person!r} rated {item!r} in line {seen[person, item]} already; keep one of them"
+                line,
+                "item",
+                f"person {person!r} already rated {item!r} in line {seen[person, item]}; keep one of the two",
             )
         seen[person, item] = line
         rows.append((person, item, rating))

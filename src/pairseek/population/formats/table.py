@@ -1,4 +1,4 @@
-"""A CSV file with a header, whose every complaint names line and column."""
+"""CSV table with a header, whose error messages name line and column."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from pairseek.errors import InvalidChoices
 
-_SIGNS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 @dataclass(frozen=True)
 class Table:
-    """Header and numbered rows."""
+    """Header and numbered rows of a CSV file."""
 
     path: str
     header: tuple[str, ...]
@@ -23,7 +23,7 @@ class Table:
 
     @classmethod
     def read(cls, path: Path) -> Table:
-        """Read a file."""
+        """Read a CSV file."""
         try:
             text = path.read_bytes()
         except FileNotFoundError:
@@ -34,35 +34,39 @@ class Table:
 
     @classmethod
     def parse(cls, content: bytes, path: str) -> Table:
-        """Read the content of a file."""
+        """Parse the content of a CSV file; `path` names it in error messages."""
         try:
             reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
             rows = [(reader.line_num, tuple(map(str.strip, row))) for row in reader if any(map(str.strip, row))]
         except (UnicodeDecodeError, csv.Error) as error:
-            raise InvalidChoices(f"{path} cannot be read as CSV in UTF-8: {error}; save it as that") from None
+            raise InvalidChoices(
+                f"{path} cannot be read as CSV in UTF-8: {error}; save the file as UTF-8 CSV"
+            ) from None
         if not rows:
             raise InvalidChoices(f"{path} is empty: give a header row, then one row for each choice or rating")
         header = tuple(name.casefold() for name in rows[0][1])
-        other = next((name for sign, name in _SIGNS.items() if len(header) == 1 and sign in header[0]), None)
+        other = next((name for sign, name in _SEPARATORS.items() if len(header) == 1 and sign in header[0]), None)
         if other is not None:
-            raise InvalidChoices(f"{path} separates its columns by {other}: save it with commas")
+            raise InvalidChoices(f"{path} uses {other} as separators: save it with commas")
         for line, row in rows[1:]:
             if len(row) != len(header):
-                raise InvalidChoices(f"{path}, line {line}: {len(row)} cells under {len(header)} columns; mend it")
+                raise InvalidChoices(
+                    f"{path}, line {line}: expected {len(header)} cells, received {len(row)}; fix the line"
+                )
         if len(rows) == 1:
-            raise InvalidChoices(f"{path} has a header and no rows: give one row for each choice or rating")
+            raise InvalidChoices(f"{path} has a header but no rows: give one row for each choice or rating")
         return cls(path, header, tuple(rows[1:]))
 
     def has(self, columns: Sequence[str]) -> bool:
-        """Whether all of these columns are there."""
+        """Return whether the table has all of these columns."""
         return set(columns) <= set(self.header)
 
     def cells(self, columns: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
-        """Line and cells of these columns, row by row."""
+        """Iterate over the rows: line number and the cells of these columns."""
         places = [self.header.index(name) for name in columns]
         for line, row in self.body:
             yield line, tuple(row[place] for place in places)
 
     def error(self, line: int, column: str, words: str) -> InvalidChoices:
-        """What is wrong with a cell."""
+        """Return an error about one cell."""
         return InvalidChoices(f"{self.path}, line {line}, column {column!r}: {words}")
