@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -186,3 +188,8 @@ def test_the_simulated_user_of_the_docs_answers_a_search():
     names = examples_of("model.md", "class Hesitant")
     assert names["search"].finished
     assert np.linalg.norm(names["search"].estimate().point - [0.3, -0.4]) < 1.0
+
+
+def test_the_package_itself_does_not_need_pytest():
+    code = "import sys, pairseek; sys.exit('pytest' in sys.modules or 'pairseek.testing' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -5,8 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
-from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -16,8 +14,9 @@ from alembic.migration import MigrationContext
 from pairseek.errors import InvalidFile, InvalidParameter, StoreOutdated, StoreUnavailable
 from pairseek.store import backups, cache, events, media, migrate, parts, people, sessions, studies
 from pairseek.store.database import Database, now
-from pairseek.store.events import EventRow, QueryRow, VersionConflict
+from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.schema import metadata
+from pairseek.testing import StoreContract
 
 PARTS = {"model": 2, "prior": {"name": "gaussian", "mean": [0.1 + 0.2, 1e-300]}}
 
@@ -42,6 +41,14 @@ def session(database):
 
     database.write(add)
     return "s"
+
+
+class TestStore(StoreContract):
+    @pytest.fixture(params=["sqlite", "postgresql"])
+    def database_url(self, request, tmp_path):
+        if request.param == "sqlite":
+            return f"sqlite:///{tmp_path / 'store.db'}"
+        return request.getfixturevalue("cluster").database()
 
 
 def an_answer(number, query, outcome="left"):
@@ -97,25 +104,6 @@ def test_a_backup_of_an_older_database_is_refused(database_url, tmp_path):
     empty.close()
 
 
-def test_parts_are_stored_once_and_come_back_to_the_bit(database, session):
-    key = database.read(lambda c: sessions.by_id(c, "s")).parts
-    results, barrier = [], threading.Barrier(6)
-
-    def add():
-        barrier.wait()
-        results.append(database.write(lambda c: parts.add(c, dict(reversed(PARTS.items())))))
-
-    threads = [threading.Thread(target=add) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results == [key] * 6
-    other = database.write(lambda c: parts.add(c, {**PARTS, "model": 3}))
-    assert other != key
-    assert database.read(lambda c: parts.contents(c, [key, other])) == {key: PARTS, other: {**PARTS, "model": 3}}
-
-
 def test_a_session_needs_parts(database, session):
     values = {"id": "t", "study_id": 1, "kind": "person", "token_hash": "g", "seed": 1}
     for missing in ({}, {"parts": "none"}):
@@ -146,55 +134,6 @@ def test_a_session_is_found_by_token_by_person_and_by_id(database, session):
     assert database.read(lambda c: sessions.of_person(c, 1, {"participant": "bob"})) is None
 
 
-def test_events_come_back_in_order_and_each_moves_the_version(database, session):
-    for number in range(3):
-        database.write(lambda c, n=number: events.add_event(c, an_answer(n, f"p{n + 1}"), version=n))
-    assert [e.query for e in database.read(lambda c: events.events_of(c, ["s"]))] == ["p1", "p2", "p3"]
-    assert database.read(lambda c: sessions.by_id(c, "s")).version == 3
-
-
-def test_a_session_has_one_answer_to_a_query(database, session):
-    database.write(lambda c: events.add_event(c, an_answer(0, "p1"), version=0))
-    with pytest.raises(sa.exc.IntegrityError):
-        database.write(lambda c: events.add_event(c, an_answer(1, "p1", "right"), version=1))
-    # The transaction as a whole is undone: the version has not moved.
-    assert database.read(lambda c: sessions.by_id(c, "s")).version == 1
-    database.write(lambda c: events.add_event(c, replace(an_answer(1, "p1"), kind="undo", outcome=None), version=1))
-
-
-def test_who_has_not_seen_the_newest_event_is_told_so(database, session):
-    database.write(lambda c: events.add_event(c, an_answer(0, "p1"), version=0))
-    with pytest.raises(VersionConflict):
-        database.write(lambda c: events.add_event(c, an_answer(0, "p2"), version=0))
-
-
-def test_of_many_at_once_one_adds_and_all_others_are_told(database, session):
-    results, barrier = [], threading.Barrier(8)
-
-    def add(k):
-        barrier.wait()
-        try:
-            database.write(lambda c: events.add_event(c, an_answer(0, f"p{k}"), version=0))
-            results.append("added")
-        except VersionConflict:
-            results.append("overtaken")
-
-    threads = [threading.Thread(target=add, args=(k,)) for k in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(results) == ["added"] + ["overtaken"] * 7
-    assert len(database.read(lambda c: events.events_of(c, ["s"]))) == 1
-
-
-def test_a_query_is_stored_once(database, session):
-    query = QueryRow("s", "p1", 0, "strategy", "a", "b", now(), {"search": "q0"})
-    assert database.write(lambda c: events.add_query(c, query)) == query
-    assert database.write(lambda c: events.add_query(c, replace(query, left="c"))) == query
-    assert database.read(lambda c: events.queries_of(c, ["s"])) == [query]
-
-
 def test_marks_are_added_and_move_the_version(database, session):
     database.write(lambda c: sessions.mark(c, "s", "p1", "void", "asleep", "ann"))
     database.write(lambda c: sessions.mark(c, "s", "p1", "restore", "awake", "bob"))
@@ -204,16 +143,6 @@ def test_marks_are_added_and_move_the_version(database, session):
         ("restore", "awake", "bob"),
     ]
     assert database.read(lambda c: sessions.by_id(c, "s")).version == 2
-
-
-def test_the_first_end_of_a_session_stays_until_it_is_reopened(database, session):
-    database.write(lambda c: sessions.finish(c, "s", "enough", {"radius": 0.5}))
-    database.write(lambda c: sessions.finish(c, "s", "later", {"radius": 0.1}))
-    row = database.read(lambda c: sessions.by_id(c, "s"))
-    assert (row.reason, row.final) == ("enough", {"radius": 0.5})
-    database.write(lambda c: sessions.reopen(c, "s"))
-    row = database.read(lambda c: sessions.by_id(c, "s"))
-    assert (row.finished_at, row.reason, row.final) == (None, None, None)
 
 
 def test_only_old_previews_are_forgotten(database, session):
@@ -300,17 +229,3 @@ def test_a_file_that_is_no_database_is_named_as_such(tmp_path):
     with pytest.raises(StoreUnavailable, match="not a database"):
         migrate.ready(database)
     database.close()
-
-
-def test_what_is_read_in_several_steps_is_of_one_moment(database, session):
-    def read(connection):
-        before = events.events_of(connection, ["s"])
-        thread = threading.Thread(
-            target=lambda: database.write(lambda c: events.add_event(c, an_answer(0, "p1"), version=0))
-        )
-        thread.start()
-        thread.join()
-        return before, events.events_of(connection, ["s"])
-
-    assert database.read(read) == ([], [])
-    assert len(database.read(lambda c: events.events_of(c, ["s"]))) == 1

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from pairseek.candidates import SOURCES, AllPairs, Candidates, ListedPairs, SampledPairs
-from pairseek.candidates.context import SelectionContext, best_of
+from pairseek.candidates.context import SelectionContext
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import pair_rows
 from pairseek.errors import InvalidParameter
@@ -23,6 +22,8 @@ from pairseek.posteriors import Particles
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
 from pairseek.strategies import EPMV, MCMV, UTILITIES, GreedyMSE, GreedyVolume, InfoGain, Random
+from pairseek.testing import StrategyContract
+from pairseek.testing.strategies import scores_of
 from reference import (
     naive_epmv,
     naive_greedy_mse,
@@ -111,180 +112,25 @@ def test_scores_by_table_are_those_of_many_samples_where_the_belief_is_gaussian(
     assert score == pytest.approx(exact, abs=0.02 * np.ptp(exact))
 
 
-class StrategyContract:
-    """What the search relies on. Run for every utility of the registry: a new one is tested without a change here."""
-
-    def made(self, name):
-        strategy = UTILITIES[name]()
-        resolved = getattr(strategy, "resolved", None)
-        return strategy if resolved is None else resolved(ITEMS, UniformBox())
-
-    def ways(self, strategy):
-        """score, and exact where there is one."""
-        return [getattr(strategy, way) for way in ("score", "exact") if hasattr(strategy, way)]
-
-    def test_is_a_frozen_dataclass_that_knows_its_name(self, name):
-        strategy = self.made(name)
-        assert strategy.name == name
-        assert dataclasses.is_dataclass(strategy)
-        assert strategy == self.made(name)
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            strategy.name_of_nothing = 1
-
-    @settings(max_examples=25)
-    @given(seed=SEEDS, kind=KINDS, noise=NOISE)
-    def test_gives_one_finite_number_for_each_candidate_and_changes_nothing(self, name, seed, kind, noise):
-        candidates, belief, _ = scenery(seed, kind, noise, d=3, samples=300, even=True)
-        copies = [x.copy() for x in (candidates.margin, candidates.variance, belief.samples, belief.covariance)]
-        for way in self.ways(self.made(name)):
-            one, two = way(candidates, belief), way(candidates, belief)
-            assert one.shape == (4,)
-            assert np.all(np.isfinite(one))
-            assert np.array_equal(one, two)
-        for copy, now in zip(
-            copies, (candidates.margin, candidates.variance, belief.samples, belief.covariance), strict=True
-        ):
-            assert np.array_equal(copy, now)
-
-    @settings(max_examples=25)
-    @given(seed=SEEDS, kind=KINDS, noise=NOISE)
-    def test_knows_no_order_of_candidates(self, name, seed, kind, noise):
-        candidates, belief, _ = scenery(seed, kind, noise, d=3, samples=300, even=True)
-        rows = np.array([2, 0, 3])
-        for way in self.ways(self.made(name)):
-            assert way(candidates.take(rows), belief) == pytest.approx(way(candidates, belief)[rows], abs=1e-12)
-
-    @settings(max_examples=25)
-    @given(seed=SEEDS, kind=KINDS, noise=NOISE)
-    def test_knows_no_left_and_right(self, name, seed, kind, noise):
-        candidates, belief, _ = scenery(seed, kind, noise, d=3, samples=300, even=True)
-        swapped = dataclasses.replace(
-            candidates,
-            first=candidates.second,
-            second=candidates.first,
-            margin=-candidates.margin,
-            appeal=-candidates.appeal,
-        )
-        for way in self.ways(self.made(name)):
-            assert way(swapped, belief) == pytest.approx(way(candidates, belief), abs=1e-8)
-
-    @settings(max_examples=25)
-    @given(seed=SEEDS, kind=KINDS, noise=NOISE)
-    def test_knows_no_origin_and_no_axes(self, name, seed, kind, noise):
-        """Move and turn everything: the same utilities."""
-        candidates, belief, _ = scenery(seed, kind, noise, d=3, samples=300, even=True)
-        rng = np.random.default_rng(seed)
-        turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-        shift = rng.normal(size=3)
-        moved = belief_of(
-            np.ascontiguousarray(belief.samples @ turn + shift),
-            belief.weights,
-            belief.mean @ turn + shift,
-            turn.T @ belief.covariance @ turn,
-        )
-        appeal = np.zeros(8)
-        appeal[:4] = candidates.appeal
-        there = Candidates.of(
-            np.ascontiguousarray(candidates.points @ turn + shift),
-            candidates.first,
-            candidates.second,
-            belief=moved,
-            response=candidates.response,
-            appeal=appeal,
-        )
-        for way in self.ways(self.made(name)):
-            assert way(there, moved) == pytest.approx(way(candidates, belief), abs=1e-7)
-
-    def test_a_shift_of_all_appeals_changes_nothing(self, name):
-        belief = made_belief(np.random.default_rng(1), 50, 3)
-        appeal = np.random.default_rng(2).normal(size=12)
-        rows = np.arange(6)
-        plain, shifted = (
-            Candidates.of(
-                ITEMS.coordinates, rows, rows + 6, belief=belief, response=Logistic(2.0), appeal=appeal + more
-            )
-            for more in (0.0, 100.0)
-        )
-        for way in self.ways(self.made(name)):
-            assert way(shifted, belief) == pytest.approx(way(plain, belief), abs=1e-9)
-
-    @pytest.mark.parametrize("noise", NOISES)
-    @pytest.mark.parametrize("kind", LINKS)
-    @pytest.mark.parametrize("k", [0.0, 1e-9, 1e6])
-    def test_stays_finite_at_the_ends_of_k(self, name, k, kind, noise):
-        belief = made_belief(np.random.default_rng(1), 300, 3)
-        rows = np.arange(6)
-        for appeal in (np.zeros(12), np.linspace(-40, 40, 12)):
-            candidates = Candidates.of(
-                ITEMS.coordinates, rows, rows + 6, belief=belief, response=RESPONSES[kind](k, noise), appeal=appeal
-            )
-            for way in self.ways(self.made(name)):
-                assert np.all(np.isfinite(way(candidates, belief)))
-
-    def test_two_items_at_one_point_bring_no_warning(self, name):
-        belief = made_belief(np.random.default_rng(1), 50, 3)
-        points = np.vstack([ITEMS.coordinates, ITEMS.coordinates[:1]])
-        strategy = self.made(name)
-        first, second = np.array([0, 0]), np.array([12, 5])
-        candidates = Candidates.of(points, first, second, belief=belief, response=Logistic(2.0), appeal=np.arange(13.0))
-        assert len(strategy.score(candidates, belief)) == 2
-        scene = SelectionContext(points, np.arange(13.0), belief, Logistic(2.0), strategy, Resting.of(13, [], []))
-        scores = scene.scores(candidates)
-        assert scores[0] == -np.inf
-        assert np.isfinite(scores[1])
-        assert best_of(scene, first, second, np.random.default_rng(0), rescore=10, words="").second == 5
-
-    @pytest.mark.parametrize("rank", [0, 1, 2])
-    def test_a_belief_without_spread_in_some_direction_gives_no_nan(self, name, rank):
-        rng = np.random.default_rng(rank)
-        samples = rng.normal(size=(200, rank)) @ rng.normal(size=(rank, 3)) + 0.1
-        weights = np.full(200, 1 / 200)
-        mean = weights @ samples
-        centred = samples - mean
-        flat = belief_of(samples, weights, mean, (centred * weights[:, None]).T @ centred)
-        rows = np.arange(6)
-        candidates = Candidates.of(ITEMS.coordinates, rows, rows + 6, belief=flat, response=Logistic(2.0))
-        strategy = self.made(name)
-        assert np.all(np.isfinite(strategy.score(candidates, flat)))
-        for way in self.ways(strategy):
-            assert not np.any(np.isnan(way(candidates, flat)))
-
-    def test_a_search_can_use_it(self, name):
-        user = SimulatedUser([0.2, 0.1, -0.4], Logistic(3.0), 1)
-        search = Search(
-            ITEMS,
-            response=Logistic(3.0),
-            strategy=UTILITIES[name](),
-            posterior=Particles(200),
-            prior=UniformBox(),
-            rng=1,
-        )
-        for _ in range(4):
-            query = search.ask()
-            assert query.info.strategy == name
-            assert np.isfinite(query.info.utility)
-            search.tell(query, winner=user.answer(ITEMS, query))
-        assert np.trace(search.belief.covariance) < 1.0
-
-
-@pytest.mark.parametrize("name", sorted(UTILITIES))
 class TestEveryUtility(StrategyContract):
-    """The contract, for each of `UTILITIES`."""
+    @pytest.fixture(params=sorted(UTILITIES))
+    def strategy(self, request):
+        return UTILITIES[request.param]()
+
+    def test_has_the_name_by_which_it_is_registered(self, strategy):
+        assert type(strategy) is UTILITIES[strategy.name]
 
 
 @pytest.mark.parametrize("name", sorted(set(UTILITIES) - {"random"}))
 class TestWorthOfAPair:
     """What any sensible utility says, Random apart."""
 
-    def made(self, name):
-        return StrategyContract().made(name)
-
     def test_a_plane_through_the_belief_beats_one_beside_it(self, name):
         belief = made_belief(np.random.default_rng(0), 2000, 2, even=True)
         middle = belief.mean
         points = middle + np.array([[0.5, 0.0], [-0.5, 0.0], [2.5, 0.0], [1.5, 0.0]])
         candidates = Candidates.of(points, np.array([0, 2]), np.array([1, 3]), belief=belief, response=Logistic(4.0))
-        for way in StrategyContract().ways(self.made(name)):
+        for way in scores_of(UTILITIES[name]()):
             through, beside = way(candidates, belief)
             assert through > beside
 
@@ -295,7 +141,7 @@ class TestWorthOfAPair:
         belief = belief_of(samples, weights, samples.mean(axis=0), np.cov(samples.T, bias=True))
         points = np.array([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.5], [0.0, -0.5]])
         candidates = Candidates.of(points, np.array([0, 2]), np.array([1, 3]), belief=belief, response=Logistic(4.0))
-        for way in StrategyContract().ways(self.made(name)):
+        for way in scores_of(UTILITIES[name]()):
             across_long, across_short = way(candidates, belief)
             assert across_long > across_short
 
