@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
@@ -292,13 +291,12 @@ class Probit(Response):
         return np.asarray(np.exp(-0.5 * logits**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(logits)))
 
 
-@lru_cache(maxsize=64)
 def _kernel_link(kind: type[Response]) -> tuple[int | None, tuple[str, ...]]:
     """Return the code of the compiled link and the formulas that a class overrides below the class that declares it.
 
     The code is None where no class declares one, or where a formula is overridden.
     """
-    declaring = next(base for base in kind.__mro__ if "link_code" in vars(base))
+    declaring = next(base for base in kind.__mro__ if issubclass(base, Response) and "link_code" in vars(base))
     own = tuple(member for member in _COMPILED if getattr(kind, member) is not getattr(declaring, member))
     return (None if own else declaring.link_code), own
 
