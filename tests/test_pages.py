@@ -18,10 +18,10 @@ from pages_service import served
 from pairseek.errors import InvalidParameter
 from pairseek.web.pages import STATIC, languages, plotly_script, preferred_language, render
 from pairseek.web.pages import contexts as data
-from pairseek.web.pages.text import words
 from pairseek.web.pages.files import PageFiles
 from pairseek.web.pages.map import MOST_DOTS, draw_map
 from pairseek.web.pages.rendering import FOLDER, in_script, static_address
+from pairseek.web.pages.text import words
 
 TEMPLATES = FOLDER / "templates"
 SHAPES = {

@@ -227,7 +227,7 @@ def test_a_finished_session_of_another_model_shows_what_was_stored(tmp_path):
         before = [browser.get(address) for address in pages]
         client = Client(visitors.address, make_token(database, "test", ["read", "answer"], "test"))
         estimate = client.session(session, client.token).estimate()
-        before = [list(tables.rows_of(database, study(database), name)) for name in ("answers", "estimates")]
+        stored = [list(tables.rows_of(database, study(database), name)) for name in ("answers", "estimates")]
     of_another_model(Database(str(tmp_path / "old.db")), session)
     with served(tmp_path / "old.db") as visitors:
         database = visitors.service.database
@@ -243,7 +243,7 @@ def test_a_finished_session_of_another_model_shows_what_was_stored(tmp_path):
             assert f"Item {nearest[0][0][1:]}" in reply.text
         client = Client(visitors.address, client.token)
         assert client.session(session, client.token).estimate() == estimate
-        assert [list(tables.rows_of(database, study(database), name)) for name in ("answers", "estimates")] == before
+        assert [list(tables.rows_of(database, study(database), name)) for name in ("answers", "estimates")] == stored
         refused = again.post("/s/which/undo", json={"query": "p3"}, headers={"X-Pairseek": "1", "accept": "*/*"})
         assert refused.status_code == 409
         assert f"version {OLD} of the model" in refused.json()["error"]["message"]

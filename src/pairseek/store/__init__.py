@@ -1,4 +1,4 @@
-"""Records of studies, people and answers: SQLite or PostgreSQL, never algorithms.
+"""Storage of studies, sessions and answers in SQLite or PostgreSQL, without algorithms.
 
 What holds, whoever calls and however many at once:
 

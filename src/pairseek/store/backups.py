@@ -1,4 +1,4 @@
-"""Backups: the whole database as one file of compressed JSON lines, the same for every kind of database."""
+"""Backups: the database as one file of compressed JSON lines, independent of the database system."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BATCH = 500
 
 
 def write(database: Database, path: Path) -> int:
-    """Write all rows, as they are at one moment, and return their number."""
+    """Write all rows of one snapshot and return their number."""
     if path.exists():
         raise InvalidFile(f"{path} exists already: give another name; it was left as it is")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
@@ -56,7 +56,7 @@ def _dump(connection: sa.Connection, lines: Any) -> int:
 
 
 def read(database: Database, path: Path) -> int:
-    """Fill an empty database, all or nothing, and return the number of rows."""
+    """Restore a backup into an empty database in one transaction and return the number of rows."""
     if database.read(lambda connection: sa.inspect(connection).get_table_names()):
         raise InvalidFile("the database is not empty: restore into a new one, nothing was changed")
     count = _verified(path)

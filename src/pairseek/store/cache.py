@@ -1,4 +1,4 @@
-"""Prefetched queries: a cache whose loss costs time and nothing else."""
+"""Cache of prefetched queries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pairseek.store.schema import prefetched
 
 @dataclass(frozen=True, slots=True)
 class Prefetched:
-    """The query that follows each answer to an open one.
+    """Prefetched queries: the query that follows each answer to the open one.
 
     Attributes
     ----------

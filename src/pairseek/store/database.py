@@ -1,4 +1,4 @@
-"""The database: connections, transactions, and the errors of a database that cannot be used."""
+"""Database connections, transactions, retries and errors."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _CALLERS = (IntegrityError, ProgrammingError)
 
 
 def now() -> str:
-    """Return the present moment as text: ISO 8601, UTC, microseconds."""
+    """Return the current time as text: ISO 8601, UTC, microseconds."""
     return stamp(datetime.now(UTC))
 
 
 def stamp(moment: datetime) -> str:
-    """Return a moment as the tables hold it."""
+    """Return a time in the format of the tables."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class Database:
-    """An open database.
+    """Open database.
 
     Parameters
     ----------
@@ -65,15 +65,15 @@ class Database:
 
     @property
     def path(self) -> Path | None:
-        """The file of a SQLite database."""
+        """File of a SQLite database."""
         return Path(str(self.url.database)) if self.is_sqlite else None
 
     def read(self, function: Callable[[sa.Connection], T]) -> T:
-        """Return what the function reads, all of it from one moment."""
+        """Run a function in a read transaction and return its result; all reads see one snapshot."""
         return self._attempt(function, writes=False)
 
     def write(self, function: Callable[[sa.Connection], T]) -> T:
-        """Return the function's result, once what it wrote is on disk.
+        """Run a function in a write transaction and return its result once it is committed to disk.
 
         After a lost connection or a lock it is called again in a new transaction, so it must be one that may run
         twice: unique keys make it so.
@@ -109,7 +109,7 @@ class Database:
 
 
 def unavailable(error: Exception) -> StoreUnavailable:
-    """Return the error in words for those who run the server."""
+    """Convert a driver error to a `StoreUnavailable` for operators."""
     cause = str(getattr(error, "orig", None) or error).strip().splitlines()
     text = cause[0] if cause else type(error).__name__
     known = {

@@ -1,4 +1,4 @@
-"""Queries and events of sessions: added, never changed."""
+"""Queries and events of sessions, which are append-only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pairseek.store.schema import events, queries, sessions
 
 @dataclass(frozen=True, slots=True)
 class QueryRow:
-    """A pair that was put to a person."""
+    """Query that was asked."""
 
     session_id: str
     name: str
@@ -28,7 +28,7 @@ class QueryRow:
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """An answer, or the undoing of one."""
+    """Answer, or undo of an answer."""
 
     session_id: str
     number: int
@@ -44,7 +44,7 @@ class EventRow:
 
 
 class VersionConflict(Exception):
-    """Someone else has added to the session since it was read: read it again."""
+    """Raised when the session has changed since it was read; read it again."""
 
 
 # The statements of an answer are made once: to build them takes as long as to run them.
@@ -60,7 +60,7 @@ _SAME_QUERY = sa.select(queries).where(
 
 
 def add_event(connection: sa.Connection, event: EventRow, *, version: int) -> None:
-    """Add an event to a session at this version, and raise the version by one; `VersionConflict` if it is another."""
+    """Add an event and increment the session's version; raise `VersionConflict` if it is not ``version``."""
     changed = connection.execute(_NEXT_VERSION, {"session": event.session_id, "seen": version})
     if changed.rowcount != 1:
         raise VersionConflict
@@ -68,7 +68,7 @@ def add_event(connection: sa.Connection, event: EventRow, *, version: int) -> No
 
 
 def add_query(connection: sa.Connection, query: QueryRow) -> QueryRow:
-    """Store a query once, and return the one that is stored."""
+    """Store a query unless it is stored already, and return the stored one."""
     stored = connection.execute(_SAME_QUERY, {"session": query.session_id, "query": query.name}).first()
     if stored is not None:
         return QueryRow(*stored)

@@ -1,4 +1,4 @@
-"""Pictures of items, in the sizes that pages ask for."""
+"""Stored pictures of items in several sizes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StoredPicture:
 
 
 def add(connection: sa.Connection, picture: StoredPicture) -> None:
-    """Store it."""
+    """Store a picture."""
     connection.execute(media.insert().values({name: getattr(picture, name) for name in picture.__slots__}))
 
 

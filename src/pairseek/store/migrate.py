@@ -1,4 +1,4 @@
-"""The version of the tables: brought up to date, or checked."""
+"""Schema migrations: upgrade and version check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pairseek.store.database import Database
 
 
 def upgrade(database: Database) -> str:
-    """Bring the tables to the newest version and return it; refuse tables that have no way there."""
+    """Upgrade the tables to the newest version and return it; reject tables that cannot be upgraded."""
     version = _version(database)
     if version is not None and version not in _known():
         raise _refused(version)
@@ -28,17 +28,17 @@ def upgrade(database: Database) -> str:
 
 
 def newest() -> str:
-    """Return the version that this pairseek works with."""
+    """Return the schema version of this pairseek."""
     return str(ScriptDirectory.from_config(_config()).get_current_head())
 
 
 def current(database: Database) -> str | None:
-    """Return the version of the tables; None for an empty database."""
+    """Return the schema version of the database; None if it is empty."""
     return database.read(lambda connection: MigrationContext.configure(connection).get_current_revision())
 
 
 def ready(database: Database) -> None:
-    """Create the tables in an empty database; refuse one of another version."""
+    """Create the tables in an empty database; raise `StoreOutdated` for another schema version."""
     version = _version(database)
     if version is None:
         upgrade(database)
@@ -47,7 +47,7 @@ def ready(database: Database) -> None:
 
 
 def advice(version: str, *, backup: bool = False) -> str:
-    """Return what to do with tables, or a backup of tables, of another version."""
+    """Return instructions for tables, or a backup, of another schema version."""
     if version in _known():
         if backup:
             return "restore it with the pairseek that wrote it, then run pairseek db upgrade and make a new backup"
@@ -62,7 +62,7 @@ def advice(version: str, *, backup: bool = False) -> str:
 
 
 def _version(database: Database) -> str | None:
-    """Return the version of the tables, "unknown" where there are tables without one, None where there are none."""
+    """Return the schema version, "unknown" for tables without one, None for an empty database."""
 
     def read(connection: sa.Connection) -> str | None:
         version = MigrationContext.configure(connection).get_current_revision()
@@ -77,7 +77,7 @@ def _refused(version: str) -> StoreOutdated:
 
 
 def _known() -> set[str]:
-    """Return the versions from which there is a way to the newest."""
+    """Return the schema versions that can be upgraded to the newest."""
     return {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
 
 

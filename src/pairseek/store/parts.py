@@ -1,4 +1,4 @@
-"""Resolved parts of searches, stored once for all sessions that began with the same."""
+"""Resolved search parts, stored once for all sessions that began with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Researchers: users, sign-ins, tokens, and failed attempts to sign in."""
+"""Users, logins, API tokens and failed login attempts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def user_names(connection: sa.Connection) -> list[str]:
 
 
 def set_password(connection: sa.Connection, name: str, password: str) -> None:
-    """Set the hashed password of a user, new or not, and end all sign-ins of that user."""
+    """Set the hashed password of a new or existing user, and delete the user's logins."""
     known = user(connection, name)
     if known is None:
         connection.execute(users.insert().values(name=name, password=password, created_at=now()))
@@ -32,14 +32,14 @@ def set_password(connection: sa.Connection, name: str, password: str) -> None:
 
 
 def add_login(connection: sa.Connection, token_hash: str, user_id: int, expires_at: str) -> None:
-    """Store a sign-in."""
+    """Store a login."""
     connection.execute(logins.delete().where(logins.c.expires_at < now()))
     values = {"token_hash": token_hash, "user_id": user_id, "expires_at": expires_at}
     connection.execute(logins.insert().values(created_at=now(), **values))
 
 
 def signed_in(connection: sa.Connection, token_hash: str) -> str | None:
-    """Return the name of the user of this sign-in, if it has not expired."""
+    """Return the user of this login, if it has not expired."""
     joined = sa.select(users.c.name).join(logins, logins.c.user_id == users.c.id)
     valid = (logins.c.token_hash == token_hash) & (logins.c.expires_at > now())
     name = connection.execute(joined.where(valid)).scalar()
@@ -47,7 +47,7 @@ def signed_in(connection: sa.Connection, token_hash: str) -> str | None:
 
 
 def drop_login(connection: sa.Connection, token_hash: str) -> None:
-    """Remove a sign-in."""
+    """Delete a login."""
     connection.execute(logins.delete().where(logins.c.token_hash == token_hash))
 
 
@@ -65,7 +65,7 @@ def token(connection: sa.Connection, token_hash: str) -> JSON | None:
 
 
 def use_token(connection: sa.Connection, token_id: int) -> None:
-    """Store that a token was used just now."""
+    """Store the time at which a token was used."""
     connection.execute(tokens.update().where(tokens.c.id == token_id).values(used_at=now()))
 
 
@@ -76,13 +76,13 @@ def every_token(connection: sa.Connection) -> list[JSON]:
 
 
 def revoke(connection: sa.Connection, token_id: int) -> bool:
-    """Revoke a token, and return whether there was one to revoke."""
+    """Revoke a token; return whether it was valid."""
     live = (tokens.c.id == token_id) & tokens.c.revoked_at.is_(None)
     return connection.execute(tokens.update().where(live).values(revoked_at=now())).rowcount == 1
 
 
 def count_attempts(connection: sa.Connection, key: str, since: str) -> int:
-    """Return the number of failed attempts under this key since a moment."""
+    """Return the number of failed attempts with this key since a time."""
     chosen = sa.select(sa.func.count(attempts.c.id)).where((attempts.c.key == key) & (attempts.c.at >= since))
     return int(connection.execute(chosen).scalar_one())
 
@@ -94,7 +94,7 @@ def add_attempt(connection: sa.Connection, key: str, *, forget_before: str) -> N
 
 
 def secret(connection: sa.Connection, fresh: str) -> str:
-    """Return the secret that all workers share; the fresh one is stored if there was none."""
+    """Return the secret that all workers share; store ``fresh`` if there is none."""
     known = connection.execute(sa.select(meta.c.value).where(meta.c.key == "secret")).scalar()
     if known is not None:
         return str(known)

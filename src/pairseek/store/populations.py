@@ -1,4 +1,4 @@
-"""Populations of a study: numbered, and never changed, because sessions refer to them."""
+"""Populations of a study: numbered and immutable, because sessions refer to them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pairseek.store.schema import populations
 
 
 def add(connection: sa.Connection, study_id: int, content: bytes, who: str) -> int:
-    """Add a population and return its version, 1 for a study's first; an `IntegrityError` if two are added at once."""
+    """Add a population and return its version, counted from 1; raise `IntegrityError` on a concurrent insert."""
     version = (latest(connection, study_id) or 0) + 1
     values = {"study_id": study_id, "version": version, "content": content, "created_by": who}
     connection.execute(populations.insert().values(created_at=now(), **values))

@@ -1,4 +1,4 @@
-"""The tables."""
+"""Table definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions: one person's search in a study."""
+"""Sessions of participants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IDENTITIES = ("participant", "prolific_pid", "prolific_study", "prolific_session
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """A session. ``version`` counts what was added to it: a reader of the same number has seen all.
+    """Session. ``version`` counts its events and marks, for optimistic locking.
 
     ``population`` is the version of the study's population that it began with; None before there was one. ``parts`` is
     the key of the resolved parts of its search.
@@ -84,25 +84,25 @@ def of_study(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> 
 
 
 def set_token(connection: sa.Connection, session_id: str, token_hash: str) -> None:
-    """Replace the token of a session that is resumed elsewhere; the old one is no longer valid."""
+    """Replace the token of a session that is resumed; the old token becomes invalid."""
     connection.execute(sessions.update().where(sessions.c.id == session_id).values(token_hash=token_hash))
 
 
 def finish(connection: sa.Connection, session_id: str, reason: str, final: JSON) -> None:
-    """Store the end of a session with its result; an earlier end stays."""
+    """Store the end of a session with its result, unless it has ended before."""
     fresh = (sessions.c.id == session_id) & sessions.c.finished_at.is_(None)
     connection.execute(sessions.update().where(fresh).values(finished_at=now(), reason=reason, final=final))
 
 
 def reopen(connection: sa.Connection, session_id: str) -> None:
-    """Remove the end of a session whose last answer was taken back."""
+    """Remove the end of a session whose last answer was undone."""
     connection.execute(
         sessions.update().where(sessions.c.id == session_id).values(finished_at=None, reason=None, final=sa.null())
     )
 
 
 def mark(connection: sa.Connection, session_id: str, query: str | None, action: str, reason: str, who: str) -> None:
-    """Void or restore a session (query None) or an answer. The record of it stays."""
+    """Void or restore a session (query None) or an answer, permanently recorded."""
     values = {"session_id": session_id, "query": query, "action": action, "reason": reason, "who": who}
     connection.execute(marks.insert().values(at=now(), **values))
     bumped = sessions.update().where(sessions.c.id == session_id).values(version=sessions.c.version + 1)
@@ -110,24 +110,24 @@ def mark(connection: sa.Connection, session_id: str, query: str | None, action: 
 
 
 def marks_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[JSON]:
-    """Return what was voided and restored, in order."""
+    """Return the void and restore decisions of sessions, in order."""
     chosen = sa.select(marks).where(marks.c.session_id.in_(session_ids)).order_by(marks.c.id)
     return [dict(row) for row in connection.execute(chosen).mappings()]
 
 
 def blur(connection: sa.Connection, session_id: str, query: str, lost_at: str, ms: int) -> None:
-    """Store for how long the page was out of sight."""
+    """Store a loss of focus."""
     connection.execute(blurs.insert().values(session_id=session_id, query=query, lost_at=lost_at, ms=ms))
 
 
 def blurs_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[JSON]:
-    """Return when pages were out of sight."""
+    """Return the losses of focus of sessions."""
     chosen = sa.select(blurs).where(blurs.c.session_id.in_(session_ids)).order_by(blurs.c.id)
     return [dict(row) for row in connection.execute(chosen).mappings()]
 
 
 def forget_preview(connection: sa.Connection, before: str) -> None:
-    """Remove previews that began before this moment. Nothing else is ever removed."""
+    """Delete previews that began before a time. Nothing else is ever deleted."""
     old = sa.select(sessions.c.id).where((sessions.c.kind == "preview") & (sessions.c.created_at < before))
     for table in (events, queries, marks, blurs, prefetched):
         connection.execute(table.delete().where(table.c.session_id.in_(old)))

@@ -1,4 +1,4 @@
-"""Studies: items and configuration, which never change, and whether they are open."""
+"""Studies: immutable items and configuration, and the open state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pairseek.store.schema import audit, media, studies
 
 @dataclass(frozen=True, slots=True)
 class StudyRow:
-    """A study without its items, which may be many."""
+    """Study without its items."""
 
     id: int
     slug: str
@@ -29,7 +29,7 @@ _COLUMNS: list[sa.Column[Any]] = [studies.c[name] for name in StudyRow.__slots__
 
 
 def add(connection: sa.Connection, slug: str, configuration: JSON, items: bytes, *, is_open: bool, who: str) -> int:
-    """Add a study and return its number; an `IntegrityError` if the slug is taken."""
+    """Add a study and return its number; raise `IntegrityError` if the slug exists."""
     values = {"configuration": configuration, "items": items, "is_open": is_open, "created_by": who}
     result = connection.execute(studies.insert().values(slug=slug, created_at=now(), **values))
     key = result.inserted_primary_key
@@ -65,17 +65,17 @@ def set_open(connection: sa.Connection, study_id: int, *, is_open: bool) -> None
 
 
 def discard(connection: sa.Connection, study_id: int) -> None:
-    """Take back a study that could not be made to the end: it was never open and has no sessions."""
+    """Delete a study whose creation failed; it was never open and has no sessions."""
     connection.execute(media.delete().where(media.c.study_id == study_id))
     connection.execute(studies.delete().where(studies.c.id == study_id))
 
 
 def note(connection: sa.Connection, who: str, action: str, study: str | None = None, **details: Any) -> None:
-    """Store who did what, permanently."""
+    """Add an entry to the audit log."""
     connection.execute(audit.insert().values(at=now(), who=who, action=action, study=study, details=details))
 
 
 def notes(connection: sa.Connection, study: str, limit: int = 200) -> list[JSON]:
-    """Return what was done to a study, newest first."""
+    """Return the audit log of a study, newest first."""
     chosen = sa.select(audit).where(audit.c.study == study).order_by(audit.c.id.desc()).limit(limit)
     return [dict(row) for row in connection.execute(chosen).mappings()]

@@ -1,1 +1,1 @@
-"""Studies in the browser: the service, its pages, and the sessions of the people who answer."""
+"""Web service for studies: server, pages, sessions, data export and HTTP API."""

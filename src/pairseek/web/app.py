@@ -1,4 +1,4 @@
-"""The application: routes, errors in one shape, and what happens when it starts and stops."""
+"""FastAPI application: routers, middleware, exception handlers and lifespan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pairseek.web.studies.catalogue import Study
 
 
 def create_app(settings: Settings, known: Mapping[int, Study] | None = None) -> FastAPI:
-    """The application; it opens its database when it starts. ``known`` are studies that have been read before."""
+    """Create the application, which opens its database at startup. ``known`` holds studies that were read before."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -1,4 +1,4 @@
-"""Who may do what: researchers by password, programs by token, a session by its own token."""
+"""Authentication and authorization: passwords of researchers, API tokens and their scopes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _nobody() -> str:
 
 
 def set_password(database: Database, name: str, password: str) -> None:
-    """Make a user, or give one a new password."""
+    """Create a user, or set a new password for an existing one."""
     if not 1 <= len(name) <= 200 or not name.isprintable():
         raise InvalidParameter(f"the name {name[:50]!r} cannot be used: give 1 to 200 printable characters")
     if len(password) < LEAST_PASSWORD:
@@ -58,7 +58,7 @@ def set_password(database: Database, name: str, password: str) -> None:
 
 
 def first_user(database: Database, password: str) -> str | None:
-    """Make the first user where there is none; the password if it was drawn and has to be told."""
+    """Create the first user if the database has none; return the password if it was generated."""
     if database.read(people.user_names):
         return None
     drawn = None if password else secrets.token_urlsafe(12)
@@ -67,7 +67,10 @@ def first_user(database: Database, password: str) -> str | None:
 
 
 def sign_in(database: Database, name: str, password: str, address: str) -> str:
-    """The token of a new sign-in; a `Problem` for a wrong password, and for too many of them."""
+    """Check name and password and return a new login token.
+
+    Raises a `Problem` for a wrong password and after too many failed attempts.
+    """
     keys = [_key("name at address", f"{name}\n{address}"), _key("address", address), _key("name", name)]
     since = stamp(datetime.now(UTC) - timedelta(minutes=_MINUTES))
     failed = database.read(lambda connection: [people.count_attempts(connection, key, since) for key in keys])
@@ -90,20 +93,20 @@ def sign_in(database: Database, name: str, password: str, address: str) -> str:
 
 
 def signed_in(database: Database, token: str | None) -> str | None:
-    """The name of who holds this sign-in."""
+    """Return the name of the user to whom this login token belongs; None if it is not valid."""
     if not token:
         return None
     return database.read(lambda connection: people.signed_in(connection, hashed(token)))
 
 
 def sign_out(database: Database, token: str | None) -> None:
-    """End a sign-in."""
+    """Delete a login."""
     if token:
         database.write(lambda connection: people.drop_login(connection, hashed(token)))
 
 
 def make_token(database: Database, name: str, scopes: list[str], who: str, study_id: int | None = None) -> str:
-    """A new token for programs: it is told once, and only its hash is stored."""
+    """Create an API token and return it; only its hash is stored."""
     if not 1 <= len(name.strip()) <= 100:
         raise InvalidParameter(f"the name of the token is {name[:50]!r}: give 1 to 100 characters")
     unknown = [scope for scope in scopes if scope not in SCOPES]
@@ -121,14 +124,14 @@ def make_token(database: Database, name: str, scopes: list[str], who: str, study
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls the HTTP API: the holder of a token for programs, for one study or for all."""
+    """Caller of the HTTP API: the holder of an API token, for one study or for all."""
 
     name: str
     scopes: frozenset[str]
     study_id: int | None = None
 
     def need(self, scope: str, study_id: int | None = None) -> None:
-        """Refuse where the token does not reach so far."""
+        """Raise a `Problem` unless the token has this scope for this study."""
         if scope not in self.scopes:
             raise Problem(
                 403,
@@ -144,7 +147,7 @@ class Caller:
 
 
 def caller(database: Database, header: str | None) -> Caller:
-    """Who sent this ``Authorization`` header."""
+    """Return the caller who sent this ``Authorization`` header."""
     kind, _, token = (header or "").partition(" ")
     if kind.lower() != "bearer" or not token:
         raise Problem(

@@ -1,4 +1,4 @@
-"""What goes wrong, as a reply: a page for people, data for programs, the same words for both."""
+"""Error responses and exception handlers: an HTML page for browsers, JSON for programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger("pairseek.web")
 
 
 def reply_to(request: Request, problem: Problem) -> Response:
-    """A problem as a page for people and as data for programs: the same words."""
+    """Return a problem as an HTML page or as JSON, depending on what the client accepts."""
     if _wants_page(request):
         service = request.app.state.service
         data = {"status": problem.status, "error": problem.record()["error"], "back": _back(request)}
@@ -31,13 +31,13 @@ def reply_to(request: Request, problem: Problem) -> Response:
 
 
 def local(address: str) -> str | None:
-    """An address on this server, and no other."""
+    """Return the address if it is a path on this server, else None."""
     plain = address.startswith("/") and not address.startswith("//") and "\\" not in address and address.isprintable()
     return address if plain else None
 
 
 def _back(request: Request) -> str | None:
-    """The page of ours that led here: a person who goes back to it keeps what its address says of them."""
+    """Return the path of the page of this server that led here, including its query string."""
     came = urlsplit(request.headers.get("referer", ""))
     if not came.netloc or came.netloc != request.headers.get("host"):
         return None
@@ -49,7 +49,7 @@ def _wants_page(request: Request) -> bool:
 
 
 async def refused(request: Request, error: Exception) -> Response:
-    """What pairseek itself refused."""
+    """Handle a `PairseekError`."""
     assert isinstance(error, PairseekError)
     if isinstance(error, StoreUnavailable):
         UNAVAILABLE.inc()
@@ -58,7 +58,7 @@ async def refused(request: Request, error: Exception) -> Response:
 
 
 async def invalid_request(request: Request, error: Exception) -> Response:
-    """A request of another shape than the route takes."""
+    """Handle a request that does not match the schema of its route."""
     assert isinstance(error, RequestValidationError)
     first: Any = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"] if part != "body")
@@ -68,7 +68,7 @@ async def invalid_request(request: Request, error: Exception) -> Response:
 
 
 async def http_error(request: Request, error: Exception) -> Response:
-    """No such address, or no such method there."""
+    """Handle an HTTP error of the framework, such as an unknown path or method."""
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, PairseekError):
         # The framework wraps what goes wrong while a body is read.
@@ -93,6 +93,6 @@ def _short(value: Any) -> Any:
 
 
 def broken() -> Problem:
-    """Something that nobody foresaw; what it was is in the log, without its words."""
+    """Return the problem for an unhandled exception, whose traceback is in the log."""
     hint = "Try again; if it stays so, tell those who run this server. What was acknowledged is safe."
     return Problem(500, "internal_error", "something went wrong inside the service", hint=hint)

@@ -1,4 +1,4 @@
-"""What can go wrong over HTTP, in one shape: code, what was wrong, what was received, what to do."""
+"""HTTP errors: status, code, message, received value and hint."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pairseek.errors import (
 
 
 class Problem(PairseekError):
-    """An error that is answered with a status.
+    """Error that is sent as an HTTP response.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ class Problem(PairseekError):
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the reply says besides."""
+        """Additional headers of the response."""
         return {} if self.wait is None else {"retry-after": str(self.wait)}
 
     def record(self) -> JSON:
-        """The body of the reply."""
+        """Return the JSON body of the response."""
         return {"error": {"code": self.code, "message": self.message, "received": self.received, "hint": self.hint}}
 
 
@@ -73,7 +73,7 @@ _KNOWN: dict[type[PairseekError], tuple[int, str, str]] = {
 
 
 def problem_of(error: PairseekError) -> Problem:
-    """A library error as a problem."""
+    """Convert a library error to a `Problem`."""
     if isinstance(error, Problem):
         return error
     for kind, (status, code, hint) in _KNOWN.items():
@@ -87,10 +87,10 @@ def problem_of(error: PairseekError) -> Problem:
 
 
 def not_found(what: str, received: Any) -> Problem:
-    """There is no such thing, or none that the caller may know of."""
+    """Return the problem for something that does not exist or that the caller may not see."""
     return Problem(404, "not_found", f"there is no {what} of that name", received=received, hint="Check the address.")
 
 
 def invalid(message: str, received: Any, hint: str, code: str = "invalid_parameter") -> Problem:
-    """A value that cannot be used."""
+    """Return the problem for an invalid value."""
     return Problem(422, code, message, received=received, hint=hint)

@@ -1,4 +1,4 @@
-"""Logs as JSON, one line an event, without anything about a person.
+"""Structured logging: one JSON object per line, without personal data.
 
 A request is logged by the pattern of its route (``/s/{slug}/answer``), never by its address, its query string or the
 visitor's own: those may hold ids and tokens.
@@ -21,10 +21,10 @@ logger = logging.getLogger("pairseek.web")
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line."""
+    """Log formatter that writes one JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Return the record as a line of JSON."""
         facts = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -54,13 +54,13 @@ def set_up(level: str = "info") -> None:
 
 
 class LoggingMiddleware:
-    """Measures and logs every request."""
+    """Middleware that measures and logs every request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""What is measured: for the dashboard in memory, and for Prometheus, over all workers."""
+"""Metrics: Prometheus counters over all workers, and the recent latency of this worker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNAVAILABLE = Counter("pairseek_store_unavailable", "Requests that found no data
 
 
 def exposition() -> tuple[bytes, str]:
-    """The numbers of all workers in Prometheus's format, and its content type."""
+    """Return the metrics of all workers in the Prometheus text format, and the content type."""
     if os.environ.get(FOLDER):
         registry = CollectorRegistry()
         multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
@@ -31,18 +31,18 @@ def exposition() -> tuple[bytes, str]:
 
 
 class Latency:
-    """The newest times from an answer's arrival to the next pair's departure, in this worker."""
+    """Most recent response times of this worker, from the arrival of an answer to the next pair."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._seconds: deque[float] = deque(maxlen=_KEPT)
 
     def add(self, seconds: float) -> None:
-        """One more."""
+        """Add one response time in seconds."""
         with self._lock:
             self._seconds.append(seconds)
 
     def median_ms(self) -> float | None:
-        """The median in milliseconds; None before the first."""
+        """Return the median in milliseconds; None before the first response."""
         with self._lock:
             return 1000 * statistics.median(self._seconds) if self._seconds else None

@@ -1,4 +1,4 @@
-"""How many requests are taken in a minute: from an address, for a session, with a token; counted in each worker."""
+"""Rate limits per minute and worker: by address, by session and by token."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NETWORK = 64
 
 
 class Rate:
-    """At most so many in a minute for each key: all of them at once, if need be, and then steadily.
+    """Rate limit per key: a token bucket of ``count`` requests that refills within a minute.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Rate:
         self._known: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def check(self, key: str) -> None:
-        """Count one more; a `Problem` that says when to come again where it is one too many."""
+        """Count one request; raise a `Problem` with the waiting time if the limit is exceeded."""
         moment = monotonic()
         with self._lock:
             # A bucket that refills steadily: (what is left, when).
@@ -58,7 +58,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What is counted."""
+    """Rate limits of the service."""
 
     starts: Rate
     answers: Rate
@@ -66,7 +66,7 @@ class Rates:
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """As the settings say."""
+        """Create the rate limits from the settings."""
         return cls(
             Rate("sessions begun from one address", settings.starts_per_minute),
             Rate("answers or messages in one session", settings.answers_per_minute),
@@ -75,7 +75,7 @@ class Rates:
 
 
 def network_of(address: str) -> str:
-    """Whose an address is: the address itself, or the network that somebody has to themselves."""
+    """Return the key of an address: itself for IPv4, its /64 network for IPv6."""
     try:
         known = ipaddress.ip_address(address)
     except ValueError:

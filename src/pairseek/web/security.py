@@ -1,4 +1,4 @@
-"""What keeps visitors apart and pages clean: headers, cookies, forms that were really ours, sizes and rates."""
+"""Security: response headers, cookies, CSRF tokens, body size and rate limits."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _FREE = ("/static/", "/media/", "/healthz", "/readyz", "/metrics")
 
 
 class SecurityMiddleware:
-    """Headers on every reply, no more requests than allowed, and no body that is larger, announced or not."""
+    """Middleware that sets security headers, limits rates, and rejects bodies that are too large."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app, self.settings = app, settings
         self._requests = Rate("requests from one address", settings.requests_per_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -105,7 +105,7 @@ class SecurityMiddleware:
 
 
 def _may_make(scope: Scope) -> None:
-    """Refuse a large body from someone who may not make a study."""
+    """Reject a large body from a caller who may not create studies."""
     database = scope["app"].state.service.database
     caller(database, Headers(scope=scope).get("authorization")).need("write")
 
@@ -115,7 +115,7 @@ def _secured(name: bytes, value: bytes) -> tuple[bytes, bytes]:
 
 
 def _keeping(scope: Scope) -> str:
-    """How long a reply may be kept: files that are named with their version for good, pages not at all."""
+    """Return the cache-control header: versioned static files are immutable, pages are not stored."""
     if not scope["path"].startswith("/static/"):
         return "no-store"
     return "public, max-age=31536000, immutable" if b"v=" in scope["query_string"] else "no-cache"
@@ -137,30 +137,30 @@ def _limited(receive: Receive, most: int) -> Receive:
 
 
 def too_large(size: int, most: int) -> Problem:
-    """More was sent than is taken."""
+    """Return the problem for a body that exceeds the limit."""
     return Problem(
         413, "too_large", f"the request is larger than {most:,} bytes", received=size, hint="Send less at once."
     )
 
 
 def signature(secret: str, purpose: str, text: str) -> str:
-    """That this text came from here, for this purpose and no other."""
+    """Return the HMAC of a text for one purpose."""
     return hmac.new(secret.encode(), f"{purpose}:{text}".encode(), hashlib.sha256).hexdigest()
 
 
 def csrf_token(secret: str, nonce: str) -> str:
-    """What a form must send back, for the browser that holds this nonce."""
+    """Return the CSRF token of the browser that holds this nonce."""
     return signature(secret, "form", nonce)
 
 
 def form_nonce(request: Request) -> str:
-    """The browser's nonce, new if it has none."""
+    """Return the browser's nonce, or a new one."""
     known = request.cookies.get(CSRF_COOKIE, "")
     return known if 20 <= len(known) <= 64 else secrets.token_urlsafe(24)
 
 
 def check_form(request: Request, secret: str, sent: object) -> None:
-    """Refuse a form that did not come from one of our own pages."""
+    """Raise a `Problem` unless the CSRF token of a form is valid."""
     nonce = request.cookies.get(CSRF_COOKIE, "")
     if not nonce or not hmac.compare_digest(csrf_token(secret, nonce), str(sent or "")):
         raise Problem(
@@ -172,7 +172,7 @@ def check_form(request: Request, secret: str, sent: object) -> None:
 
 
 def check_guard(request: Request) -> None:
-    """Refuse a request that another site's page could have made a browser send."""
+    """Raise a `Problem` unless the request has the header that cross-site requests cannot set."""
     if GUARD_HEADER not in request.headers:
         raise Problem(
             403,
@@ -185,7 +185,7 @@ def check_guard(request: Request) -> None:
 def set_cookie(
     response: Response, name: str, value: str, settings: Settings, *, path: str = "/", days: float = 30
 ) -> None:
-    """A cookie that scripts cannot read and other sites cannot make use of."""
+    """Set an HTTP-only cookie with ``SameSite=Lax``."""
     response.set_cookie(
         name, value, max_age=int(days * 86400), path=path, httponly=True, samesite="lax", secure=settings.https
     )

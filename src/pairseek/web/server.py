@@ -1,4 +1,4 @@
-"""Running the service: one process or several, warmed before the port opens, stopped in order."""
+"""Server: one or several worker processes, warmed up before the port opens, with graceful shutdown."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def serve(
     announced: Callable[[str], None] | None = None,
     new_password: bool = False,
 ) -> None:
-    """Serve until a signal says stop.
+    """Run the server until it receives a signal.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def serve(
 
 
 def prepare(settings: Settings, *, new_password: bool = False) -> dict[int, Study]:
-    """Make the tables and the first user, say the password once, compile the kernels, and read the studies."""
+    """Create tables and first user, print its password once, compile the kernels, and load the studies."""
     database = Database(settings.database)
     try:
         migrate.ready(database)
@@ -95,7 +95,7 @@ def prepare(settings: Settings, *, new_password: bool = False) -> dict[int, Stud
 
 @contextlib.contextmanager
 def bound(host: str, port: int) -> Iterator[socket.socket]:
-    """A socket that has the address; it listens once a worker is ready."""
+    """Yield a socket bound to the address; it listens once a worker is ready."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -109,7 +109,7 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
 
 
 def announce(host: str, port: int) -> str:
-    """Say where it is; the address for others, where it listens to others."""
+    """Print the address of the server and return it."""
     everywhere = host in ("0.0.0.0", "::")
     shown = own_address() if everywhere else f"[{host}]" if ":" in host else host
     _say(f"pairseek at http://{shown}:{port}" + (f" and http://127.0.0.1:{port}" if everywhere else ""))
@@ -117,7 +117,7 @@ def announce(host: str, port: int) -> str:
 
 
 def own_address() -> str:
-    """The machine's address as its network sees it. Nothing is sent."""
+    """Return the address of this machine in its network, without sending a packet."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))
@@ -153,7 +153,7 @@ def _configuration(settings: Settings, known: Mapping[int, Study]) -> uvicorn.Co
 
 
 class Workers:
-    """Several processes that share a socket, copies of this one; one that dies is replaced.
+    """Worker processes that share a socket, forked from this one; a worker that dies is replaced.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ class Workers:
         self._reading, self._writing = os.pipe()
 
     def run(self) -> None:
-        """Keep them running until a signal says stop."""
+        """Keep the workers running until a signal arrives."""
         logs.set_up()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop.set())

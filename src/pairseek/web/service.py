@@ -1,4 +1,4 @@
-"""The service of one worker, which its routes share."""
+"""Shared state of one worker: database, sessions, prefetching, rate limits and rendering."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ logger = logging.getLogger("pairseek.web")
 
 @dataclass(eq=False)
 class Service:
-    """Database, sessions and templates."""
+    """Service of one worker, used by all routes."""
 
     settings: Settings
     database: Database
@@ -54,7 +54,7 @@ class Service:
 
     @classmethod
     def opened(cls, settings: Settings, known: Mapping[int, Study] | None = None) -> Service:
-        """Open the database and check its tables."""
+        """Open the database, check its schema, and start the background threads."""
         database = Database(settings.database)
         migrate.ready(database)
         catalogue = Catalogue(database, known)
@@ -81,7 +81,7 @@ class Service:
         )
 
     def close(self) -> None:
-        """Stop prefetching and close the database."""
+        """Stop the background threads and close the database."""
         if self.prefetcher is not None:
             self.prefetcher.stop()
         self._workers.shutdown(cancel_futures=True)
@@ -89,7 +89,7 @@ class Service:
         self.database.close()
 
     def later(self, task: Callable[[], None]) -> None:
-        """Run a task in the background, one after the other."""
+        """Run a task in the background thread."""
 
         def run() -> None:
             try:
@@ -100,7 +100,7 @@ class Service:
         self._workers.submit(run)
 
     def answered(self, row: SessionRow, said: SubmittedAnswer) -> JSON:
-        """Store an answer, return what comes next, and have the pairs prefetched that may follow that."""
+        """Store an answer, return the next state, and start prefetching."""
         self.rates.answers.check(row.id)
         began = time.perf_counter()
         with self.gate.working():
@@ -111,7 +111,7 @@ class Service:
         return state
 
     def undone(self, row: SessionRow, query: str) -> JSON:
-        """Take back the last answer, which is the one to this query."""
+        """Undo the last answer, which must be the one to this query."""
         self.rates.answers.check(row.id)
         with self.gate.working():
             return self.sessions.undo(row, query)
@@ -119,7 +119,7 @@ class Service:
     def page(
         self, request: Request, name: str, data: Mapping[str, Any], *, status: int = 200, language: str | None = None
     ) -> HTMLResponse:
-        """Render a page, with the token that its forms send back."""
+        """Render a page with the CSRF token of its forms."""
         nonce = form_nonce(request)
         chosen = language if language in languages() else preferred_language(request.headers.get("accept-language"))
         text = render(name, {**data, "csrf": csrf_token(self.secret, nonce)}, language=chosen)

@@ -1,4 +1,4 @@
-"""Settings of a server, from options or from the environment."""
+"""Settings of the server, from options or environment variables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PREFIX = "PAIRSEEK_"
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a server, each with its variable of the environment (``PAIRSEEK_`` and the name in capitals).
+    """Settings of the server; each has an environment variable (``PAIRSEEK_`` and the name in capitals).
 
     Attributes
     ----------

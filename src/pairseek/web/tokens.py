@@ -1,4 +1,4 @@
-"""Secrets that open something: drawn once, told once, stored as a hash."""
+"""Random tokens and their hashes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import secrets
 
 
 def new_token() -> str:
-    """256 bits that nobody can guess."""
+    """Return a random token of 256 bits."""
     return secrets.token_urlsafe(32)
 
 
 def hashed(token: str) -> str:
-    """What is stored of a token."""
+    """Return the hash of a token, which is what the store contains."""
     return hashlib.sha256(token.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Compilation of the kernels and loading of the studies, before the first person comes."""
+"""Warm-up: compilation of the kernels and loading of the studies before the server accepts requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ logger = logging.getLogger("pairseek.web")
 
 
 def warm_up() -> None:
-    """Compile what the defaults use: EP, and the sampler and weighted points that it falls back on.
+    """Compile the kernels of the defaults: EP, and the particle sampler that it falls back on.
 
     Few items are searched pair by pair and many by branch and bound, so that both are gone through.
     """
@@ -32,7 +32,7 @@ def warm_up() -> None:
 
 
 def warm_study(study: Study) -> None:
-    """Compile what this study uses: its strategy, its posterior, its candidates."""
+    """Compile the kernels that this study uses."""
     try:
         _go_through(study.configuration.search(study.items, 0))
     except PairseekError:
@@ -41,7 +41,7 @@ def warm_study(study: Study) -> None:
 
 
 def warm_studies(database: Database) -> dict[int, Study]:
-    """Go through the newest open studies of a database and return those that were read, by number."""
+    """Warm up the newest open studies and return those that were loaded, by number."""
     catalogue = Catalogue(database)
     rows = [row for row in database.read(studies.every) if row.is_open]
     for row in rows[:_MOST]:

@@ -1,1 +1,1 @@
-"""The history of the tables."""
+"""Alembic migrations."""

@@ -1,4 +1,4 @@
-"""What Alembic runs: on the connection that it is handed, and no other."""
+"""Alembic environment, which uses the connection that it is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bundles: one zip with the tables, configuration, parts, versions, seeds, raw records and codebook of a study."""
+"""Study bundles: one zip with tables, configuration, parts, versions, seeds, raw records and codebook."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _study_record(study: Study) -> JSON:
 
 
 def versions() -> JSON:
-    """Return what decides whether numbers agree to the bit."""
+    """Return the versions on which bit-identical results depend."""
     return {
         "pairseek": __version__,
         "model": MODEL_VERSION,
@@ -148,7 +148,7 @@ def _json(record: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """A bundle that was read."""
+    """Content of a bundle file."""
 
     slug: str
     configuration: StudyConfiguration
@@ -163,22 +163,22 @@ class Bundle:
 
     @property
     def current(self) -> tuple[JSON, ...]:
-        """The sessions that began with this pairseek's version of the model."""
+        """Sessions that began with the model version of this pairseek."""
         return tuple(session for session in self.sessions if self.parts_of(session).is_current)
 
     @property
     def models(self) -> list[Any]:
-        """Versions of the model with which the sessions began."""
+        """Model versions with which the sessions began."""
         return sorted({parts.model for parts in self.parts.values()}, key=str)
 
     @property
     def same_program(self) -> bool:
-        """Whether the bits can be expected to agree."""
+        """Whether this program has the versions that wrote the bundle, so that results are bit-identical."""
         return self.versions == versions()
 
 
 def read(path: Path) -> Bundle:
-    """Read a bundle whose sessions this pairseek can compute again; every way in which it can be wrong is said."""
+    """Read a bundle whose sessions this pairseek can recompute; raise `InvalidFile` otherwise."""
     try:
         with zipfile.ZipFile(path) as archive:
             record = json.loads(_content(archive, path, "study.json"))
@@ -231,7 +231,7 @@ def _check_format(path: Path, record: JSON) -> None:
 
 
 def done_of(session: JSON) -> tuple[EffectiveAnswer, ...]:
-    """Return the answers that count, from a session's record."""
+    """Return the effective answers of a session record."""
     queries = [QueryRow(session_id=session["id"], **query) for query in session["queries"]]
     events = [EventRow(session_id=session["id"], **event) for event in session["events"]]
     return effective(queries, events, voided(session["marks"])[1])
@@ -239,7 +239,7 @@ def done_of(session: JSON) -> tuple[EffectiveAnswer, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A session computed again; ``difference`` is the largest of a coordinate, relative to the radius."""
+    """Recomputed estimate of a session; ``difference`` is the largest coordinate difference relative to the radius."""
 
     session: str
     answers: int
@@ -250,7 +250,7 @@ class Compared:
 
 
 def replayed(bundle: Bundle) -> Iterator[Compared]:
-    """Compute every estimate again, from the parts with which its session began, beside the one that was exported."""
+    """Recompute every estimate from the parts of its session and compare it with the exported one."""
     for session in bundle.current:
         done = done_of(session)
         if not done or session["estimate"] is None:
@@ -263,7 +263,7 @@ def replayed(bundle: Bundle) -> Iterator[Compared]:
 
 
 def rethought(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
-    """Compute what another strategy would have believed and asked, given the same answers.
+    """Compute the estimates and queries of another strategy, given the same answers.
 
     Its candidates are those of the study's configuration; without any, those that suit the strategy.
     """

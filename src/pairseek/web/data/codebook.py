@@ -1,4 +1,4 @@
-"""Meanings of the columns of the exported tables."""
+"""Codebook: descriptions of the columns of the exported tables."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _NUMBERED = {
 
 
 def meaning(table: str, column: str) -> str:
-    """Return what a column means."""
+    """Return the description of a column."""
     if (table, column) in _OTHERWISE:
         return _OTHERWISE[table, column]
     for pattern, words in _NUMBERED.items():

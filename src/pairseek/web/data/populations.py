@@ -1,4 +1,4 @@
-"""What a study has learned from its own people: fitted, stored by version, and found again for a session."""
+"""Fitting of populations to the finished sessions of a study."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from pairseek.web.studies.catalogue import Study
 
 
 def fit(database: Database, study: Study, who: str) -> tuple[int, Population]:
-    """Learn from the study's finished sessions; the new version, with which sessions begin from now on."""
+    """Fit a population to the finished sessions, store it, and return its version with it.
+
+    Sessions that begin later use the new version.
+    """
     rows: list[tuple[str, str, str]] = []
     for one in history.all_histories(database, study):
         if one.row.kind != "person" or one.row.finished_at is None or one.is_void:
@@ -33,8 +36,8 @@ def fit(database: Database, study: Study, who: str) -> tuple[int, Population]:
     found = Population.fit(Choices.from_pairs(rows, ids=study.items.ids), study.items)
     if not found.informed:
         raise InvalidChoices(
-            f"the answers of {found.people} people to the study {study.row.slug!r} are no more informative than random answers: "
-            f"nothing was learned; collect more answers"
+            f"the answers of {found.people} people to the study {study.row.slug!r} are no more informative than random "
+            f"answers: nothing was learned; collect more answers"
         )
     content = zlib.compress(json.dumps(found.record(), allow_nan=False).encode(), 6)
 

@@ -1,4 +1,4 @@
-"""Signs of how a person answered: consistency, attention, sides, speed. Signs, not verdicts."""
+"""Data-quality indicators of a session: consistency, attention, side bias and speed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEAST = 8
 
 
 def signs(configuration: StudyConfiguration, done: Sequence[EffectiveAnswer], manner: str | None = None) -> JSON:
-    """Shares from 0 to 1, None where nothing can be said; ``flags`` name what is worth a look.
+    """Return shares from 0 to 1, None where undefined, and ``flags`` that name conspicuous ones.
 
     Parameters
     ----------

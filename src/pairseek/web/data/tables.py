@@ -1,4 +1,4 @@
-"""Tables of a study, as they are while it runs: answers, participants, estimates, items."""
+"""Export tables of a study: answers, participants, estimates and items."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORMATS = ("csv", "parquet")
 
 
 def identity(row: SessionRow) -> JSON:
-    """Return the columns that say who took part, as far as that is known."""
+    """Return the columns that identify a participant, as far as known."""
     return {
         "session": row.id,
         "participant": row.participant,
@@ -36,7 +36,7 @@ def identity(row: SessionRow) -> JSON:
 
 
 def answer_rows(study: Study, one: SessionHistory) -> Iterator[JSON]:
-    """Return one row for each answer, in the order in which they were given, with those that were taken back."""
+    """Yield one row for each answer in chronological order, including undone answers."""
     counted = {answered.event.number: index for index, answered in enumerate(one.done)}
     along, asked = estimates_along(study, one), {query.name: query for query in one.queries}
     void, blurred = voided(one.marks), _blurred(one.blurs)
@@ -138,7 +138,7 @@ def estimate_row(study: Study, one: SessionHistory) -> JSON:
 
 
 def manner_of(along: Sequence[JSON]) -> str | None:
-    """Return how a person answers, in a word, where that was inferred."""
+    """Return the word that describes how a person answers, if it was inferred."""
     found = along[-1].get("reliability") if along else None
     return None if found is None else str(found["word"])
 
@@ -154,7 +154,7 @@ def _reliability(found: JSON | None) -> JSON:
 
 
 def item_rows(study: Study) -> Iterator[JSON]:
-    """Return one row for each item."""
+    """Yield one row for each item."""
     items = study.items
     for row in range(items.n):
         yield {
@@ -167,7 +167,7 @@ def item_rows(study: Study) -> Iterator[JSON]:
 
 
 def rows_of(database: Database, study: Study, table: str) -> Iterator[JSON]:
-    """Return the rows of a table."""
+    """Yield the rows of a table."""
     if table == "items":
         yield from item_rows(study)
         return
@@ -179,7 +179,7 @@ def rows_of(database: Database, study: Study, table: str) -> Iterator[JSON]:
 
 
 def columns_of(study: Study, table: str) -> list[str]:
-    """Return the columns of a table, even if it has no rows."""
+    """Return the columns of a table, also for a study without sessions."""
     if table == "items":
         return list(next(item_rows(study)))
     row = SessionRow(
@@ -196,7 +196,7 @@ def columns_of(study: Study, table: str) -> list[str]:
 
 
 def as_csv(rows: Iterator[JSON], columns: Sequence[str]) -> Iterator[bytes]:
-    """Return a CSV file in pieces."""
+    """Yield a CSV file in chunks."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, extrasaction="ignore")
     writer.writeheader()

@@ -1,4 +1,4 @@
-"""What people see: templates, style sheets, scripts and words.
+"""Pages: templates, style sheets, scripts and message catalogues.
 
 Nothing here knows a database or a search. The service hands plain data (`pairseek.web.pages.contexts`) to `render`, and
 serves the folder `STATIC` under ``/static``.

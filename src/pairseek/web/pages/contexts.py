@@ -1,4 +1,4 @@
-"""What each page is made from: the shapes that the service hands to `render`.
+"""Template contexts: the data from which each page is rendered.
 
 Plain data only. A key named ``*_html`` is already sanitized; everything else is shown as text. ``csrf`` is the token
 that every form sends back. Times are ISO 8601.
@@ -13,7 +13,7 @@ Dot = tuple[float, float, str | None, str | None]
 
 
 class ImageContext(TypedDict):
-    """An item's picture."""
+    """Picture of an item."""
 
     src: str
     srcset: str | None
@@ -23,7 +23,7 @@ class ImageContext(TypedDict):
 
 
 class CardContext(TypedDict):
-    """An item as people see it; what it does not have is None."""
+    """Card that shows an item; absent media are None. ``name`` is the label, also where the card hides it."""
 
     id: str
     label: str | None
@@ -36,7 +36,7 @@ class CardContext(TypedDict):
 
 
 class PairContext(TypedDict):
-    """A query: two items side by side."""
+    """Query: two items side by side."""
 
     query: str
     number: int
@@ -45,7 +45,7 @@ class PairContext(TypedDict):
 
 
 class ProgressContext(TypedDict):
-    """How far a person is; ``total`` where it is known, else ``remaining`` is the forecast."""
+    """Progress of a session; ``remaining`` is a forecast where ``total`` is not known."""
 
     answered: int
     total: int | None
@@ -54,7 +54,7 @@ class ProgressContext(TypedDict):
 
 
 class ActionsContext(TypedDict):
-    """What is offered now; ``undo`` is the query that would be taken back."""
+    """Actions that are available now; ``undo`` is the query whose answer can be undone."""
 
     undo: str | None
     tie: bool
@@ -62,7 +62,7 @@ class ActionsContext(TypedDict):
 
 
 class StateContext(TypedDict):
-    """Where a session stands: ``asking``, ``finished`` or ``closed``."""
+    """State of a session: ``asking``, ``finished`` or ``closed``."""
 
     status: str
     query: PairContext | None
@@ -72,7 +72,7 @@ class StateContext(TypedDict):
 
 
 class ErrorContext(TypedDict):
-    """The one shape of an error."""
+    """Error as the API sends it."""
 
     code: str
     message: str
@@ -81,14 +81,14 @@ class ErrorContext(TypedDict):
 
 
 class StudyHead(TypedDict):
-    """What every page of a participant says of the study."""
+    """Study as the participant's pages name it."""
 
     slug: str
     title: str
 
 
 class StartPage(TypedDict):
-    """``start``: consent and instructions; ``begun`` for a session that goes on."""
+    """``start``: consent and instructions; ``begun`` for a session that is resumed."""
 
     study: StudyHead
     consent_html: str | None
@@ -100,14 +100,14 @@ class StartPage(TypedDict):
 
 
 class PracticeContext(TypedDict):
-    """Two cards to try on."""
+    """Practice pair of two cards."""
 
     left: CardContext
     right: CardContext
 
 
 class Offers(TypedDict):
-    """What the study offers at all."""
+    """Actions that the study offers."""
 
     undo: bool
     tie: bool
@@ -115,7 +115,7 @@ class Offers(TypedDict):
 
 
 class RunPage(TypedDict):
-    """``run``: the pairs. ``session`` is a public name of the session, under which the browser keeps what is unsent.
+    """``run``: the pairs. ``session`` is the public name under which the browser stores unsent answers.
 
     ``practice`` is None, a pair, or True for a pair that the page brings along.
     """
@@ -130,7 +130,7 @@ class RunPage(TypedDict):
 
 
 class MapData(TypedDict):
-    """Items in two dimensions, the estimate, and the outline of its credible region as points around it."""
+    """Items in two dimensions, the estimate, and the outline of its credible region."""
 
     items: list[Dot]
     point: tuple[float, float]
@@ -138,21 +138,21 @@ class MapData(TypedDict):
 
 
 class Near(TypedDict):
-    """An item near the estimate, and how probably it is the best of all."""
+    """Item near the estimate, with its probability of being the best of all."""
 
     card: CardContext
     probability: float
 
 
 class LearnedContext(TypedDict):
-    """A sentence: a key of the catalogue under ``learned.``, and its numbers."""
+    """Sentence: a key of the catalogue under ``learned.`` and its values."""
 
     key: str
     values: dict[str, object]
 
 
 class ResultPage(TypedDict):
-    """``result``: what was found. ``redirect`` is where the person came from, ``code`` what they bring back.
+    """``result``: the result. ``redirect`` is the completion URL, ``code`` the completion code.
 
     ``wait`` is the number of seconds until the page goes there by itself, None where it does not.
     """
@@ -171,7 +171,7 @@ class ResultPage(TypedDict):
 
 
 class DeclinedPage(TypedDict):
-    """``declined``: no consent."""
+    """``declined``: the person did not give consent."""
 
     study: StudyHead
     redirect: str | None
@@ -179,14 +179,14 @@ class DeclinedPage(TypedDict):
 
 
 class ClosedPage(TypedDict):
-    """``closed``: the study takes no answers; ``mine`` where the person has data."""
+    """``closed``: the study accepts no answers; ``mine`` links to the person's data, if there are any."""
 
     study: StudyHead
     mine: str | None
 
 
 class ErrorPage(TypedDict):
-    """``error``: any status from 400 up; ``back`` is a way on."""
+    """``error``: any status from 400 up; ``back`` is the page to return to."""
 
     status: int
     error: ErrorContext
@@ -194,13 +194,13 @@ class ErrorPage(TypedDict):
 
 
 class User(TypedDict):
-    """Who is signed in."""
+    """Signed-in user."""
 
     name: str
 
 
 class LoginPage(TypedDict):
-    """``login``."""
+    """``login``: the sign-in form."""
 
     csrf: str
     next: str | None
@@ -209,7 +209,7 @@ class LoginPage(TypedDict):
 
 
 class StudyContext(TypedDict):
-    """A study in the list; ``status`` is ``draft``, ``open`` or ``closed``."""
+    """Study in the list; ``status`` is ``open`` or ``closed``."""
 
     slug: str
     title: str
@@ -223,7 +223,7 @@ class StudyContext(TypedDict):
 
 
 class StudiesPage(TypedDict):
-    """``studies``."""
+    """``studies``: the list of studies."""
 
     user: User
     csrf: str
@@ -231,7 +231,7 @@ class StudiesPage(TypedDict):
 
 
 class NewStudyPage(TypedDict):
-    """``study_new``: ``values`` are what was sent, ``errors`` a sentence for a field's name ("" for the whole).
+    """``study_new``: submitted ``values``, and ``errors`` by field name ("" for the whole form).
 
     A field is named by its place in the study's file: ``title``, ``offer.tie`` (sent as "true" if ticked),
     ``completion.codes.finished``. ``items``, ``images`` and ``yaml`` are files. ``attention`` is lines of
@@ -251,7 +251,7 @@ class NewStudyPage(TypedDict):
 
 
 class LiveContext(TypedDict):
-    """What changes while one looks; also ``/studies/{slug}/live.json``."""
+    """Figures that the dashboard refreshes; also served at ``/studies/{slug}/live.json``."""
 
     status: str
     started: int
@@ -264,7 +264,7 @@ class LiveContext(TypedDict):
 
 
 class Quality(TypedDict):
-    """Signs of care; ``flags`` are keys of the catalogue under ``flag.``."""
+    """Quality indicators; ``flags`` are keys of the catalogue under ``flag.``."""
 
     consistency: float | None
     attention: float | None
@@ -274,7 +274,7 @@ class Quality(TypedDict):
 
 
 class PersonRow(TypedDict):
-    """A session in a study's list; ``status`` is ``asking``, ``finished`` or ``declined``."""
+    """Session in the list of a study; ``status`` is ``asking`` or ``finished``."""
 
     session: str
     name: str | None
@@ -288,7 +288,7 @@ class PersonRow(TypedDict):
 
 
 class MapPoint(TypedDict):
-    """A person's estimate on the study's map."""
+    """Estimate of a person on the map of the study."""
 
     session: str
     name: str | None
@@ -299,14 +299,14 @@ class MapPoint(TypedDict):
 
 
 class StudyMap(TypedDict):
-    """All estimates over the items."""
+    """Map of all estimates and items."""
 
     items: list[Dot]
     people: list[MapPoint]
 
 
 class AuditRow(TypedDict):
-    """Who did what, when and why; ``action`` is a key of the catalogue under ``audit.``."""
+    """Entry of the audit log; ``action`` is a key of the catalogue under ``audit.``."""
 
     when: str
     who: str
@@ -316,7 +316,7 @@ class AuditRow(TypedDict):
 
 
 class Paging(TypedDict):
-    """Which part of a list is shown; ``first`` is the number of its first row, from 1."""
+    """Page of a list; ``first`` is the number of its first row, counted from 1."""
 
     page: int
     pages: int
@@ -325,7 +325,7 @@ class Paging(TypedDict):
 
 
 class Column(TypedDict):
-    """A column of coordinates, counted from 1: smallest and largest value, and standard deviation."""
+    """Coordinate column, counted from 1: minimum, maximum and standard deviation."""
 
     number: int
     low: float
@@ -334,14 +334,14 @@ class Column(TypedDict):
 
 
 class Scales(TypedDict):
-    """The columns with the largest and the smallest standard deviation."""
+    """Columns with the largest and the smallest standard deviation."""
 
     widest: Column
     narrowest: Column
 
 
 class StudyPage(TypedDict):
-    """``study``: the dashboard; ``filling`` is the number of simulated people who were just asked for.
+    """``study``: the dashboard; ``filling`` is the number of simulated people requested just before.
 
     ``scales`` is there where the columns of the items differ too much in scale, and else None.
     """
@@ -361,7 +361,7 @@ class StudyPage(TypedDict):
 
 
 class AnswerRow(TypedDict):
-    """One answer of a person; ``kind`` is a key of the catalogue under ``kind.``."""
+    """Answer of a person; ``kind`` is a key of the catalogue under ``kind.``."""
 
     index: int
     query: str
@@ -375,14 +375,14 @@ class AnswerRow(TypedDict):
 
 
 class Track(TypedDict):
-    """The estimate after each answer, the first first, in the map's plane, and its radius."""
+    """Estimate after each answer in chronological order, in the plane of the map, with its radius."""
 
     points: list[tuple[float, float]]
     radii: list[float]
 
 
 class PersonMap(TypedDict):
-    """Items, posterior samples and the way of the estimate."""
+    """Map of items, posterior samples and the track of the estimate."""
 
     items: list[Dot]
     samples: list[tuple[float, float]]
@@ -390,7 +390,7 @@ class PersonMap(TypedDict):
 
 
 class IntervalContext(TypedDict):
-    """A number with the ends of its interval."""
+    """Median and credible interval of a number."""
 
     median: float
     low: float
@@ -398,7 +398,7 @@ class IntervalContext(TypedDict):
 
 
 class ReliabilityContext(TypedDict):
-    """How a person answers; ``word`` is a key of the catalogue under ``manner.``."""
+    """Inferred reliability of a person; ``word`` is a key of the catalogue under ``manner.``."""
 
     word: str
     agreement: IntervalContext
@@ -422,7 +422,7 @@ class PersonPage(TypedDict):
 
 
 class TokenRow(TypedDict):
-    """An API token: never its secret."""
+    """API token, without its secret."""
 
     id: str
     name: str
@@ -433,7 +433,7 @@ class TokenRow(TypedDict):
 
 
 class TokensPage(TypedDict):
-    """``tokens``: ``fresh`` is the secret of a token just made, shown once."""
+    """``tokens``: ``fresh`` is the secret of a token that was just created, shown once."""
 
     user: User
     csrf: str
@@ -444,14 +444,14 @@ class TokensPage(TypedDict):
 
 
 class Shape(TypedDict):
-    """What an operation takes or gives: a name, and its schema as text."""
+    """Request or response schema of an operation: its name, and the schema as text."""
 
     name: str
     schema: str
 
 
 class Parameter(TypedDict):
-    """A part of an address."""
+    """Path or query parameter of an operation."""
 
     name: str
     place: str
@@ -459,7 +459,7 @@ class Parameter(TypedDict):
 
 
 class Operation(TypedDict):
-    """One call of the HTTP API."""
+    """Operation of the HTTP API."""
 
     id: str
     method: str
@@ -471,6 +471,6 @@ class Operation(TypedDict):
 
 
 class DocsPage(TypedDict):
-    """``docs``: the HTTP API."""
+    """``docs``: reference of the HTTP API."""
 
     operations: list[Operation]

@@ -1,4 +1,4 @@
-"""The style sheets, scripts and pictures of the pages, served small and so that a browser fetches each once."""
+"""Static files of the pages, compressed and with cache headers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _ASK_AGAIN = "no-cache"
 
 
 class PageFiles(StaticFiles):
-    """The files of `STATIC`. They hold no secret, so they can be compressed; the pages do, and are not."""
+    """Static files of `STATIC`, compressed. Pages hold secrets and are therefore not compressed."""
 
     def __init__(self) -> None:
         super().__init__(directory=STATIC)
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """One file, and how long a browser may keep it."""
+        """Return one file with its cache headers."""
         response = await super().get_response(path, scope)
         if isinstance(response, FileResponse) and "gzip" in Headers(scope=scope).get("accept-encoding", ""):
             kept = {name: response.headers[name] for name in ("etag", "last-modified", "content-type")}

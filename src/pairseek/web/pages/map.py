@@ -1,4 +1,4 @@
-"""A map of the items as a small drawing: few enough dots for a phone, the same scale both ways."""
+"""Map of the items as a small SVG drawing with equal scales on both axes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST = 24
 
 @dataclass(frozen=True)
 class MapDrawing:
-    """In the units of its view box, rounded: ``dots`` are (x, y, colour), ``names`` (x of the middle, y, text)."""
+    """Drawing in view-box units: ``dots`` are (x, y, colour), ``names`` are (centre x, y, text)."""
 
     width: int
     height: int
@@ -31,7 +31,7 @@ class MapDrawing:
 
 
 def draw_map(data: MapData) -> MapDrawing:
-    """Scale the map to its view box, and thin it where it is crowded."""
+    """Scale the map to its view box and thin crowded items."""
     everything = [*((dot[0], dot[1]) for dot in data["items"]), tuple(data["point"]), *map(tuple, data["ellipse"])]
     left, right = min(x for x, _ in everything), max(x for x, _ in everything)
     low, high = min(y for _, y in everything), max(y for _, y in everything)
@@ -56,7 +56,7 @@ def draw_map(data: MapData) -> MapDrawing:
 def _named(
     places: Sequence[tuple[int, int, str]], you: tuple[int, int], width: int
 ) -> tuple[tuple[int, int, str], ...]:
-    """Names below or above their dots, the nearest to the person first, none over another."""
+    """Return labels below or above their dots without overlap, nearest to the estimate first."""
     taken = [(you[0] - 26.0, you[1] - 26.0, you[0] + 26.0, you[1] + 26.0)]
     written: list[tuple[int, int, str]] = []
     for x, y, label in sorted(places, key=lambda one: math.hypot(one[0] - you[0], one[1] - you[1])):
@@ -73,7 +73,7 @@ def _named(
 
 
 def thinned(items: Sequence[Dot], most: int) -> list[Dot]:
-    """At most so many of the items, evenly through their order, so that crowded places stay crowded."""
+    """Return at most ``most`` items, evenly spaced in their order, which preserves relative density."""
     if len(items) <= most:
         return list(items)
     return [items[index * len(items) // most] for index in range(most)]

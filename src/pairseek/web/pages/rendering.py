@@ -1,4 +1,4 @@
-"""From a template, data and a language to a page."""
+"""Rendering of pages from templates, contexts and message catalogues."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ STATIC = FOLDER / "static"
 
 
 def render(page: str, data: Mapping[str, object], *, language: str = DEFAULT) -> str:
-    """A page as HTML; ``page`` names a template, ``data`` is what `pairseek.web.pages.contexts` says of it."""
+    """Render a page as HTML; ``page`` names the template, ``data`` is its context of `pairseek.web.pages.contexts`."""
     said = words(language)
     template = _environment().get_template(f"{page}.html")
     return template.render(data, t=said.say, words=said, page=page)
 
 
 def plotly_script() -> Path:
-    """Plotly's script as its Python package brings it, for the researcher's plots."""
+    """Return the path of the script in the plotly package."""
     found = importlib.util.find_spec("plotly")
     if found is None or not found.submodule_search_locations:
         raise MissingExtra("the plots of the dashboard", "web")
@@ -37,20 +37,20 @@ def plotly_script() -> Path:
 
 
 def in_script(value: object) -> Markup:
-    """JSON for a data block: nothing in it can end the block or start a comment."""
+    """Return JSON that is safe inside a script element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 @cache
 def static_address(name: str) -> str:
-    """Where a file of `STATIC` is served, with a mark that changes when the file does."""
+    """Return the URL of a file of `STATIC` with a hash of its content."""
     mark = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:10]
     return f"/static/{name}?v={mark}"
 
 
 def short_time(moment: str | datetime | None, said: Words) -> str:
-    """A moment to the minute, as the language writes it."""
+    """Format a time to the minute in the given language."""
     if moment is None:
         return "–"
     when = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
@@ -58,12 +58,12 @@ def short_time(moment: str | datetime | None, said: Words) -> str:
 
 
 def paired(value: str) -> tuple[str, str]:
-    """A choice of a form that is called by its value."""
+    """Return a form option whose label is its value."""
     return value, value
 
 
 def named(value: str, said: Words, under: str) -> tuple[str, str]:
-    """A choice of a form: its value, and what the catalogue calls it under a prefix."""
+    """Return a form option: its value, and its label in the catalogue under a prefix."""
     return value, said.say(f"{under}{value}")
 
 

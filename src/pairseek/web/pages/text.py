@@ -1,4 +1,4 @@
-"""The message catalogue: every word that a page says, by key, one JSON file a language.
+"""Message catalogues: all texts of the pages by key, one JSON file per language.
 
 A message is a string with ``{names}``, or ``{"one": ..., "other": ...}`` chosen by the value ``count``.
 """
@@ -21,20 +21,20 @@ Message = str | Mapping[str, str]
 
 @dataclass(frozen=True)
 class Words:
-    """One language's messages."""
+    """Messages of one language."""
 
     language: str
     messages: Mapping[str, Message]
 
     def say(self, key: str, **values: object) -> str:
-        """The message of this key with its values filled in; numbers as the language writes them."""
+        """Return the message of a key with its values inserted; numbers are formatted for the language."""
         message = self.messages[key]
         if not isinstance(message, str):
             message = message["one" if values.get("count") == 1 else "other"]
         return message.format(**{name: self.number(value) for name, value in values.items()})
 
     def number(self, value: object, digits: int = 2) -> str:
-        """A number with the language's own separators, at most so many decimals; anything else as it is."""
+        """Format a number with the separators of the language; return anything else as text."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return str(value)
         text = f"{value:,.{digits}f}" if isinstance(value, float) else f"{value:,}"
@@ -44,30 +44,30 @@ class Words:
         return text.translate({ord(","): group, ord("."): point})
 
     def knows(self, key: str) -> bool:
-        """Whether there is such a message."""
+        """Return whether the catalogue has this key."""
         return key in self.messages
 
     def starting(self, prefix: str) -> dict[str, Message]:
-        """The messages whose key starts so: what a script on a page needs."""
+        """Return the messages whose keys have this prefix."""
         return {key: message for key, message in self.messages.items() if key.startswith(prefix)}
 
 
 @cache
 def languages() -> tuple[str, ...]:
-    """Every language that has a catalogue, the default first."""
+    """Return all languages that have a catalogue, the default first."""
     return tuple(sorted((path.stem for path in FOLDER.glob("*.json")), key=lambda name: (name != DEFAULT, name)))
 
 
 @cache
 def words(language: str = DEFAULT) -> Words:
-    """The catalogue of a language."""
+    """Return the catalogue of a language."""
     if language not in languages():
         raise InvalidParameter(f"there is no language {language!r}; there are {', '.join(languages())}")
     return Words(language, json.loads((FOLDER / f"{language}.json").read_text(encoding="utf-8")))
 
 
 def preferred_language(accepted: str | None) -> str:
-    """The language that an ``Accept-Language`` header likes best among those there are."""
+    """Return the available language that an ``Accept-Language`` header ranks highest."""
     wishes: list[tuple[float, str]] = []
     for wish in (accepted or "")[:500].split(","):
         name, _, quality = wish.partition(";q=")

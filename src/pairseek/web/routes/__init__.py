@@ -1,1 +1,1 @@
-"""The addresses that the service answers, one small file a group."""
+"""Routes of the service, one module per group."""

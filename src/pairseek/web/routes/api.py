@@ -1,4 +1,4 @@
-"""The HTTP API for programs, version 1."""
+"""HTTP API for programs, version 1."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TheService = Annotated[Service, Depends(service_of)]
 
 
 async def limited(request: Request, service: TheService) -> None:
-    """Refuse a token that calls too often. Asynchronous, for a thread would cost more than it does."""
+    """Apply the rate limit of a token. Asynchronous, because a thread would cost more than the call."""
     service.rates.calls.check(hashed(request.headers.get("authorization", "")))
 
 
@@ -46,7 +46,7 @@ SessionId = Annotated[str, Path(max_length=64, description="id of the session")]
 
 
 def who_calls(request: Request, service: TheService) -> Caller:
-    """The token's holder."""
+    """Return the holder of the token."""
     return caller(service.database, request.headers.get("authorization"))
 
 
@@ -54,7 +54,7 @@ TheCaller = Annotated[Caller, Depends(who_calls)]
 
 
 def the_session(session_id: SessionId, request: Request, service: TheService) -> SessionRow:
-    """A session that the caller may use: by its own token, or by one with the scope ``answer``."""
+    """Return a session that the caller may use: by its own token, or by one with the scope ``answer``."""
     header = request.headers.get("authorization", "")
     own = service.database.read(
         lambda connection: sessions.by_token(connection, hashed(header.partition(" ")[2].strip()))
@@ -97,7 +97,7 @@ def _study(service: Service, slug: str, who: Caller, scope: str) -> Study:
 
 @router.get("/studies", tags=["studies"], response_model=list[schemas.StudySchema])
 def list_studies(request: Request, service: TheService, who: TheCaller) -> list[JSON]:
-    """The studies that this token may read."""
+    """List the studies that this token may read."""
     who.need("read", who.study_id)
     rows = service.database.read(studies.every)
     mine = [row for row in rows if who.study_id in (None, row.id)]
@@ -106,7 +106,7 @@ def list_studies(request: Request, service: TheService, who: TheCaller) -> list[
 
 @router.post("/studies", tags=["studies"], status_code=201, response_model=schemas.StudySchema)
 def create_study(body: schemas.NewStudy, request: Request, service: TheService, who: TheCaller) -> JSON:
-    """Make a study."""
+    """Create a study."""
     who.need("write")
     configuration = configured(body.configuration)
     shown = ("text", "colour", "markdown", "audio", "video")
@@ -130,27 +130,27 @@ def create_study(body: schemas.NewStudy, request: Request, service: TheService, 
 
 @router.get("/studies/{slug}", tags=["studies"], response_model=schemas.StudySchema)
 def read_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
-    """A study."""
+    """Return a study."""
     return _facts(_study(service, slug, who, "read"), request)
 
 
 @router.post("/studies/{slug}/open", tags=["studies"], response_model=schemas.StudySchema)
 def open_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
-    """Take answers."""
+    """Open a study, so that it accepts answers."""
     making.set_open(service.database, _study(service, slug, who, "write").row, is_open=True, who=f"token {who.name}")
     return _facts(service.catalogue.named(slug), request)
 
 
 @router.post("/studies/{slug}/close", tags=["studies"], response_model=schemas.StudySchema)
 def close_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
-    """Take no more answers."""
+    """Close a study, so that it accepts no answers."""
     making.set_open(service.database, _study(service, slug, who, "write").row, is_open=False, who=f"token {who.name}")
     return _facts(service.catalogue.named(slug), request)
 
 
 @router.get("/studies/{slug}/sessions", tags=["sessions"], response_model=list[schemas.SessionSchema])
 def list_sessions(slug: Slug, service: TheService, who: TheCaller) -> list[JSON]:
-    """The sessions of a study."""
+    """List the sessions of a study."""
     study = _study(service, slug, who, "read")
     rows = service.database.read(lambda c: sessions.of_study(c, study.row.id, ["person", "simulated"]))
     return [
@@ -169,7 +169,7 @@ def list_sessions(slug: Slug, service: TheService, who: TheCaller) -> list[JSON]
 
 @router.post("/studies/{slug}/sessions", tags=["sessions"], status_code=201, response_model=schemas.OpenedSession)
 def open_session(body: schemas.NewSession, slug: Slug, service: TheService, who: TheCaller) -> JSON:
-    """Begin a session; the reply has its own token."""
+    """Begin a session; the response contains its own token."""
     study = _study(service, slug, who, "answer")
     if not study.row.is_open:
         raise closed(slug)
@@ -183,26 +183,26 @@ def open_session(body: schemas.NewSession, slug: Slug, service: TheService, who:
 
 @router.get("/sessions/{session_id}/query", tags=["sessions"], response_model=schemas.StateSchema)
 def current_query(row: TheSession, service: TheService) -> JSON:
-    """The current query: the same one until it is answered."""
+    """Return the current query, which stays the same until it is answered."""
     with service.gate.working():
         return service.sessions.state(row)
 
 
 @router.post("/sessions/{session_id}/answers", tags=["sessions"], response_model=schemas.StateSchema)
 def post_answer(body: schemas.AnswerBody, row: TheSession, service: TheService) -> JSON:
-    """Answer the current query. The same answer again is harmless, another one is a conflict."""
+    """Answer the current query. The request is idempotent; a different answer to the same query is a conflict."""
     return service.answered(row, SubmittedAnswer(**body.model_dump()))
 
 
 @router.post("/sessions/{session_id}/undo", tags=["sessions"], response_model=schemas.StateSchema)
 def undo_answer(body: schemas.UndoBody, row: TheSession, service: TheService) -> JSON:
-    """Take back the last answer."""
+    """Undo the last answer."""
     return service.undone(row, body.query)
 
 
 @router.get("/sessions/{session_id}/estimate", tags=["sessions"], response_model=schemas.EstimateSchema)
 def estimate(row: TheSession, service: TheService) -> JSON:
-    """Where the person is found to be."""
+    """Return the estimated user point."""
     with service.gate.working():
         state = service.sessions.session_state(row)
         stored = row.finished_at is not None and not state.parts.is_current
@@ -221,7 +221,7 @@ def estimate(row: TheSession, service: TheService) -> JSON:
     "/sessions/{session_id}/recommendations", tags=["sessions"], response_model=list[schemas.RecommendationSchema]
 )
 def recommendations(row: TheSession, service: TheService, count: Annotated[int, Query(ge=1, le=100)] = 5) -> list[JSON]:
-    """The items that are most likely the best for this person."""
+    """Return the items that are most likely the best for this person."""
     with service.gate.working():
         found = service.sessions.session_state(row).search.recommend(count)
     return [
@@ -249,7 +249,7 @@ def export_table(
     service: TheService,
     who: TheCaller,
 ) -> Response:
-    """A table of a study as it is now."""
+    """Export a table with the current data of a study."""
     return table_reply(service, _study(service, slug, who, "read"), table, ending)
 
 
@@ -260,12 +260,12 @@ def export_table(
     responses={200: {"content": {"application/zip": {}}}},
 )
 def export_bundle(slug: Slug, service: TheService, who: TheCaller) -> Response:
-    """Everything in one file."""
+    """Export the study as one zip."""
     return bundle_reply(service, _study(service, slug, who, "read"))
 
 
 def table_reply(service: Service, study: Study, table: str, ending: str) -> Response:
-    """A table as a download."""
+    """Return a table as a download."""
     columns = tables.columns_of(study, table)
     rows = tables.rows_of(service.database, study, table)
     headers = {"content-disposition": f'attachment; filename="{study.row.slug}-{table}.{ending}"'}
@@ -276,7 +276,7 @@ def table_reply(service: Service, study: Study, table: str, ending: str) -> Resp
 
 
 def bundle_reply(service: Service, study: Study) -> Response:
-    """The bundle as a download, from a file that is gone afterwards."""
+    """Return the bundle as a download, streamed from a temporary file."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it was sent
     bundle.write(service.database, study, file)
     size = file.tell()

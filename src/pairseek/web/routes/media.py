@@ -1,4 +1,4 @@
-"""Pictures of items."""
+"""Route of item pictures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FOREVER = "public, max-age=31536000, immutable"
 
 @router.get("/media/{slug}/{name}/{width}")
 def picture(slug: str, name: str, width: int, service: Annotated[Service, Depends(service_of)]) -> Response:
-    """One size of a picture."""
+    """Return one size of a picture."""
     row = service.catalogue.row(slug)
     found = None
     if 0 < width < 2**31:

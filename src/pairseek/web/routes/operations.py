@@ -1,4 +1,4 @@
-"""What those who run the service ask for: health, metrics, the description of the API."""
+"""Routes for operators: health, readiness, metrics and API reference."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TheService = Annotated[Service, Depends(service_of)]
 
 @router.get("/healthz")
 async def healthz() -> JSON:
-    """Whether the process lives."""
+    """Report that the process is alive."""
     return {"status": "ok"}
 
 
 @router.get("/readyz")
 def readyz(service: TheService) -> JSON:
-    """Whether it can serve: the database answers and has the right tables."""
+    """Report that the database answers and has the current schema."""
     version = migrate.current(service.database)
     if version != migrate.newest():
         raise StoreOutdated(f"the database has tables of version {version}")
@@ -39,7 +39,7 @@ def readyz(service: TheService) -> JSON:
 
 @router.get("/metrics")
 def metrics(request: Request, service: TheService) -> Response:
-    """Numbers for Prometheus: to this machine, or to a token with the scope ``read``."""
+    """Return Prometheus metrics, to loopback addresses or to a token with the scope ``read``."""
     if not _is_here(request.client.host if request.client else ""):
         caller(service.database, request.headers.get("authorization")).need("read")
     content, kind = exposition()
@@ -48,13 +48,13 @@ def metrics(request: Request, service: TheService) -> Response:
 
 @router.get("/docs")
 def docs(request: Request, service: TheService) -> Response:
-    """What the HTTP API takes and gives."""
+    """Show the reference of the HTTP API."""
     return service.page(request, "docs", docs_page(request.app.openapi()))
 
 
 @router.get("/static/plotly.min.js")
 def plotly() -> Response:
-    """Plotly's script, from its Python package."""
+    """Return the script of the plotly package."""
     return FileResponse(plotly_script(), media_type="text/javascript", headers={"cache-control": "max-age=86400"})
 
 

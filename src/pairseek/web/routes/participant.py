@@ -1,4 +1,4 @@
-"""What a participant's browser asks for."""
+"""Routes of the participant's browser."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class UndoBody(BaseModel):
 
 
 class FocusBody(BaseModel):
-    """How long the page was out of sight."""
+    """Loss of focus: when it began and how long it lasted."""
 
     query: str = Field(max_length=64)
     lost_at: str = Field(max_length=32, pattern=_MOMENT)
@@ -73,12 +73,12 @@ class FocusBody(BaseModel):
 
 
 def cookie_of(slug: str) -> str:
-    """The name of a study's cookie."""
+    """Return the name of the cookie of a study."""
     return f"pairseek_{slug}"
 
 
 def session_of(slug: str, request: Request, service: TheService) -> SessionRow:
-    """The session of this browser in this study."""
+    """Return the session of this browser in this study."""
     row = _known(slug, request, service)
     if row is None:
         raise Problem(
@@ -102,7 +102,7 @@ def _known(slug: str, request: Request, service: Service) -> SessionRow | None:
 
 @router.get("/s/{slug}")
 def start(slug: str, request: Request, service: TheService) -> Response:
-    """Consent and instructions."""
+    """Show consent and instructions."""
     study = service.catalogue.named(slug)
     identity = _identity(request.query_params)
     row = _same(_known(slug, request, service), identity)
@@ -121,7 +121,7 @@ def start(slug: str, request: Request, service: TheService) -> Response:
 
 @router.post("/s/{slug}/start")
 def begin(slug: str, request: Request, service: TheService, csrf: Annotated[str, Form()] = "") -> Response:
-    """Make the session, or go on with the one there was."""
+    """Begin a session, or resume the previous one."""
     check_form(request, service.secret, csrf)
     study = service.catalogue.named(slug)
     identity = _unsigned(service.secret, request.cookies.get(_WHO, ""))
@@ -143,7 +143,7 @@ def begin(slug: str, request: Request, service: TheService, csrf: Annotated[str,
 
 @router.post("/s/{slug}/decline")
 def decline(slug: str, request: Request, service: TheService, csrf: Annotated[str, Form()] = "") -> Response:
-    """No consent: nothing is stored of this person."""
+    """Show the page for people who do not consent; nothing is stored."""
     check_form(request, service.secret, csrf)
     study = service.catalogue.named(slug)
     identity = _unsigned(service.secret, request.cookies.get(_WHO, ""))
@@ -154,7 +154,7 @@ def decline(slug: str, request: Request, service: TheService, csrf: Annotated[st
 
 @router.get("/s/{slug}/run")
 def run(slug: str, request: Request, service: TheService) -> Response:
-    """The pairs."""
+    """Show the pairs."""
     study = service.catalogue.named(slug)
     row = _known(slug, request, service)
     if row is None or expired(row, study):
@@ -169,7 +169,7 @@ def run(slug: str, request: Request, service: TheService) -> Response:
 
 @router.get("/s/{slug}/result")
 def result(slug: str, request: Request, service: TheService, row: TheSession) -> Response:
-    """What was found."""
+    """Show the result."""
     study = service.catalogue.named(slug)
     if service.sessions.state(row)["status"] != "finished":
         return RedirectResponse(f"/s/{slug}/run", 303)
@@ -181,28 +181,28 @@ def result(slug: str, request: Request, service: TheService, row: TheSession) ->
 
 @router.get("/s/{slug}/state")
 def state(row: TheSession, service: TheService) -> Response:
-    """Where the session stands."""
+    """Return the state of the session."""
     with service.gate.working():
         return JSONResponse(service.sessions.state(row))
 
 
 @router.post("/s/{slug}/answer")
 def answer(body: AnswerBody, request: Request, row: TheSession, service: TheService) -> Response:
-    """Store an answer; what comes next."""
+    """Store an answer and return the next state."""
     check_guard(request)
     return JSONResponse(service.answered(row, body.said()))
 
 
 @router.post("/s/{slug}/undo")
 def undo(body: UndoBody, request: Request, row: TheSession, service: TheService) -> Response:
-    """Take back the last answer."""
+    """Undo the last answer."""
     check_guard(request)
     return JSONResponse(service.undone(row, body.query))
 
 
 @router.post("/s/{slug}/focus")
 def focus(body: FocusBody, request: Request, row: TheSession, service: TheService) -> Response:
-    """The page was out of sight."""
+    """Store a loss of focus."""
     check_guard(request)
     service.rates.answers.check(row.id)
     service.sessions.blur(row, body.query, body.lost_at, body.ms)
@@ -211,7 +211,7 @@ def focus(body: FocusBody, request: Request, row: TheSession, service: TheServic
 
 @router.get("/s/{slug}/prefetch")
 async def prefetch(query: str, row: TheSession, service: TheService) -> Response:
-    """The pairs that would follow each answer to the open query, if there is time to find them."""
+    """Return the pairs that would follow each answer to the open query, if they are ready in time."""
     if service.prefetcher is None:
         return Response(status_code=204)
     future = asyncio.wrap_future(service.prefetcher.prefetch(row, query))
@@ -224,13 +224,13 @@ async def prefetch(query: str, row: TheSession, service: TheService) -> Response
 
 @router.get("/s/{slug}/mine")
 def mine(slug: str, row: TheSession, service: TheService) -> Response:
-    """A person's own data."""
+    """Download the person's own data."""
     headers = {"content-disposition": f'attachment; filename="{slug}-my-answers.json"'}
     return JSONResponse(views.own_data(service, row), headers=headers)
 
 
 def _same(row: SessionRow | None, identity: Mapping[str, str | None]) -> SessionRow | None:
-    """The browser's session, unless the link says that somebody else sits there now."""
+    """Return the browser's session unless the link identifies another person."""
     if row is None or row.kind == "preview":
         return row
     named = [name for name in ("prolific_pid", "participant") if identity.get(name)]
@@ -238,7 +238,7 @@ def _same(row: SessionRow | None, identity: Mapping[str, str | None]) -> Session
 
 
 def _goes_on(row: SessionRow, study: Study) -> bool:
-    """Whether the browser's session is the one to go on with."""
+    """Return whether the browser's session should be resumed."""
     if row.kind == "preview":
         return True
     return study.configuration.resume.policy == "resume" and not expired(row, study)
@@ -250,7 +250,7 @@ def _closed(service: Service, request: Request, study: Study, row: SessionRow | 
 
 
 def _identity(parameters: Any) -> dict[str, str]:
-    """What a link says of who comes; too long a text is cut."""
+    """Return the ids that a link contains, truncated to the column length."""
     found = {column: parameters[name][:_LONGEST] for name, column in _NAMES.items() if parameters.get(name)}
     return {column: "".join(ch for ch in text if ch.isprintable()) for column, text in found.items()}
 

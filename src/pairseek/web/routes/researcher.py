@@ -1,4 +1,4 @@
-"""What a researcher's browser asks for."""
+"""Routes of the researcher's browser."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ _MOST_FILES, _MOST_FIELDS = 10_050, 200
 
 
 class SignInFirst(Exception):
-    """Nobody is signed in; ``path`` is where they wanted to go."""
+    """Raised when nobody is signed in; ``path`` is the page that was requested."""
 
     def __init__(self, path: str) -> None:
         self.path = path
 
 
 def who_is_in(request: Request, service: TheService) -> str:
-    """The researcher who is signed in."""
+    """Return the researcher who is signed in."""
     name = auth.signed_in(service.database, request.cookies.get(auth.COOKIE))
     if name is None:
         if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
@@ -69,7 +69,7 @@ Researcher = Annotated[str, Depends(who_is_in)]
 
 
 def checked_form(request: Request, service: TheService, csrf: Sent = "") -> None:
-    """Only forms of our own pages."""
+    """Require the CSRF token of the form."""
     check_form(request, service.secret, csrf)
 
 
@@ -78,13 +78,13 @@ OurForm = Depends(checked_form)
 
 @router.get("/")
 def home() -> Response:
-    """The studies."""
+    """Redirect to the list of studies."""
     return RedirectResponse("/studies", 303)
 
 
 @router.get("/login")
 def login_page(request: Request, service: TheService, next: str = "") -> Response:
-    """Where one signs in."""
+    """Show the sign-in form."""
     return service.page(request, "login", {"next": local(next), "name": "", "error": None})
 
 
@@ -123,19 +123,19 @@ def logout(request: Request, service: TheService) -> Response:
 
 @router.get("/studies")
 def list_studies(request: Request, service: TheService, who: Researcher) -> Response:
-    """All studies."""
+    """Show the list of studies."""
     return service.page(request, "studies", dashboard.studies_page(service, who))
 
 
 @router.get("/studies/new")
 def new_study(request: Request, service: TheService, who: Researcher) -> Response:
-    """The form for a new study."""
+    """Show the form for a new study."""
     return service.page(request, "study_new", dashboard.new_page(who, {}, {}))
 
 
 @router.post("/studies/new")
 async def make_study(request: Request, service: TheService, who: Researcher) -> Response:
-    """Make a study from the form, or from a YAML file."""
+    """Create a study from the form or from a YAML file."""
     try:
         async with request.form(max_files=_MOST_FILES, max_fields=_MOST_FIELDS) as form:
             check_form(request, service.secret, form.get("csrf"))
@@ -187,7 +187,7 @@ def _made(service: Service, who: str, form: FormData, values: dict[str, str]) ->
 def show_study(
     slug: str, request: Request, service: TheService, who: Researcher, filling: int = 0, page: int = 1
 ) -> Response:
-    """The dashboard."""
+    """Show the dashboard."""
     study = service.catalogue.named(slug)
     link = f"{str(request.base_url).rstrip('/')}/s/{slug}"
     filling = min(max(0, filling), simulating.MOST)
@@ -197,27 +197,27 @@ def show_study(
 
 @router.get("/studies/{slug}/live.json")
 def live(slug: str, service: TheService, who: Researcher) -> JSON:  # noqa: ARG001 - whoever is signed in
-    """What changes while one looks."""
+    """Return the figures that the dashboard refreshes."""
     return dashboard.live(service, service.catalogue.named(slug))
 
 
 @router.post("/studies/{slug}/open", dependencies=[OurForm])
 def open_study(slug: str, service: TheService, who: Researcher) -> Response:
-    """Take answers."""
+    """Open a study, so that it accepts answers."""
     making.set_open(service.database, service.catalogue.row(slug), is_open=True, who=who)
     return RedirectResponse(f"/studies/{slug}", 303)
 
 
 @router.post("/studies/{slug}/close", dependencies=[OurForm])
 def close_study(slug: str, service: TheService, who: Researcher) -> Response:
-    """Take no more answers."""
+    """Close a study, so that it accepts no answers."""
     making.set_open(service.database, service.catalogue.row(slug), is_open=False, who=who)
     return RedirectResponse(f"/studies/{slug}", 303)
 
 
 @router.post("/studies/{slug}/preview", dependencies=[OurForm])
 def preview(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - whoever is signed in
-    """Go through the study as a participant does; nothing of it stays."""
+    """Begin a preview session, which is deleted later."""
     study = service.catalogue.named(slug)
     old = stamp(datetime.now(UTC) - timedelta(hours=2))
     service.database.write(lambda connection: sessions.forget_preview(connection, old))
@@ -229,7 +229,7 @@ def preview(slug: str, service: TheService, who: Researcher) -> Response:  # noq
 
 @router.post("/studies/{slug}/simulate", dependencies=[OurForm])
 def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[int, Form()] = 10) -> Response:
-    """Fill with simulated people, in the background."""
+    """Simulate participants in the background."""
     if not 1 <= count <= simulating.MOST:
         raise invalid(f"{count} simulated people are asked for", count, f"Give 1 to {simulating.MOST}.")
     study = service.catalogue.named(slug)
@@ -241,21 +241,21 @@ def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[i
 
 @router.post("/studies/{slug}/population", dependencies=[OurForm])
 def learn(slug: str, service: TheService, who: Researcher) -> Response:
-    """Learn from finished sessions: those that begin from now on begin with it."""
+    """Fit a population to the finished sessions; sessions that begin later use it."""
     populations.fit(service.database, service.catalogue.named(slug), who)
     return RedirectResponse(f"/studies/{slug}#population", 303)
 
 
 @router.get("/studies/{slug}/people/{session}")
 def show_person(slug: str, session: str, request: Request, service: TheService, who: Researcher) -> Response:
-    """One participant."""
+    """Show one participant."""
     study, row = _person(service, slug, session)
     return service.page(request, "person", dashboard.person_page(service, who, study, row))
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """That a participant, or an answer of theirs, is void or is none the less to count: who says so, and why."""
+    """Decision to void or restore a participant or an answer, with author and reason."""
 
     slug: str
     row: SessionRow
@@ -264,7 +264,7 @@ class Mark:
     who: str
 
     def put(self, service: Service, query: str | None) -> Response:
-        """On record; back to the participant."""
+        """Store the decision and redirect to the participant."""
         if not self.reason:
             raise invalid("no reason was given", self.reason, "Say in a few words why; it is kept with the record.")
         values = (self.row.id, query, self.action, self.reason, self.who)
@@ -280,7 +280,7 @@ def the_mark(
     who: Researcher,
     reason: Annotated[str, Form(max_length=500)] = "",
 ) -> Mark:
-    """What the form says."""
+    """Return the decision that the form submits."""
     _, row = _person(service, slug, session)
     return Mark(slug, row, action, reason.strip(), who)
 
@@ -310,19 +310,19 @@ def export_table(
     service: TheService,
     who: Researcher,  # noqa: ARG001 - whoever is signed in
 ) -> Response:
-    """A table of a study as it is now."""
+    """Export a table with the current data of a study."""
     return table_reply(service, service.catalogue.named(slug), table, ending)
 
 
 @router.get("/studies/{slug}/bundle.zip")
 def export_bundle(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - as above
-    """Everything in one file."""
+    """Export the study as one zip."""
     return bundle_reply(service, service.catalogue.named(slug))
 
 
 @router.get("/tokens")
 def show_tokens(request: Request, service: TheService, who: Researcher) -> Response:
-    """The tokens for programs."""
+    """Show the API tokens."""
     return service.page(request, "tokens", dashboard.tokens_page(service, who))
 
 
@@ -334,7 +334,7 @@ def make_token(
     name: Sent = "",
     scopes: Annotated[list[str] | None, Form()] = None,
 ) -> Response:
-    """Make a token; the page tells it once."""
+    """Create a token and show it once."""
     try:
         fresh = auth.make_token(service.database, name, scopes or [], who)
     except PairseekError as error:
@@ -346,7 +346,7 @@ def make_token(
 
 @router.post("/tokens/{number}/revoke", dependencies=[OurForm])
 def revoke_token(number: int, service: TheService, who: Researcher) -> Response:
-    """The token opens nothing any more."""
+    """Revoke a token."""
 
     def revoke(connection: sa.Connection) -> bool:
         studies.note(connection, who, "revoke", None, token=number)
@@ -365,6 +365,6 @@ def _person(service: Service, slug: str, session: str) -> tuple[Study, SessionRo
 
 
 async def sign_in_first(_: Request, error: Any) -> Response:
-    """To the page where one signs in."""
+    """Redirect to the sign-in form."""
     assert isinstance(error, SignInFirst)
     return RedirectResponse("/login?" + urlencode({"next": error.path}), 303)

@@ -1,4 +1,4 @@
-"""What the HTTP API takes and gives, for its description and for the check of what comes in."""
+"""Request and response schemas of the HTTP API."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class _Schema(BaseModel):
 
 
 class ErrorSchema(_Schema):
-    """What went wrong."""
+    """Error details."""
 
     code: str = Field(description="for programs")
     message: str = Field(description="what was wrong")
@@ -21,13 +21,13 @@ class ErrorSchema(_Schema):
 
 
 class ErrorReply(_Schema):
-    """The one shape of an error."""
+    """Error response."""
 
     error: ErrorSchema
 
 
 class ImageSchema(_Schema):
-    """An item's picture."""
+    """Picture of an item."""
 
     src: str
     srcset: str | None
@@ -37,7 +37,7 @@ class ImageSchema(_Schema):
 
 
 class CardSchema(_Schema):
-    """An item as people see it."""
+    """Item as participants see it."""
 
     id: str
     label: str | None
@@ -51,7 +51,7 @@ class CardSchema(_Schema):
 
 
 class PairSchema(_Schema):
-    """Two items to choose between."""
+    """Query: two items to choose between."""
 
     query: str = Field(description="name it in the answer")
     number: int
@@ -60,7 +60,7 @@ class PairSchema(_Schema):
 
 
 class ProgressSchema(_Schema):
-    """How far it is."""
+    """Progress of a session."""
 
     answered: int
     total: int | None
@@ -69,7 +69,7 @@ class ProgressSchema(_Schema):
 
 
 class ActionsSchema(_Schema):
-    """What is offered now."""
+    """Actions that are available now."""
 
     undo: str | None = Field(description="the query whose answer can be taken back")
     tie: bool
@@ -77,7 +77,7 @@ class ActionsSchema(_Schema):
 
 
 class StateSchema(_Schema):
-    """Where a session stands."""
+    """State of a session."""
 
     status: Literal["asking", "finished", "closed"]
     query: PairSchema | None
@@ -87,7 +87,7 @@ class StateSchema(_Schema):
 
 
 class AnswerBody(_Schema):
-    """An answer to the current query."""
+    """Answer to the current query."""
 
     query: str = Field(max_length=64, examples=["p1"])
     outcome: Literal["left", "right", "tie", "skip"]
@@ -98,13 +98,13 @@ class AnswerBody(_Schema):
 
 
 class UndoBody(_Schema):
-    """Which answer to take back: the last one."""
+    """Query whose answer is to be undone; it must be the last answer."""
 
     query: str = Field(max_length=64, examples=["p1"])
 
 
 class NewItem(_Schema):
-    """One item of a new study."""
+    """Item of a new study."""
 
     id: str = Field(min_length=1, max_length=200)
     coordinates: list[float] = Field(min_length=1, max_length=100)
@@ -118,7 +118,7 @@ class NewItem(_Schema):
 
 
 class NewStudy(_Schema):
-    """A new study."""
+    """New study."""
 
     configuration: dict[str, Any] = Field(description="the settings of a study's file, without items and open")
     items: list[NewItem] = Field(min_length=2)
@@ -126,7 +126,7 @@ class NewStudy(_Schema):
 
 
 class StudySchema(_Schema):
-    """A study."""
+    """Study."""
 
     slug: str
     title: str
@@ -139,7 +139,7 @@ class StudySchema(_Schema):
 
 
 class NewSession(_Schema):
-    """Who begins, as far as it is known."""
+    """Ids of the participant, as far as known."""
 
     participant: str | None = Field(default=None, max_length=200)
     prolific_pid: str | None = Field(default=None, max_length=200)
@@ -149,7 +149,7 @@ class NewSession(_Schema):
 
 
 class OpenedSession(_Schema):
-    """A new session. The token opens this session and nothing else; it is told once."""
+    """New session. The token gives access to this session alone and is shown once."""
 
     session: str
     token: str
@@ -157,7 +157,7 @@ class OpenedSession(_Schema):
 
 
 class SessionSchema(_Schema):
-    """A session in a list."""
+    """Session in a list."""
 
     session: str
     participant: str | None
@@ -169,7 +169,7 @@ class SessionSchema(_Schema):
 
 
 class IntervalSchema(_Schema):
-    """A number that is not known: its median, and the ends between which 95 % of what is believed lies."""
+    """Posterior median and 95 % credible interval of a number."""
 
     median: float
     low: float
@@ -177,7 +177,7 @@ class IntervalSchema(_Schema):
 
 
 class ReliabilitySchema(_Schema):
-    """How the person answers."""
+    """Inferred reliability of the participant."""
 
     word: Literal["consistent", "noisy", "random"]
     agreement: IntervalSchema = Field(description="share of answers that follow the person's own taste")
@@ -186,7 +186,7 @@ class ReliabilitySchema(_Schema):
 
 
 class EstimateSchema(_Schema):
-    """Where the person is found to be."""
+    """Estimated user point."""
 
     point: list[float]
     covariance: list[list[float]]
@@ -196,7 +196,7 @@ class EstimateSchema(_Schema):
 
 
 class RecommendationSchema(_Schema):
-    """An item for this person."""
+    """Recommended item."""
 
     id: str
     label: str

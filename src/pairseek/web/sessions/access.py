@@ -1,4 +1,4 @@
-"""Who may go on: studies that are closed, sessions that are over."""
+"""Access to sessions: closed studies, expired sessions and repeated participation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pairseek.web.studies.catalogue import Study
 
 
 def closed(slug: str) -> Problem:
-    """The study takes no answers."""
+    """Return the problem for a closed study."""
     return Problem(
         409,
         "study_closed",
@@ -22,7 +22,7 @@ def closed(slug: str) -> Problem:
 
 
 def taken() -> Problem:
-    """The study can be taken once."""
+    """Return the problem for repeated participation."""
     return Problem(
         403,
         "already_taken_part",
@@ -32,7 +32,7 @@ def taken() -> Problem:
 
 
 def expired(row: SessionRow, study: Study) -> bool:
-    """Whether a session began longer ago than the study allows."""
+    """Return whether a session began longer ago than the study allows."""
     if row.finished_at is not None and study.configuration.resume.policy == "resume":
         return False
     earliest = datetime.now(UTC) - timedelta(hours=study.configuration.resume.hours)
@@ -40,5 +40,5 @@ def expired(row: SessionRow, study: Study) -> bool:
 
 
 def too_old() -> Problem:
-    """The session began longer ago than the study allows."""
+    """Return the problem for an expired session."""
     return Problem(410, "session_expired", "this session began too long ago", hint="Open the link of the study again.")

@@ -27,7 +27,7 @@ _BATCH = 200
 
 @dataclass(frozen=True, eq=False)
 class SessionHistory:
-    """A session with all that is stored of it."""
+    """Session with all of its stored rows."""
 
     row: SessionRow
     parts: Parts
@@ -47,12 +47,12 @@ class SessionHistory:
 
     @property
     def done(self) -> tuple[EffectiveAnswer, ...]:
-        """The answers that count."""
+        """Effective answers."""
         return effective(self.queries, self.events, voided(self.marks)[1])
 
 
 def all_histories(database: Database, study: Study) -> Iterator[SessionHistory]:
-    """Return every session of a study but previews, oldest first."""
+    """Yield every session of a study except previews, oldest first."""
     rows = database.read(lambda connection: sessions.of_study(connection, study.row.id, ["person", "simulated"]))
     for start in range(0, len(rows), _BATCH):
         batch = rows[start : start + _BATCH]
@@ -60,7 +60,7 @@ def all_histories(database: Database, study: Study) -> Iterator[SessionHistory]:
 
 
 def read_histories(database: Database, study: Study, rows: Sequence[SessionRow]) -> list[SessionHistory]:
-    """Return these sessions of a study with all that is stored of them."""
+    """Read these sessions of a study with all of their rows."""
     names = [row.id for row in rows]
 
     def read(connection: sa.Connection) -> tuple[Any, ...]:
@@ -120,7 +120,7 @@ def _grouped(rows: Sequence[Row], of: Callable[[Row], str]) -> dict[str, list[Ro
 
 
 def estimates_along(study: Study, one: SessionHistory) -> list[JSON]:
-    """Return estimate and radius after each answer that counts: as stored when it was given, or computed again.
+    """Return estimate and radius after each effective answer: as stored, or recomputed.
 
     They are computed again where an answer was voided. The estimates of a session of another version of the model
     cannot be: then they are None.
@@ -136,7 +136,7 @@ def estimates_along(study: Study, one: SessionHistory) -> list[JSON]:
 
 
 def latest_estimate(study: Study, one: SessionHistory, along: Sequence[JSON]) -> JSON:
-    """Return the newest of the estimates along the answers, or the one before the first answer."""
+    """Return the newest estimate, or the one before the first answer."""
     if along:
         return along[-1]
     return one.state(study).estimate_record() if one.parts.is_current else _unknown(study)

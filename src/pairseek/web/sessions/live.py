@@ -1,4 +1,4 @@
-"""A session in a worker's memory: what the next reply depends on, and what a page sees of it.
+"""Session in the memory of a worker, and its state as the pages see it.
 
 A worker keeps rows, a hundred bytes an answer, and shares items and parts between sessions. The search is rebuilt from
 them when it is needed, which takes less time than choosing the next pair.
@@ -24,7 +24,7 @@ from pairseek.web.studies.catalogue import Study
 
 @dataclass(frozen=True, slots=True)
 class SubmittedAnswer:
-    """An answer as it arrives."""
+    """Answer as submitted by a client."""
 
     query: str
     outcome: str
@@ -36,7 +36,7 @@ class SubmittedAnswer:
 
 @dataclass(eq=False, slots=True)
 class LiveSession:
-    """A session in memory.
+    """Session in memory.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class LiveSession:
 
     @property
     def state(self) -> SessionState:
-        """The state of the session, built anew."""
+        """State of the session, rebuilt on each access."""
         return SessionState(self.study.configuration, self.parts, self.row.seed, self.done)
 
     def answering(self, outcome: str) -> SessionState:
@@ -86,16 +86,16 @@ class LiveSession:
         return self.state.after((*self.done, self.compact(shown(self.current, outcome))))
 
     def said(self, query: str) -> str | None:
-        """Return the answer to a query, even if it was taken back; None where there is none."""
+        """Return the answer to a query, even if it was undone; None if there is none."""
         given = next((one.outcome for one in self.done if one.name == query), None)
         return self.undone.get(query) if given is None else given
 
     def answered_names(self) -> set[str]:
-        """Return the queries that were answered, even if the answer was taken back."""
+        """Return the queries that were answered, even if the answer was undone."""
         return {one.name for one in self.done} | set(self.undone)
 
     def read(self, asked: Sequence[QueryRow], happened: Sequence[EventRow], done: Sequence[EffectiveAnswer]) -> None:
-        """Take over what is stored: all queries, all events, and the answers that count."""
+        """Replace the content by the stored rows: all queries, all events, and the effective answers."""
         self.done = tuple(self.compact(one.shown()) for one in done)
         back = {event.query for event in happened if event.kind == "undo"}
         given = [event for event in happened if event.kind == "answer" and event.query in back]
@@ -105,13 +105,13 @@ class LiveSession:
         self.current, self.prefetched = None, {}
 
     def follow(self, done: tuple[AnsweredPair, ...], query: QueryRow | None) -> None:
-        """Go on after one more answer, to the query that follows it."""
+        """Append an answer and set the query that follows it."""
         self.done, self.events, self.current, self.prefetched = done, self.events + 1, query, {}
         known = [one for one in self.asked if one.position >= len(done) and (query is None or one.name != query.name)]
         self.asked = tuple(known if query is None else [*known, query])
 
     def compact(self, one: AnsweredPair) -> AnsweredPair:
-        """Return an answer whose texts are shared with other sessions."""
+        """Return an answer with interned strings, which sessions share."""
         items = self.parts.given
         left, right = (str(items.ids[items.index(side)]) for side in (one.left, one.right))
         name, kind, outcome = sys.intern(one.name), cast("Kind", sys.intern(one.kind)), sys.intern(one.outcome)
@@ -148,7 +148,7 @@ def restore_prefetched(live: LiveSession) -> None:
 
 
 def state_of(live: LiveSession) -> JSON:
-    """Return what a page has to know now."""
+    """Return the state of a session as JSON for pages and API."""
     study = live.study
     offer = study.configuration.offer
     is_open = live.row.is_open or live.row.kind != "person"
@@ -171,14 +171,14 @@ def state_of(live: LiveSession) -> JSON:
 
 
 def _remaining(live: LiveSession) -> int | None:
-    """Return the forecast of remaining answers; with stop rules, as it was when the open query was chosen."""
+    """Return the forecast of remaining answers; with stop rules, the one made with the open query."""
     if live.current is None:
         return 0
     return live.current.details["remaining"] if live.study.configuration.stop else live.state.remaining
 
 
 def pair_of(study: Study, query: QueryRow) -> JSON:
-    """Return a query as a page gets it: what kind of pair it is stays hidden."""
+    """Return a query as JSON, without its kind, which participants must not see."""
     return {
         "query": query.name,
         "number": query.position + 1,

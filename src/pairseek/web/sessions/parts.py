@@ -1,4 +1,4 @@
-"""Resolved parts of the searches of sessions, as they were when the sessions began."""
+"""Resolved search parts of sessions, as they were when the sessions began."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PartsKey: TypeAlias = tuple[int, int | None, str]
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Items and resolved parts of a search, shared by all sessions that began with the same.
+    """Items and resolved parts of a search, shared by all sessions that began with them.
 
     Attributes
     ----------
@@ -57,17 +57,17 @@ class Parts:
 
     @cached_property
     def items(self) -> Items:
-        """The items with the appeal that the population has learned."""
+        """Items with the appeal that the population has learned."""
         return self.given if self.population is None else self.population.matched(self.given)
 
     @property
     def model(self) -> object:
-        """Version of the model that the parts were resolved for."""
+        """Model version for which the parts were resolved."""
         return self.record["model"]
 
     @property
     def is_current(self) -> bool:
-        """Whether this pairseek computes what the parts were resolved for."""
+        """Whether this pairseek has the model version of the parts."""
         return bool(self.model == MODEL_VERSION)
 
     def check(self) -> None:
@@ -93,7 +93,7 @@ class Parts:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of the items, the parts and the program: what decides, with seed and answers, every bit of a reply."""
+        """Hash of items, parts and program, which together with seed and answers determine every response."""
         program = [__version__, np.__version__, scipy.__version__, numba.__version__, platform.machine()]
         return hashlib.sha256(json.dumps([program, self.record, self.items.hash]).encode()).hexdigest()
 
@@ -103,7 +103,7 @@ class Parts:
 
 
 def parts_key(row: SessionRow) -> PartsKey:
-    """Return what a session began with."""
+    """Return the key of the parts of a session."""
     return row.study_id, row.population, row.parts
 
 

@@ -1,4 +1,4 @@
-"""Prefetching of the next pair for each answer, while a person thinks.
+"""Prefetching of the next query for each possible answer.
 
 One thread a worker, of low priority. It begins a step only while no request of the worker needs the processor, and
 leaves out a session whose person has answered meanwhile. What it computes is what a reply would compute, because that
@@ -25,7 +25,7 @@ _NICE = 10
 
 
 class Gate:
-    """A counter of the requests that need the processor, so that others can wait until there are none."""
+    """Counter of requests in progress, which lets background work wait until there are none."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
@@ -33,7 +33,7 @@ class Gate:
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
-        """Count a request while what is inside runs."""
+        """Count a request while the block runs."""
         with self._condition:
             self._busy += 1
         try:
@@ -45,13 +45,13 @@ class Gate:
                     self._condition.notify_all()
 
     def wait_idle(self, seconds: float) -> bool:
-        """Wait until no request is served, at most so long, and return whether that is so."""
+        """Wait until no request is in progress, at most ``seconds``; return whether that is so."""
         with self._condition:
             return self._condition.wait_for(lambda: not self._busy, seconds)
 
 
 class Prefetcher:
-    """Prefetching in one thread.
+    """Background thread that prefetches queries.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Prefetcher:
             self._thread.join(timeout=10)
 
     def prefetch(self, row: SessionRow, query: str) -> Future[JSON | None]:
-        """Prefetch the pairs that follow each answer to this query; the result is None if it has been answered."""
+        """Prefetch the pairs that follow each answer to this query; the result is None if it was answered."""
         key = (row.id, query)
         with self._condition:
             known = self._jobs.get(key)
@@ -164,6 +164,6 @@ class Prefetcher:
 
 
 def _settle(future: Future[JSON | None], result: JSON | None) -> None:
-    """Hand over the result, unless nobody waits for it any more."""
+    """Set the result of a future unless it was cancelled."""
     with contextlib.suppress(InvalidStateError):
         future.set_result(result)

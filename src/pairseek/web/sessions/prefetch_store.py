@@ -1,4 +1,4 @@
-"""Storage of prefetched queries, so that a restart need not compute them again."""
+"""Background storage of prefetched queries, which saves their recomputation after a restart."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ logger = logging.getLogger("pairseek.web")
 
 
 class PrefetchWriter:
-    """A thread that stores prefetched queries.
+    """Background thread that stores prefetched queries.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class PrefetchWriter:
         self._thread.start()
 
     def stop(self) -> None:
-        """Store what is not stored yet, as far as there is time, and end."""
+        """Store the remaining prefetched queries, as far as time allows, and end the thread."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join(timeout=_FAREWELL)
@@ -55,7 +55,7 @@ class PrefetchWriter:
             self._round(self._stopped.is_set)
 
     def _round(self, enough: Callable[[], bool]) -> None:
-        """Go through all sessions, until it is enough or the store takes no more."""
+        """Store the prefetched queries of all sessions, until ``enough`` or the store fails."""
         batch: list[Prefetched] = []
         for live in self._sessions.all_live():
             if enough():

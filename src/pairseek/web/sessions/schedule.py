@@ -1,4 +1,4 @@
-"""What kind of pair comes when: the strategy's choice, a repeated, a random or an attention pair.
+"""Schedule of a session: which queries the strategy chooses, and which are repeated, random or attention pairs.
 
 Pure functions of the session's seed and what was answered so far, with every draw keyed by the position, so that
 undo, another worker and a replay agree.
@@ -26,7 +26,7 @@ _WHICH, _PAIR, _SIDES, _PLACE, _ORDER = range(5)
 
 @dataclass(frozen=True, slots=True)
 class AnsweredPair:
-    """A pair that was answered: what the following pairs depend on, and nothing else.
+    """Answered pair, reduced to what the following pairs depend on.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class AnsweredPair:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledPair:
-    """A pair that is not the strategy's choice."""
+    """Repeated, random or attention pair, which the strategy does not choose."""
 
     kind: Kind
     left: str
@@ -63,7 +63,7 @@ class ScheduledPair:
 def scheduled_pair(
     configuration: StudyConfiguration, items: Items, seed: int, done: Sequence[AnsweredPair]
 ) -> ScheduledPair | None:
-    """What comes after these, where it is not the strategy's choice; None where it is."""
+    """Return the next pair if it is scheduled; None if the strategy chooses it."""
     position = len(done)
     attention = _attention(configuration, seed, position)
     if attention is not None:
@@ -78,7 +78,10 @@ def scheduled_pair(
 
 
 def _attention(configuration: StudyConfiguration, seed: int, position: int) -> ScheduledPair | None:
-    """One somewhere in each block, never the very first pair of all; the pairs in an order of this person's own."""
+    """Return the attention pair at this position, if there is one.
+
+    Each block has one at a random place, never the first pair of a session, in an order drawn for the session.
+    """
     rule = configuration.attention
     if rule is None:
         return None

@@ -1,4 +1,4 @@
-"""Sessions: the one place where search and store meet.
+"""Session service: opens sessions, asks queries, stores answers and undoes them.
 
 The stored events are the truth. A worker keeps a compact form of them in memory, together with the session's version,
 and reads them again whenever another worker has added to them, so any worker can serve any request.
@@ -45,7 +45,7 @@ _SHARED = 64
 
 
 class Sessions:
-    """The sessions of a database.
+    """Sessions of a database.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class Sessions:
         return session_id, token
 
     def arrive(self, study: Study, identity: Mapping[str, str | None]) -> tuple[str, str]:
-        """Begin a session, or resume the one that the person left, as the study says; return its id and token."""
+        """Begin a session or resume the previous one, as the study's policy requires; return its id and token."""
         before = self.database.read(lambda connection: sessions.of_person(connection, study.row.id, identity))
         policy = study.configuration.resume
         if before is None or policy.policy == "restart" or expired(before, study):
@@ -127,7 +127,7 @@ class Sessions:
     # Asking and answering
 
     def state(self, row: SessionRow) -> JSON:
-        """Return what a page has to know now."""
+        """Return the state of a session as JSON for pages and API."""
         live = self.live(row)
         with live.lock:
             self._refresh(live, row)
@@ -135,7 +135,7 @@ class Sessions:
             return state_of(live)
 
     def answer(self, row: SessionRow, said: SubmittedAnswer) -> JSON:
-        """Store an answer and return what comes next. Sending the same answer again is harmless."""
+        """Store an answer and return the next state. The call is idempotent."""
         began = time.perf_counter()
         live = self.live(row)
         with live.lock:
@@ -155,7 +155,7 @@ class Sessions:
             return state_of(live)
 
     def undo(self, row: SessionRow, query: str) -> JSON:
-        """Take back the last answer, which must be the one to this query. Doing so again is harmless."""
+        """Undo the last answer, which must be the one to this query. The call is idempotent."""
         live = self.live(row)
         with live.lock:
             for _ in range(_TRIES):
@@ -183,14 +183,14 @@ class Sessions:
             return state_of(live)
 
     def session_state(self, row: SessionRow) -> SessionState:
-        """Return the state of a session, for those who only look."""
+        """Return the state of a session without asking a query."""
         live = self.live(row)
         with live.lock:
             self._refresh(live, row)
             return live.state
 
     def blur(self, row: SessionRow, query: str, lost_at: str, ms: int) -> None:
-        """Store that the page was out of sight."""
+        """Store a loss of focus."""
         if not row.is_open and row.kind == "person":
             raise closed(self.catalogue.numbered(row.study_id).row.slug)
         self.database.write(lambda connection: sessions.blur(connection, row.id, query, lost_at, ms))
@@ -198,7 +198,7 @@ class Sessions:
     # Memory
 
     def live(self, row: SessionRow) -> LiveSession:
-        """Return the session in memory, read from the store if it is not there yet."""
+        """Return the session in memory, which is loaded if necessary."""
         live = self.peek(row.id)
         if live is None:
             study = self.catalogue.numbered(row.study_id)
@@ -213,7 +213,7 @@ class Sessions:
             return live
 
     def _began(self, study: Study, row: SessionRow) -> Parts:
-        """Return the parts with which a session began, one object for all that began alike."""
+        """Return the parts of a session, one shared object for all sessions that began with them."""
         key = parts_key(row)
         known = self._recalled(self._parts, key)
         if known is None:
@@ -238,7 +238,7 @@ class Sessions:
             return among.get(key)
 
     def _shared(self, among: OrderedDict[K, V], key: K, value: V) -> V:
-        """Keep a value for others to share; of two that were made at once, the first is kept."""
+        """Cache a shared value; of two values computed concurrently, the first is kept."""
         with self._lock:
             value = among.setdefault(key, value)
             while len(among) > _SHARED:
@@ -256,7 +256,7 @@ class Sessions:
         return row
 
     def _refresh(self, live: LiveSession, row: SessionRow) -> None:
-        """Bring what is in memory to what is stored."""
+        """Reload the session if the stored version is newer."""
         if row.version < live.row.version:
             return  # read before this worker's own newest write
         if row.version == live.row.version:
@@ -277,7 +277,7 @@ class Sessions:
         live.row = now_row
 
     def to_save(self, live: LiveSession) -> cache.Prefetched | None:
-        """Return the prefetched queries of a session to store, if all are there and not stored yet."""
+        """Return the prefetched queries to store, if they are complete and not stored yet."""
         with live.lock:
             return None if live.row.finished_at is not None else to_save(live)
 
@@ -325,7 +325,7 @@ class Sessions:
             raise UnknownQuery(f"query {query!r} is not the last answered one, which is {last}: undo that one")
 
     def _store(self, live: LiveSession, said: SubmittedAnswer, began: float) -> None:
-        """Store an answer and the query that follows it, or the end, in one transaction; both are computed before."""
+        """Store an answer, and the next query or the end, in one transaction; both are computed before."""
         asked, prefetched = live.current, said.outcome in live.prefetched
         assert asked is not None
         state = live.answering(said.outcome)

@@ -1,4 +1,4 @@
-"""Simulated participants, which show what the data will look like; their sessions are marked as simulated."""
+"""Simulated participants, whose sessions are marked as simulated."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _MEDIAN_MS, _SPREAD = 1500.0, 0.5
 
 
 def fill(sessions: Sessions, gate: Gate, study: Study, count: int, rng: np.random.Generator) -> None:
-    """Run the sessions of simulated people one after the other, while no request is being served."""
+    """Simulate ``count`` sessions one after the other, while no request is in progress."""
     for _ in range(count):
         one(sessions, gate, study, np.random.default_rng(rng.integers(2**63)))
 
 
 def one(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) -> str:
-    """Run the session of a simulated person whose point is drawn from the prior; return its id."""
+    """Simulate a session of a user point drawn from the prior; return its id."""
     search = study.configuration.search(study.items, 0)
     point = search.prior.sample(1, study.items.d, rng)[0]
     person = SimulatedUser(point, typical_response(search.response, search.belief), rng)

@@ -1,4 +1,4 @@
-"""The state of one person's session, rebuilt from its rows without a database.
+"""State of a session, rebuilt from its rows without a database.
 
 Rows in, rows out, and nothing but the time of asking from elsewhere. `sessions` stores what is computed here.
 """
@@ -29,7 +29,7 @@ NEAREST = 6
 
 @dataclass(frozen=True, slots=True)
 class EffectiveAnswer:
-    """A query with the answer that counts; a voided one counts as skipped in what is believed."""
+    """Query with its effective answer; the posterior treats a voided answer as skipped."""
 
     query: QueryRow
     event: EventRow
@@ -42,7 +42,7 @@ class EffectiveAnswer:
 
     @property
     def winner(self) -> str | None:
-        """The item that was chosen."""
+        """Chosen item."""
         return {"left": self.query.left, "right": self.query.right}.get(self.outcome)
 
     @property
@@ -53,12 +53,12 @@ class EffectiveAnswer:
         return self.winner == self.query.details.get("expected")
 
     def shown(self) -> AnsweredPair:
-        """Return what the following pairs depend on."""
+        """Return the answered pair on which the following pairs depend."""
         return replace(shown(self.query, self.outcome), void=self.void)
 
 
 def shown(query: QueryRow, outcome: str) -> AnsweredPair:
-    """Return a query and its answer, as far as the following pairs depend on them."""
+    """Return the answered pair on which the following pairs depend."""
     kind = cast("Kind", query.kind)
     return AnsweredPair(query.name, kind, query.left, query.right, outcome, query.details.get("search"))
 
@@ -66,7 +66,7 @@ def shown(query: QueryRow, outcome: str) -> AnsweredPair:
 def effective(
     queries: Iterable[QueryRow], events: Sequence[EventRow], voided: Iterable[str] = ()
 ) -> tuple[EffectiveAnswer, ...]:
-    """Return the answers that were not taken back, in order."""
+    """Return the answers that were not undone, in order."""
     asked, void = {query.name: query for query in queries}, set(voided)
     done: list[EffectiveAnswer] = []
     for event in events:
@@ -91,14 +91,14 @@ def counted(done: Iterable[AnsweredPair]) -> int:
 
 
 def path_of(done: Iterable[AnsweredPair]) -> str:
-    """Return a hash of the answers: a query that was asked after the same ones is asked again, under any name."""
+    """Return a hash of the answers, by which a query asked after the same answers is found again."""
     said = [[one.left, one.right, one.outcome] for one in done]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False)
 class SessionState:
-    """The state of a session after its answers. The search is built when it is first needed.
+    """State of a session after its answers. The search is built on first access.
 
     Attributes
     ----------
@@ -119,12 +119,12 @@ class SessionState:
 
     @cached_property
     def search(self) -> Search:
-        """The search after these answers."""
+        """Search after these answers."""
         return self.parts.search(self.seed, learned(self.done))
 
     @property
     def items(self) -> Items:
-        """The items that are searched."""
+        """Items of the search."""
         return self.parts.items
 
     @property
@@ -134,7 +134,7 @@ class SessionState:
 
     @cached_property
     def following(self) -> tuple[ScheduledPair | Query | None, str | None]:
-        """The pair to ask now, or None and the reason why the session has ended."""
+        """Next pair, or None and the reason why the session has ended."""
         most = self.configuration.answers
         if most is not None and self.answered >= most:
             return None, f"{most} answers were given"
@@ -149,11 +149,11 @@ class SessionState:
 
     @cached_property
     def path(self) -> str:
-        """Hash of the answers that led here."""
+        """Hash of the answers."""
         return path_of(self.done)
 
     def query(self, session_id: str, asked: Iterable[QueryRow], answered: Container[str]) -> QueryRow | None:
-        """Return the row of the pair to ask now, a function of what was asked and answered before; None at the end.
+        """Return the row of the next query, a function of the earlier queries and answers; None at the end.
 
         Parameters
         ----------
@@ -184,14 +184,14 @@ class SessionState:
         return QueryRow(session_id, name, position, kind, str(pair.left), str(pair.right), now(), details)
 
     def estimate_record(self) -> JSON:
-        """Return estimate and radius at this point, and how the person answers where that is inferred."""
+        """Return estimate and radius, and the reliability where it is inferred."""
         estimate = self.search.estimate()
         found: JSON = {"mean": estimate.point.tolist(), "radius": estimate.credible_radius()}
         how = estimate.reliability
         return found if how is None else {**found, "reliability": asdict(how)}
 
     def final(self) -> JSON:
-        """Return the result to store at the end of the session, which a later version of the model leaves as it is."""
+        """Return the result to store at the end, which later model versions do not change."""
         estimate = self.search.estimate()
         nearest = [[str(one.id), one.probability] for one in self.search.recommend(NEAREST)]
         return {**self.estimate_record(), "covariance": estimate.covariance.tolist(), "nearest": nearest}
@@ -206,7 +206,7 @@ class SessionState:
 
     @property
     def remaining(self) -> int | None:
-        """Forecast of the remaining answers; None where there is none."""
+        """Forecast of the remaining answers; None if unknown."""
         most = self.configuration.answers
         fixed = None if most is None else max(0, most - self.answered)
         if not self.configuration.stop:
@@ -219,13 +219,13 @@ class SessionState:
 
     @property
     def digest(self) -> str:
-        """Hash of the answers, the parts and the program: a cached query is valid only where it is the same."""
+        """Hash of answers, parts and program; a cached query is valid only if it is equal."""
         told = [[one.name, one.left, one.right, one.outcome, one.void] for one in self.done]
         return hashlib.sha256(json.dumps([self.parts.digest, self.seed, told]).encode()).hexdigest()
 
 
 def learned(done: Iterable[AnsweredPair]) -> list[Event]:
-    """Return what the search is told: nothing of repeated and attention pairs, which serve to check the person."""
+    """Return the events for the search, without repeated and attention pairs, which measure quality only."""
     return [_event(one) for one in done if one.kind in ("strategy", "random")]
 
 

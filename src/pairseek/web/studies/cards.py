@@ -1,4 +1,4 @@
-"""How an item looks to a person: plain data for the pages, with all text made safe."""
+"""Cards: items as sanitized plain data for the pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "striketh
 
 @lru_cache(maxsize=4096)
 def safe_html(text: str) -> str:
-    """Markdown as HTML that cannot do anything: no script, no style, no picture, links with http(s) or mailto only."""
+    """Render Markdown as sanitized HTML without scripts, styles and pictures; links are http(s) or mailto."""
     return nh3.clean(
         _markdown.render(text),
         tags=_TAGS,
@@ -31,7 +31,7 @@ def safe_html(text: str) -> str:
 
 
 def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], base: str) -> JSON:
-    """One item.
+    """Return the card of an item.
 
     Parameters
     ----------

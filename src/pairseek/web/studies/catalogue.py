@@ -1,4 +1,4 @@
-"""Studies as they are served: configuration and items of a study never change, so a worker reads them once."""
+"""Catalogue of studies, cached in memory because configuration and items never change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEPT = 32
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A study with its items."""
+    """Study with its items."""
 
     row: StudyRow
     configuration: StudyConfiguration
@@ -29,12 +29,12 @@ class Study:
     pictures: dict[str, list[tuple[int, int]]] = field(repr=False)
 
     def card(self, item: str) -> JSON:
-        """How an item looks."""
+        """Return the card of an item."""
         return card(self.items, self.items.index(item), self.pictures, f"/media/{self.row.slug}")
 
 
 class Catalogue:
-    """The studies of a database.
+    """Studies of a database.
 
     Parameters
     ----------
@@ -51,23 +51,23 @@ class Catalogue:
 
     @property
     def known(self) -> dict[int, Study]:
-        """What has been read."""
+        """Studies in memory, by number."""
         with self._lock:
             return dict(self._known)
 
     def row(self, slug: str) -> StudyRow:
-        """What is stored of a study now, such as whether it is open."""
+        """Return the current row of a study."""
         row = self._database.read(lambda connection: studies.by_slug(connection, slug))
         if row is None:
             raise not_found("study", slug)
         return row
 
     def named(self, slug: str) -> Study:
-        """The study of this name."""
+        """Return the study with this slug."""
         return self._study(self.row(slug))
 
     def numbered(self, study_id: int) -> Study:
-        """The study with this number."""
+        """Return the study with this number."""
         with self._lock:
             if study_id in self._known:
                 self._known.move_to_end(study_id)

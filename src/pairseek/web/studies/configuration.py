@@ -1,4 +1,4 @@
-"""A study as a file says it: a validated configuration, and the items beside it."""
+"""Study configuration: the validated settings of a study file, and its items."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Strict(BaseModel):
 
 
 class Offer(_Strict):
-    """What a person may do besides choosing."""
+    """Actions offered besides choosing an item."""
 
     tie: bool = False
     skip: bool = False
@@ -63,7 +63,7 @@ class Offer(_Strict):
 
 
 class KnownPair(_Strict):
-    """A pair whose answer is known."""
+    """Pair with a known answer."""
 
     left: str
     right: str
@@ -77,7 +77,7 @@ class KnownPair(_Strict):
 
 
 class Attention(_Strict):
-    """Pairs with a known answer, one somewhere in every ``every`` pairs."""
+    """Attention pairs: one in every ``every`` pairs."""
 
     pairs: list[KnownPair] = Field(min_length=1, max_length=100)
     every: int = Field(default=10, ge=2, le=1000)
@@ -85,21 +85,21 @@ class Attention(_Strict):
 
 
 class PracticePair(_Strict):
-    """Two items to practise on; nothing of it is stored."""
+    """Practice pair; its answer is not stored."""
 
     left: str
     right: str
 
 
 class Resume(_Strict):
-    """What happens when someone comes again: go on, begin anew, or be turned away."""
+    """Policy for returning participants: resume, restart or block."""
 
     policy: Literal["resume", "restart", "block"] = "resume"
     hours: float = Field(default=72.0, gt=0, le=24 * 366)
 
 
 class Codes(_Strict):
-    """What a person takes back to where they came from."""
+    """Completion codes."""
 
     finished: Code | None = None
     failed_attention: Code | None = None
@@ -107,7 +107,7 @@ class Codes(_Strict):
 
 
 class Completion(_Strict):
-    """Where a person goes at the end; ``{code}`` in the address stands for the code, ``{participant}`` for the id."""
+    """Completion URL and codes; ``{code}`` and ``{participant}`` in the URL are replaced."""
 
     address: str | None = Field(default=None, max_length=1000)
     codes: Codes = Codes()
@@ -128,7 +128,7 @@ class Completion(_Strict):
 
 
 class StudyConfiguration(_Strict):
-    """All settings of a study but its items."""
+    """Settings of a study, except its items."""
 
     title: str = Field(min_length=1, max_length=200)
     slug: str | None = Field(default=None, description="in the link; from the title if it is not given")
@@ -170,11 +170,11 @@ class StudyConfiguration(_Strict):
         return self
 
     def named(self) -> str:
-        """The slug, from the title if none was given."""
+        """Return the slug, derived from the title if none is given."""
         return self.slug or slug_of(self.title)
 
     def search(self, items: Items, seed: int, population: Population | None = None) -> Search:
-        """The search of one person. The number of answers is counted by the session, as other pairs count too.
+        """Create the search of one session. The session counts the answers, because other pairs count too.
 
         What a population has learned takes the place of the response and the prior. What the response leaves open of a
         person, k and lapses, stays open.
@@ -193,7 +193,7 @@ class StudyConfiguration(_Strict):
 
 
 def _of_population(response: Response | None) -> Response | None:
-    """A response that leaves open what the given one does, as a population takes it."""
+    """Return a response with the unknowns of the given one, in the units of a population."""
     if response is None or response.plain:
         return None
     known = response.k_prior
@@ -202,7 +202,7 @@ def _of_population(response: Response | None) -> Response | None:
 
 
 def configured(record: Any) -> StudyConfiguration:
-    """A configuration from plain data; an `InvalidParameter` that names the setting where it is wrong."""
+    """Validate plain data as a configuration; raise an `InvalidParameter` that names the invalid setting."""
     if not isinstance(record, dict):
         raise InvalidParameter(f"a study is a list of settings, received {_short(record)}: write title: ... and so on")
     try:
@@ -212,7 +212,7 @@ def configured(record: Any) -> StudyConfiguration:
 
 
 def check(configuration: StudyConfiguration, items: Items) -> None:
-    """Whether configuration and items fit together: every part is made once, and every item named is there."""
+    """Check that configuration and items fit together: resolve every part and look up every item."""
     for part, setting, most in _MOST:
         value = (getattr(configuration, part) or {}).get(setting)
         if isinstance(value, int) and value > most:
@@ -240,7 +240,7 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
 
 
 def read_yaml(text: str) -> Any:
-    """Plain data from YAML; an `InvalidParameter` with the line where it is not."""
+    """Parse YAML to plain data; raise an `InvalidParameter` with the line of a syntax error."""
     try:
         refers = any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader))
         record = None if refers else yaml.safe_load(text)
@@ -258,7 +258,7 @@ def read_yaml(text: str) -> Any:
 
 
 def read_items(path: Path, *, scaled: bool = False, standardize: bool = False) -> Items:
-    """Items from a CSV file, with the columns that say how they look kept as data, and every id as text.
+    """Read items from a CSV file; columns that describe their appearance become data, and ids become text.
 
     Columns of different scale give no warning here: the commands and the study's page show ``items.scale_note``.
     """
@@ -272,7 +272,7 @@ def read_items(path: Path, *, scaled: bool = False, standardize: bool = False) -
 
 
 def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Items:
-    """Items as a study holds them, checked; standardized before they are scaled, if both are wanted."""
+    """Validate the items of a study; standardize them, then scale them, as required."""
     if items.n > MOST_ITEMS:
         raise InvalidItems(f"{items.n:,} items: a study takes at most {MOST_ITEMS:,}")
     for name in ("label", *items.data):
@@ -296,26 +296,26 @@ def _check_shown(name: str, value: str, item: Any) -> None:
 
 
 def pack_items(items: Items) -> bytes:
-    """Items for the store."""
+    """Serialize items for the store."""
     return zlib.compress(json.dumps(records.items_record(items), allow_nan=False).encode(), 6)
 
 
 def unpack_items(content: bytes) -> Items:
-    """What `pack_items` packed."""
+    """Deserialize items of `pack_items`."""
     items = records.items_from(json.loads(zlib.decompress(content)))
     assert isinstance(items, Items)
     return items
 
 
 def slug_of(title: str) -> str:
-    """A title as part of a link."""
+    """Convert a title to a slug."""
     plain = unicodedata.normalize("NFKD", title.lower().replace("ß", "ss")).encode("ascii", "ignore").decode()
     slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].strip("-")
     return slug or "study"
 
 
 def schema() -> JSON:
-    """The JSON schema of a study's file."""
+    """Return the JSON schema of a study file."""
     return StudyConfiguration.model_json_schema()
 
 

@@ -1,4 +1,4 @@
-"""Making a study: from a YAML file and the items beside it, or from what a form or a program sent."""
+"""Creation of studies from YAML files, forms and API requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["create", "from_file", "from_record", "read_items", "set_open"]
 
 
 def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
-    """Configuration, items, whether the study is to be open, and the items' pictures, as a YAML file says."""
+    """Read configuration, items, open state and pictures from a YAML file."""
     try:
         record = read_yaml(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -38,7 +38,7 @@ def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
 
 
 def from_record(record: Mapping[str, Any]) -> tuple[StudyConfiguration, bool]:
-    """Configuration, and whether the study is to be open, from the settings of a study's file."""
+    """Return configuration and open state from the settings of a study file."""
     settings = {name: value for name, value in record.items() if name != "items"}
     is_open = settings.pop("open", True)
     if not isinstance(is_open, bool):
@@ -55,7 +55,7 @@ def create(
     who: str,
     files: Files | None = None,
 ) -> str:
-    """Store a study with its pictures; its slug."""
+    """Store a study with its pictures and return its slug."""
     check(configuration, items)
     items, readers = with_pictures(items, files or {})
     slug = configuration.named()
@@ -98,7 +98,7 @@ def _add_pictures(database: Database, number: int, readers: dict[str, Callable[[
 
 
 def set_open(database: Database, row: StudyRow, *, is_open: bool, who: str) -> None:
-    """Open or close a study, on record."""
+    """Open or close a study and record it in the audit log."""
 
     def change(connection: sa.Connection) -> None:
         studies.set_open(connection, row.id, is_open=is_open)

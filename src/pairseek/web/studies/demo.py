@@ -1,4 +1,4 @@
-"""The study that comes along: 949 named colours."""
+"""Demonstration study with 949 named colours."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pairseek.web.studies.configuration import StudyConfiguration, configured
 
 
 def colour_items() -> Items:
-    """The colours as a study shows them."""
+    """Return the colours as items of a study."""
     found = colours()
     return Items(found.coordinates, found.ids, found.labels, found.appeal, {"colour": found.data["hex"]})
 
 
 def colour_study() -> StudyConfiguration:
-    """Fifteen answers find the region of a colour."""
+    """Return the configuration of the demonstration study."""
     return configured(
         {
             "title": "A colour for you",

@@ -1,4 +1,4 @@
-"""The form for a new study, as the settings of a study's file."""
+"""Form for a new study, converted to the settings of a study file."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _PLACES = {
 
 
 def record_of(sent: object, values: Mapping[str, str]) -> dict[str, Any]:
-    """Settings from a YAML file, if one was sent, or else from the fields."""
+    """Return the settings of the YAML file, if one was sent, or of the form fields."""
     if isinstance(sent, UploadFile) and sent.filename:
         return _of_file(sent)
     record: dict[str, Any] = {}
@@ -91,7 +91,7 @@ def _of_file(sent: UploadFile) -> dict[str, Any]:
 
 
 def _complete(record: dict[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
-    """With the names of the parts whose numbers were given."""
+    """Add the names of parts for which numbers were given."""
     if values.get("response.unknown") == "true":
         response = record.setdefault("response", {})
         response["k"] = _unknown("log_normal", median=response.get("k"))
@@ -120,7 +120,7 @@ def _stop(values: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _further(text: str) -> dict[str, Any]:
-    """Settings that have no field of their own, as lines of YAML."""
+    """Parse the settings that have no field of their own, as YAML."""
     if not text.strip():
         return {}
     further = read_yaml(text)
@@ -130,7 +130,7 @@ def _further(text: str) -> dict[str, Any]:
 
 
 def pictures_of(sent: Sequence[UploadFile]) -> Files:
-    """The pictures that came along: one zip, or one by one."""
+    """Return the uploaded pictures: the content of one zip, or single files."""
     if len(sent) > MOST_PICTURES:
         raise InvalidItems(f"{len(sent):,} images were sent: a study takes at most {MOST_PICTURES:,}")
     zips = [file for file in sent if str(file.filename).lower().endswith(".zip")]
@@ -150,7 +150,7 @@ def pictures_of(sent: Sequence[UploadFile]) -> Files:
 
 
 def place_of(error: PairseekError) -> str:
-    """The field that an error is about; empty for the form as a whole."""
+    """Return the form field that an error concerns; empty for the form as a whole."""
     if isinstance(error, Problem):
         return "slug" if error.code == "slug_taken" else ""
     text = str(error)

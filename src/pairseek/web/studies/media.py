@@ -1,4 +1,4 @@
-"""Pictures that come with a study: checked, turned upright, stripped of what cameras write, and copied smaller."""
+"""Item pictures: validated, rotated upright, stripped of metadata, and resized."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _QUALITY = 82
 
 
 def from_folder(items: Items, folder: Path) -> Files:
-    """The pictures that items name by paths inside a folder."""
+    """Return the pictures that items name by paths inside a folder."""
     files: dict[str, Callable[[], bytes]] = {}
     root = folder.resolve()
     for name in dict.fromkeys(map(str, items.data.get("image", ()))):
@@ -42,7 +42,7 @@ def from_folder(items: Items, folder: Path) -> Files:
 
 
 def from_zip(file: BinaryIO) -> Files:
-    """The pictures in a zip, by their names and by their paths in it."""
+    """Return the pictures of a zip by file name and by path."""
     try:
         archive = zipfile.ZipFile(file)
         members = [one for one in archive.infolist() if not one.is_dir() and "__MACOSX" not in one.filename]
@@ -71,7 +71,7 @@ def from_zip(file: BinaryIO) -> Files:
 
 
 def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable[[], bytes]]]:
-    """The items with the names under which their pictures are kept, and what reads each."""
+    """Return the items with the stored names of their pictures, and a reader for each picture."""
     wanted = [str(name) for name in items.data.get("image", ())]
     distinct = {name for name in wanted if name}
     if len(distinct) > MOST_PICTURES:
@@ -93,7 +93,7 @@ def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable
 
 
 def copies(study_id: int, name: str, content: bytes) -> Iterator[StoredPicture]:
-    """The picture in every width up to its own."""
+    """Yield the picture in every width up to its own."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:

@@ -1,4 +1,4 @@
-"""Description of the HTTP API as a page that loads nothing from other servers."""
+"""View of the API reference."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pairseek.core.types import JSON
 
 
 def docs_page(openapi: JSON) -> JSON:
-    """Return the data of the page."""
+    """Return the context of the API reference."""
     shapes = openapi.get("components", {}).get("schemas", {})
     operations = []
     for path, methods in openapi["paths"].items():

@@ -1,4 +1,4 @@
-"""Participants in the dashboard: a row and a point each, computed once for each state of a session."""
+"""Participants in the dashboard, cached by session version."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _State: TypeAlias = tuple[str, int, bool]
 
 
 class Overview:
-    """The participants of a database's studies.
+    """Participants of the studies of a database.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Overview:
         self._known: OrderedDict[_State, Seen] = OrderedDict()
 
     def of(self, study: Study) -> list[Seen]:
-        """Return all participants of a study but previews, newest first; only changed sessions are read again."""
+        """Return all participants of a study except previews, newest first; only changed sessions are read again."""
         number = study.row.id
         rows = self._database.read(lambda c: sessions.of_study(c, number, ["person", "simulated"]))[::-1]
         with self._lock:
@@ -72,7 +72,7 @@ def _state(row: SessionRow) -> _State:
 
 
 def person(study: Study, one: history.SessionHistory, along: Sequence[JSON]) -> JSON:
-    """Return a participant in the list; `along` has the estimate after each answer."""
+    """Return the row of a participant; ``along`` holds the estimate after each answer."""
     row, done = one.row, one.done
     quality = signs(study.configuration, done, tables.manner_of(along))
     median = quality.pop("median_ms")

@@ -1,4 +1,4 @@
-"""What each page is made from: plain data, as `pairseek.web.pages.contexts` says."""
+"""Views of the participant's pages."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pairseek.web.views.result import found
 
 
 def head(study: Study) -> JSON:
-    """What every page of a participant says of the study."""
+    """Return the study as the participant's pages name it."""
     return {"slug": study.row.slug, "title": study.configuration.title}
 
 
 def start_page(study: Study, *, begun: bool, preview: bool) -> JSON:
-    """Consent and instructions."""
+    """Return the context of the consent and instruction page."""
     configuration = study.configuration
     return {
         "study": head(study),
@@ -35,7 +35,7 @@ def start_page(study: Study, *, begun: bool, preview: bool) -> JSON:
 
 
 def run_page(study: Study, row: SessionRow, state: JSON) -> JSON:
-    """The pairs."""
+    """Return the context of the page with the pairs."""
     practice = study.configuration.practice
     pair: JSON | bool | None = None
     if practice and not state["progress"]["answered"]:
@@ -54,7 +54,7 @@ def run_page(study: Study, row: SessionRow, state: JSON) -> JSON:
 
 
 def result_page(service: Service, study: Study, row: SessionRow) -> JSON:
-    """What was found, and the way back."""
+    """Return the context of the result page."""
     one = read_histories(service.database, study, [row])[0]
     data = found(study, one) if study.configuration.result else {}
     done = one.done
@@ -76,31 +76,31 @@ def result_page(service: Service, study: Study, row: SessionRow) -> JSON:
 
 
 def declined_page(study: Study, identity: Mapping[str, str | None]) -> JSON:
-    """No consent."""
+    """Return the context of the page for people who do not consent."""
     code = study.configuration.completion.codes.no_consent
     who = identity.get("prolific_pid") or identity.get("participant")
     return {"study": head(study), "redirect": way_back(study, code, who) if code else None, "code": code}
 
 
 def closed_page(study: Study, row: SessionRow | None) -> JSON:
-    """The study takes no answers."""
+    """Return the context of the page of a closed study."""
     return {"study": head(study), "mine": f"/s/{study.row.slug}/mine" if row is not None else None}
 
 
 def completion_code(study: Study, done: Sequence[EffectiveAnswer]) -> str | None:
-    """The code that this person takes back."""
+    """Return the completion code of this session."""
     codes = study.configuration.completion.codes
     return codes.failed_attention if failed_attention(study, done) and codes.failed_attention else codes.finished
 
 
 def failed_attention(study: Study, done: Sequence[EffectiveAnswer]) -> bool:
-    """Whether more attention pairs were missed than the study allows."""
+    """Return whether more attention pairs failed than the study allows."""
     rule = study.configuration.attention
     return rule is not None and sum(one.passed is False for one in done) > rule.allowed
 
 
 def way_back(study: Study, code: str | None, who: str | None) -> str | None:
-    """Where the person came from."""
+    """Return the completion URL; None if the study has none."""
     address = study.configuration.completion.address
     if address is None:
         return None
@@ -108,7 +108,7 @@ def way_back(study: Study, code: str | None, who: str | None) -> str | None:
 
 
 def own_data(service: Service, row: SessionRow) -> JSON:
-    """All that is stored of a person, for themselves."""
+    """Return all stored data of a person, for their own download."""
     study = service.catalogue.numbered(row.study_id)
     one = read_histories(service.database, study, [row])[0]
     estimate = latest_estimate(study, one, estimates_along(study, one))

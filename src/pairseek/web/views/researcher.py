@@ -1,4 +1,4 @@
-"""Data of the researcher's pages, in the shapes of `pairseek.web.pages.contexts`."""
+"""Views of the researcher's pages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _DOTS = 4000
 
 
 def study_facts(service: Service, row: StudyRow, items: int) -> JSON:
-    """Return a study in the list."""
+    """Return a study as a row of the list."""
     found = service.database.read(lambda connection: counts(connection, row.id, "9999"))
     return {
         "slug": row.slug,
@@ -58,14 +58,14 @@ def study_facts(service: Service, row: StudyRow, items: int) -> JSON:
 
 
 def studies_page(service: Service, user: str) -> JSON:
-    """Return the page of all studies."""
+    """Return the context of the list of studies."""
     rows = service.database.read(studies.every)
     facts = [study_facts(service, row, service.catalogue.named(row.slug).items.n) for row in rows]
     return {"user": {"name": user}, "studies": facts}
 
 
 def live(service: Service, study: Study) -> JSON:
-    """Return the figures that change while the page is open."""
+    """Return the figures that the dashboard refreshes."""
     since = stamp(datetime.now(UTC) - timedelta(minutes=_RATE_MINUTES))
     found = service.database.read(lambda connection: counts(connection, study.row.id, since))
     return {
@@ -81,7 +81,7 @@ def live(service: Service, study: Study) -> JSON:
 
 
 def study_page(service: Service, user: str, study: Study, link: str, *, filling: int, page: int) -> JSON:
-    """Return the dashboard of a study, with one page of its participants, the newest first."""
+    """Return the context of the dashboard, with one page of its participants, newest first."""
     everyone = service.overview.of(study)
     pages = max(1, -(-len(everyone) // PAGE))
     page = min(max(1, page), pages)
@@ -102,7 +102,7 @@ def study_page(service: Service, user: str, study: Study, link: str, *, filling:
 
 
 def person_page(service: Service, user: str, study: Study, row: SessionRow) -> JSON:
-    """Return the page of one participant."""
+    """Return the context of a participant's page."""
     one = history.read_histories(service.database, study, [row])[0]
     done, along = one.done, history.estimates_along(study, one)
     found = history.latest_estimate(study, one, along)
@@ -142,7 +142,7 @@ def person_page(service: Service, user: str, study: Study, row: SessionRow) -> J
 
 
 def new_page(user: str, values: Mapping[str, str], errors: Mapping[str, str]) -> JSON:
-    """Return the form for a new study."""
+    """Return the context of the form for a new study."""
     first = {
         "answers": "20",
         "language": "en",
@@ -167,7 +167,7 @@ def new_page(user: str, values: Mapping[str, str], errors: Mapping[str, str]) ->
 
 
 def tokens_page(service: Service, user: str, fresh: str | None = None, error: Problem | None = None) -> JSON:
-    """Return the page of the API tokens."""
+    """Return the context of the page of API tokens."""
     rows = service.database.read(people.every_token)
     return {
         "user": {"name": user},

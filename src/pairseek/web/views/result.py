@@ -1,4 +1,4 @@
-"""Results of one session as plain data: estimate, nearest items, a flat map, and sentences about the answers."""
+"""View of a session's result: estimate, nearest items, map and sentences about the answers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def dots(items: Items) -> list[Any]:
 
 
 def found(study: Study, one: SessionHistory) -> JSON:
-    """Return the result of a session; one of another version of the model as it was stored at the end."""
+    """Return the result of a session; as stored at its end if the model version differs."""
     done = one.done
     state = one.state(study, done) if one.parts.is_current else None
     shown = nearest(study, state, one.row.final)
@@ -69,7 +69,7 @@ def found(study: Study, one: SessionHistory) -> JSON:
 
 
 def estimate_facts(state: SessionState | None, final: JSON | None) -> JSON | None:
-    """Return the estimate of a session: computed from its state if that is given, else as it was stored at the end."""
+    """Return the estimate: computed from the state if given, else as stored at the end."""
     if state is None:
         return final
     estimate = state.search.estimate()
@@ -77,7 +77,7 @@ def estimate_facts(state: SessionState | None, final: JSON | None) -> JSON | Non
 
 
 def nearest(study: Study, state: SessionState | None, final: JSON | None) -> list[JSON]:
-    """Return the items most likely to be the best: computed from the state if it is given, else as they were stored."""
+    """Return the items most likely to be the best: computed from the state if given, else as stored."""
     if state is not None:
         pairs = [(str(one.id), one.probability) for one in state.search.recommend(NEAREST)]
     else:
@@ -131,7 +131,7 @@ def _learned(state: SessionState, done: Sequence[EffectiveAnswer], nearest: list
 
 
 def _likelier(state: SessionState, told: Sequence[EffectiveAnswer]) -> list[str]:
-    """Return the item of each pair that somebody at the estimate would rather choose."""
+    """Return the item of each pair that a user at the estimate would more likely choose."""
     search, items = state.search, state.items
     left, right = (np.array([items.index(getattr(one.query, side)) for one in told]) for side in ("left", "right"))
     response = typical_response(search.response, search.belief)
