@@ -167,7 +167,7 @@ def test_a_note_about_other_items_is_refused(plane, tmp_path):
     found = CKL(random_state=7).fit(plane)
     table, note = save_items(found.to_items(), tmp_path / "wines.csv", provenance(found))
     ps.Items(2 * found.embedding_).to_csv(table)
-    with pytest.raises(InvalidFile, match="is about other items"):
+    with pytest.raises(InvalidFile, match="describes other items"):
         read_provenance(table)
     note.write_text("{}")
     with pytest.raises(InvalidFile, match="is not a note"):

@@ -227,7 +227,7 @@ class TestAll:
         with pytest.raises(InvalidParameter, match="another specification"):
             evaluate(truth.choices, folder, **{**settings, "seed": 6})
         (tmp_path / "file").write_text("")
-        with pytest.raises(InvalidParameter, match="cannot be made"):
+        with pytest.raises(InvalidParameter, match="cannot be created"):
             evaluate(truth.choices, tmp_path / "file", **settings)
         # All of it is there: nothing is learned again to tell of it.
         evaluate(truth.choices, folder, **settings)
@@ -304,7 +304,7 @@ class TestWishes:
     @pytest.mark.parametrize(
         ("given", "words"),
         [
-            ({"answers": (5, 3)}, "give rising numbers of answers"),
+            ({"answers": (5, 3)}, "give increasing numbers of answers"),
             ({"people": 100}, "people is 100: give 1 to"),
             ({"splits": 0}, "splits is 0: give a whole number, at least 1"),
             ({"seed": -1}, "seed is -1: give a whole number, at least 0"),

@@ -117,7 +117,7 @@ class TestRunning:
         assert json.loads((tmp_path / "out" / RUN).read_text())["sessions"][-1]["trials_run"] == 4
         assert results.values.shape[2] == 3
         assert (tmp_path / "out" / "table.csv").read_bytes() == (undisturbed / "table.csv").read_bytes()
-        with pytest.raises(InvalidParameter, match="is for 3 trials, 2 are asked for"):
+        with pytest.raises(InvalidParameter, match="is for 3 trials, 2 were requested"):
             run(replace(SPEC, trials=2), tmp_path / "out")
 
     def test_an_error_in_a_trial_names_it_and_keeps_what_was_finished(self, tmp_path):
@@ -230,7 +230,7 @@ class TestRefusing:
     def test_another_version_is_refused(self, undisturbed, tmp_path):
         record = json.loads((undisturbed / RUN).read_text())
         (tmp_path / RUN).write_text(json.dumps({**record, "pairseek": "0.0.1"}))
-        with pytest.raises(InvalidParameter, match=r"was begun with pairseek 0.0.1, this is"):
+        with pytest.raises(InvalidParameter, match=r"was created by pairseek 0.0.1, this is"):
             run(SPEC, tmp_path)
 
     def test_a_damaged_description_is_named(self, tmp_path):
@@ -247,7 +247,7 @@ class TestRefusing:
 
     def test_a_folder_that_cannot_be_made(self, tmp_path):
         (tmp_path / "file").write_text("")
-        with pytest.raises(InvalidParameter, match="cannot be made"):
+        with pytest.raises(InvalidParameter, match="cannot be created"):
             run(SPEC, tmp_path / "file" / "results")
 
     @pytest.mark.parametrize(

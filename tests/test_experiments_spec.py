@@ -221,7 +221,7 @@ class TestParts:
     def test_labels_are_as_the_paper_writes_them(self):
         strategies = [ps.InfoGain(), ps.ActRank(3), ps.GaussCloud(4, 80), ps.GreedyMSE()]
         assert [Contender(s).label for s in strategies] == ["InfoGain", "ActRank-3", "GaussCloud-4", "GreedyMSE"]
-        with pytest.raises(InvalidParameter, match="is no strategy"):
+        with pytest.raises(InvalidParameter, match="is not a strategy"):
             Contender("infogain")
 
     def test_counts_begin_before_the_first_answer_and_end_after_the_last(self):

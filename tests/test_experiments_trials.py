@@ -246,5 +246,5 @@ class TestResults:
 
     def test_missing_trials_are_counted(self):
         known = {Task(0, 0, 0): Outcome(Task(0, 0, 0), ((0.0,) * 5,) * 7, (0.0,) * 7, 6)}
-        with pytest.raises(InvalidFile, match="11 of 12 trials are not there yet"):
+        with pytest.raises(InvalidFile, match="11 of 12 trials are missing"):
             Results.of(SPEC, known, {})

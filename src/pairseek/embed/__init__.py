@@ -1,4 +1,4 @@
-"""From judgements to a searchable catalogue: embeddings from triplets or vectors, fitted noise, a health check.
+"""Embeddings from triplets or vectors, noise fits, and a health check of a catalogue.
 
 >>> from pairseek.embed import CKL, Triplets, choose_dimension, fit_noise  # doctest: +SKIP
 """

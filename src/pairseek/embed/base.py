@@ -1,4 +1,4 @@
-"""What the methods that learn from triplets have in common: scikit-learn's manners around one optimisation."""
+"""Base class of triplet embeddings, with the interface of a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from pairseek.model.metrics import triplet_error
 from pairseek.numerics.compilation import first_use
 
 _NAMED = 5
-# The path only leads the way: it is walked with this times the tolerance.
+# Factor on the tolerance of the fits along the path, which only provide starting points.
 _COARSE = 10.0
 
 
 @dataclass(kw_only=True, eq=False)
 class TripletEmbedding:
-    """Points such that items judged alike are close: the settings and results that all methods share.
+    """Embedding in which items judged similar are close: settings and results of all methods.
 
     Parameters
     ----------
     n_components
         Number of dimensions.
     shrinkage
-        λ, weight of the sum of squared coordinates beside the loss: large keeps noise out, small follows the triplets.
-        None: halved until the validation triplets are predicted no better.
+        λ, weight of the sum of squared coordinates in the objective; larger values suppress noise. None: halved until
+        the validation loss stops decreasing.
     validation
-        Share of the triplets held out to choose the shrinkage. With the shrinkage chosen all triplets are fitted.
+        Share of the triplets held out to choose the shrinkage. The final fit uses all triplets.
     n_init
-        Number of starts: one by eigenvectors, the others random. The lowest loss goes on.
+        Number of starts: one spectral, the others random. The one with the lowest loss is continued.
     max_iter, tol
-        Steps of the optimiser at each shrinkage, and the relative decrease at which it stops (ten times as much on the
-        way to the shrinkage that is chosen).
+        Largest number of optimiser steps at each shrinkage, and relative decrease at which it stops (ten times as
+        large along the path).
     unseen
         Items in no triplet: ``"refuse"`` them, or place them at the ``"mean"``.
     random_state
-        A seed: the same one gives the same bits, on any number of threads. Or a generator to draw from.
+        Seed or generator. Equal seeds give bit-identical results on any number of threads.
     progress
-        True for a bar on standard error, or a function that is called with each `FitProgress`.
+        True for a bar on standard error, or a function that receives each `FitProgress`.
 
     Attributes
     ----------
@@ -58,15 +58,15 @@ class TripletEmbedding:
     ids_
         The items' ids, in the same order.
     shrinkage_
-        λ that was used.
+        λ of the final fit.
     path_
-        What was tried on the way, a `PathStep` each.
+        A `PathStep` for each shrinkage of the path.
     validation_error_
-        Share of the validation triplets that were wrong before they joined the fit; NaN without any.
+        Share of the validation triplets that were violated before the final fit; NaN without any.
     loss_
-        Mean loss of all triplets at the end.
+        Mean loss of all triplets in the final fit.
     n_iter_
-        Steps of the optimiser in all.
+        Total number of optimiser steps.
     """
 
     n_components: int = 2
@@ -90,24 +90,24 @@ class TripletEmbedding:
     loss_: float = dataclasses.field(init=False, repr=False)
     n_iter_: int = dataclasses.field(init=False, repr=False)
 
-    # What a method says of itself
+    # Hooks for subclasses
 
     def _parameter(self) -> float:
-        """μ or α of the loss."""
+        """Return μ or α of the loss."""
         return 0.0
 
     def _unit(self) -> float:
-        """Length in which the method measures."""
+        """Return the unit of length of the method."""
         return 1.0
 
     def _logits(self, near: FloatArray, far: FloatArray) -> FloatArray:
-        """Log odds of the triplets by their squared distances."""
+        """Return the log odds of triplets from their squared distances."""
         return far - near
 
-    # scikit-learn's manners
+    # Interface of a scikit-learn estimator
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002 - as in scikit-learn
-        """The settings by name."""
+        """Return the settings by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.init}
 
     def set_params(self, **params: Any) -> Self:
@@ -127,12 +127,12 @@ class TripletEmbedding:
         X
             `Triplets`, an (m, 3) array of rows (anchor, near, far), or cblearn's ordered lists.
         y
-            cblearn's responses to such lists, 1 or -1; None: in order.
+            cblearn's responses to such lists, 1 or -1. None: the lists are in order.
         """
         triplets = as_triplets(X, y)
         self._check(triplets)
         rng = np.random.default_rng(self.random_state)
-        # On next to nothing, so that a long fit is not taken for a long compilation.
+        # Compile on a single triplet, so that a long fit is not reported as a long compilation.
         with first_use():
             rows = triplets.rows[:1]
             points = padded(np.zeros((triplets.n, self.n_components)))
@@ -145,22 +145,22 @@ class TripletEmbedding:
         return self
 
     def fit_transform(self, X: Triplets | npt.ArrayLike, y: npt.ArrayLike | None = None) -> FloatArray:
-        """Learn the embedding and give its (n, d) coordinates."""
+        """Learn the embedding and return its (n, d) coordinates."""
         return self.fit(X, y).embedding_
 
     def score(self, X: Triplets | npt.ArrayLike, y: npt.ArrayLike | None = None) -> float:
-        """Share of these triplets that the embedding satisfies; equal distances count half."""
+        """Return the share of triplets that the embedding satisfies; equal distances count half."""
         self._fitted()
         rows = as_triplets(X, y).among(self.ids_) if isinstance(X, Triplets) else as_triplets(X, y).rows
         return 1.0 - triplet_error(self.embedding_, rows)
 
     def to_items(self, *, scaled: bool = False, labels: Sequence[str] | None = None) -> Items:
-        """The embedding as `Items`, which a `Search` takes as they are."""
+        """Return the embedding as `Items` for a `Search`."""
         self._fitted()
         items = Items._unwarned(self.embedding_, self.ids_, labels)
         return items.scaled() if scaled else items
 
-    # The work
+    # Optimisation
 
     def _learn(self, triplets: Triplets, rng: np.random.Generator, report: Callable[[FitProgress], None]) -> FloatArray:
         n, d = triplets.n, self.n_components
@@ -192,7 +192,7 @@ class TripletEmbedding:
         return found.point[:, :d]
 
     def _validated(self, held: IntArray, points: FloatArray) -> tuple[float, float]:
-        # After the best rescaling: shrinkage makes all distances smaller, which the noise constant makes up for later.
+        # Rescaled first: shrinkage reduces all distances, and the noise constant compensates for this later.
         if not len(held):
             return np.nan, np.nan
         logits = self._logits(*distances(held, points))
@@ -200,7 +200,7 @@ class TripletEmbedding:
 
     def _fitted(self) -> None:
         if not hasattr(self, "embedding_"):
-            raise InvalidParameter(f"this {type(self).__name__} has learned nothing yet: call fit first")
+            raise InvalidParameter(f"this {type(self).__name__} is not fitted yet: call fit first")
 
     def _check(self, triplets: Triplets) -> None:
         d = self.n_components
@@ -234,7 +234,7 @@ class TripletEmbedding:
 
 
 def _principal(points: FloatArray) -> FloatArray:
-    """Centred and turned to the principal axes, widest first, each with its largest coordinate positive."""
+    """Centre and rotate to the principal axes, widest first, each with its largest coordinate positive."""
     centred = points - points.mean(axis=0)
     _, vectors = np.linalg.eigh(np.einsum("ni,nj->ij", centred, centred))
     turned = np.einsum("ni,ij->nj", centred, vectors[:, ::-1])

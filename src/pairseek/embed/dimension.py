@@ -1,4 +1,4 @@
-"""How many dimensions: the fewest that predict triplets as well as can be told."""
+"""Choice of the number of dimensions by cross-validation with the one-standard-error rule."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class DimensionChoice:
     Attributes
     ----------
     dimensions
-        What was tried, rising.
+        Candidate numbers of dimensions, in increasing order.
     errors
-        (dimensions, folds) share of the fold's triplets that were wrong.
+        (dimensions, folds) triplet error on each fold.
     method
         Name of the method.
     count
@@ -48,20 +48,20 @@ class DimensionChoice:
     def standard_error(self) -> FloatArray:
         """(dimensions,) standard error of that mean.
 
-        From the spread between folds, or from the number of triplets where that is larger: a handful of folds may
-        agree by chance, and then no small difference would be small enough.
+        The larger of the standard error between folds and the binomial one: a few folds may agree by chance, which
+        would make the one-standard-error rule too strict.
         """
         between = self.errors.std(axis=1, ddof=1) / np.sqrt(self.errors.shape[1])
         return np.asarray(np.maximum(between, np.sqrt(self.mean * (1.0 - self.mean) / self.count)))
 
     @property
     def lowest(self) -> int:
-        """The dimension of lowest error."""
+        """Number of dimensions with the lowest error."""
         return self.dimensions[int(self.mean.argmin())]
 
     @property
     def chosen(self) -> int:
-        """The fewest dimensions whose error is within one standard error of the lowest."""
+        """Smallest number of dimensions with an error within one standard error of the lowest."""
         best = int(self.mean.argmin())
         within = self.mean <= self.mean[best] + self.standard_error[best]
         return self.dimensions[int(within.argmax())]
@@ -74,7 +74,7 @@ class DimensionChoice:
         return "\n".join(lines)
 
     def record(self) -> JSON:
-        """As plain data."""
+        """Return the choice as plain data."""
         return {
             "method": self.method,
             "dimensions": list(self.dimensions),
@@ -111,13 +111,13 @@ def choose_dimension(
     dimensions
         Numbers of dimensions to try.
     method
-        How to embed, such as ``STE(tol=1e-4)``; its n_components is not looked at. None: `CKL`.
+        Embedding method, such as ``STE(tol=1e-4)``; its n_components is ignored. None: `CKL`.
     folds
         Number of folds; the same ones for all dimensions.
     rng
         A seed or a generator, for the folds and the fits.
     progress
-        Called after each fit with dimension, fold and error.
+        Function that is called after each fit with dimension, fold and error.
     """
     data = as_triplets(triplets)
     tried = tuple(sorted(set(dimensions)))
@@ -126,7 +126,7 @@ def choose_dimension(
     if data.n < tried[-1] + 2:
         raise InvalidItems(f"{data.n} items for {tried[-1]} dimensions: try at most {data.n - 2}")
     base = CKL() if method is None else method
-    # Items that no other fold knows are a part of what makes a fold hard; they are placed at the mean.
+    # Items that occur only in the held-out fold are placed at the mean and count towards its error.
     settings = {**base.get_params(), "unseen": "mean"}
     generator = np.random.default_rng(rng)
     seed = int(generator.integers(2**63))

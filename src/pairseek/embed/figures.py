@@ -1,4 +1,4 @@
-"""The figures of this package, in the look of all others."""
+"""Figures of embeddings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHOSEN = "#D55E00"
 
 
 def write_dimensions(choice: DimensionChoice, path: Path) -> Path:
-    """Triplet error against dimension, with one standard error and the choice."""
+    """Draw the triplet error against dimension with standard errors and the chosen dimension."""
     with drawing():
         figure, (axes,) = canvas(6.6, 3.4)
         mean, error = choice.mean, choice.standard_error
@@ -54,7 +54,7 @@ def write_dimensions(choice: DimensionChoice, path: Path) -> Path:
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
-    """Write it; the ending says how."""
+    """Write the figure in the format of the file's suffix."""
     try:
         figure.savefig(path, dpi=160)
     except (OSError, ValueError) as error:

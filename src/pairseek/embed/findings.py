@@ -1,4 +1,4 @@
-"""What a health check looks at: each a sentence, its numbers, and what to do about it."""
+"""Findings of a health check: each has a sentence, its numbers, and advice."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ Level = Literal["good", "note", "act"]
 
 LEVEL = 0.95
 NEAR, NEARER = 1e-3, 0.02
-"""Near-duplicates are closer than these shares of the spread and of the usual distance to the nearest neighbour."""
+"""Near-duplicates are closer than these shares of the spread and of the median nearest-neighbour distance."""
 FAR = 5.0
-"""Items whose fifth neighbour is this many times farther than usual are outliers."""
+"""Items whose fifth neighbour is farther than this multiple of the median are outliers."""
 NARROW = 0.1
-"""A direction this much narrower than the widest hardly matters."""
+"""Directions below this share of the widest standard deviation are narrow."""
 INFORMATIVE = 0.1
-"""Bits that an answer must be expected to tell for its pair to count as informative."""
+"""Expected information, in bits, from which a pair counts as informative."""
 _NEIGHBOURS = 5
 MOST_ANSWERS = 100
-"""More than so many answers are not simulated: nobody gives them in one sitting."""
+"""Largest number of simulated answers; people do not give more in one session."""
 _CANDIDATES = 2000
 _PAIRS, _USERS, _CHUNK = 4000, 400, 500
 _NAMED = 5
@@ -43,18 +43,18 @@ _FEWEST_TRIPLETS = 5
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """One aspect of a catalogue.
 
     Attributes
     ----------
     name
-        What.
+        Name of the aspect.
     level
-        ``"good"``, ``"note"`` (worth knowing) or ``"act"`` (do something before people are asked).
+        ``"good"``, ``"note"`` (worth knowing) or ``"act"`` (to be fixed before people are asked).
     found
-        What was found, with its numbers.
+        Description of the finding with its numbers.
     advice
-        What to do about it; empty where nothing needs doing.
+        Recommended action; empty if none is needed.
     """
 
     name: str
@@ -73,7 +73,7 @@ def _named(items: Items, marked: BoolArray | IntArray) -> str:
 
 
 def size(items: Items) -> Part:
-    """Number of items and dimensions."""
+    """Report the number of items and dimensions."""
     n, d = items.n, items.d
     pairs = n * (n - 1) // 2
     few = n < 10 * d
@@ -99,7 +99,7 @@ def scales(items: Items) -> Part:
 
 
 def directions(items: Items) -> Part:
-    """Spread along each principal direction."""
+    """Report the standard deviation along each principal direction."""
     values = np.linalg.eigvalsh(np.atleast_2d(np.cov(items.coordinates, rowvar=False)))[::-1]
     deviations = np.sqrt(np.maximum(values, 0.0))
     share = deviations / deviations[0]
@@ -115,29 +115,29 @@ def directions(items: Items) -> Part:
 
 
 def neighbours(items: Items) -> tuple[FloatArray, IntArray]:
-    """(n, k) distances of the nearest others, and (n,) the nearest one."""
+    """Return the (n, k) distances to the nearest neighbours and the (n,) index of the nearest."""
     count = min(_NEIGHBOURS, items.n - 1)
     reach, which = scipy.spatial.cKDTree(items.coordinates).query(items.coordinates, k=count + 1)
-    # Among items at one point an item need not come first among its own neighbours.
+    # With several items at one point, an item may not be first among its own neighbours.
     own = which[:, 0] == np.arange(items.n)
     return reach[:, 1:], np.where(own, which[:, 1], which[:, 0])
 
 
 def crowded(items: Items, reach: FloatArray) -> BoolArray:
-    """(n,) near-duplicates of another item."""
+    """Return the (n,) mask of near-duplicates of another item."""
     near = min(NEAR * items.spread, NEARER * float(np.median(reach[:, 0])))
     return np.asarray(reach[:, 0] <= near)
 
 
 def lonely(reach: FloatArray) -> BoolArray:
-    """(n,) outliers."""
+    """Return the (n,) mask of outliers."""
     last = reach[:, -1]
     usual = float(np.median(last))
     return np.asarray((last > FAR * usual) & (usual > 0))
 
 
 def near_duplicates(items: Items, duplicates: BoolArray, nearest: IntArray) -> Part:
-    """Items at almost the same place."""
+    """Report items with nearly equal coordinates."""
     count = int(duplicates.sum())
     if not count:
         return Finding("near-duplicates", "good", "none"), {"near_duplicates": 0}
@@ -150,7 +150,7 @@ def near_duplicates(items: Items, duplicates: BoolArray, nearest: IntArray) -> P
 
 
 def outlying(items: Items, outliers: BoolArray) -> Part:
-    """Items far from all others."""
+    """Report items far from all others."""
     count = int(outliers.sum())
     if not count:
         return Finding("outliers", "good", "none"), {"outliers": 0}
@@ -161,7 +161,7 @@ def outlying(items: Items, outliers: BoolArray) -> Part:
 
 
 def box(items: Items, prior: Prior, outside: BoolArray) -> Part:
-    """Whether the prior covers the items."""
+    """Report whether the prior covers the items."""
     share = float(outside.mean())
     low, high = prior.box(items.d)
     numbers: JSON = {"outside_prior": share, "prior_covers_items": not outside.any()}
@@ -187,7 +187,7 @@ def _vector(values: FloatArray) -> str:
 
 
 def first_pairs(items: Items, prior: Prior, response: Response, rng: np.random.Generator) -> tuple[FloatArray, float]:
-    """(pairs,) expected information of random pairs before any answer, and the mean share of agreeing answers."""
+    """Return the (pairs,) expected information of random first pairs, and the mean share of agreeing answers."""
     users = prior.sample(_USERS, items.d, rng)
     first = rng.integers(items.n, size=_PAIRS)
     second = (first + rng.integers(1, items.n, size=_PAIRS)) % items.n
@@ -208,7 +208,7 @@ def _entropy(chance: FloatArray) -> FloatArray:
 
 
 def informative(information: FloatArray) -> Part:
-    """How many pairs are worth asking."""
+    """Report the share of informative pairs."""
     share, best = float(np.mean(information >= INFORMATIVE)), float(information.max())
     numbers: JSON = {"informative_pairs": share, "best_pair_bits": best}
     found = (
@@ -227,7 +227,7 @@ def informative(information: FloatArray) -> Part:
 
 
 def agreeing(response: Response, agreement: float) -> Part:
-    """Share of answers that will agree with the model."""
+    """Report the expected share of answers that agree with the model."""
     found = (
         f"{agreement:.0%} of answers to random pairs will agree with the model ({response.name}, {response.noise} "
         f"noise, k = {response.constant:.3g}); chosen pairs are harder"
@@ -251,14 +251,14 @@ def answers(
     people: int,
     rng: np.random.Generator,
 ) -> Part:
-    """Answers that simulated people need until a radius is reached."""
+    """Report the number of answers that simulated people need to reach a credible radius."""
     first = _search(items, response, prior, None, rng).estimate().credible_radius(LEVEL)
     target = first / 2 if radius is None else radius
     middle = (people - 1) // 2
     needed: list[int] = []
     for _ in range(people):
         needed.append(_needed(items, response, prior, target, rng))
-        # Most of them need too many, whatever the others need.
+        # The median exceeds the limit, whatever the remaining people need.
         if sum(count > MOST_ANSWERS for count in needed) >= people - middle:
             break
     half = sorted(needed, reverse=True)[people - 1 - middle]
@@ -276,7 +276,7 @@ def answers(
 
 
 def _search(items: Items, response: Response, prior: Prior, target: float | None, rng: np.random.Generator) -> Search:
-    # Fewer pairs than a real search has: the count of answers hardly changes, the time does.
+    # Fewer candidates than in a real search: faster, with nearly the same number of answers.
     return Search(
         items,
         response=response,
@@ -288,7 +288,7 @@ def _search(items: Items, response: Response, prior: Prior, target: float | None
 
 
 def _needed(items: Items, response: Response, prior: Prior, target: float, rng: np.random.Generator) -> int:
-    """Answers of one simulated person; one more than the most if those do not do."""
+    """Return the number of answers of one simulated person; the limit plus one if the target is not reached."""
     search = _search(items, response, prior, target, rng)
     user = SimulatedUser(prior.sample(1, items.d, rng)[0], response, rng)
     while search.finished is None:
@@ -300,7 +300,7 @@ def _needed(items: Items, response: Response, prior: Prior, target: float, rng: 
 
 
 def judgements(items: Items, rows: IntArray, noise: NoiseFit | None, calibration: FloatArray) -> Iterator[Part]:
-    """How the triplets are spread over the items, and how far they agree with them."""
+    """Report the coverage of the items by triplets, and the agreement between them."""
     counts = np.bincount(rows.ravel(), minlength=items.n)
     rare = counts < _FEWEST_TRIPLETS * items.d
     found = f"{len(rows):,} triplets, {counts.mean():.0f} for each item, the fewest {counts.min()}"
@@ -336,7 +336,7 @@ def judgements(items: Items, rows: IntArray, noise: NoiseFit | None, calibration
 
 
 def calibrated(items: Items, rows: IntArray, response: Response) -> FloatArray:
-    """(bins, 3) predicted and observed share of triplets that agree, and how many: by tenths of the prediction."""
+    """Return (bins, 3) predicted share, observed share and count of agreeing triplets, by deciles of prediction."""
     near, far = distances(rows, items.coordinates)
     length = 2.0 * np.sqrt(distances(rows[:, [1, 2, 0]], items.coordinates)[0])
     logits = response.pair_constant(length) * (far - near)

@@ -1,4 +1,4 @@
-"""Is a catalogue fit to be searched? What can be said before any person is asked, and what to do about it."""
+"""Health check of a catalogue: problems that can be found before people are asked, and advice."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ from pairseek.model.responses import Response
 
 @dataclass(frozen=True, eq=False)
 class Health:
-    """What a check found.
+    """Result of a health check.
 
     Attributes
     ----------
     items, prior, response
-        What was looked at, every default filled in.
+        The catalogue, prior and response model, with all defaults resolved.
     findings
-        In words.
+        Findings as text.
     numbers
-        The same for programs.
+        Findings as plain data.
     duplicates, outliers, outside
-        (n,) True for such items.
+        (n,) masks of near-duplicates, outliers, and items outside the prior.
     information
-        (pairs,) bits that the first answer is expected to tell, for random pairs.
+        (pairs,) expected information of the first answer, in bits, for random pairs.
     noise
-        The fit to the triplets; None without any.
+        Noise fit to the triplets; None without triplets.
     calibration
         (bins, 3) predicted share of agreeing triplets, observed share, count; empty without triplets.
     """
@@ -71,7 +71,7 @@ class Health:
 
     @property
     def good(self) -> bool:
-        """Whether nothing needs doing."""
+        """Whether no finding requires action."""
         return all(finding.level != "act" for finding in self.findings)
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ class Health:
         return "\n".join(lines)
 
     def record(self) -> JSON:
-        """As plain data."""
+        """Return the findings as plain data."""
         words = [{"name": f.name, "level": f.level, "found": f.found, "advice": f.advice} for f in self.findings]
         return {"good": self.good, **self.numbers, "findings": words}
 
@@ -98,25 +98,25 @@ def check(
     people: int = 5,
     rng: int | np.random.Generator = 0,
 ) -> Health:
-    """Look at a catalogue as a search will see it.
+    """Check a catalogue for properties that make a search fail or slow.
 
     Parameters
     ----------
     items
-        As they shall be searched: scaled or not.
+        The items as they will be searched, scaled or not.
     triplets
-        Judgements of likeness, best such as the embedding was not fitted to: they give the noise, and a comparison of
-        what the model predicts with what people said.
+        Similarity judgements, preferably ones that the embedding was not fitted to. The noise is fitted to them, and
+        their agreement with the items is compared with the prediction of the model.
     response
-        How people answer. None: as the triplets say, or what a search takes by itself.
+        Response model. None: the fit to the triplets, or the default of a search.
     prior
-        Where people may be. None: the box that the items fill, as in a search.
+        Prior of the user point. None: the default of a search.
     radius
-        Radius that should hold a person with 95 % certainty. None: half of that before the first answer.
+        Target of the 95 % credible radius. None: half of the radius before the first answer.
     people
-        Simulated people, to count the answers that they need.
+        Number of simulated people whose answers are counted.
     rng
-        For the pairs and users that are drawn.
+        Seed or generator for random pairs and users.
     """
     if isinstance(people, bool) or not isinstance(people, int | np.integer) or people < 1:
         raise InvalidParameter(f"people is {people!r}: give a whole number, at least 1")

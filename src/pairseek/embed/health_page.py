@@ -1,4 +1,4 @@
-"""A health check on one page: words, numbers and plots, in a file that stands alone."""
+"""HTML report of a health check."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ td:first-child { white-space: nowrap; } .act { color: #a33f00; font-weight: 600;
 
 
 def write_health(health: Health, path: Path) -> Path:
-    """Write the page."""
+    """Write the report of a health check."""
     with drawing():
         figure = _figure(health)
         picture = io.BytesIO()
@@ -111,7 +111,7 @@ def _agreement(axes: Axes, calibration: FloatArray) -> None:
 def _reliability(axes: Axes, health: Health) -> None:
     widest = float(np.max(health.numbers["spread"]))
     gaps = np.linspace(0, 2 * widest, 200)
-    # Two items two deviations apart, a person so far from the plane between them.
+    # Two items two standard deviations apart, and a person at this distance from the plane between them.
     length = np.full(len(gaps), 4.0 * widest)
     logits = health.response.pair_constant(length) * length * gaps
     axes.plot(gaps / widest, health.response.probability(logits), color=_BLUE, linewidth=1.6)

@@ -1,7 +1,7 @@
-"""Minimise a smooth function of many numbers: L-BFGS (Nocedal and Wright, algorithm 7.5) with backtracking.
+"""L-BFGS minimiser (Nocedal and Wright, algorithm 7.5) with backtracking line search and reproducible sums.
 
-SciPy's own calls the linear algebra library for its sums, whose order depends on that library's threads; here equal
-input gives equal bits.
+SciPy's implementation calls BLAS, whose summation order depends on the number of threads; here equal inputs give
+bit-identical results.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _CURVATURE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Where it ended.
+    """Result of a minimisation.
 
     Attributes
     ----------
     point, value
-        The last point and its value, the lowest seen.
+        The last point and its value, the lowest found.
     iterations
-        Steps taken.
+        Number of steps.
     converged
-        False if the steps ran out.
+        False if the limit on the number of steps was reached.
     """
 
     point: FloatArray
@@ -41,7 +41,7 @@ class Minimum:
 
 
 def dot(first: FloatArray, second: FloatArray) -> float:
-    """The sum of products, in an order of its own."""
+    """Return the inner product in a summation order that does not depend on BLAS."""
     return float((first * second).sum())
 
 
@@ -54,20 +54,20 @@ def minimise(
     iterations: int,
     watch: Callable[[int, float], None] | None = None,
 ) -> Minimum:
-    """Go down until a step lowers the value by less than a share ``tolerance`` of it.
+    """Minimise until the relative decrease of a step is below ``tolerance``.
 
     Parameters
     ----------
     function
-        Gives value and gradient.
+        Function that returns value and gradient.
     start
-        Where to begin; any shape.
+        Starting point, of any shape.
     step
         Root mean square of the first step.
     tolerance, iterations
-        When to stop.
+        Relative decrease at which to stop, and largest number of steps.
     watch
-        Called with the number of the step and the value.
+        Function that is called with the number of the step and the value.
     """
     point = start
     value, gradient = function(point)
@@ -85,7 +85,7 @@ def minimise(
                 break
             length *= 0.5
             if length < _SHORTEST:
-                # Rounding hides any further descent.
+                # Further descent is below the rounding error.
                 return Minimum(point, value, iteration - 1, converged=True)
         change, bend = moved - point, turned - gradient
         curvature = dot(change, bend)

@@ -1,11 +1,11 @@
-"""Loss and gradient of triplets, by blocks: gather distances, weigh them, scatter.
+"""Kernels for loss and gradient of triplets, block by block: gather distances, differentiate, scatter.
 
-With s = |anchor - near|² and t = |anchor - far|² a loss is a function of the two numbers, and its gradient needs only
-their two derivatives. So each method is one small loop over s and t that vectorises, between a gather and a scatter
-that touch the three items of each triplet and nothing else.
+A loss is a function of s = |anchor - near|² and t = |anchor - far|², and its gradient needs only the two partial
+derivatives. Each method is therefore one vectorised loop over s and t between a gather and a scatter over the three
+items of each triplet.
 
-Coordinates are padded with zeros to a multiple of four columns, so that the loops over them are unrolled. The padding
-has gradient zero.
+Coordinates are zero-padded to a multiple of four columns so that loops over them are unrolled. The gradient of the
+padding is zero.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pairseek.numerics.jit import exp_minus, kernel, primitive
 
 LANES = 4
 BLOCK = 256
-# So many factors are multiplied before a logarithm is taken: none is below 1e-37, so their product does not vanish.
+# Number of factors that are multiplied before a logarithm is taken; each is above 1e-37, so the product is positive.
 FACTORS = 8
 
 LOGISTIC, RATIO, POWER, HINGE = range(4)
@@ -27,7 +27,7 @@ LOGISTIC, RATIO, POWER, HINGE = range(4)
 
 @primitive
 def _logistic(n: int, near: Any, far: Any, on_near: Any, on_far: Any, factor: Any) -> float:
-    """STE: log(1 + e^-z), z = t - s."""
+    """Compute STE: log(1 + e^-z), z = t - s."""
     total = 0.0
     for r in range(n):
         z = far[r] - near[r]
@@ -43,7 +43,7 @@ def _logistic(n: int, near: Any, far: Any, on_near: Any, on_far: Any, factor: An
 
 @primitive
 def _ratio(n: int, mu: float, near: Any, far: Any, on_near: Any, on_far: Any, factor: Any) -> float:
-    """CKL: -log((μ + t)/(2μ + s + t))."""
+    """Compute CKL: -log((μ + t)/(2μ + s + t))."""
     for r in range(n):
         s, t = mu + near[r], mu + far[r]
         both = 1.0 / (s + t)
@@ -55,7 +55,7 @@ def _ratio(n: int, mu: float, near: Any, far: Any, on_near: Any, on_far: Any, fa
 
 @primitive
 def _power(n: int, alpha: float, near: Any, far: Any, on_near: Any, on_far: Any, factor: Any) -> float:
-    """t-STE: log(1 + e^-z), z = (α + 1)/2 log((α + t)/(α + s))."""
+    """Compute t-STE: log(1 + e^-z), z = (α + 1)/2 log((α + t)/(α + s))."""
     half = 0.5 * (alpha + 1.0)
     total = 0.0
     for r in range(n):
@@ -73,7 +73,7 @@ def _power(n: int, alpha: float, near: Any, far: Any, on_near: Any, on_far: Any,
 
 @primitive
 def _hinge(n: int, near: Any, far: Any, on_near: Any, on_far: Any, factor: Any) -> float:
-    """GNMDS: max(0, 1 + s - t)², convex in the inner products and with a gradient everywhere."""
+    """Compute GNMDS: max(0, 1 + s - t)², convex in the inner products and differentiable everywhere."""
     total = 0.0
     for r in range(n):
         short = max(0.0, 1.0 + near[r] - far[r])
@@ -86,7 +86,7 @@ def _hinge(n: int, near: Any, far: Any, on_near: Any, on_far: Any, factor: Any) 
 
 @primitive
 def _gather(first: int, n: int, triplets: Any, points: Any, near: Any, far: Any) -> None:
-    """Squared distances of the triplets from ``first`` on."""
+    """Compute the squared distances of ``n`` triplets from ``first``."""
     for r in range(n):
         i, j, k = triplets[first + r, 0], triplets[first + r, 1], triplets[first + r, 2]
         s, t = 0.0, 0.0
@@ -103,7 +103,7 @@ def _gather(first: int, n: int, triplets: Any, points: Any, near: Any, far: Any)
 
 @primitive
 def _scatter(first: int, n: int, triplets: Any, points: Any, on_near: Any, on_far: Any, gradient: Any) -> None:
-    """Add to the gradient what the triplets from ``first`` on say of their three items."""
+    """Add the contributions of ``n`` triplets from ``first`` to the gradient."""
     for r in range(n):
         i, j, k = triplets[first + r, 0], triplets[first + r, 1], triplets[first + r, 2]
         a, b = 2.0 * on_near[r], 2.0 * on_far[r]
@@ -128,7 +128,7 @@ def _scatter(first: int, n: int, triplets: Any, points: Any, on_near: Any, on_fa
 
 @primitive
 def _log_product(n: int, factor: Any) -> float:
-    """Σ log of the factors, with few logarithms."""
+    """Return the sum of the logarithms of the factors."""
     total = 0.0
     for begin in range(0, n, FACTORS):
         product = 1.0
@@ -150,7 +150,7 @@ def triplet_loss(
     gradients: Any,
     losses: Any,
 ) -> None:
-    """Loss of the triplets from ``start`` to ``stop``, into row start // piece of ``losses`` and ``gradients``."""
+    """Write loss and gradient of triplets ``start`` to ``stop`` to row start // piece of the outputs."""
     row = start // piece
     gradient = gradients[row]
     gradient[:, :] = 0.0
@@ -175,7 +175,7 @@ def triplet_loss(
 
 @kernel
 def squared_distances(start: int, stop: int, triplets: Any, points: Any, near: Any, far: Any) -> None:
-    """|anchor - near|² and |anchor - far|² of each triplet."""
+    """Compute |anchor - near|² and |anchor - far|² of each triplet."""
     for r in range(start, stop):
         i, j, k = triplets[r, 0], triplets[r, 1], triplets[r, 2]
         s, t = 0.0, 0.0

@@ -1,4 +1,4 @@
-"""The losses that turn triplets into points. s = |anchor - near|², t = |anchor - far|²."""
+"""Embedding methods for triplets: CKL, STE, t-STE and GNMDS, with s = |anchor - near|² and t = |anchor - far|²."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ class CKL(TripletEmbedding):
     """Crowd Kernel Learning: P = (μ + t)/(2μ + s + t), the paper's choice.
 
     Tamuz, Liu, Belongie, Shamir and Kalai, "Adaptively learning the crowd kernel", ICML 2011, equation 3. There the
-    points lie in the unit ball, here shrinkage keeps them in bounds: only λμ matters, and μ is the unit of squared
-    length.
+    points lie in the unit ball; here shrinkage bounds them, so only λμ matters and μ is the unit of squared length.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""How reliable people are: the noise constant k by maximum likelihood.
+"""Maximum likelihood fit of the noise constant k.
 
-A triplet is an answer of somebody who stands at the anchor (section 4 of the paper): P(near rather than far) =
-f(k_pq (|anchor - far|² - |anchor - near|²)), p and q being near and far. Judgements of likeness know no appeal. Answers
-of people whose points are known do: there the difference of appeal is an offset that k does not scale.
+A triplet is treated as an answer of a user at the anchor (section 4 of the paper): P(near rather than far) =
+f(k_pq (|anchor - far|² - |anchor - near|²)), where p and q are near and far. Similarity judgements do not depend on
+appeal. Answers of people with known points do: the difference of appeal is an offset that k does not scale.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from pairseek.numerics.compilation import first_use
 
 @dataclass(frozen=True)
 class NoiseFit:
-    """The best k of one response with one noise.
+    """Maximum likelihood estimate of k for one response model with one kind of noise.
 
     Attributes
     ----------
     response
-        The response model with the fitted k; a `Search` takes it as it is.
+        The response model with the fitted k, for a `Search`.
     standard_error
-        Of k, from the curvature of the likelihood; infinite at a bound.
+        Standard error of k from the curvature of the likelihood; infinite at a bound.
     log_likelihood
-        Sum over all answers, in nats.
+        Log-likelihood of all answers, in nats.
     count
-        Number of answers; a tie is one.
+        Number of answers; a tie counts as one.
     cross_validated
-        Mean log-likelihood of an answer that was not fitted; NaN without folds.
+        Mean log-likelihood of held-out answers; NaN without folds.
     bound
-        ``"infinity"`` or ``"zero"`` if there is no best k and this one is only the bound that was reached,
-        ``"flat"`` if any k is as good.
+        ``"infinity"`` or ``"zero"`` if the likelihood has no maximum and k is the bound that was reached, ``"flat"``
+        if it does not depend on k.
     """
 
     response: Response
@@ -60,12 +60,12 @@ class NoiseFit:
 
     @property
     def mean_log_likelihood(self) -> float:
-        """Of one answer, in nats; -0.693 is a coin's."""
+        """Mean log-likelihood of an answer, in nats; random answers give -0.693."""
         return self.log_likelihood / self.count
 
     @property
     def note(self) -> str:
-        """What a reader must know of this k; empty if nothing."""
+        """Warning about this k; empty if there is none."""
         if self.bound == "infinity":
             return (
                 f"k runs to infinity: no answer contradicts the items (separable), the search stopped at {self.k:.3g}; "
@@ -84,7 +84,7 @@ class NoiseFit:
         return ""
 
     def record(self) -> JSON:
-        """As plain data; what is infinite or missing is None."""
+        """Return the fit as plain data; infinite and missing numbers are None."""
         finite = {
             "standard_error": self.standard_error,
             "log_likelihood": self.log_likelihood,
@@ -103,18 +103,18 @@ class NoiseFit:
 
 @dataclass(frozen=True)
 class NoiseFits:
-    """All responses and noises that were fitted, the most likely first."""
+    """Fits of several response models and kinds of noise, the most likely first."""
 
     fits: tuple[NoiseFit, ...]
 
     @property
     def best(self) -> NoiseFit:
-        """The most likely one. Each has one constant, so likelihoods compare as they are."""
+        """The most likely fit. All have one parameter, so the likelihoods are comparable."""
         return self.fits[0]
 
     @property
     def response(self) -> Response:
-        """The best response model, for a `Search`."""
+        """The most likely response model, for a `Search`."""
         return self.best.response
 
     def __iter__(self) -> Iterator[NoiseFit]:
@@ -124,12 +124,12 @@ class NoiseFits:
         return len(self.fits)
 
     def __getitem__(self, key: tuple[str, str]) -> NoiseFit:
-        """The fit of a response and a noise by name, such as ``fits["logistic", "normalized"]``."""
+        """Return the fit of a response and a noise by name, such as ``fits["logistic", "normalized"]``."""
         for fit in self.fits:
             if (fit.response.name, fit.response.noise) == key:
                 return fit
         there = ", ".join(f"{fit.response.name} {fit.response.noise}" for fit in self.fits)
-        raise InvalidParameter(f"{key!r} was not fitted: there are {there}")
+        raise InvalidParameter(f"{key!r} was not fitted: choose one of {there}")
 
     def __str__(self) -> str:
         return "\n".join(
@@ -148,24 +148,24 @@ def fit_noise(
     start: float | None = None,
     rng: int | np.random.Generator = 0,
 ) -> NoiseFits:
-    """k by maximum likelihood of triplets, for logistic and probit responses with each of the three noises.
+    """Fit k to triplets for logistic and probit responses with each of the three kinds of noise.
 
-    Fit it to triplets that the embedding was not fitted to: its own flatter it.
+    Use triplets that the embedding was not fitted to; its training triplets overestimate k.
 
     Parameters
     ----------
     items
-        The embedding, scaled as the search will have it: k depends on the scale.
+        The embedding on the scale of the search; k depends on the scale.
     triplets
         `Triplets`, or an (m, 3) array of rows of the items.
     responses
-        What to fit, such as ``[ps.Logistic(noise="normalized")]``; their k is not looked at. None: all six.
+        Response models to fit, such as ``[ps.Logistic(noise="normalized")]``; their k is ignored. None: all six.
     folds
-        Also the mean log-likelihood of held-out triplets, by so many folds; None: not.
+        Number of folds for the mean log-likelihood of held-out triplets. None: no cross-validation.
     start
-        First k to try. The result does not depend on it.
+        Starting value of k. The result does not depend on it.
     rng
-        For the folds.
+        Seed or generator for the folds.
     """
     rows = _rows(items, triplets)
     near, far = distances(rows, items.coordinates)
@@ -183,15 +183,15 @@ def fit_noise_to_answers(
     start: float | None = None,
     rng: int | np.random.Generator = 0,
 ) -> NoiseFits:
-    """k by maximum likelihood of the answers of people whose points are known.
+    """Fit k to the answers of people whose points are known.
 
     Parameters
     ----------
     items
-        What they were asked about.
+        The items of the queries.
     answers
-        For each person the (d,) point and what they answered: ``(point, search.history)``. A tie counts as half an
-        answer each way, a skip as nothing.
+        The (d,) point and the history of each person: ``(point, search.history)``. A tie counts as half an answer
+        each way; skips are ignored.
     responses, folds, start, rng
         As for `fit_noise`.
     """
@@ -201,20 +201,20 @@ def fit_noise_to_answers(
 
 @dataclass(frozen=True, eq=False)
 class _Evidence:
-    """Answers, oriented towards what was chosen.
+    """Answers, oriented towards the chosen item.
 
     Attributes
     ----------
     margins
         (m,) |w - loser|² - |w - winner|².
     lengths
-        (m,) |a|, twice the distance between the two.
+        (m,) |a|, twice the distance between the two items.
     offsets
         (m,) difference of appeal.
     weights
         (m,) 1, or 1/2 for each half of a tie.
     answer
-        (m,) number of the answer, so that both halves of a tie stay together.
+        (m,) index of the answer, so that both halves of a tie are in the same fold.
     """
 
     margins: FloatArray

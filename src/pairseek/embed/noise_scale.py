@@ -1,7 +1,7 @@
-"""The one number k that makes answers most likely: maximise Σ w log f(k u + o) over k > 0.
+"""Maximum likelihood estimate of the noise constant k: maximise Σ w log f(k u + o) over k > 0.
 
-log f is concave, so the slope in k only ever falls: there is one optimum, and a bracket with bisection and Newton
-steps on log k finds it from any start. Where the slope has one sign everywhere the optimum is at a bound.
+log f is concave, so the derivative in k is decreasing and the optimum is unique; bracketing with bisection and Newton
+steps on log k finds it from any start. If the derivative has one sign everywhere, the optimum is at a bound.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pairseek.numerics.parallel import for_ranges
 
 _CHUNK = 1 << 14
 _REACH = 1e8
-"""k times the root mean square of u stays within this factor of 1, up and down."""
+"""Bounds on k times the root mean square of u: this factor and its inverse."""
 _TOLERANCE = 1e-11
 _MOST_STEPS = 200
 _TAIL = 1e3
@@ -29,7 +29,7 @@ Bound = Literal["", "zero", "infinity", "flat"]
 
 @kernel
 def _sums(start: int, stop: int, units: Any, offsets: Any, weights: Any, k: float, link: int, out: Any) -> None:
-    """Σ w log f, and its first and second derivatives in k, in row start // _CHUNK of ``out``."""
+    """Write Σ w log f and its first two derivatives in k to row start // _CHUNK of ``out``."""
     value, slope, bend = 0.0, 0.0, 0.0
     for r in range(start, stop):
         u = units[r]
@@ -49,7 +49,7 @@ def _sums(start: int, stop: int, units: Any, offsets: Any, weights: Any, k: floa
                 ratio = math.exp(-0.5 * z * z - _LOG_ROOT_TWO_PI - log_ndtr(z))
                 excess = ratio * (z + ratio)
             else:
-                # Beyond, both come from differences of large numbers; these are their series.
+                # Asymptotic series, since the differences of large numbers lose precision here.
                 ratio = -z - 1.0 / z
                 excess = 1.0 - 1.0 / (z * z)
             slope += weights[r] * u * ratio
@@ -63,7 +63,7 @@ def _sums(start: int, stop: int, units: Any, offsets: Any, weights: Any, k: floa
 def likelihood(
     k: float, units: FloatArray, link: int, *, offsets: FloatArray, weights: FloatArray
 ) -> tuple[float, float, float]:
-    """Log-likelihood and its first and second derivatives at k."""
+    """Return the log-likelihood and its first and second derivatives at k."""
     out = np.empty((-(-len(units) // _CHUNK), 3))
     for_ranges(_sums, len(units), _CHUNK, units, offsets, weights, k, link, out)
     value, slope, bend = out.sum(axis=0)
@@ -72,7 +72,7 @@ def likelihood(
 
 @dataclass(frozen=True)
 class Scale:
-    """The best k.
+    """Maximum likelihood estimate of k.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Scale:
         ``"infinity"`` if the answers are separable, ``"zero"`` if they contradict the items more than they agree,
         ``"flat"`` if all units are zero.
     evaluations
-        Passes over the answers.
+        Number of evaluations of the likelihood.
     """
 
     k: float
@@ -104,20 +104,20 @@ def best_scale(
     weights: FloatArray | None = None,
     start: float | None = None,
 ) -> Scale:
-    """Maximise the likelihood.
+    """Maximise the likelihood over k.
 
     Parameters
     ----------
     units
-        (m,) logits of the answers at k = 1, oriented towards what was answered.
+        (m,) logits of the answers at k = 1, oriented towards the chosen item.
     link
         0 for the logistic function, 1 for the normal distribution function.
     offsets
         (m,) parts of the logits that k does not scale.
     weights
-        (m,) of the answers; 1 if None.
+        (m,) weights of the answers; 1 if None.
     start
-        First k to try; None: 1 over the root mean square of the units.
+        Starting value of k; None: 1 over the root mean square of the units.
     """
     m = len(units)
     units = np.ascontiguousarray(units, dtype=np.float64)
@@ -127,10 +127,10 @@ def best_scale(
     if largest == 0.0:
         value = likelihood(1.0, units, link, offsets=offsets, weights=weights)[0]
         return Scale(1.0, value, math.inf, "flat", 1)
-    # In units of the largest: squares of what decays with distance would vanish.
+    # Normalised by the largest, since the squares of logits that decay with distance would underflow.
     scale = largest * math.sqrt(float(((units / largest) ** 2).sum()) / m)
     low, high = -math.log(_REACH * scale), math.log(_REACH / scale)
-    # Where all point one way the slope has one sign, though it is too small to be told from zero far out.
+    # If all units have one sign, so has the derivative, though it underflows far from the origin.
     one_way: tuple[tuple[Bound, float, bool], ...] = (
         ("infinity", high, bool(units.min() >= 0.0)),
         ("zero", low, bool(units.max() <= 0.0)),
@@ -162,7 +162,7 @@ def best_scale(
 
 
 def _following(place: float, bracket: tuple[float, float], newton: float, step: float) -> float:
-    """The next log k: growing strides until the optimum is between two, then Newton where it closes in, else halves."""
+    """Return the next log k: growing steps until the optimum is bracketed, then Newton or bisection steps."""
     left, right = bracket
     if not math.isfinite(right - left):
         return place + step if place == left else place - step

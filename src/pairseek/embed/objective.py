@@ -1,4 +1,4 @@
-"""The loss of many triplets and its gradient, the same to the bit for any number of threads."""
+"""Loss of many triplets and its gradient, bit-identical for any number of threads."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pairseek.embed.losses import LANES, squared_distances, triplet_loss
 from pairseek.numerics.jit import read_only
 from pairseek.numerics.parallel import for_ranges
 
-# Each piece of the triplets has a gradient of its own; more pieces feed more cores and take more memory.
+# Each piece of the triplets has its own gradient array; more pieces use more cores and more memory.
 _PIECES = 8
 _MOST_NUMBERS = 1 << 25
 _CHUNK = 1 << 15
 
 
 def padded(points: FloatArray) -> FloatArray:
-    """The same points with zeros up to a multiple of four columns."""
+    """Return the points, zero-padded to a multiple of four columns."""
     n, d = points.shape
     out = np.zeros((n, -(-d // LANES) * LANES))
     out[:, :d] = points
@@ -34,11 +34,11 @@ class Objective:
     n
         Number of items.
     kind, parameter
-        Which loss of `_losses`, and its μ or α.
+        Code of the loss in `losses`, and its μ or α.
     """
 
     def __init__(self, rows: npt.NDArray[np.integer], n: int, kind: int, parameter: float) -> None:
-        # In the order of the anchors neighbouring triplets share a row of the gradient.
+        # Sorted by anchor, so that neighbouring triplets share a row of the gradient.
         self._rows = np.ascontiguousarray(rows[np.argsort(rows[:, 0], kind="stable")], dtype=np.int32)
         self._n, self._kind, self._parameter = n, kind, parameter
         self._gradients = np.empty((0, 0, 0))
@@ -48,7 +48,7 @@ class Objective:
         return len(self._rows)
 
     def __call__(self, points: FloatArray) -> tuple[float, FloatArray]:
-        """Loss, and its gradient of the shape of ``points``."""
+        """Return the loss and its gradient, of the shape of ``points``."""
         m, columns = len(self._rows), points.shape[1]
         pieces = max(1, min(_PIECES, _MOST_NUMBERS // (self._n * columns)))
         piece = -(-m // pieces)
@@ -64,7 +64,7 @@ class Objective:
 
 
 def distances(rows: npt.NDArray[np.integer], points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(m,) |anchor - near|² and (m,) |anchor - far|²."""
+    """Return the (m,) |anchor - near|² and the (m,) |anchor - far|²."""
     near, far = np.empty(len(rows)), np.empty(len(rows))
     table, places = read_only(np.ascontiguousarray(rows)), read_only(np.ascontiguousarray(points))
     for_ranges(squared_distances, len(rows), _CHUNK, table, places, near, far)

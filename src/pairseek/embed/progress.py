@@ -1,4 +1,4 @@
-"""How far a fit is: for a function of the caller's, or a bar on standard error."""
+"""Progress of a fit, reported to a callback or as a bar on standard error."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pairseek.errors import MissingExtra
 
 @dataclass(frozen=True)
 class FitProgress:
-    """A step of the optimiser.
+    """One step of the optimiser.
 
     Attributes
     ----------
     stage
-        ``"path"`` while the shrinkage falls, ``"all triplets"`` at the end.
+        ``"path"`` while the shrinkage decreases, ``"all triplets"`` in the final fit.
     shrinkage
         λ.
     iteration
-        Step at this shrinkage.
+        Number of the step at this shrinkage.
     loss
         Mean objective over the triplets.
     validation_loss
-        Of the last shrinkage that is done; NaN at first.
+        Validation loss of the last completed shrinkage; NaN before the first.
     """
 
     stage: str
@@ -40,9 +40,9 @@ class FitProgress:
 
 @contextlib.contextmanager
 def reporting(
-    progress: bool | Callable[[FitProgress], None],  # noqa: FBT001 - as the caller set it
+    progress: bool | Callable[[FitProgress], None],  # noqa: FBT001 - the public parameter of the embedding
 ) -> Iterator[Callable[[FitProgress], None]]:
-    """A function to report to: the caller's, one that moves a bar, or one that does nothing."""
+    """Yield a function that receives progress: the caller's, one that moves a bar, or one that does nothing."""
     if callable(progress):
         yield progress
         return

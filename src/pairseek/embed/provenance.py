@@ -1,4 +1,4 @@
-"""Items on disk, with a note beside them that says where they come from."""
+"""Items on disk with a provenance file."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from pairseek._version import __version__
+from pairseek.core.files import write_atomically
 from pairseek.core.types import JSON, FloatArray
 from pairseek.embed.base import TripletEmbedding
 from pairseek.embed.triplets import Triplets
@@ -18,14 +19,14 @@ from pairseek.model.items import Items
 
 
 def provenance(method: TripletEmbedding | PCA, *, held_out: Triplets | None = None) -> JSON:
-    """Where an embedding comes from: method, dimension, seed, settings, and how well it predicts.
+    """Return the provenance of an embedding: method, dimension, seed, settings, and prediction error.
 
     Parameters
     ----------
     method
-        After its `fit`.
+        A fitted method.
     held_out
-        Triplets that it was not fitted to; their error is recorded.
+        Triplets that were not used in the fit; their error is recorded.
     """
     settings = {name: value for name, value in method.get_params().items() if name not in ("progress", "random_state")}
     record: JSON = {
@@ -49,23 +50,23 @@ def provenance(method: TripletEmbedding | PCA, *, held_out: Triplets | None = No
 
 
 def save_items(items: Items, path: str | Path, record: JSON, *, scaled: bool = False) -> tuple[Path, Path]:
-    """Write the items as CSV, and what `provenance` says of them as JSON beside it.
+    """Write the items as CSV and their provenance as JSON beside it.
 
     Parameters
     ----------
     items
-        As they shall be searched.
+        The items as they will be searched.
     path
-        A name that ends in .csv.
+        File name that ends in .csv.
     record
-        From `provenance`.
+        Record of `provenance`.
     scaled
-        Whether `Items.scaled` was applied; it is recorded.
+        Whether `Items.scaled` was applied; stored in the provenance.
 
     Returns
     -------
     items, note
-        Where they are: ``wines.csv`` and ``wines.provenance.json``.
+        Paths of both files, such as ``wines.csv`` and ``wines.provenance.json``.
     """
     table = Path(path)
     check_place(table)
@@ -73,14 +74,14 @@ def save_items(items: Items, path: str | Path, record: JSON, *, scaled: bool = F
     full = {**record, "items": items.n, "scaled": scaled, "coordinates": _digest(items.coordinates)}
     try:
         items.to_csv(table)
-        note.write_text(json.dumps(full, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        write_atomically(note, json.dumps(full, indent=1, allow_nan=False) + "\n")
     except OSError as error:
         raise InvalidFile(f"cannot write {error.filename or table}: {error.strerror or error}") from error
     return table, note
 
 
 def check_place(path: Path) -> None:
-    """An error now rather than after a long fit, if items cannot be written there."""
+    """Raise an error before a long fit if items cannot be written to this path."""
     if path.suffix.lower() != ".csv":
         raise InvalidParameter(f"items are written as CSV, received {path.name!r}: give a name that ends in .csv")
     if not path.absolute().parent.is_dir():
@@ -88,9 +89,9 @@ def check_place(path: Path) -> None:
 
 
 def read_provenance(path: str | Path) -> JSON | None:
-    """What is known of the items in this file; None without a note.
+    """Read the provenance of the items in this file; None without a provenance file.
 
-    A note about other coordinates is refused: the file was edited, or is another one.
+    A provenance file for other coordinates is rejected, since the items were edited or replaced.
     """
     table = Path(path)
     note = table.with_suffix(".provenance.json")
@@ -100,9 +101,9 @@ def read_provenance(path: str | Path) -> JSON | None:
         record = json.loads(note.read_text(encoding="utf-8"))
         said = record["coordinates"]
     except (OSError, ValueError, KeyError, TypeError):
-        raise InvalidFile(f"{note} is not a note on where items come from: remove it, or embed again") from None
+        raise InvalidFile(f"{note} is not a valid provenance file: remove it, or embed again") from None
     if said != _digest(Items._of_file(table).coordinates):
-        raise InvalidFile(f"{note} is about other items than {table} holds now: remove it, or embed again")
+        raise InvalidFile(f"{note} describes other items than those in {table}: remove it, or embed again")
     return dict(record)
 
 

@@ -1,10 +1,10 @@
-"""From triplets to coordinates: a spectral start, then a path of falling shrinkage, stopped by held-out triplets.
+"""Regularisation path of an embedding: spectral start, decreasing shrinkage, early stopping on held-out triplets.
 
 The objective is the sum of a loss over triplets plus λ times the sum of squared coordinates (a normal prior around
-zero). Where all items are at zero the loss is a quadratic form of the coordinates. For λ above half its d-th eigenvalue
-fewer than d directions survive; just below it the eigenvectors are nearly the solution. From there λ is halved again
-and again, each time from the last solution. That follows one good minimum instead of hoping for it, and the triplets
-held out say when less shrinkage only fits noise.
+zero). Near zero the loss is a quadratic form of the coordinates. For λ above half its d-th eigenvalue fewer than d
+directions are non-zero; just below it the eigenvectors are nearly the solution. From there λ is halved repeatedly, with
+each fit started at the previous solution. This follows one good minimum, and the held-out triplets show when less
+shrinkage fits only noise.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from pairseek.embed.objective import Objective, padded
 HALVINGS = 30
 PATIENCE = 2
 CLOSE = 1.01
-"""Among shrinkages whose validation loss is within this factor of the lowest the validation error decides."""
+"""Shrinkages with a validation loss within this factor of the lowest are ranked by validation error."""
 RIVALS_AT = 2
-"""The other starts compete after so many halvings: with less shrinkage minima are many, with more there is one."""
+"""Number of halvings after which random starts compete: earlier there is one minimum, later there are many."""
 _SUBSPACE_STEPS = 16
 _TINY = 1e-3
 _START_SPREAD = 0.3
@@ -31,20 +31,20 @@ _START_SPREAD = 0.3
 
 @dataclass(frozen=True)
 class PathStep:
-    """One value of the shrinkage.
+    """Fit at one value of the shrinkage.
 
     Attributes
     ----------
     shrinkage
         λ.
     loss
-        Mean loss of the triplets it was fitted to.
+        Mean loss of the fitted triplets.
     validation_loss
         Mean logistic loss of the held-out triplets, after the best rescaling; NaN without any.
     validation_error
-        Share of the held-out triplets that are wrong; NaN without any.
+        Share of the held-out triplets that are violated; NaN without any.
     iterations
-        Steps of the optimiser.
+        Number of steps of the optimiser.
     """
 
     shrinkage: float
@@ -56,20 +56,20 @@ class PathStep:
 
 @dataclass(frozen=True, eq=False)
 class PathSettings:
-    """How a path is walked.
+    """Settings of a regularisation path.
 
     Attributes
     ----------
     d
-        Dimensions.
+        Number of dimensions.
     unit
-        Length in which the method measures: 1 for STE, sqrt(mu) for CKL.
+        Unit of length of the method: 1 for STE, sqrt(mu) for CKL.
     starts
         Number of starts.
     tolerance, iterations
-        Of the optimiser, for each shrinkage.
+        Settings of the optimiser for each shrinkage.
     watch
-        Called with λ, the optimiser's step and the mean loss.
+        Function that is called with λ, the number of the step and the mean loss.
     """
 
     d: int
@@ -83,9 +83,9 @@ class PathSettings:
 def spectral_start(
     objective: Objective, n: int, settings: PathSettings, rng: np.random.Generator
 ) -> tuple[FloatArray, float]:
-    """(n, D) padded coordinates along the top eigenvectors, and half the d-th eigenvalue.
+    """Return (n, D) padded coordinates along the top eigenvectors, and half the d-th eigenvalue.
 
-    By subspace iteration: the gradient near zero is minus the quadratic form's matrix times the coordinates.
+    Subspace iteration is used: near zero the gradient is minus the matrix of the quadratic form times the coordinates.
     """
     tiny = _TINY * settings.unit
     basis = _orthonormal(rng.standard_normal((n, settings.d)))
@@ -95,7 +95,7 @@ def spectral_start(
         return np.asarray(-objective(padded(size * block))[1][:, : settings.d] / size)
 
     image = apply(basis)
-    # Eigenvalues come with both signs; the largest are wanted, so all are shifted up by about the largest size.
+    # Eigenvalues have both signs and the largest are required, so all are shifted by about the largest magnitude.
     shift = float(np.sqrt((image * image).sum(axis=0)).max())
     for _ in range(_SUBSPACE_STEPS):
         basis = _orthonormal(image + shift * basis)
@@ -104,20 +104,20 @@ def spectral_start(
     values, vectors = np.linalg.eigh(np.einsum("ni,nj->ij", basis, image))
     basis = np.einsum("ni,ij->nj", basis, vectors[:, ::-1])
     top = float(values[-1])
-    # Directions that the triplets speak against still get a start.
+    # Directions with a negative eigenvalue still get a start.
     least = max(float(values[0]), top / 64.0)
     return padded(_START_SPREAD * settings.unit * np.sqrt(n) * basis), 0.5 * least
 
 
 def _orthonormal(block: FloatArray) -> FloatArray:
-    # By the Cholesky factor of d x d inner products: no large factorisation, hence no order of sums but our own.
+    # The Cholesky factor of d x d inner products avoids a large factorisation, whose summation order BLAS decides.
     gram = np.einsum("ni,nj->ij", block, block)
     factor = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) * np.eye(len(gram)))
     return np.asarray(np.einsum("ni,ij->nj", block, np.linalg.inv(factor).T))
 
 
 def fit_at(objective: Objective, start: FloatArray, shrinkage: float, settings: PathSettings) -> Minimum:
-    """The minimum near ``start`` at one shrinkage."""
+    """Minimise the regularised objective from ``start`` at one shrinkage."""
 
     def regularised(points: FloatArray) -> tuple[float, FloatArray]:
         loss, gradient = objective(points)
@@ -143,7 +143,7 @@ def descend(
     shrinkage: float | None,
     validate: Callable[[FloatArray], tuple[float, float]],
 ) -> tuple[FloatArray, float, list[PathStep]]:
-    """PathSettings the path.
+    """Follow the path of decreasing shrinkage.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def descend(
         loss = (found.value - level * dot(points, points)) / len(objective)
         steps.append(PathStep(level, loss, *validate(points), found.iterations))
         reached.append(points)
-        # A loss that went down by nothing that matters does not pay for less shrinkage.
+        # A negligible decrease of the validation loss does not justify less shrinkage.
         if halving and steps[-1].validation_loss < steps[lowest].validation_loss * (1.0 - 1e-4):
             lowest = halving
         if shrinkage is None and halving - lowest >= PATIENCE:
@@ -197,7 +197,7 @@ def _levels(first: float, last: float | None) -> list[float]:
     if last is None:
         return [first * 0.5**halving for halving in range(1, HALVINGS + 1)]
     down = [first * 0.5**halving for halving in range(1, HALVINGS + 1) if first * 0.5**halving > last]
-    # Without any shrinkage a few steps of it still lead the way.
+    # A fit without shrinkage still starts from a few shrunken ones.
     return [*(down[:6] if last == 0 else down), last]
 
 

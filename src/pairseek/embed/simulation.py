@@ -1,4 +1,4 @@
-"""Triplets as people at the anchors would judge them: to try things out, and to test."""
+"""Simulated triplets, for tests and examples."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _CHUNK = 1 << 18
 def simulate_triplets(
     items: Items, count: int, rng: int | np.random.Generator, *, response: Response | None = None
 ) -> Triplets:
-    """Random triplets of these items, answered as the model says.
+    """Draw random triplets of items and simulate the judgements.
 
     Parameters
     ----------
     items
-        At least three.
+        At least three items.
     count
-        How many; each of three different items drawn at random.
+        Number of triplets; each consists of three different random items.
     rng
-        A seed or a generator.
+        Seed or generator.
     response
-        How they are judged; its k must be set. None: without error.
+        Response model of a user at the anchor, with k. None: judgements without noise.
     """
     if items.n < 3:
         raise InvalidParameter(f"{items.n} items make no triplet: give at least 3")
@@ -42,7 +42,7 @@ def _drawn(items: Items, count: int, rng: np.random.Generator, response: Respons
     n, points = items.n, items.coordinates
     anchor = rng.integers(n, size=count)
     first = (anchor + rng.integers(1, n, size=count)) % n
-    # The third is one of the n - 2 others: count past the two that are taken, the lower one first.
+    # The third item is one of the n - 2 others: skip the two that are taken, the lower index first.
     second = rng.integers(n - 2, size=count)
     low, high = np.minimum(anchor, first), np.maximum(anchor, first)
     second += second >= low

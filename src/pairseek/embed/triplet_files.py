@@ -1,4 +1,4 @@
-"""Triplets from CSV files: by ids, Salmon's responses, NEXT's, or bare columns."""
+"""CSV files of triplets: ids of anchor, near and far, responses of Salmon and NEXT, or plain columns."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pairseek.core.csv import read_lines
 from pairseek.core.types import IntArray, ItemId
 from pairseek.errors import InvalidTriplets
 
-# Columns by which a file gives anchor, near and far outright.
+# Columns of files that contain anchor, near and far.
 DIRECT = (("anchor", "near", "far"), ("head", "winner", "loser"))
-# Columns by which it gives anchor, the two that were shown, and the one that was chosen.
+# Columns of files that contain the anchor, the two items shown, and the one chosen.
 CHOSEN = (
     ("anchor", "left", "right", "winner"),
     ("head", "left", "right", "winner"),
@@ -24,7 +24,7 @@ CHOSEN = (
 def read_rows(
     path: Path, *, ids: Sequence[ItemId] | None = None, where: Mapping[str, str] | None = None
 ) -> tuple[IntArray, tuple[ItemId, ...]]:
-    """The arguments of `Triplets` that a CSV file holds."""
+    """Read the arguments of `Triplets` from a CSV file."""
     lines = read_lines(path, InvalidTriplets, "lines of anchor, near and far")
     header = [name.strip() for name in lines[0][1]]
     folded = [name.lower() for name in header]
@@ -74,7 +74,7 @@ def _by_choice(path: Path, cells: list[list[str]], numbers: list[int]) -> list[t
     for line, (anchor, left, right, answer) in zip(numbers, cells, strict=True):
         if answer not in (left, right):
             raise InvalidTriplets(
-                f"{path}, line {line}: the answer {answer!r} is neither {left!r} nor {right!r}; mend or remove the line"
+                f"{path}, line {line}: the answer {answer!r} is neither {left!r} nor {right!r}; fix or remove the line"
             )
         out.append((anchor, answer, right if answer == left else left))
     return out
@@ -83,7 +83,7 @@ def _by_choice(path: Path, cells: list[list[str]], numbers: list[int]) -> list[t
 def named_rows(
     triplets: Sequence[Sequence[ItemId]], ids: Sequence[ItemId] | None, where: Callable[[int], str]
 ) -> tuple[IntArray, tuple[ItemId, ...]]:
-    """Triplets of ids as rows; ``where(row)`` says where one came from."""
+    """Convert triplets of ids to rows; ``where(row)`` describes the origin of a row in error messages."""
     for number, row in enumerate(triplets):
         if any(isinstance(cell, str) and cell.lower() in ("", "nan", "none") for cell in row):
             raise InvalidTriplets(
@@ -109,7 +109,7 @@ def named_rows(
             place = places.get(str(cell))
             if place is None:
                 raise InvalidTriplets(
-                    f"{where(number)} {cell!r} is not among the {len(ids)} items ({ids[0]!r} to {ids[-1]!r}); mend it, "
+                    f"{where(number)} {cell!r} is not among the {len(ids)} items ({ids[0]!r} to {ids[-1]!r}); fix it, "
                     f"or give the items that the triplets are about"
                 )
             rows[number, column] = place

@@ -1,4 +1,4 @@
-"""Judgements of likeness: "the anchor is more like this one than like that one"."""
+"""Similarity judgements: "the anchor is more similar to the near item than to the far item"."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ NAMES = ("anchor", "near", "far")
 
 @dataclass(frozen=True, eq=False)
 class Triplets:
-    """Triplets (anchor, near, far) over named items: checked once, immutable ever after.
+    """Immutable triplets (anchor, near, far) over items with ids, validated at construction.
 
-    The same triplet twice, and a triplet with its contradiction, are data: people answer twice, and differently.
+    Repeated and contradictory triplets are valid data: people may answer twice, and differently.
 
     Parameters
     ----------
     rows
-        (m, 3) rows of anchor, near and far among ``ids``, three different ones each.
+        (m, 3) indices of anchor, near and far in ``ids``; three different ones in each row.
     ids
-        All items, in no triplet or in many; 0..largest if None.
+        Ids of all items, including those in no triplet. None: 0 to the largest index.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Triplets:
 
     @cached_property
     def unseen(self) -> tuple[ItemId, ...]:
-        """Items in no triplet."""
+        """Ids of items in no triplet."""
         counts = np.bincount(self.rows.ravel(), minlength=self.n)
         return tuple(self.ids[i] for i in np.flatnonzero(counts == 0).tolist())
 
@@ -74,9 +74,9 @@ class Triplets:
     def from_ordered(
         cls, lists: npt.ArrayLike, responses: npt.ArrayLike | None = None, *, ids: Sequence[ItemId] | None = None
     ) -> Self:
-        """cblearn's ordered lists: each row an anchor and then the others from the nearest to the farthest.
+        """Build from cblearn's ordered lists: each row has an anchor, then the others from nearest to farthest.
 
-        A row of more than three gives a triplet for every two of the others.
+        A row of more than three items gives a triplet for each pair of the others.
 
         Parameters
         ----------
@@ -86,7 +86,7 @@ class Triplets:
             cblearn's answers: (m,) of 1 or True where the row of three is in order, -1 or False where near and far
             must be swapped.
         ids
-            All items.
+            Ids of all items.
         """
         array = _whole(lists, width=None)
         first, second = np.triu_indices(array.shape[1] - 1, 1)
@@ -109,14 +109,14 @@ class Triplets:
 
     @classmethod
     def from_ids(cls, triplets: Sequence[Sequence[ItemId]], ids: Sequence[ItemId] | None = None) -> Self:
-        """Triplets given by id.
+        """Build from ids.
 
         Parameters
         ----------
         triplets
             Rows of anchor, near and far.
         ids
-            All items; None: those that the triplets name, in their order.
+            Ids of all items. None: those in the triplets, sorted.
 
         Examples
         --------
@@ -135,7 +135,7 @@ class Triplets:
     ) -> Self:
         """Read a CSV file.
 
-        The header says what it is: ``anchor,near,far`` by id; Salmon's responses with ``head``, ``winner`` and
+        The header determines the format: ``anchor,near,far`` by id; Salmon's responses with ``head``, ``winner`` and
         ``loser``; or ``head`` (``anchor``, ``center``), ``left``, ``right`` and ``winner`` (``answer``), in any case
         and with any further columns. Without any of these a file of three columns is anchor, near and far from its
         first line on.
@@ -145,10 +145,10 @@ class Triplets:
         path
             The file.
         ids
-            All items, so that those in no triplet are known and unknown ones are found. None: those that the file
-            names, in the order of numbers if all are numbers, else of text.
+            Ids of all items, so that unknown ids are rejected. None: those in the file, sorted as numbers if all are
+            numbers, otherwise as text.
         where
-            Only lines with these values in these columns, such as ``{"alg": "Test"}``.
+            Values that selected lines must have in these columns, such as ``{"alg": "Test"}``.
         """
         return cls(*read_rows(Path(path), ids=ids, where=where))
 
@@ -160,11 +160,11 @@ class Triplets:
             writer.writerows([self.ids[i], self.ids[j], self.ids[k]] for i, j, k in self.rows.tolist())
 
     def take(self, places: npt.NDArray[Any]) -> Triplets:
-        """Those at these places (indices or a mask), over the same items."""
+        """Return the triplets at these indices or in this mask, over the same items."""
         return _unchecked(self.rows[places], self.ids)
 
     def split(self, share: float, rng: int | np.random.Generator) -> tuple[Triplets, Triplets]:
-        """Most of them, and a random share held out."""
+        """Split at random into the larger part and a held-out share."""
         if not 0 < share < 1:
             raise InvalidParameter(f"the share to hold out is {share!r}: give a number between 0 and 1")
         if len(self) < 2:
@@ -174,7 +174,7 @@ class Triplets:
         return self.take(np.sort(order[held:])), self.take(np.sort(order[:held]))
 
     def folds(self, count: int, rng: int | np.random.Generator) -> Iterator[tuple[Triplets, Triplets]]:
-        """For each of ``count`` folds: all others, and the fold."""
+        """Yield training and held-out triplets for each of ``count`` folds."""
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 2 <= count <= len(self):
             raise InvalidParameter(f"folds is {count!r}: give a whole number from 2 to the {len(self)} triplets")
         fold = np.random.default_rng(rng).permutation(len(self)) % count
@@ -182,7 +182,7 @@ class Triplets:
             yield self.take(fold != one), self.take(fold == one)
 
     def among(self, items: Items | Sequence[ItemId]) -> IntArray:
-        """(m, 3) the same triplets as rows of these items; ids are compared as text where they are not equal."""
+        """Return the (m, 3) triplets as rows of these items; unequal sequences of ids are matched as text."""
         ids = items.ids if isinstance(items, Items) else tuple(items)
         if ids == self.ids:
             return self.rows
@@ -210,7 +210,7 @@ def _names(ids: Sequence[ItemId]) -> tuple[ItemId, ...]:
 
 
 def as_triplets(triplets: Triplets | npt.ArrayLike, responses: npt.ArrayLike | None = None) -> Triplets:
-    """Triplets from what people have: themselves, an (m, 3) array, or cblearn's lists with responses."""
+    """Convert an (m, 3) array or cblearn's lists with responses to `Triplets`; return `Triplets` unchanged."""
     if isinstance(triplets, Triplets):
         if responses is not None:
             raise InvalidTriplets("responses were given with Triplets, which are in order already: leave them out")
@@ -251,7 +251,7 @@ def _whole(values: npt.ArrayLike, width: int | None = 3) -> IntArray:
 
 
 def check_rows(rows: IntArray, n: int, where: Callable[[int], str]) -> None:
-    """Every row names three different items below n; ``where(row)`` says which row it was."""
+    """Reject rows that do not consist of three different indices below n; ``where(row)`` describes a row."""
     outside = (rows < 0) | (rows >= n)
     if outside.any():
         row, column = np.argwhere(outside)[0].tolist()

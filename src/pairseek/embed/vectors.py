@@ -1,4 +1,4 @@
-"""Vectors that people already have, such as features or embeddings of texts and images, to a few dimensions."""
+"""Dimension reduction of given vectors, such as features or embeddings of texts and images."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _NAMED = 5
 
 @dataclass(kw_only=True, eq=False)
 class PCA:
-    """Principal components: the d directions along which the vectors differ most.
+    """Principal component analysis.
 
     Parameters
     ----------
     n_components
-        Number of dimensions, or a share between 0 and 1: as many as keep that share of the variance.
+        Number of dimensions, or a share of the variance between 0 and 1 that must be kept.
     standardize
-        Divide each column by its standard deviation first: for features in different units.
+        Whether to divide each column by its standard deviation, for features in different units.
     constant
-        Columns that are the same for all items: ``"refuse"`` them, or ``"drop"`` them.
+        Treatment of constant columns: ``"refuse"`` or ``"drop"``.
 
     Attributes
     ----------
     embedding_
         (n, d) coordinates.
     explained_variance_ratio_
-        (d,) share of the variance along each.
+        (d,) share of the variance of each component.
     components_, mean_, scale_
         (d, p), (p,) and (p,): coordinates are ((x - mean_)/scale_) @ components_.T.
 
@@ -60,11 +60,11 @@ class PCA:
     labels_: tuple[str, ...] | None = dataclasses.field(init=False, repr=False)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002 - as in scikit-learn
-        """The settings by name."""
+        """Return the settings by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.init}
 
     def fit(self, X: Items | npt.ArrayLike, y: None = None) -> Self:  # noqa: ARG002 - as in scikit-learn
-        """Learn the directions from an (n, p) matrix, or from `Items` whose coordinates are such vectors."""
+        """Compute the components from an (n, p) matrix, or from the coordinates of `Items`."""
         self.ids_, self.labels_ = (X.ids, X.labels) if isinstance(X, Items) else (None, None)
         vectors = (X if isinstance(X, Items) else Items._unwarned(X)).coordinates
         n, p = vectors.shape
@@ -73,7 +73,7 @@ class PCA:
         deviation = vectors.std(axis=0, ddof=1)
         self.scale_ = np.where(kept & (deviation > 0), deviation, 1.0) if self.standardize else np.ones(p)
         centred = (vectors - self.mean_) / self.scale_
-        # The smaller of the two matrices of inner products has the same spectrum as the larger one.
+        # Both matrices of inner products have the same non-zero spectrum; the smaller one is decomposed.
         if p <= n:
             values, axes = np.linalg.eigh(centred.T @ centred)
             axes = axes.T
@@ -89,11 +89,11 @@ class PCA:
         return self
 
     def fit_transform(self, X: Items | npt.ArrayLike, y: None = None) -> FloatArray:
-        """Learn the directions and give the (n, d) coordinates."""
+        """Compute the components and return the (n, d) coordinates."""
         return self.fit(X, y).embedding_
 
     def transform(self, X: npt.ArrayLike) -> FloatArray:
-        """(m, d) coordinates of further vectors."""
+        """Return the (m, d) coordinates of other vectors."""
         self._fitted()
         vectors = np.asarray(X, dtype=np.float64)
         if vectors.ndim != 2 or vectors.shape[1] != len(self.mean_):
@@ -103,7 +103,7 @@ class PCA:
     def to_items(
         self, *, scaled: bool = False, ids: Sequence[ItemId] | None = None, labels: Sequence[str] | None = None
     ) -> Items:
-        """The embedding as `Items`, which a `Search` takes as they are; with the ids of the items it came from."""
+        """Return the embedding as `Items` for a `Search`, with the ids of the original items."""
         self._fitted()
         names, texts = self.ids_ if ids is None else ids, self.labels_ if labels is None else labels
         items = Items._unwarned(self.embedding_, names, texts)
@@ -119,7 +119,7 @@ class PCA:
             raise InvalidItems(
                 f"{'column' if len(flat) == 1 else 'columns'} {', '.join(map(str, flat[:_NAMED].tolist()))}{more} of "
                 f"{vectors.shape[1]} (from 0) {'is' if len(flat) == 1 else 'are'} the same for all items, such as "
-                f"{vectors[0, flat[0]]:g}: this tells nothing; remove it, or use constant='drop'"
+                f"{vectors[0, flat[0]]:g}, and carries no information: remove it, or use constant='drop'"
             )
         return np.asarray(kept)
 
@@ -146,4 +146,4 @@ class PCA:
 
     def _fitted(self) -> None:
         if not hasattr(self, "embedding_"):
-            raise InvalidParameter("this PCA has learned nothing yet: call fit first")
+            raise InvalidParameter("this PCA is not fitted yet: call fit first")

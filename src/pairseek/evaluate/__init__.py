@@ -1,4 +1,4 @@
-"""How well a search would have served people whose choices were recorded."""
+"""Evaluation of searches by replay of recorded choices."""
 
 from pairseek.evaluate.evaluation import evaluate
 from pairseek.evaluate.results import Agreement, EvaluationResults

@@ -1,4 +1,4 @@
-"""The whole evaluation: splits, populations, replays in a folder that survives being killed."""
+"""Evaluation of searches on recorded choices: splits, populations and replays, in a crash-safe folder."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ _SPLIT, _SEARCH = range(2)
 
 @dataclass(frozen=True, eq=False)
 class _People:
-    """The work: all that a worker needs to replay a person.
+    """Everything that a worker needs to replay a person.
 
     Attributes
     ----------
     plan
-        What to evaluate.
+        The evaluation.
     choices
-        Of everybody who can be replayed.
+        Choices of all people who gave usable ones.
     items
-        With coordinates, if they were given.
+        Items with coordinates, if they were given.
     held
         (splits, people) rows of the held-out people.
     populations
-        One for each split; for leave-one-out, that of all.
+        One population for each split; for leave-one-out, that of all people.
     state
-        For leave-one-out, the fit of all.
+        For leave-one-out, the state of the fit to all people.
     """
 
     plan: Evaluation
@@ -59,7 +59,7 @@ class _People:
     state: FitState | None
 
     def begin(self) -> Callable[[Task], Outcome]:
-        """A trial replays one person."""
+        """Return the function that replays one person."""
         popularity = [self._popularity(row) for row in self.held] if self.state is None else []
 
         def trial(task: Task) -> Outcome:
@@ -87,7 +87,7 @@ class _People:
         return trial
 
     def describe(self, task: Task) -> str:
-        """Which trial, in words."""
+        """Return a description of the replay for error messages."""
         person = self.choices.people[int(self.held[task.group, task.unit])]
         return f"{self.plan.labels[task.arm]} for person {person!r}, {self.plan.groups[task.group]},"
 
@@ -120,36 +120,37 @@ def evaluate(
     Parameters
     ----------
     choices
-        What people chose.
+        Recorded choices.
     folder
-        Where results go. A folder of the same evaluation is gone on with; another one is refused.
+        Folder of results. A folder of the same evaluation is continued; any other is refused.
     items, learn, appeal, rescale, curvature
         Items with coordinates, or the dimension in which to learn them, and what else: see `Population.fit`. What is
         ``"auto"`` is chosen inside the other people of each split.
     strategies
-        How to ask; ``InfoGain()`` if empty. Random questions, the plain model and popularity are beside it always.
+        Strategies to evaluate; ``InfoGain()`` if empty. Random questions, the plain model and popularity are always
+        added as baselines.
     answers
-        Numbers of answers after which is predicted.
+        Answer counts at which predictions are scored, in increasing order.
     hold_out
         ``"people"`` or ``"leave-one-out"``.
     people
-        How many to hold out in a split; None: 150, or a third if there are fewer than 450; for leave-one-out all.
+        Number of people to hold out in a split. None: 150, or a third of fewer than 450; for leave-one-out all.
     splits
         Groups of held-out people, drawn without repetition as long as there are enough; one for leave-one-out.
     samples
-        Infer with `Particles` of this number. None: with `EP`.
+        Number of `Particles` of the posterior. None: `EP`.
     seed
-        Everything random follows from it.
+        Seed of all random numbers.
     jobs
-        Worker processes, each on one thread.
+        Number of worker processes, each with one thread.
     progress, note
-        Called after every replay; and with a line before each fit.
+        Functions that are called after every replay, and with a message before each fit.
     """
     if (items is None) == (learn is None):
         raise InvalidParameter("give items with coordinates, or the number of dimensions in which to learn them")
     for name, value, least in (("splits", splits, 1), ("seed", seed, 0)):
         whole(value, name, least)
-    choices = choices if items is None else choices.reindexed(items.ids)
+    choices = choices if items is None else choices.of_items(items.ids)
     usable = choices.usable()
     able = np.array([row for row in range(len(usable.people)) if len(Person.of(usable, row)) > 1], dtype=np.int64)
     if len(usable.people) < 3 or not len(able):
@@ -201,7 +202,7 @@ def _held(able: IntArray, count: int, people: int | None, splits: int, seed: int
     if not 1 <= wanted <= most:
         raise InvalidParameter(f"people is {people}: give 1 to {most}, of {count} who gave usable choices")
     rng = np.random.default_rng(np.random.SeedSequence([seed, _SPLIT]))
-    # Nobody is held out again before everybody was: splits that share people would tell less.
+    # Splits overlap only after everybody was held out once, since overlapping splits add less information.
     rounds = len(able) // wanted
     drawn = [rng.permutation(able) for _ in range(-(-splits // rounds))]
     parts = [order[wanted * part : wanted * (part + 1)] for order in drawn for part in range(rounds)]
@@ -229,7 +230,7 @@ def _populations(
             if note is not None:
                 note(f"learning from {len(others.people)} people, {plan.groups[number - 1]}")
             found = _fitted(others, items, plan.seed, learning)
-            # An interrupted run need not learn again.
+            # Saved, so that an interrupted run does not repeat the fit.
             found.save(_file(path, number))
         out.append(found)
     if plan.hold_out == "people":
@@ -238,13 +239,13 @@ def _populations(
 
 
 def _fitted(choices: Choices, items: Items | None, seed: int, learning: Mapping[str, object]) -> Population:
-    """A population of all items, whether or not these people compared them."""
+    """Fit a population over all items, including those that these people did not compare."""
     unseen = choices.uncompared if items is None else ()
     if not unseen:
         return Population.fit(choices, items, rng=seed, **learning)  # type: ignore[arg-type]
     seen = [name for name in choices.ids if name not in set(unseen)]
-    found = Population.fit(choices.reindexed(seen), None, rng=seed, **learning)  # type: ignore[arg-type]
-    # An item that only held-out people compared is like the others on average: in the middle, and liked as much.
+    found = Population.fit(choices.of_items(seen), None, rng=seed, **learning)  # type: ignore[arg-type]
+    # An item that only held-out people compared gets the mean coordinates and the mean utility of the others.
     base, _ = found.utilities()
     points, appeal = np.zeros((len(choices.ids), found.items.d)), np.full(len(choices.ids), base.mean())
     rows = [choices.ids.index(name) for name in seen]
@@ -254,7 +255,7 @@ def _fitted(choices: Choices, items: Items | None, seed: int, learning: Mapping[
 
 
 def _kept(path: Path, choices: Choices) -> Population | None:
-    """The population of an earlier session, if it was learned from the same."""
+    """Load the population of an earlier session if it was fitted to the same choices."""
     try:
         found = Population.load(path)
     except InvalidFile:

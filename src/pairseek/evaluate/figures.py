@@ -1,4 +1,4 @@
-"""The figure of an evaluation: accuracy, log loss, calibration, and who gains."""
+"""Figure of an evaluation: accuracy, log loss, calibration, and share of people who gain."""
 
 from __future__ import annotations
 
@@ -92,5 +92,5 @@ def _calibration(axes: Axes, results: EvaluationResults) -> None:
 
 
 def _most(results: EvaluationResults, column: int) -> bool:
-    """Whether most people still had something to predict."""
+    """Return whether more than half of the people still had pairs to predict."""
     return bool(np.isfinite(results.each(results.plan.labels[0], "accuracy")[:, column]).mean() > 0.5)

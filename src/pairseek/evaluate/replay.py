@@ -1,4 +1,4 @@
-"""One person replayed: asked only what they really answered, and predicted where they were not asked."""
+"""Replay of one person: queries are restricted to recorded pairs, and the other pairs are predicted."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from pairseek.posteriors import Particles
 from pairseek.search import Search
 
 _BINS = 5
-# No prediction is so sure that one surprise would outweigh a hundred others.
+# Probabilities are clipped here, so that one wrong prediction does not dominate the mean log loss.
 _LEAST = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class Person:
-    """The pairs of a person, each once: its first answer.
+    """The distinct pairs of a person with the first answer to each.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Person:
 
     @classmethod
     def of(cls, choices: Choices, row: int) -> Person:
-        """Of a row of the people."""
+        """Build from the row of a person."""
         span = slice(choices.starts[row], choices.starts[row + 1])
         winner, loser = choices.winner[span], choices.loser[span]
         n = len(choices.ids)
@@ -52,25 +52,25 @@ class Person:
 
 @dataclass(frozen=True, eq=False)
 class Popularity:
-    """What most people prefer: a score for each item from its share of wins."""
+    """Popularity baseline: a score for each item from its share of wins."""
 
     score: FloatArray
 
     @classmethod
     def of(cls, choices: Choices) -> Popularity:
-        """log of (wins + 1)/(losses + 1), each pair counted by its weight."""
+        """Compute log((wins + 1)/(losses + 1)) with weighted pairs."""
         n = len(choices.ids)
         wins = np.bincount(choices.winner, choices.weight, minlength=n)
         losses = np.bincount(choices.loser, choices.weight, minlength=n)
         return cls(np.log((wins + 1.0) / (losses + 1.0)))
 
     def chance(self, person: Person) -> FloatArray:
-        """(m,) probability of what was chosen."""
+        """Return the (m,) probabilities of the recorded choices."""
         return np.asarray(expit(self.score[person.winner] - self.score[person.loser]))
 
 
 def plain_items(population: Population, items: Items | None) -> Items:
-    """What the plain model searches: the given items, or the learned places without what else was learned."""
+    """Return the items of the plain model: the given ones, or the learned coordinates without learned appeal."""
     return items if items is not None else Items._unwarned(population.items.coordinates, population.items.ids)
 
 
@@ -85,9 +85,9 @@ def replayed(
     samples: int | None,
     seed: int,
 ) -> tuple[list[tuple[float, ...]], list[float], int]:
-    """Rows of measures after each number of answers, seconds so far, and questions asked.
+    """Return rows of measures at each answer count, cumulative seconds, and the number of questions asked.
 
-    A row is NaN where the person gave no more answers than that, so that nothing is left to predict.
+    A row is NaN where all pairs of the person were asked, so that none remains to be predicted.
     """
     popular = popularity.chance(person)
     if way.strategy is None:
@@ -134,7 +134,7 @@ def _is(pair: frozenset[int], person: Person) -> BoolArray:
 
 
 def _chances(search: Search, person: Person) -> FloatArray:
-    """(m,) probability of what was chosen, over the belief."""
+    """Return the (m,) posterior predictive probabilities of the recorded choices."""
     items = search.items
     assert isinstance(items, Items)
     pairs = Candidates.of(

@@ -1,4 +1,4 @@
-"""What came of an evaluation: means over people with standard errors, calibration, a table as a file."""
+"""Results of an evaluation: means over people with standard errors, calibration, and tables."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from pairseek.runs.plan import Outcome, Task
 
 @dataclass(frozen=True)
 class Agreement:
-    """How often people who were asked the same pair twice said the same.
+    """Share of equal answers of people who were asked the same pair twice.
 
     Attributes
     ----------
     share, standard_error
         Mean over people, and its standard error.
     people
-        Who answered a pair twice.
+        Number of people who answered a pair twice.
     """
 
     share: float
@@ -36,7 +36,7 @@ class Agreement:
 
 
 def agreement_of(choices: Choices) -> Agreement | None:
-    """The self-agreement of those who answered a pair twice; None if nobody did."""
+    """Compute the self-agreement of people who answered a pair twice; None if nobody did."""
     n = len(choices.ids)
     low, high = np.minimum(choices.winner, choices.loser), np.maximum(choices.winner, choices.loser)
     keys = (choices.person * n + low) * n + high
@@ -53,20 +53,20 @@ def agreement_of(choices: Choices) -> Agreement | None:
 
 @dataclass(frozen=True, eq=False)
 class EvaluationResults:
-    """All replays.
+    """Results of all replays.
 
     Attributes
     ----------
     plan
-        What was evaluated.
+        The evaluation.
     values
-        (splits, ways, people, answers, measures); NaN where a person had nothing left to predict.
+        (splits, ways, people, answers, measures); NaN where no pair of a person remained to be predicted.
     people
         Names of the held-out people, split by split.
     agreement
-        Of people with themselves, if they were asked twice.
+        Self-agreement of people, if some pairs were asked twice.
     run
-        Version, machine and sessions.
+        Record of the run: version, machine and sessions.
     """
 
     plan: Evaluation
@@ -84,30 +84,30 @@ class EvaluationResults:
         agreement: Agreement | None,
         run: JSON,
     ) -> EvaluationResults:
-        """From all replays."""
+        """Build the arrays from the outcomes of all replays."""
         shape = (plan.splits, len(plan.ways), plan.people)
         values = np.array([outcomes[Task(*index)].values for index in np.ndindex(shape)])
         return cls(plan, values.reshape(*shape, len(plan.answers), len(plan.measures)), people, agreement, run)
 
     def each(self, way: str, measure: str) -> FloatArray:
-        """(replays, answers) values, the splits one after the other."""
+        """Return the (replays, answers) values, ordered by split."""
         one_of(way, "way", self.plan.labels)
         one_of(measure, "measure", self.plan.measures)
         chosen = self.values[:, self.plan.labels.index(way), :, :, self.plan.measures.index(measure)]
         return np.asarray(chosen.reshape(-1, len(self.plan.answers)))
 
     def curve(self, way: str, measure: str) -> tuple[FloatArray, FloatArray]:
-        """(answers,) mean and standard error over people.
+        """Return the (answers,) mean and standard error over people.
 
-        A person who is held out in several splits is one person: their values are averaged first.
+        The values of a person who is held out in several splits are averaged first.
         """
         values = self._by_person(self.each(way, measure))
         return _mean(values), _error(values)
 
     def pooled(self, way: str) -> tuple[FloatArray, FloatArray]:
-        """(answers,) share of all predicted pairs that came out so, whosever they are, and its standard error.
+        """Return the (answers,) accuracy over all predicted pairs of all people, and its standard error.
 
-        Somebody with many pairs counts for more here than in the mean over people.
+        People are weighted by their number of pairs, unlike in the mean over people.
         """
         right, pairs = (self._by_person(self.each(way, name)) for name in ("accuracy", "predicted"))
         right, pairs = np.nan_to_num(right), np.nan_to_num(pairs)
@@ -118,14 +118,14 @@ class EvaluationResults:
         return np.asarray(share), np.asarray(np.sqrt(away.sum(axis=0) * count / (count - 1)) / total)
 
     def difference(self, ways: tuple[str, str], measure: str, answers: tuple[int, int]) -> tuple[float, float]:
-        """First way after so many answers minus the second after so many, person by person: mean, standard error."""
+        """Return mean and standard error of the paired difference between two ways, each at its answer count."""
         columns = [self.plan.answers.index(count) for count in answers]
         first, second = (self.each(way, measure)[:, column] for way, column in zip(ways, columns, strict=True))
         values = self._by_person((first - second)[:, None])
         return float(_mean(values)[0]), float(_error(values)[0])
 
     def calibration(self, way: str, answers: int) -> list[tuple[float, float, int]]:
-        """For each bin of the predicted chance: mean chance, share that came out so, and number of pairs."""
+        """Return mean predicted probability, observed share and number of pairs for each non-empty bin."""
         column = self.plan.answers.index(answers)
         sums = {name: np.nansum(self.each(way, name)[:, column]) for name in CALIBRATION}
         out = []
@@ -138,7 +138,7 @@ class EvaluationResults:
         return out
 
     def calibration_error(self, way: str, answers: int) -> float:
-        """Mean distance between predicted chance and share, weighted by pairs."""
+        """Return the expected calibration error: mean absolute gap of the bins, weighted by pairs."""
         bins = self.calibration(way, answers)
         return float(np.average([abs(a - b) for a, b, _ in bins], weights=[n for *_, n in bins])) if bins else np.nan
 
@@ -152,7 +152,7 @@ class EvaluationResults:
         return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
 
     def summary(self) -> list[JSON]:
-        """The table: one row for each way and number of answers."""
+        """Return one row for each way and answer count."""
         rows = []
         for way in self.plan.labels:
             curves = {name: self.curve(way, name) for name in MEASURES} | {"pooled_accuracy": self.pooled(way)}
@@ -195,7 +195,7 @@ def _mean(values: FloatArray) -> FloatArray:
 
 
 def _error(values: FloatArray) -> FloatArray:
-    """Standard error of the mean over the first axis, without what is not there."""
+    """Return the standard error of the mean over the first axis, ignoring NaN."""
     there = np.isfinite(values)
     count = there.sum(axis=0)
     away = np.where(there, values - _mean(values), 0.0)

@@ -1,4 +1,4 @@
-"""What to evaluate, as frozen data."""
+"""Specification of an evaluation as immutable data."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ POPULARITY, PLAIN = "popularity", "plain model"
 _BINS = 5
 
 MEASURES = ("accuracy", "log_loss", "kendall_tau", "gain", "popular", "alone", "predicted")
-"""Of one person: share of right predictions; their mean -log probability, in nats; Kendall's tau between all their
-choices and the ranking by expected utility; 1 where the log loss is below that before any answer on the same pairs;
-accuracy of popularity, and of the same way before any answer, on the same pairs; number of pairs."""
+"""Measures of one person: accuracy; log loss in nats; Kendall's tau between all their choices and the ranking by
+expected utility; 1 if the log loss is lower than before any answer on the same pairs; accuracy of popularity, and of
+the same way before any answer, on the same pairs; number of predicted pairs."""
 CALIBRATION = tuple(f"{what}_{bin}" for bin in range(_BINS) for what in ("pairs", "right", "chance"))
-"""Pairs whose likelier outcome has a chance of 0.5 to 0.6, 0.6 to 0.7 and so on: how many, how many came out that way,
-and the sum of the chances."""
+"""Calibration bins by the probability of the likelier outcome, 0.5 to 0.6, 0.6 to 0.7 and so on: number of pairs,
+number of correct predictions, and sum of the probabilities."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way to ask and to predict: a strategy, with the population or without; or popularity, which asks nothing."""
+    """A way to ask and predict: a strategy with or without the population, or popularity, which asks nothing."""
 
     label: str
     strategy: Utility | None = None
@@ -39,7 +39,7 @@ class Way:
 
 
 def ways(strategies: Sequence[Utility]) -> tuple[Way, ...]:
-    """The strategies, and what stands beside them: random questions, the plain model, popularity."""
+    """Return the strategies and their baselines: random questions, the plain model, popularity."""
     found = [Way(default_label(strategy), strategy) for strategy in strategies]
     if not any(isinstance(way.strategy, Random) for way in found):
         found.append(Way(default_label(Random()), Random()))
@@ -48,7 +48,7 @@ def ways(strategies: Sequence[Utility]) -> tuple[Way, ...]:
 
 
 def strategies_from(text: str) -> list[Utility]:
-    """Strategies by name, such as ``infogain,random``; those that choose by themselves cannot be held to a list."""
+    """Parse strategies by name, such as ``infogain,random``; procedures cannot be restricted to recorded pairs."""
     names = [part.strip() for part in text.split(",") if part.strip()]
     if not names:
         raise InvalidParameter(f"strategies is {text!r}: name some, such as infogain,random")
@@ -62,22 +62,22 @@ class Evaluation:
     Parameters
     ----------
     ways
-        How is asked and predicted.
+        Ways to ask and predict.
     answers
-        Numbers of answers after which is predicted, rising.
+        Answer counts at which predictions are scored, in increasing order.
     hold_out
-        ``"people"``: a population from the others, for some people at once; ``"leave-one-out"``: for each person one
-        from all others.
+        ``"people"``: one population for each group of held-out people, fitted to the others; ``"leave-one-out"``: one
+        population for each person.
     people
-        Held-out people, in each split.
+        Number of held-out people in each split.
     splits
-        Groups of held-out people.
+        Number of groups of held-out people.
     samples
-        Infer with `Particles` of this number. None: with `EP`.
+        Number of `Particles` of the posterior. None: `EP`.
     seed
-        Everything random follows from it.
+        Seed of all random numbers.
     data
-        Identity of choices, items and what is learned.
+        Hash of the choices, the items and the options of the fit.
     """
 
     ways: tuple[Way, ...]
@@ -96,7 +96,9 @@ class Evaluation:
         one_of(self.hold_out, "hold_out", ("people", "leave-one-out"))
         answers = tuple(whole(count, "answers", 0) for count in self.answers)
         if not answers or list(answers) != sorted(set(answers)):
-            raise InvalidParameter(f"answers is {self.answers!r}: give rising numbers of answers, such as 0,5,10,20")
+            raise InvalidParameter(
+                f"answers is {self.answers!r}: give increasing numbers of answers, such as 0,5,10,20"
+            )
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -105,16 +107,16 @@ class Evaluation:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Of the ways."""
+        """Labels of the ways."""
         return tuple(way.label for way in self.ways)
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Columns of an outcome."""
+        """Names of the columns of an outcome."""
         return (*MEASURES, *CALIBRATION)
 
     def record(self) -> JSON:
-        """As plain data."""
+        """Return the evaluation as plain data."""
         return {
             "answers": list(self.answers),
             "hold_out": self.hold_out,
@@ -138,6 +140,6 @@ class Evaluation:
         return RunPlan(self.groups, self.labels, self.people, self.record(), self.identity())
 
     def identity(self) -> str:
-        """SHA-256 of all that the outcomes depend on."""
+        """Return the SHA-256 of everything that the outcomes depend on."""
         text = json.dumps(self.record(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Simulated studies: specification, trials, tables, figures; and the paper's own as named specifications.
+"""Simulation experiments: specifications, trials, tables and figures, and the experiments of the paper.
 
 >>> from pairseek.experiments import Answering, Contender, Setting, Specification, run  # doctest: +SKIP
 """

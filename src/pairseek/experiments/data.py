@@ -1,4 +1,4 @@
-"""The items of a setting, and how they travel to other processes."""
+"""Items of a setting, and their transfer to worker processes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pairseek.model.priors import UniformBox
 from pairseek.runs.plan import Outcome, Task
 
 _WARM_UP = 6
-"""Answers after which the particles have moved at least once."""
+"""Number of answers after which the particles have moved at least once."""
 
 
 def load_items(specification: Specification) -> tuple[Items | Space, ...]:
-    """What is asked about in each setting; what several share is one object."""
+    """Load the items of each setting; settings with equal data share one object."""
     return tuple(_items(setting) for setting in specification.settings)
 
 
@@ -53,7 +53,7 @@ def _named(data: str, dimension: int | None) -> Items:
     if data == "colours":
         return colours()
     if data.startswith("items:"):
-        raise InvalidParameter(f"data is {data!r}: these items were given by a program, which must run it again")
+        raise InvalidParameter(f"data is {data!r}: these items were passed by a program; run that program again")
     return Items.from_file(data)
 
 
@@ -71,16 +71,16 @@ def _space(setting: Setting) -> Space:
 
 @dataclass(frozen=True, eq=False)
 class Parcel:
-    """A specification with its items as plain arrays: all that a worker needs, without any file.
+    """A specification with its items as plain arrays: everything that a worker needs, without files.
 
     Attributes
     ----------
     specification
-        What to run.
+        The specification, without items.
     contents
-        A `Space`, or coordinates, ids and appeal, for each different one.
+        A `Space`, or coordinates, ids and appeal, for each distinct set of items.
     which
-        The one of each setting.
+        Index into ``contents`` for each setting.
     """
 
     specification: Specification
@@ -89,16 +89,16 @@ class Parcel:
 
     @classmethod
     def of(cls, specification: Specification, items: tuple[Items | Space, ...]) -> Parcel:
-        """Pack."""
+        """Pack a specification and the items of its settings."""
         different = list(dict.fromkeys(items))
         contents = tuple(
             part if isinstance(part, Space) else (part.coordinates, part.ids, part.appeal) for part in different
         )
-        # Items held by the specification itself would travel twice, and cannot be pickled.
+        # Items inside the specification would be sent twice, and cannot be pickled.
         return cls(_without_items(specification), contents, tuple(different.index(part) for part in items))
 
     def items(self) -> tuple[Items | Space, ...]:
-        """Unpack."""
+        """Unpack the items of each setting."""
         parts = [
             content if isinstance(content, Space) else Items._unwarned(content[0], content[1], appeal=content[2])
             for content in self.contents
@@ -106,18 +106,18 @@ class Parcel:
         return tuple(parts[index] for index in self.which)
 
     def begin(self) -> Callable[[Task], Outcome]:
-        """Unpack, and go once through what a trial does, so that no trial is timed while kernels are loaded."""
+        """Unpack, and run a short trial of each strategy so that no trial is timed while kernels are loaded."""
         specification, items = self.specification, self.items()
         queries = min(_WARM_UP, specification.queries)
         short = replace(specification, queries=queries, every=queries)
         for strategy in range(len(short.strategies)):
-            # What goes wrong here goes wrong in the trial too, and is told there with its name.
+            # An exception here occurs in the trial as well, and is reported there with the name of the trial.
             with contextlib.suppress(Exception):
                 run_trial(short, Task(0, strategy, 0), items[0])
         return lambda task: run_trial(specification, task, items[task.group])
 
     def describe(self, task: Task) -> str:
-        """Which trial, in words."""
+        """Return a description of the trial for error messages."""
         strategy, setting = self.specification.strategies[task.arm], self.specification.settings[task.group]
         return f"trial {task.unit} of {strategy.label} in setting {setting.label!r}"
 

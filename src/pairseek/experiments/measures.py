@@ -1,4 +1,4 @@
-"""What is measured after an answer: one function a measure, and how it is called in figures."""
+"""Measures of a search after an answer, and their titles in figures."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from pairseek.model.items import Items, Space
 
 @dataclass(frozen=True, eq=False)
 class MeasurementContext:
-    """A search after an answer, with the truth.
+    """The state of a simulated search after an answer, with the true user point.
 
     Attributes
     ----------
     items
-        What was asked about.
+        The items or the space.
     estimate
-        What the search says.
+        Estimate of the search.
     point
-        (d,) where the user is.
+        (d,) true user point.
     seed
-        For what is drawn at random; the same after every answer and for every strategy of a trial.
+        Seed of random measures; the same after every answer and for every strategy of a trial.
     """
 
     items: Items | Space
@@ -37,16 +37,16 @@ class MeasurementContext:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number after an answer.
+    """A number that is computed after an answer.
 
     Attributes
     ----------
     title, axis
-        In words, and for an axis.
+        Title in reports, and axis label.
     of
-        The function.
+        Function that computes it.
     log
-        Whether it is drawn on a logarithmic scale.
+        Whether figures use a logarithmic scale.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""The paper's experiments as named specifications.
+"""Experiments of the paper as named specifications.
 
 Items are Food-10k, centred and scaled by the paper's rule; users are uniform on [-1, 1]^d, which is also the prior;
 4000 samples; a thousandth of the pairs as candidates; constants as published. The paper names no Q but says "several":
@@ -50,7 +50,7 @@ GAUSSIAN_BEST = Answering("probit", "best", "published")
 
 
 def figure2(preset: Preset) -> Specification:
-    """Figure 2: d = 4, matched normalized noise; decaying model against Gaussian normalized noise."""
+    """Return figure 2: d = 4, matched normalized noise; decaying model with Gaussian normalized noise."""
     return Specification(
         name="figure2",
         title="Figure 2: estimation error and ranking, d = 4",
@@ -65,7 +65,7 @@ def figure2(preset: Preset) -> Specification:
 
 
 def dimensions(preset: Preset) -> Specification:
-    """Supplement: MSE against dimension at 20 and 60 answers, three noises."""
+    """Return the supplement's MSE against dimension at 20 and 60 answers, three noises."""
     return Specification(
         name="dimensions",
         title="MSE against dimension",
@@ -77,7 +77,7 @@ def dimensions(preset: Preset) -> Specification:
 
 
 def speed(preset: Preset) -> Specification:
-    """Supplement: MSE against compute time, three dimensions, three candidate rates."""
+    """Return the supplement's MSE against compute time, three dimensions, three candidate rates."""
     return Specification(
         name="speed",
         title="MSE against compute time",
@@ -94,7 +94,7 @@ def speed(preset: Preset) -> Specification:
 
 
 def supplement(preset: Preset) -> Specification:
-    """Supplement: MSE in five dimensions, three noises, matched and against the likeliest Gaussian noise."""
+    """Return the supplement's MSE in five dimensions, three noises, matched and with the likeliest Gaussian noise."""
     truths: tuple[tuple[str, Truth], ...] = (("matched", "matched"), ("mismatched", GAUSSIAN_BEST))
     return Specification(
         name="supplement",
@@ -111,7 +111,7 @@ def supplement(preset: Preset) -> Specification:
 
 
 def bounds(preset: Preset) -> Specification:
-    """What the paper proves and does not simulate: EPMV in a continuous space with little noise."""
+    """Return a test of the paper's theorems: EPMV in a continuous space with little noise."""
     return Specification(
         name="bounds",
         title="Simulation against the bounds",
@@ -129,8 +129,8 @@ def bounds(preset: Preset) -> Specification:
 
 
 def rivals(preset: Preset) -> Specification:
-    """What the paper sets aside as too costly, and a later rival, beside its methods."""
-    # Φ(h/σ) is closest to the logistic f(kh) for σ = 1.702/k.
+    """Return a comparison with the rules that the paper rejects as too costly, and with GaussSearch."""
+    # The best approximation of the logistic f(kh) by Φ(h/σ) has σ = 1.702/k.
     noise = 1.702 / 1.5636842555329606
     return Specification(
         name="rivals",
@@ -158,7 +158,7 @@ SPECIFICATIONS: dict[str, Callable[[Preset], Specification]] = {
 
 
 def with_data(specification: Specification, data: str) -> Specification:
-    """The same on other data of the same shape, where it was Food-10k."""
+    """Return the specification with other data of the same shape in place of Food-10k."""
     settings = tuple(
         replace(setting, data=data) if setting.data == "food10k" else setting for setting in specification.settings
     )

@@ -1,4 +1,4 @@
-"""One HTML page that stands alone: figures, numbers, what was run and how long it took."""
+"""HTML report of a simulation: figures, numbers, specification and compute time."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ pre { background: #f5f5f7; padding: .8rem 1rem; overflow-x: auto; font-size: .82
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report.
+    """One section of the report.
 
     Attributes
     ----------
     title
         Heading.
     pictures
-        Figures on disk; they are put into the page.
+        Figures on disk; they are embedded in the page.
     results
-        Numbers, if something was simulated.
+        Results, if trials were simulated.
     notes
-        Paragraphs.
+        Paragraphs of plain text.
     folder
-        Where table and figures are.
+        Folder of the table and the figures.
     """
 
     title: str
@@ -128,7 +128,7 @@ def _difference(value: float, error: float) -> str:
 
 
 def _with_error(value: float, error: float, *, sign: str = "") -> str:
-    """Both to the second digit of the error, to no more than six places: what lies beyond says nothing."""
+    """Format both numbers to the second significant digit of the error, with at most six decimals."""
     if not (np.isfinite(error) and error > 0):
         return f"{value:{sign}.4g}"
     places = min(max(1 - math.floor(math.log10(error)), 0), 6)

@@ -1,4 +1,4 @@
-"""The figures of the paper by name: what each needs to be run, and how it is drawn."""
+"""Reproduction of the paper's figures by name: the simulations that each needs, and its drawing."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ DATA = ("food10k", "synthetic")
 
 @dataclass(frozen=True)
 class Wishes:
-    """How figures are to be made.
+    """Options of a reproduction.
 
     Parameters
     ----------
     preset
         ``"quick"`` or ``"paper"``.
     data
-        ``"food10k"``, or ``"synthetic"`` for a stand-in.
+        ``"food10k"``, or ``"synthetic"`` for a substitute of the same shape.
     trials, seed, strategies
-        In place of the preset's, where given; strategies by label.
+        Values that replace those of the preset; strategies by label.
     lag
-        1 shows estimates as the authors' program does, one answer later.
+        Number of answers by which estimates are shifted in figures; the authors' program has a lag of 1.
     triplets
         A CSV file of triplets (anchor, near, far; rows of the items from 0), for the triplet error.
     jobs, scheduler, table
@@ -69,11 +69,11 @@ class Reproduction:
     Attributes
     ----------
     title
-        In a line.
+        Title of the section.
     draw
-        Drawings from results; None if nothing is simulated in trials.
+        Function that draws results with a lag; None if no trials are simulated.
     notes
-        What the report says about it.
+        Paragraphs of the report.
     """
 
     title: str
@@ -169,7 +169,7 @@ REPRODUCTIONS: dict[str, Reproduction] = {
 
 
 def chosen(names: list[str]) -> list[str]:
-    """The figures that are asked for, in order; ``all`` is all of them."""
+    """Return the requested figures in order; ``all`` stands for every figure."""
     for name in names:
         one_of(name, "figure", (*REPRODUCTIONS, "all"))
     wanted = set(REPRODUCTIONS) if "all" in names else set(names)
@@ -177,7 +177,7 @@ def chosen(names: list[str]) -> list[str]:
 
 
 def specification_of(name: str, wishes: Wishes) -> Specification | None:
-    """What is simulated for a figure; None if nothing is."""
+    """Return the specification of a figure; None if it needs no trials."""
     if name not in paper.SPECIFICATIONS:
         return None
     specification = paper.with_data(paper.SPECIFICATIONS[name](wishes.preset), wishes.data)
@@ -193,7 +193,7 @@ def specification_of(name: str, wishes: Wishes) -> Specification | None:
 def reproduce(
     name: str, folder: Path, wishes: Wishes, *, progress: Callable[[RunStatus], None] | None = None
 ) -> Section:
-    """Run what a figure needs, draw it into the folder, and give its part of the report."""
+    """Run the trials of a figure, draw it into the folder, and return its section of the report."""
     require_drawing()
     reproduction = REPRODUCTIONS[one_of(name, "figure", REPRODUCTIONS)]
     specification = specification_of(name, wishes)
@@ -211,7 +211,10 @@ def reproduce(
     )
     notes = reproduction.notes
     if wishes.data == "synthetic":
-        notes = (*notes, "On synthetic items of Food-10k's shape, as asked for: the figures are not the paper's.")
+        notes = (
+            *notes,
+            "On synthetic items of Food-10k's shape, as requested: the figures are not those of the paper.",
+        )
     assert reproduction.draw is not None
     with drawing():
         pictures = save(reproduction.draw(results, wishes.lag), folder / "figures")
@@ -219,7 +222,7 @@ def reproduce(
 
 
 def draw_any(results: Results, folder: Path, *, lag: int = 0) -> list[SavedFigure]:
-    """Figures for any specification."""
+    """Draw the figures of any specification."""
     with drawing():
         return save(curves.draw_all(results, lag=lag), folder / "figures")
 

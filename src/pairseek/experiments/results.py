@@ -1,4 +1,4 @@
-"""Results as arrays: means with standard errors, paired differences, and the table as a file."""
+"""Results of a simulation as arrays: means with standard errors, paired differences, and tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TableFormat: TypeAlias = Literal["csv", "parquet"]
 
 @dataclass(frozen=True)
 class Paired:
-    """The difference between two strategies, user by user."""
+    """Mean paired difference between two strategies over the same users."""
 
     difference: float
     standard_error: float
@@ -40,15 +40,15 @@ class Results:
     Attributes
     ----------
     specification
-        What was run.
+        The experiment.
     values
         (settings, strategies, trials, counts, metrics).
     seconds
-        (settings, strategies, trials, counts): time spent in the search so far.
+        (settings, strategies, trials, counts): cumulative time spent in the search.
     asked
-        (settings, strategies, trials): questions asked.
+        (settings, strategies, trials): number of questions asked.
     run
-        Version, machine and sessions.
+        Record of the run: version, machine and sessions.
     """
 
     specification: Specification
@@ -59,7 +59,7 @@ class Results:
 
     @classmethod
     def of(cls, specification: Specification, outcomes: Mapping[Task, Outcome], run: JSON) -> Results:
-        """From finished trials; all must be there."""
+        """Build the arrays from the outcomes of all trials."""
         shape = (len(specification.settings), len(specification.strategies), specification.trials)
         counts, metrics = len(specification.counts), len(specification.metrics)
         values, seconds = np.full((*shape, counts, metrics), np.nan), np.full((*shape, counts), np.nan)
@@ -72,60 +72,62 @@ class Results:
                 continue
             values[index], seconds[index], asked[index] = outcome.values, outcome.seconds, outcome.asked
         if missing:
-            raise InvalidFile(f"{missing} of {np.prod(shape)} trials are not there yet: run it again to go on")
+            raise InvalidFile(
+                f"{missing} of {np.prod(shape)} trials are missing: run the same command again to complete them"
+            )
         return cls(specification, values, seconds, asked, run)
 
     @classmethod
     def read(cls, folder: str | Path) -> Results:
-        """From a folder of results."""
+        """Read a folder of results."""
         folder = Path(folder)
         try:
             run = json.loads((folder / RUN).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise InvalidFile(f"{folder} holds no results that can be read: {error}") from None
+            raise InvalidFile(f"{folder} does not hold readable results: {error}") from None
         return cls.of(read_specification(folder / SPECIFICATION), read_journal(folder / JOURNAL), run)
 
     @cached_property
     def counts(self) -> IntArray:
-        """(counts,) numbers of answers."""
+        """(counts,) answer counts at which measures were computed."""
         return np.array(self.specification.counts)
 
     def trials(self, setting: str, strategy: str, metric: str) -> FloatArray:
-        """(trials, counts) values of a metric."""
+        """Return the (trials, counts) values of a metric."""
         return np.asarray(self.values[self._place(setting, strategy)][..., self._metric(metric)])
 
     def curve(self, setting: str, strategy: str, metric: str, *, lag: int = 0) -> tuple[FloatArray, FloatArray]:
-        """(counts,) mean and standard error over trials.
+        """Return the (counts,) mean and standard error over trials.
 
         Parameters
         ----------
         setting, strategy, metric
-            By label and name.
+            Labels of setting and strategy, name of the metric.
         lag
-            Show each estimate so many answers later than it was reached; 1 is what the authors' program does.
+            Number of answers by which each estimate is shifted; the authors' program reports with a lag of 1.
         """
         values = self._lagged(self.trials(setting, strategy, metric), lag)
         return values.mean(axis=0), standard_error(values)
 
     def time(self, setting: str, strategy: str) -> FloatArray:
-        """(counts,) mean of the seconds spent so far."""
+        """Return the (counts,) mean cumulative time in seconds."""
         return np.asarray(self.seconds[self._place(setting, strategy)].mean(axis=0))
 
     def paired(self, setting: str, pair: tuple[str, str], metric: str, answers: int, *, lag: int = 0) -> Paired:
-        """First strategy minus second, over the same users, after a number of answers."""
+        """Compare the first strategy with the second over the same users after a number of answers."""
         first, second = (self._lagged(self.trials(setting, name, metric), lag) for name in pair)
         differences = (first - second)[:, self.column(answers)]
         return Paired(float(differences.mean()), float(standard_error(differences)), len(differences))
 
     def column(self, answers: int) -> int:
-        """Where a number of answers stands."""
+        """Return the index of an answer count."""
         found = np.flatnonzero(self.counts == answers)
         if not len(found):
             raise InvalidParameter(f"nothing was measured after {answers} answers: use one of {self.counts.tolist()}")
         return int(found[0])
 
     def marks(self, wanted: tuple[int, ...] = (20, 40, 60, 80)) -> list[int]:
-        """Those of the wanted numbers of answers that were measured; the last one if none was."""
+        """Return the wanted answer counts that were measured, or the last count if none was."""
         return [count for count in wanted if count in self.counts] or [int(self.counts[-1])]
 
     def _lagged(self, values: FloatArray, lag: int) -> FloatArray:
@@ -149,11 +151,11 @@ class Results:
         return self.specification.metrics.index(one_of(metric, "metric", self.specification.metrics))
 
     def columns(self) -> dict[str, list[Any]]:
-        """The table: one row for each trial and count."""
+        """Return the table by columns: one row for each trial and count."""
         return self._table({name: self.values[..., i] for i, name in enumerate(self.specification.metrics)})
 
     def durations(self) -> dict[str, list[Any]]:
-        """The same rows with the time spent so far; these differ from run to run."""
+        """Return the same rows with cumulative times, which differ from run to run."""
         return self._table({"seconds": self.seconds})
 
     def _table(self, numbers: dict[str, FloatArray]) -> dict[str, list[Any]]:
@@ -170,7 +172,7 @@ class Results:
         }
 
     def write(self, folder: Path, table: TableFormat = "csv") -> list[Path]:
-        """Write the table and the durations; give their paths."""
+        """Write the table and the durations; return their paths."""
         paths = []
         for name, columns in (("table", self.columns()), ("durations", self.durations())):
             path = folder / f"{name}.{table}"
@@ -180,7 +182,7 @@ class Results:
 
 
 def standard_error(values: FloatArray) -> FloatArray:
-    """Of the mean over the first axis; 0 for a single trial."""
+    """Return the standard error of the mean over the first axis; 0 for a single trial."""
     n = len(values)
     return np.asarray(values.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(values.shape[1:]))
 
@@ -189,13 +191,13 @@ def _csv(columns: dict[str, list[Any]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    # csv writes a float with repr: the shortest text that reads back as the same number
+    # csv writes floats with repr, the shortest text that reads back as the same number.
     writer.writerows(zip(*columns.values(), strict=True))
     return text.getvalue()
 
 
 def require_parquet() -> None:
-    """An error now rather than after the last trial."""
+    """Raise `MissingExtra` now rather than after the last trial if Parquet cannot be written."""
     try:
         import pyarrow.parquet  # noqa: F401
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""Running all trials of a specification: on this machine's processes, or on a dask cluster."""
+"""Simulation of all trials of a specification."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def run(
     table: TableFormat = "csv",
     progress: Callable[[RunStatus], None] | None = None,
 ) -> Results:
-    """Run what is not there yet, and write the table.
+    """Run the trials that are missing in the folder, and write the table.
 
     Parameters
     ----------
     specification
-        What to run.
+        The experiment.
     folder
-        Where results go. A folder of the same specification is gone on with; another one is refused.
+        Folder of results. A folder of the same specification is continued; any other is refused.
     jobs
-        Worker processes on this machine, each on one thread.
+        Number of worker processes on this machine, each with one thread.
     scheduler
         Address of a dask scheduler to use instead, such as ``tcp://10.0.0.1:8786``.
     table

@@ -1,7 +1,7 @@
-"""What to simulate, as frozen data: a specification is settings, strategies and numbers, checked when it is made.
+"""Specification of a simulation experiment as immutable data, validated at construction.
 
-A *setting* says what is asked about, how the search believes that people answer, and how they truly do. A *contender*
-is a strategy with a label. Every contender is run in every setting by every simulated user.
+A *setting* holds the items, the response model of the search and the true response model. A *contender* is a strategy
+with a label. Every contender is run in every setting with every simulated user.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pairseek.runs.strategy_names import default_label, strategy_record
 from pairseek.strategies.base import Procedure, Utility
 
 NAMED_DATA = ("food10k", "synthetic", "colours", "space")
-"""Data that a name stands for; anything else is a file of items."""
+"""Names of built-in data; any other text is a file of items."""
 _PUBLISHED_FOR = ("food10k", "synthetic")
 
 
@@ -62,7 +62,7 @@ class Answering:
             self.response(None)
 
     def response(self, d: int | None) -> Response:
-        """The response model in d dimensions."""
+        """Return the response model in d dimensions."""
         if self.k != "published":
             return RESPONSES[self.name](self.k, self.noise)  # type: ignore[arg-type]
         facts = food10k_facts(-1 if d is None else d)
@@ -75,23 +75,23 @@ Truth: TypeAlias = Answering | Literal["matched", "noiseless"]
 
 @dataclass(frozen=True)
 class Setting:
-    """What is asked about, how the search believes that people answer, and how they do.
+    """Items, prior, response model of the search, and response model of the simulated users.
 
     Parameters
     ----------
     label
-        In tables and figures; unique in a specification.
+        Label in tables and figures; unique in a specification.
     data
         ``"food10k"``, ``"synthetic"`` (a stand-in of its shape), ``"colours"``, ``"space"`` (the prior's box as a
         continuous space), a file that `Items.from_file` reads, or `Items` or a `Space` themselves.
     dimension
-        Needed for the first two and for a space; None for what has its own.
+        Number of dimensions; required for ``"food10k"``, ``"synthetic"`` and ``"space"``, otherwise None.
     subsample
-        Draw so many items at random for each user. None: all.
+        Number of items that are drawn at random for each user. None: all items.
     scaled
-        Centre and scale items by the paper's rule.
+        Whether to centre and scale the items by the paper's rule.
     prior
-        Where users are, and what the search believes before the first answer. None: the box that the items fill.
+        Distribution of the users and prior of the search. None: the default prior of the items.
     response
         What the search infers with.
     truth
@@ -150,9 +150,9 @@ class Contender:
     strategy
         A strategy, one's own as well: it must then be a dataclass in a module that worker processes can import.
     label
-        None: its name as people write it.
+        Label in tables and figures. Empty: the name of the strategy.
     rate
-        Share of the pairs that are candidates, if it differs from that of the specification.
+        Share of the pairs that are candidates. None: that of the specification.
     """
 
     strategy: Utility | Procedure
@@ -161,7 +161,7 @@ class Contender:
 
     def __post_init__(self) -> None:
         if not isinstance(self.strategy, Utility | Procedure):
-            raise InvalidParameter(f"{self.strategy!r} is no strategy: it needs score(), or next() and estimate()")
+            raise InvalidParameter(f"{self.strategy!r} is not a strategy: it needs score(), or next() and estimate()")
         object.__setattr__(self, "label", one_line(self.label or default_label(self.strategy), "label"))
         if self.rate is not None:
             object.__setattr__(self, "rate", share(self.rate, f"rate of {self.label}"))
@@ -174,23 +174,23 @@ class Specification:
     Parameters
     ----------
     name, title
-        For files and for people.
+        Name in files, and title in reports.
     settings, strategies
         Every strategy is run in every setting.
     rate
-        Share of the pairs that are candidates of a query, the paper's β. None: as a search chooses.
+        Share of the pairs that are candidates of a query, the paper's β. None: the default of a search.
     samples
-        Infer with `Particles` of this number. None: with `EP`.
+        Number of `Particles` of the posterior. None: `EP`.
     queries
-        Answers in a trial.
+        Number of answers in a trial.
     trials
-        Simulated users in each setting.
+        Number of simulated users in each setting.
     metrics
         Names among `MEASURES`.
     every
-        Measure after every so many answers; before the first and after the last in any case.
+        Interval between measurements, in answers; the first and the last state are always measured.
     seed
-        Everything random follows from it and from the number of the trial.
+        Seed; all random numbers are derived from it and from the index of the trial.
     """
 
     name: str
@@ -225,20 +225,20 @@ class Specification:
             labels = [part.label for part in getattr(self, name)]
             twice = next((label for label in labels if labels.count(label) > 1), None)
             if twice is not None:
-                raise InvalidParameter(f"{name} has the label {twice!r} twice: give each its own")
+                raise InvalidParameter(f"{name} has the label {twice!r} twice: use unique labels")
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Numbers of answers after which is measured."""
+        """Answer counts at which measures are computed, in increasing order."""
         return tuple(sorted({*range(0, self.queries, self.every), self.queries}))
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Of the strategies."""
+        """Labels of the strategies."""
         return tuple(contender.label for contender in self.strategies)
 
     def record(self) -> JSON:
-        """As plain data, which `read_record` reads back."""
+        """Return the specification as plain data, which `read_record` reads back."""
         numbers = ("name", "title", "samples", "queries", "trials", "metrics", "every", "seed")
         return {
             **{name: _plain(getattr(self, name)) for name in numbers},
@@ -253,9 +253,9 @@ class Specification:
         return RunPlan(groups, self.labels, self.trials, self.record(), self.identity(items))
 
     def identity(self, items: tuple[Items | Space, ...]) -> str:
-        """SHA-256 of all that the rows of a trial depend on, the items' content included.
+        """Return the SHA-256 of everything that a trial depends on, including the content of the items.
 
-        The number of trials is left out: trial i is the same, however many there are.
+        The number of trials is excluded: trial i does not depend on it.
         """
         record = {"model": MODEL_VERSION, **self.record()}
         for name in ("name", "title", "trials"):

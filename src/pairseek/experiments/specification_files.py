@@ -1,4 +1,4 @@
-"""Specifications from TOML and plain data, and to TOML."""
+"""Conversion of specifications from TOML and plain data, and to TOML."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FILES = (".csv", ".npy", ".npz", ".mat")
 
 
 def read_specification(path: str | Path) -> Specification:
-    """A specification from a TOML file; data files that it names are looked for beside it."""
+    """Read a specification from a TOML file; paths of data files are relative to it."""
     path = Path(path)
     try:
         record = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -37,10 +37,9 @@ def read_specification(path: str | Path) -> Specification:
 
 
 def read_record(record: Mapping[str, Any], *, folder: Path | None = None) -> Specification:
-    """A specification from plain data.
+    """Build a specification from plain data.
 
-    Fields of a setting may stand at the top: they hold for every one of the settings that does not say otherwise, and
-    without ``settings`` they are the only one.
+    Fields of a setting at the top level are defaults for all settings; without ``settings`` they define the only one.
     """
     known_fields(record, "the specification", (*_OWN, *_SETTING))
     common = {name: record[name] for name in _SETTING if name in record}

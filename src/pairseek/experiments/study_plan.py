@@ -1,4 +1,4 @@
-"""How many questions a study needs: simulated users on one's own items, before the first participant comes."""
+"""Number of questions that a study needs, from simulated users on the items of the study."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ STRATEGIES = ("infogain", "epmv", "mcmv", "random")
 
 @dataclass(frozen=True)
 class Need:
-    """Questions that one strategy needs.
+    """Number of questions that one strategy needs.
 
     Attributes
     ----------
     strategy
-        Its label.
+        Label of the strategy.
     half, most
-        Questions after which the credible radius of half, and of nine in ten, of the users is below the target; None
-        if that takes more than were simulated.
+        Number of questions after which the credible radius is below the target for half, and for nine in ten, of the
+        users; None if more questions than were simulated are needed.
     reached
-        Share of the users who came there at all.
+        Share of the users who reached the target.
     radius
         (counts,) mean credible radius.
     error
-        (counts,) root of the mean squared error.
+        (counts,) root mean squared error.
     """
 
     strategy: str
@@ -56,25 +56,26 @@ class Need:
 
 @dataclass(frozen=True, eq=False)
 class StudyPlan:
-    """What the simulation says.
+    """Result of a planning simulation.
 
     Attributes
     ----------
     items
-        What was simulated on.
+        The items of the simulation.
     response
-        How users answer, k filled in.
+        Response model of the users, with k resolved.
     target
-        Credible radius that is asked for.
+        Target of the credible radius.
     results
-        All trials.
+        Results of all trials.
     needs
-        One for each strategy.
+        One `Need` for each strategy.
     fewest
-        No strategy has a mean squared error that fits the target after fewer answers (Theorem 3.2).
+        Lower bound for any strategy on the number of answers to a mean squared error that matches the target
+        (Theorem 3.2).
     enough
-        EPMV with free choice of the plane needs at most so many on average (Theorem 3.4); astronomically many unless
-        answers are nearly free of noise. None where the theorem does not apply.
+        Upper bound on the mean number of answers of EPMV with free choice of the plane (Theorem 3.4); it is very large
+        unless answers have little noise. None where the theorem does not apply.
     """
 
     items: Items
@@ -86,7 +87,7 @@ class StudyPlan:
     enough: float | None
 
     def record(self) -> JSON:
-        """As plain data."""
+        """Return the plan as plain data."""
         counts = self.results.counts.tolist()
         return {
             "items": {"n": self.items.n, "d": self.items.d, "hash": self.items.hash},
@@ -114,23 +115,22 @@ class StudyPlan:
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be planned.
+    """Inputs of a planning simulation.
 
     Parameters
     ----------
     k, noise
-        How users answer, by the logistic model. None for k: what a search takes for these items.
+        Logistic response model of the users. None for k: the default of a search for these items.
     target
-        Radius that should hold the user with 95 % certainty, in units of the items. None: half of that before the
-        first answer.
+        Target of the 95 % credible radius, in units of the items. None: half of the radius before the first answer.
     strategies
         Names of strategies.
     questions, users
-        Simulated at most, and how many.
+        Number of questions for each user, and number of users.
     scaled
-        Centre and scale the items by the paper's rule first, and look in [-1, 1]^d.
+        Whether to centre and scale the items by the paper's rule, with a uniform prior on [-1, 1]^d.
     seed
-        Of the simulation.
+        Seed of the simulation.
     """
 
     k: float | None = None
@@ -147,7 +147,7 @@ class Question:
             raise InvalidParameter(f"target radius is {self.target!r}: give a finite number above 0")
 
     def specification(self, items: Items) -> Specification:
-        """The simulation that answers it."""
+        """Return the specification of the simulation."""
         setting = Setting("plan", items, scaled=self.scaled, response=Answering("logistic", self.noise, self.k))
         if not self.scaled:
             setting = Setting(
@@ -176,7 +176,7 @@ def plan(
     table: TableFormat = "csv",
     progress: Callable[[RunStatus], None] | None = None,
 ) -> StudyPlan:
-    """Simulate and count."""
+    """Simulate users, and count the questions that each strategy needs."""
     specification = question.specification(items)
     results = run(specification, folder, jobs=jobs, scheduler=scheduler, table=table, progress=progress)
     shown = items.scaled() if question.scaled else items
@@ -187,11 +187,11 @@ def plan(
     start = float(results.trials("plan", specification.labels[0], "credible_radius")[:, 0].mean())
     target = start / 2 if question.target is None else question.target
     needs = tuple(_need(results, label, target) for label in specification.labels)
-    # A normal belief with this 95 % radius has this variance along each of its directions.
+    # The variance in each direction of an isotropic normal belief with this 95 % radius.
     variance = target**2 / float(scipy.stats.chi2.ppf(LEVEL, shown.d))
     least = (i for i in range(100_000) if mse_lower_bound(i, prior, shown.d) <= shown.d * variance)
     enough = None
-    # The bound is proved for a uniform prior alone.
+    # The bound holds only for a uniform prior.
     if isinstance(prior, UniformBox) and shown.d >= 2 and response.noise == "normalized" and response.constant > 0:
         enough = stopping_time_bounds(variance, response.constant, prior, shown.d).upper
     return StudyPlan(shown, response, target, results, needs, next(least), enough)
@@ -203,7 +203,7 @@ def _need(results: Results, label: str, target: float) -> Need:
     first = np.where(below.any(axis=1), results.counts[below.argmax(axis=1)], np.inf)
 
     def share(part: float) -> int | None:
-        # the smallest count by which this share of the users was there
+        # The smallest count at which this share of the users had reached the target.
         value = float(np.sort(first)[math.ceil(part * len(first)) - 1])
         return int(value) if math.isfinite(value) else None
 

@@ -1,7 +1,7 @@
-"""One trial: one simulated user's search by one strategy. A pure function of specification and number.
+"""One trial: the search for one simulated user by one strategy, a pure function of specification and task.
 
-In a trial all strategies face the same user: the same point, and, the n-th time that the same two items are asked, the
-same n-th answer. Settings with the same prior share their users too.
+All strategies of a trial face the same user: the same point, and the same n-th answer when the same two items are asked
+for the n-th time. Settings with equal priors share their users.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def run_trial(specification: Specification, task: Task, items: Items | Space) ->
     Parameters
     ----------
     specification
-        What to run.
+        The experiment.
     task
-        Which trial.
+        Indices of setting (group), strategy (arm) and user (unit).
     items
-        Those of the task's setting, from `load_items`.
+        Items of the task's setting, from `load_items`.
     """
     setting = specification.settings[task.group]
     seeds = (specification.seed, task.unit)
@@ -64,7 +64,7 @@ def run_trial(specification: Specification, task: Task, items: Items | Space) ->
 
 
 class _PairedUser:
-    """A user who counts how often the same two were asked."""
+    """A simulated user who counts how often each pair was asked."""
 
     def __init__(self, user: SimulatedUser, items: Items | Space) -> None:
         self.user = user

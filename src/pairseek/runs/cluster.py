@@ -1,4 +1,4 @@
-"""Trials on a dask.distributed cluster: the same function, other machines."""
+"""Execution of tasks on a dask.distributed cluster."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from typing import Any
 
 from pairseek.errors import InvalidParameter, MissingExtra, PairseekError
 from pairseek.runs.plan import Outcome, Task, Work
-from pairseek.runs.worker import describe, perform_parcel
+from pairseek.runs.worker import describe_failure, prepare_and_perform
 
 CONNECT_SECONDS = 10
 WORKER_SECONDS = 30
 
 
-def on_cluster(parcel: Work, pending: list[Task], take: Callable[[Outcome], None], *, address: str) -> None:
-    """Run the tasks on the cluster of this scheduler and hand over each outcome as it comes.
+def on_cluster(work: Work, pending: list[Task], take: Callable[[Outcome], None], *, address: str) -> None:
+    """Run the tasks on the cluster of this scheduler and pass each outcome to ``take`` as it arrives.
 
-    A trial whose worker is lost is run again elsewhere by the scheduler; an outcome is handed over once.
+    The scheduler reruns a task whose worker is lost; each outcome is passed on once.
     """
     client = _client(address)
     try:
         _await_workers(client, address)
         name = secrets.token_hex(8)
-        # As the result of a task the parcel is made again when the worker that held it is lost.
-        shared = client.submit(_itself, parcel, key=f"pairseek-parcel-{name}")
+        # Submitted as a task, so that the scheduler restores it when the worker that held it is lost.
+        shared = client.submit(_identity, work, key=f"pairseek-work-{name}")
         futures = {
-            client.submit(perform_parcel, shared, task, name, key=f"pairseek-{name}-{i}"): task
+            client.submit(prepare_and_perform, shared, task, name, key=f"pairseek-{name}-{i}"): task
             for i, task in enumerate(pending)
         }
-        _collect(client, parcel, futures, take)
+        _collect(client, work, futures, take)
     finally:
         client.close()
 
 
-def _collect(client: Any, parcel: Work, futures: dict[Any, Task], take: Callable[[Outcome], None]) -> None:
+def _collect(client: Any, work: Work, futures: dict[Any, Task], take: Callable[[Outcome], None]) -> None:
     from distributed import as_completed
     from distributed.scheduler import KilledWorker
 
@@ -45,11 +45,11 @@ def _collect(client: Any, parcel: Work, futures: dict[Any, Task], take: Callable
             outcome = future.result()
         except KilledWorker:
             raise PairseekError(
-                f"{parcel.describe(task)} lost its worker several times, possibly because memory ran out: run the "
+                f"{work.describe(task)} lost its worker several times, possibly because memory ran out: run the "
                 f"same command again; finished trials are kept"
             ) from None
-        except Exception as error:  # whatever a trial raises is told with the trial's name
-            raise PairseekError(describe(parcel, task, error)) from error
+        except Exception as error:  # any exception of a task is reported with the name of the task
+            raise PairseekError(describe_failure(work, task, error)) from error
         take(outcome)
         future.release()
 
@@ -59,7 +59,7 @@ def _client(address: str) -> Any:
         import distributed
     except ModuleNotFoundError:
         raise MissingExtra("a scheduler", "cluster") from None
-    # What becomes of the connection and of lost workers is told by this module.
+    # This module reports lost connections and workers itself.
     logging.getLogger("distributed").setLevel(logging.ERROR)
     try:
         return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
@@ -81,5 +81,5 @@ def _await_workers(client: Any, address: str) -> None:
         ) from None
 
 
-def _itself(parcel: Work) -> Work:
-    return parcel
+def _identity(work: Work) -> Work:
+    return work

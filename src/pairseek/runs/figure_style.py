@@ -1,7 +1,7 @@
-"""One look for all figures: a colour and a dash for each strategy, the same everywhere.
+"""Style of all figures: one colour and dash pattern for each strategy, layout and file output.
 
-The colours are those of Okabe and Ito, which people with any of the common colour deficiencies can tell apart; a
-strategy that comes with a number has one colour and a dash for each number.
+The colours are those of Okabe and Ito, which readers with common colour deficiencies can distinguish. Variants of a
+strategy, such as ActRank-1 and ActRank-3, share a colour and differ in the dash pattern.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _LOOK: dict[Any, Any] = {
 
 @dataclass(frozen=True)
 class Line:
-    """How a strategy is drawn."""
+    """Line style of a strategy."""
 
     colour: str
     dash: Any
@@ -75,13 +75,13 @@ class Line:
 
 
 def line_of(label: str, labels: Sequence[str]) -> Line:
-    """The line of a strategy among those that are shown."""
+    """Return the line style of a strategy among all that are shown."""
     family, number = _family(label), label.rpartition("-")[2]
     if family in COLOURS:
         numbers = sorted({_number(other) for other in labels if _family(other) == family})
         place = numbers.index(_number(label)) if number.isdigit() else 0
         return Line(COLOURS[family], _DASHES[place % len(_DASHES)], _MARKERS.get(family, "X"))
-    # Others, such as one strategy at several rates, take a colour by family and a dash by their place in it.
+    # Other labels, such as one strategy at several rates, get the colour of the first word and a dash by position.
     root = label.partition(" ")[0]
     kin = [other for other in labels if other.partition(" ")[0] == root]
     others = list(dict.fromkeys(other.partition(" ")[0] for other in labels if other.partition(" ")[0] not in COLOURS))
@@ -101,7 +101,7 @@ def _number(label: str) -> int:
 
 @contextlib.contextmanager
 def drawing() -> Iterator[None]:
-    """The look, for as long as something is drawn and saved."""
+    """Apply the style while figures are drawn and saved."""
     try:
         import matplotlib
     except ModuleNotFoundError:
@@ -111,14 +111,14 @@ def drawing() -> Iterator[None]:
 
 
 def require_drawing() -> None:
-    """An error now rather than after the last trial."""
+    """Raise `MissingExtra` now rather than after the last run if figures cannot be drawn."""
     with drawing():
         pass
 
 
 @dataclass(frozen=True, eq=False)
 class NamedFigure:
-    """A figure with its name and what it shows."""
+    """A matplotlib figure with its file name and caption."""
 
     name: str
     caption: str
@@ -127,7 +127,7 @@ class NamedFigure:
 
 @dataclass(frozen=True)
 class SavedFigure:
-    """A figure on disk."""
+    """A figure on disk: name, caption and files."""
 
     name: str
     caption: str
@@ -135,7 +135,7 @@ class SavedFigure:
 
 
 def save(drawings: Sequence[NamedFigure], folder: Path) -> list[SavedFigure]:
-    """Write each as PNG and SVG."""
+    """Write each figure as PNG and SVG."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return [SavedFigure(one.name, one.caption, tuple(_write(one, folder))) for one in drawings]
@@ -152,7 +152,7 @@ def _write(one: NamedFigure, folder: Path) -> Iterator[Path]:
 
 
 def canvas(width: float, height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure with axes in rows, laid out so that nothing overlaps."""
+    """Return a figure and its axes, row by row, with a layout that avoids overlaps."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -161,7 +161,7 @@ def canvas(width: float, height: float, rows: int = 1, columns: int = 1, **optio
 
 
 def legend_outside(figure: Figure, *axes: Axes) -> None:
-    """One legend of these axes, to the right of all."""
+    """Add one legend for these axes to the right of the figure."""
     handles = [handle for one in axes for handle in one.get_legend_handles_labels()[0]]
     figure.legend(handles=handles, loc="outside right center", handlelength=3.2)
 
@@ -177,7 +177,7 @@ _STEPS: tuple[tuple[float, ...], ...] = (
 
 
 def plain_log(axes: Axes, values: Sequence[float], *, axis: str = "y") -> None:
-    """A logarithmic axis over these values whose ticks read 0.2, 0.5, 1, at least four of them."""
+    """Set a logarithmic axis over these values with at least four ticks in decimal notation."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     getattr(axes, f"set_{axis}scale")("log")

@@ -1,9 +1,9 @@
-"""A folder of results that survives being killed.
+"""Crash-safe folder of results.
 
-``trials.jsonl`` is the journal: one line for each finished trial, with a checksum, on disk before the next is counted.
-A line that was cut off is dropped and its trial run again. The table is made from the journal once all trials are
-there, in the order of the specification and not in that of finishing, so that it is the same file however often the
-run was interrupted and wherever its trials ran. Times stand in a file of their own.
+``trials.jsonl`` is the journal: one line with a checksum for each finished task, flushed to disk before the next one is
+accepted. A truncated line is dropped and its task run again. Tables are written from the journal when all tasks are
+done, in the order of the plan and not in that of completion, so that they do not depend on interruptions or on the
+machines that were used. Durations are stored in a separate file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pairseek.runs.toml import to_toml
 
 try:
     import fcntl
-except ImportError:  # not a Unix: two runs on one folder are then not told apart
+except ImportError:  # not a Unix system: two runs in one folder are not detected
     fcntl = None  # type: ignore[assignment]
 
 FORMAT = "pairseek results"
@@ -48,7 +48,7 @@ _KEPT = "finished trials are kept: run the same command again to go on"
 
 
 class ResultsFolder:
-    """The journal of a run, open for writing. Use `opened`."""
+    """The journal of a run, open for writing; create it with `opened`."""
 
     def __init__(self, path: Path, plan: RunPlan, run: JSON, journal: BinaryIO) -> None:
         self.path = path
@@ -60,20 +60,20 @@ class ResultsFolder:
     @classmethod
     @contextlib.contextmanager
     def opened(cls, path: Path, plan: RunPlan) -> Iterator[ResultsFolder]:
-        """Begin a folder, or go on with one; another specification is refused."""
+        """Create a folder or continue one; a folder of another specification is refused."""
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InvalidParameter(f"the folder {path} cannot be made: {error.strerror or error}") from None
-        run = _claimed(path, plan)
+            raise InvalidParameter(f"the folder {path} cannot be created: {error.strerror or error}") from None
+        run = _run_record(path, plan)
         with _writable(path / JOURNAL) as journal:
             folder = cls(path, plan, run, journal)
-            folder._recall()
+            folder._read()
             folder._note_session()
             yield folder
 
     def add(self, outcome: Outcome) -> None:
-        """Keep a finished trial; it is on disk when this returns."""
+        """Append the outcome of a task; it is on disk when this returns."""
         try:
             self._journal.write(_line(outcome))
             self._journal.flush()
@@ -83,22 +83,22 @@ class ResultsFolder:
         self.outcomes[outcome.task] = outcome
 
     def note(self, **facts: Any) -> None:
-        """Facts about this session, for the report."""
+        """Store facts about this session for the report."""
         self._run["sessions"][-1].update(facts)
         self._save()
 
     def _save(self) -> None:
         write_result(self.path / RUN, json.dumps(self._run, indent=1) + "\n")
 
-    def _recall(self) -> None:
-        whole = 0
+    def _read(self) -> None:
+        valid = 0
         for line in self._journal:
             outcome = _outcome(line)
             if outcome is None:
                 break
             self.outcomes[outcome.task] = outcome
-            whole += len(line)
-        self._journal.seek(whole)
+            valid += len(line)
+        self._journal.seek(valid)
         self._journal.truncate()
 
     def _note_session(self) -> None:
@@ -119,32 +119,34 @@ class ResultsFolder:
         self._save()
 
 
-def _claimed(path: Path, plan: RunPlan) -> JSON:
-    """What `run.json` says, or a new one for an empty folder."""
+def _run_record(path: Path, plan: RunPlan) -> JSON:
+    """Return the content of `run.json`, or a new record for an empty folder; refuse other folders."""
     file = path / RUN
     if not file.exists():
         others = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
         if others:
-            raise InvalidParameter(f"the folder {path} holds {others[0]!r} and no results: name an empty or a new one")
+            raise InvalidParameter(
+                f"the folder {path} holds {others[0]!r} and no results: name an empty or a new folder"
+            )
         return {"format": FORMAT, "pairseek": __version__, "identity": plan.identity, "sessions": []}
     try:
         run: JSON = json.loads(file.read_text(encoding="utf-8"))
         same, version, before = run["identity"] == plan.identity, run["pairseek"], int(run["trials"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidFile(f"{file} cannot be read ({error}): name another folder; it was left as it is") from None
+        raise InvalidFile(f"{file} cannot be read ({error}): name another folder; nothing was changed") from None
     if not same:
         raise InvalidParameter(
             f"the folder {path} holds results of another specification: name another folder, or see {SPECIFICATION} "
-            f"in it; it was left as it is"
+            f"in it; nothing was changed"
         )
     if version != __version__:
         raise InvalidParameter(
-            f"the folder {path} was begun with pairseek {version}, this is {__version__}: name another folder, so "
-            f"that rows of two versions do not mix"
+            f"the folder {path} was created by pairseek {version}, this is {__version__}: name another folder, so "
+            f"that results of two versions do not mix"
         )
     if before > plan.units:
         raise InvalidParameter(
-            f"the folder {path} is for {before} trials, {plan.units} are asked for: give at least as many, "
+            f"the folder {path} is for {before} trials, {plan.units} were requested: request at least as many, "
             f"or name another folder"
         )
     return run
@@ -176,7 +178,7 @@ def _line(outcome: Outcome) -> bytes:
 
 
 def _outcome(line: bytes) -> Outcome | None:
-    """The trial in a line; None if the line is damaged or cut off."""
+    """Parse a line of the journal; None if the line is damaged or truncated."""
     checksum, _, text = line.removesuffix(b"\n").partition(b" ")
     if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text):
         return None
@@ -185,7 +187,7 @@ def _outcome(line: bytes) -> Outcome | None:
 
 
 def read_journal(path: Path) -> dict[Task, Outcome]:
-    """The finished trials of a folder."""
+    """Return the finished tasks of a journal."""
     try:
         lines = path.read_bytes().splitlines(keepends=True)
     except OSError as error:

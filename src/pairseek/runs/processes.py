@@ -1,4 +1,4 @@
-"""Trials on this machine: fresh processes of one thread each."""
+"""Execution of tasks in processes of this machine, each with one thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 
 from pairseek.errors import PairseekError
 from pairseek.runs.plan import Outcome, Task, Work
-from pairseek.runs.worker import describe, perform, prepare
+from pairseek.runs.worker import describe_failure, perform, prepare
 
 ONE_THREAD = (
     "OMP_NUM_THREADS",
@@ -24,34 +24,34 @@ ONE_THREAD = (
     "VECLIB_MAXIMUM_THREADS",
     "PAIRSEEK_THREADS",
 )
-_DEATHS = 3
-"""Pools that may break, as when the system runs out of memory, before the run gives up."""
+_BROKEN_POOLS = 3
+"""Number of process pools that may break, as when memory runs out, before the run fails."""
 
 
 def on_processes(work: Work, pending: list[Task], take: Callable[[Outcome], None], *, jobs: int) -> None:
-    """Run the tasks and hand over each outcome as it comes.
+    """Run the tasks and pass each outcome to ``take`` as it arrives.
 
-    A worker that dies is replaced and its trial run again. An error in a trial ends the run; what was finished before
-    has been handed over.
+    A worker that dies is replaced and its task run again. An exception in a task ends the run; outcomes that arrived
+    before have been passed on.
     """
-    left = dict.fromkeys(pending)
-    deaths = 0
-    while left:
+    remaining = dict.fromkeys(pending)
+    broken = 0
+    while remaining:
         try:
-            _with_pool(work, left, take, jobs)
+            _with_pool(work, remaining, take, jobs)
         except BrokenProcessPool:
-            deaths += 1
-            if deaths > _DEATHS:
+            broken += 1
+            if broken > _BROKEN_POOLS:
                 raise PairseekError(
-                    f"worker processes died {deaths} times, perhaps for want of memory: run the same command again "
-                    f"with fewer jobs; finished trials are kept"
+                    f"worker processes died {broken} times, possibly because memory ran out: run the same command "
+                    f"again with fewer jobs; finished trials are kept"
                 ) from None
 
 
-def _with_pool(work: Work, left: dict[Task, None], take: Callable[[Outcome], None], jobs: int) -> None:
+def _with_pool(work: Work, remaining: dict[Task, None], take: Callable[[Outcome], None], jobs: int) -> None:
     context = multiprocessing.get_context("spawn")
-    # A pool that breaks while it starts a worker forgets that worker. This end of the pipe closes with the pool, and
-    # whoever is left then ends.
+    # A pool that breaks while it starts a worker loses track of that worker. This end of the pipe closes with the
+    # pool, and every remaining worker then exits.
     life, held = context.Pipe(duplex=False)
     with (
         contextlib.closing(life),
@@ -59,7 +59,7 @@ def _with_pool(work: Work, left: dict[Task, None], take: Callable[[Outcome], Non
         _environment(),
         ProcessPoolExecutor(jobs, context, initializer=_start, initargs=(work, life)) as pool,
     ):
-        waiting = iter(list(left))
+        waiting = iter(list(remaining))
         running: dict[Future[Outcome], Task] = {}
 
         def submit(count: int) -> None:
@@ -67,7 +67,7 @@ def _with_pool(work: Work, left: dict[Task, None], take: Callable[[Outcome], Non
                 running[pool.submit(perform, task)] = task
 
         try:
-            # A short queue: an interruption waits only for what is being run.
+            # The queue is short, so that an interruption waits only for the tasks that are running.
             submit(2 * jobs)
             while running:
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -76,10 +76,10 @@ def _with_pool(work: Work, left: dict[Task, None], take: Callable[[Outcome], Non
                         outcome = future.result()
                     except BrokenProcessPool:
                         raise
-                    except Exception as error:  # whatever a trial raises is told with the trial's name
-                        raise PairseekError(describe(work, task, error)) from error
+                    except Exception as error:  # any exception of a task is reported with the name of the task
+                        raise PairseekError(describe_failure(work, task, error)) from error
                     take(outcome)
-                    del left[task]
+                    del remaining[task]
                     submit(1)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -88,7 +88,7 @@ def _with_pool(work: Work, left: dict[Task, None], take: Callable[[Outcome], Non
 
 @contextlib.contextmanager
 def _environment() -> Iterator[None]:
-    """Variables that a process reads when numpy is loaded; this one has loaded it already."""
+    """Set the thread variables for child processes, which read them when they import numpy."""
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     try:
@@ -102,14 +102,14 @@ def _environment() -> Iterator[None]:
 
 
 def _start(work: Work, life: Connection) -> None:
-    # Ctrl-C reaches the whole group; it is for the parent to decide.
+    # Ctrl-C reaches the whole process group; the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_pool, args=(life,), daemon=True).start()
     prepare(work)
 
 
 def _end_with_pool(life: Connection) -> None:
-    """A parent that was killed cannot say good-bye: without this its workers would wait for it for ever."""
-    # Nothing is ever sent: the pipe speaks only when its other end is closed, by the parent or by its death.
+    """Exit when the pool ends; otherwise the workers of a parent that was killed would wait for ever."""
+    # Nothing is ever sent, so the pipe becomes readable only when its other end closes.
     life.poll(None)
     os._exit(1)

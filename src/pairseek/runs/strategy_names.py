@@ -1,4 +1,4 @@
-"""Strategies by name: those of pairseek, and those of other modules as ``module:Class``."""
+"""Names and records of strategies: pairseek's own, and those of other modules as ``module:Class``."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pairseek.strategies.base import Procedure, Utility
 
 
 def default_label(strategy: Utility | Procedure) -> str:
-    """As the paper writes it: InfoGain, GaussCloud-4, ActRank-3."""
+    """Return the label as the paper writes it: InfoGain, GaussCloud-4, ActRank-3."""
     number = getattr(strategy, "stages", getattr(strategy, "votes", None))
     name = type(strategy).__name__
     return name if number is None else f"{name}-{number}"
 
 
 def strategy_record(strategy: Utility | Procedure) -> JSON:
-    """Name and parameters as plain data."""
+    """Return name and parameters as plain data."""
     record = {key: value for key, value in registry.encode(strategy).items() if value is not None}
     kind = type(strategy)
     if STRATEGIES.get(strategy.name) is not kind:
@@ -30,7 +30,7 @@ def strategy_record(strategy: Utility | Procedure) -> JSON:
 
 
 def strategy_from(record: Mapping[str, Any], queries: int) -> Utility | Procedure:
-    """The strategy that a record describes; what must know the number of answers gets it from the specification."""
+    """Build the strategy of a record; ``queries`` is the number of answers for strategies that need it."""
     name = str(record.get("name"))
     if ":" in name:
         parameters = {key: value for key, value in record.items() if key != "name"}

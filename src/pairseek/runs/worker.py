@@ -1,4 +1,4 @@
-"""What happens inside a worker: unpack once, warm up once, run trials."""
+"""Worker side of a batch of runs: prepare the work once, then perform tasks."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from collections.abc import Callable
 from pairseek.numerics.parallel import set_thread_count
 from pairseek.runs.plan import Outcome, Task, Work
 
-_begun: dict[str, Callable[[Task], Outcome]] = {}
+_prepared: dict[str, Callable[[Task], Outcome]] = {}
 
 
 def prepare(work: Work, name: str = "") -> None:
-    """Unpack, on one thread from now on."""
+    """Unpack the work and limit this process to one thread."""
     set_thread_count(1)
-    _begun[name] = work.begin()
+    _prepared[name] = work.begin()
 
 
 def perform(task: Task, name: str = "") -> Outcome:
-    """Run a trial of work that was prepared."""
-    return _begun[name](task)
+    """Perform a task of work that was prepared."""
+    return _prepared[name](task)
 
 
-def perform_parcel(work: Work, task: Task, name: str) -> Outcome:
-    """Run a trial, preparing the work if this process has not seen it."""
-    if name not in _begun:
+def prepare_and_perform(work: Work, task: Task, name: str) -> Outcome:
+    """Perform a task, after preparing the work if this process has not done so."""
+    if name not in _prepared:
         prepare(work, name)
     return perform(task, name)
 
 
-def describe(work: Work, task: Task, error: BaseException) -> str:
-    """Which trial failed, and how."""
-    return f"{work.describe(task)} failed: {type(error).__name__}: {error}; trials that had finished are kept"
+def describe_failure(work: Work, task: Task, error: BaseException) -> str:
+    """Return the message for a task that raised an exception."""
+    return f"{work.describe(task)} failed: {type(error).__name__}: {error}; finished trials are kept"

@@ -1,1 +1,1 @@
-"""Drawings of results, by matplotlib. Nothing here is loaded until something is drawn."""
+"""Figures of results with matplotlib, which is imported only when a figure is drawn."""

@@ -1,4 +1,4 @@
-"""Simulation against what the paper proves: EPMV's stopping time (Theorem 3.4), and the least MSE (Theorem 3.2)."""
+"""Figure of simulations and the paper's bounds: stopping time of EPMV (Theorem 3.4), least MSE (Theorem 3.2)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pairseek.runs.figure_style import COLOURS, FAINT, INK, NamedFigure, canvas,
 
 EPMV = "EPMV"
 CEILING = 1e4
-"""Upper bounds beyond this many answers say nothing and are not drawn."""
+"""Upper bounds above this number of answers are uninformative and not drawn."""
 
 
 def stopping_times(results: Results, setting: str, volumes: FloatArray) -> FloatArray:
-    """(volumes, trials) first count with a posterior volume below each; NaN where the trial ended before."""
+    """Return the (volumes, trials) first count with a smaller posterior volume; NaN where none was reached."""
     volume = results.trials(setting, EPMV, "posterior_volume")
     below = volume[None] < volumes[:, None, None]
     first = np.where(below.any(axis=2), results.counts[below.argmax(axis=2)], np.nan)
@@ -25,14 +25,14 @@ def stopping_times(results: Results, setting: str, volumes: FloatArray) -> Float
 
 
 def thresholds(results: Results, setting: str) -> FloatArray:
-    """Volumes that every trial came below, from that of the prior down."""
+    """Return decreasing posterior volumes, from that of the prior to the last that every trial reached."""
     volume = results.trials(setting, EPMV, "posterior_volume")
     start, end = float(volume[:, 0].mean()), float(volume.min(axis=1).max())
     return np.asarray(np.geomspace(0.9 * start, 1.05 * end, 40))
 
 
 def draw_bounds(results: Results, *, lag: int = 0) -> NamedFigure:
-    """Above, the stopping time between its bounds; below, MSE above its lower bound. A column for each setting."""
+    """Draw the stopping time with its bounds (top) and MSE with its lower bound (bottom), a column per setting."""
     settings = results.specification.settings
     figure, axes = canvas(3.5 * len(settings) + 2.2, 6.2, 2, len(settings))
     for column, setting in enumerate(settings):

@@ -1,4 +1,4 @@
-"""A metric against the number of dimensions, at fixed numbers of answers; and the triplet error of embeddings."""
+"""Figures of MSE and of the triplet error of embeddings against the number of dimensions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def draw_dimensions(
     results: Results, *, noises: tuple[str, ...], answers: tuple[int, ...], lag: int = 0
 ) -> NamedFigure:
-    """MSE against dimension: a row for each number of answers, a column for each noise, with error bars."""
+    """Draw MSE against dimension: a row for each number of answers, a column for each noise, with error bars."""
     figure, axes = canvas(3.3 * len(noises) + 1.5, 2.9 * len(answers), len(answers), len(noises))
     for row, count in enumerate(answers):
         for column, noise in enumerate(noises):
@@ -43,7 +43,7 @@ def _panel(panel: Axes, results: Results, noise: str, count: int, lag: int) -> N
         means, errors = (np.array([curve[part][place] for curve in curves]) for part in (0, 1))
         line = line_of(label, labels)
         panel.errorbar(
-            # a hair of shift, so that bars of different strategies do not hide each other
+            # A small shift keeps the error bars of different strategies apart.
             dimensions + 0.03 * (index - len(labels) / 2),
             means,
             errors,
@@ -63,7 +63,7 @@ def _panel(panel: Axes, results: Results, noise: str, count: int, lag: int) -> N
 
 
 def draw_triplet_error(measured: Mapping[int, float] | None = None) -> NamedFigure:
-    """Share of triplets that an embedding gets wrong: as published, and as measured on triplets that one has."""
+    """Draw the share of triplets that an embedding violates: as published, and as measured on given triplets."""
     figure, (axes,) = canvas(6.6, 3.4)
     dimensions = food10k_dimensions()
     published = [food10k_facts(d).triplet_error for d in dimensions]

@@ -1,4 +1,4 @@
-"""Figure 1 of the paper: paired comparisons as noisy planes, and the posterior that they leave, in two dimensions."""
+"""Figure 1 of the paper: paired comparisons as noisy planes and their posterior, in two dimensions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ANSWERS = 12
 K = 8.0
-"""Reliable enough for the posterior to show the cell, and noisy enough to smear it."""
+"""Noise constant at which the posterior shows the cell of the answers with blurred borders."""
 _POINT = (0.35, -0.3)
 _SIDE = 241
 _FRAMES_PER_SECOND = 1.5
@@ -35,18 +35,18 @@ _WRONG = "#D55E00"
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """A search in two dimensions: normals and thresholds of its planes, and what the answers leave of the square.
+    """A search in two dimensions: the planes of its queries, and its posterior after each answer.
 
     Attributes
     ----------
     point
-        (2,) where the user is.
+        (2,) true user point.
     normals, thresholds
-        (m, 2) and (m,), pointing towards the winner.
+        (m, 2) and (m,) planes, oriented towards the winner.
     estimates
-        (m + 1, 2) after 0, 1, ... answers.
+        (m + 1, 2) estimates after 0, 1, ... answers.
     log_density
-        (m + 1, side, side) of the posterior, up to a constant, by rows of the second coordinate.
+        (m + 1, side, side) log density of the posterior, up to a constant, by rows of the second coordinate.
     """
 
     point: FloatArray
@@ -57,7 +57,7 @@ class Example:
 
     @property
     def right(self) -> FloatArray:
-        """(m,) whether the answer was the one without noise."""
+        """(m,) whether each answer equals the noiseless one."""
         return np.asarray(self.normals @ self.point >= self.thresholds)
 
 
@@ -67,7 +67,7 @@ def _grid() -> FloatArray:
 
 
 def example(items: Items, *, answers: int = ANSWERS, seed: int = 5) -> Example:
-    """A search by InfoGain for a fixed point, with normalized noise of a moderate k."""
+    """Simulate a search by InfoGain for a fixed point, with normalized noise."""
     response = Logistic(K, "normalized")
     search = Search(
         items,
@@ -97,7 +97,7 @@ def example(items: Items, *, answers: int = ANSWERS, seed: int = 5) -> Example:
 
 
 def draw_posterior(shown: Example) -> NamedFigure:
-    """Left, answers without noise and the cell that they leave; right, noisy answers and the posterior."""
+    """Draw the cell of noiseless answers (left), and noisy answers with their posterior (right)."""
     figure, (left, right) = canvas(8.4, 4.5, 1, 2)
     count = len(shown.normals)
     _cell(left, shown)
@@ -174,7 +174,7 @@ def _frame(axes: Axes, point: FloatArray) -> None:
 
 
 def animate(shown: Example, folder: Path) -> SavedFigure:
-    """The posterior after 0, 1, 2, ... answers, as a GIF."""
+    """Write the posterior after 0, 1, 2, ... answers as an animated GIF."""
     from matplotlib.animation import PillowWriter
 
     figure, (axes,) = canvas(4.6, 4.9)

@@ -1,4 +1,4 @@
-"""MSE against cumulative compute time."""
+"""Figure of MSE against cumulative compute time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pairseek.runs.figure_style import NamedFigure, canvas, legend_outside, line
 
 
 def draw_speed(results: Results, *, lag: int = 0) -> NamedFigure:
-    """A panel for each setting; each curve runs over the answers, from the first on."""
+    """Draw a panel for each setting; each curve runs over the answers, from the first one."""
     specification = results.specification
     settings = specification.settings
     figure, axes = canvas(3.5 * len(settings) + 2.0, 3.3, 1, len(settings))

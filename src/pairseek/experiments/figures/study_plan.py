@@ -1,4 +1,4 @@
-"""The plan of a study, drawn: credible radius and error against the number of questions."""
+"""Figure of a study plan: credible radius and error against the number of questions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def draw_plan(found: StudyPlan, folder: Path) -> list[SavedFigure]:
-    """Credible radius and error against the number of questions."""
+    """Draw credible radius and error against the number of questions."""
     with drawing():
         return save([_drawing(found)], folder / "figures")
 
