@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairseek.core.types import FloatArray, IntArray, ItemId
+from pairseek.core.validation import whole
 from pairseek.embed.noise_scale import best_scale
 from pairseek.embed.objective import Objective, distances, padded
 from pairseek.embed.progress import FitProgress, reporting
@@ -205,8 +206,7 @@ class TripletEmbedding:
     def _check(self, triplets: Triplets) -> None:
         d = self.n_components
         for name, value, least in (("n_components", d, 1), ("n_init", self.n_init, 1), ("max_iter", self.max_iter, 1)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise InvalidParameter(f"{name} is {value!r}: give a whole number, at least {least}")
+            whole(value, name, least)
         if not 0 <= self.validation < 1:
             raise InvalidParameter(f"validation is {self.validation!r}: give a share from 0 to below 1")
         if not 0 < self.tol < 1:

@@ -156,7 +156,7 @@ def outlying(items: Items, outliers: BoolArray) -> Part:
         return Finding("outliers", "good", "none"), {"outliers": 0}
     found = f"{count:,} items ({count / items.n:.1%}) are far from all others: {_named(items, outliers)}"
     level: Level = "act" if count > 0.05 * items.n else "note"
-    advice = "They stretch the box that is searched: look at them, and remove those that do not belong."
+    advice = "They enlarge the region of the search: inspect them, and remove those that do not belong."
     return Finding("outliers", level, found, advice), {"outliers": count}
 
 
@@ -171,12 +171,12 @@ def box(items: Items, prior: Prior, outside: BoolArray) -> Part:
     if not outside.any():
         wide = (high - low) > 3.0 * np.ptp(items.coordinates, axis=0)
         if wide.any():
-            advice = "Answers are spent on where nothing is: take the box that the items fill, the default."
+            advice = "Answers are wasted on empty space: use the default prior."
             return Finding("prior", "act", f"{bounds} is over three times as wide as the items", advice), numbers
         return Finding("prior", "good", f"{bounds} covers all items"), numbers
     advice = (
-        "No person is looked for where they are, though they can be shown. That is the paper's setting; if they may be "
-        "somebody's favourites, widen the box, or take the one that the items fill."
+        "The search places no user there, though these items can be shown. That is the paper's setting; if they may be "
+        "favourites, widen the box, or use the default prior."
     )
     found = f"{share:.1%} of the items are outside {bounds}"
     return Finding("prior", "note", found, advice), numbers
@@ -212,12 +212,12 @@ def informative(information: FloatArray) -> Part:
     share, best = float(np.mean(information >= INFORMATIVE)), float(information.max())
     numbers: JSON = {"informative_pairs": share, "best_pair_bits": best}
     found = (
-        f"{share:.0%} of random pairs tell at least {INFORMATIVE} bits at the first question, the best {best:.2f} bits"
+        f"{share:.0%} of random pairs give at least {INFORMATIVE} bits at the first question, the best {best:.2f} bits"
     )
     if best < INFORMATIVE:
         advice = (
-            "Answers are almost coin flips: check that k belongs to the scale of these items (pairseek fit-noise), or "
-            "ask about items that differ more."
+            "Answers are almost random: check that k matches the scale of these items (pairseek fit-noise), or use "
+            "items that differ more."
         )
         return Finding("informative pairs", "act", found, advice), numbers
     if share < 0.05:
@@ -237,7 +237,9 @@ def agreeing(response: Response, agreement: float) -> Part:
         advice = "People answer nearly at random: ask clearer questions, or expect several times as many of them."
         return Finding("predicted agreement", "act", found, advice), numbers
     if agreement > 0.98:
-        advice = "No real person is so reliable: check that k belongs to the scale of these items, fit it to triplets."
+        advice = (
+            "People are rarely this reliable: check that k matches the scale of the items, or fit it to triplets."
+        )
         return Finding("predicted agreement", "note", found, advice), numbers
     return Finding("predicted agreement", "good", found), numbers
 
@@ -269,7 +271,7 @@ def answers(
     }
     words = f"until the {LEVEL:.0%} radius falls from {first:.3g} to {target:.3g} ({people} simulated people)"
     if half > MOST_ANSWERS:
-        advice = "That is more than people give in one sitting: ask for a larger radius, or use fewer dimensions."
+        advice = "That is more than people give in one session: choose a larger radius, or use fewer dimensions."
         return Finding("expected answers", "act", f"over {MOST_ANSWERS} answers {words}", advice), numbers
     advice = "Before a study compare strategies and budgets with pairseek plan." if half else ""
     return Finding("expected answers", "good", f"about {half} answers {words}", advice), numbers

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
+from pairseek.core.validation import whole
 from pairseek.defaults import default_prior, resolve
 from pairseek.embed.findings import (
     Finding,
@@ -118,8 +119,7 @@ def check(
     rng
         Seed or generator for random pairs and users.
     """
-    if isinstance(people, bool) or not isinstance(people, int | np.integer) or people < 1:
-        raise InvalidParameter(f"people is {people!r}: give a whole number, at least 1")
+    people = whole(people, "people")
     if radius is not None and not (np.isfinite(radius) and radius > 0):
         raise InvalidParameter(f"radius is {radius!r}: give a number above 0")
     generator = np.random.default_rng(rng)
@@ -148,7 +148,7 @@ def check(
         *(judgements(items, rows, noise, calibration) if rows is not None else ()),
         informative(information),
         agreeing(response, agreement),
-        answers(items, response, prior, radius, people=int(people), rng=generator),
+        answers(items, response, prior, radius, people=people, rng=generator),
     ]
     findings = tuple(finding for finding, _ in parts)
     numbers: JSON = {}

@@ -61,7 +61,7 @@ def _figure(health: Health) -> Figure:
     spread.set_title("standard deviation of the items")
     bits.hist(health.information, bins=40, range=(0, 1), color=_BLUE)
     bits.axvline(INFORMATIVE, color=INK, linewidth=1, linestyle=(0, (1.2, 1.4)))
-    bits.set_xlabel("bits that the first answer is expected to tell")
+    bits.set_xlabel("expected information of the first answer, in bits")
     bits.set_ylabel("random pairs")
     bits.set_title("how informative pairs are")
     if len(health.calibration):

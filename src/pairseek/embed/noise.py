@@ -73,8 +73,8 @@ class NoiseFit:
             )
         if self.bound == "flat":
             return (
-                "the answers say nothing of k: every logit is zero whatever k, since the two were at one point or, "
-                "with decaying noise, too far apart; scale the items first"
+                "the answers do not determine k: every logit is zero for any k, since the two items have the same "
+                "coordinates or, with decaying noise, are too far apart; scale the items first"
             )
         if self.bound == "zero":
             return (

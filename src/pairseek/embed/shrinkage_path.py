@@ -163,7 +163,7 @@ def descend(
     Returns
     -------
     points, shrinkage, steps
-        (n, D) padded coordinates, their λ, and what was tried.
+        (n, D) padded coordinates, their λ, and the fits along the path.
     """
     points, first = spectral_start(objective, n, settings, rng)
     levels = _levels(first, shrinkage)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pairseek.core.types import IntArray
+from pairseek.core.validation import whole
 from pairseek.embed.triplets import Triplets
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
@@ -30,9 +31,8 @@ def simulate_triplets(
         Response model of a user at the anchor, with k. None: judgements without noise.
     """
     if items.n < 3:
-        raise InvalidParameter(f"{items.n} items make no triplet: give at least 3")
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise InvalidParameter(f"count is {count!r}: give a whole number, at least 1")
+        raise InvalidParameter(f"{items.n} items are too few for a triplet: give at least 3")
+    count = whole(count, "count")
     generator = np.random.default_rng(rng)
     parts = [_drawn(items, min(_CHUNK, count - start), generator, response) for start in range(0, count, _CHUNK)]
     return Triplets(np.concatenate(parts), items.ids)

@@ -159,12 +159,12 @@ def evaluate(
         others = f"; {named(choices.unusable)} gave no usable pair" if choices.unusable else ""
         raise InvalidChoices(
             f"{len(usable.people)} {who} gave usable choices{whose}, {len(able)} of them two or more{others}: an "
-            f"evaluation needs three people, and somebody with two"
+            f"evaluation needs at least three people, one of them with two"
         )
     alone = hold_out == "leave-one-out"
     held = _held(able, len(usable.people), people, 1 if alone else splits, seed, alone=alone)
     learning = {"dimension": learn, "appeal": appeal, "rescale": rescale, "curvature": curvature}
-    told = hashlib.sha256(
+    data = hashlib.sha256(
         repr(
             (usable.hash, None if items is None else items.hash, sorted(learning.items(), key=str), held.tolist())
         ).encode()
@@ -177,7 +177,7 @@ def evaluate(
         len(held),
         samples,
         seed,
-        told.hexdigest(),
+        data.hexdigest(),
     )
     path = Path(folder)
 

@@ -149,15 +149,15 @@ def _chances(search: Search, person: Person) -> FloatArray:
 
 
 def _row(search: Search, person: Person, asked: BoolArray, alone: FloatArray, popular: FloatArray) -> tuple[float, ...]:
-    left = ~asked
-    if not left.any():
+    remaining = ~asked
+    if not remaining.any():
         return (float("nan"),) * (len(MEASURES) + 3 * _BINS)
     items, belief = search.items, search.belief
     assert isinstance(items, Items)
     scale = utility_scale(items, search.response)
     utility = items.appeal - scale * np.sum((items.coordinates - belief.mean) ** 2, axis=1)
-    chance = _chances(search, person)[left]
-    return _measured(chance, alone[left], popular[left], _tau(utility, person))
+    chance = _chances(search, person)[remaining]
+    return _measured(chance, alone[remaining], popular[remaining], _tau(utility, person))
 
 
 def _tau(utility: FloatArray, person: Person) -> float:
