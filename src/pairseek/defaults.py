@@ -1,4 +1,4 @@
-"""The defaults of `Search(items)`. Each has its reason in docs/defaults.md."""
+"""Default parts of `Search(items)`; docs/defaults.md gives their reasons."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def default_prior(items: Items | Space) -> Prior:
 
 
 def spread_of(prior: Prior, d: int) -> float:
-    """Root mean square standard deviation of a prior along a coordinate."""
+    """Return the root mean square standard deviation of a prior along a coordinate."""
     with np.errstate(over="ignore", under="ignore"):
         _, covariance = prior.moments(d)
         return float(np.sqrt(np.trace(covariance) / d))
@@ -77,7 +77,7 @@ def resolve(
     posterior: Posterior | None,
     strategy: Utility | Procedure | None,
 ) -> tuple[Response, Prior, Posterior, Utility | Procedure]:
-    """The parts with every None filled in, for these items."""
+    """Return the parts with every None replaced by the default for these items."""
     prior = default_prior(items) if prior is None else prior
     spread = spread_of(prior, items.d)
     _check_spread(spread)

@@ -1,4 +1,4 @@
-"""What a search says of a person: the estimate of the user point, and the items to recommend."""
+"""Results of a search: the estimate of the user point, reliability, and recommended items."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pairseek.model.responses import Response
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A number that is not known: its posterior median, and the ends between which 95 % of the posterior lies."""
+    """Posterior median and 95 % credible interval of a number."""
 
     median: float
     low: float
@@ -33,7 +33,7 @@ CONSISTENT, RANDOM = 0.8, 0.6
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityEstimate:
-    """How a person answers, where that was inferred.
+    """Inferred reliability of a person's answers.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class ReliabilityEstimate:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Where the person is, and how surely.
+    """Estimate of the user point with its uncertainty.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Estimate:
     reliability: ReliabilityEstimate | None = None
 
     def credible_radius(self, level: float = 0.95) -> float:
-        """Radius of the ball around the point that holds this share of the posterior."""
+        """Return the radius of the ball around the point that contains this share of the posterior."""
         if not (is_number(level) and 0 < level < 1):
             raise InvalidParameter(f"the level of a credible radius is {level!r}: give a share between 0 and 1")
         distances = np.linalg.norm(self.belief.samples - self.point, axis=1)
@@ -90,7 +90,7 @@ class Estimate:
 
 
 def reliability_estimate(belief: Belief, response: Response, spread: float) -> ReliabilityEstimate | None:
-    """How the person answers, for a prior with this standard deviation along a coordinate."""
+    """Return the reliability of a person, for a prior with this standard deviation along a coordinate."""
     known = belief.reliability
     if known is None:
         return None
@@ -117,7 +117,7 @@ def _interval(values: FloatArray, weights: FloatArray) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """One item for this person.
+    """A recommended item.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class Recommendation:
 
 
 def utility_scale(items: Items, response: Response) -> float:
-    """κ in the utility appeal - κ|w - x|² of an item: k_pq for a pair two item spreads apart.
+    """Return κ in the utility appeal - κ|w - x|² of an item: k_pq for a pair two item spreads apart.
 
     With constant noise it is k. With the other noises k_pq differs from pair to pair and the scale matters only to
     weigh distance against appeal; without appeal the best item is the nearest, whatever κ.
@@ -158,7 +158,7 @@ def _index(items: Items, scale: float) -> Any:
 
 
 def best_items(items: Items, points: FloatArray, response: Response) -> IntArray:
-    """(s,) rows of the best item for each of (s, d) user points."""
+    """Return the (s,) rows of the best item for each of (s, d) user points."""
     tree = _index(items, utility_scale(items, response))
     if tree.m > items.d:
         points = np.column_stack([points, np.zeros(len(points))])
@@ -166,13 +166,13 @@ def best_items(items: Items, points: FloatArray, response: Response) -> IntArray
 
 
 def best_probabilities(items: Items, belief: Belief, response: Response) -> FloatArray:
-    """(n,) probability of each item to be the best."""
+    """Return the (n,) posterior probability that each item is the best."""
     counts = np.bincount(best_items(items, belief.samples, response), weights=belief.weights, minlength=items.n)
     return np.asarray(counts, dtype=np.float64)
 
 
 def recommendations(items: Items, estimate: Estimate, response: Response, count: int) -> list[Recommendation]:
-    """The items most likely to be the best, equally likely ones by expected utility."""
+    """Return the items most likely to be the best, equally likely ones by expected utility."""
     count = whole(count, "the count of recommend")
     belief = estimate.belief
     probability = best_probabilities(items, belief, response)

@@ -1,4 +1,4 @@
-"""A person made of a point and a response model."""
+"""Simulated users: a point and a response model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pairseek.model.responses import Response
 
 @dataclass(frozen=True, eq=False)
 class SimulatedUser:
-    """Answers queries as the model says a person at this point would.
+    """A simulated person who answers queries by the response model.
 
     Every answer is keyed by the seed and by what was asked, so that a user is a function and not a stream: asked
     the same query again it says the same.
@@ -64,7 +64,7 @@ class SimulatedUser:
         self.point.flags.writeable = False  # a copy of an array can be written to
 
     def answer(self, items: Items | Space, query: Query, *, repeat: int | None = None) -> Side:
-        """The preferred side.
+        """Return the preferred side.
 
         Parameters
         ----------

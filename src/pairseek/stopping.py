@@ -1,4 +1,4 @@
-"""When to stop asking, and how many answers that may still take."""
+"""Stop rules, and forecasts of the remaining answers."""
 
 from __future__ import annotations
 
@@ -18,49 +18,49 @@ HORIZON = 1000
 
 
 class Progress(Protocol):
-    """What a rule may look at."""
+    """The state of a search that stop rules depend on."""
 
     @property
     def answers(self) -> int:
-        """Answers and ties given to queries."""
+        """Return the number of answers and ties given to queries."""
         ...
 
     def radius(self, level: float) -> float:
-        """Credible radius."""
+        """Return the credible radius."""
         ...
 
     def information(self) -> float:
-        """Expected bits of the answer to what would be asked now if nothing were open; 0 if no pair is left."""
+        """Return the expected bits of the next answer, as if no query were open; 0 if no pair is left."""
         ...
 
     def best_probability(self) -> float:
-        """Probability of the item that is likeliest to be the best."""
+        """Return the probability of the item that is most likely the best."""
         ...
 
     def path(self) -> list[tuple[float, float]]:
-        """Expected (factor on distances, bits of the next answer) after 0, 1, 2, ... further answers."""
+        """Return the expected (factor on distances, bits of the next answer) after 0, 1, 2, ... further answers."""
         ...
 
 
 class StopRule(Protocol):
-    """A reason to stop."""
+    """A condition that ends a search."""
 
     @property
     def name(self) -> str:
-        """Its name at the edges: files, commands, HTTP."""
+        """Return the name used in files, commands and HTTP."""
         ...
 
     def reached(self, progress: Progress) -> str | None:
-        """The reason in words, or None to go on."""
+        """Return the reason to stop in words, or None to continue."""
         ...
 
     def remaining(self, progress: Progress) -> int | None:
-        """Expected number of answers still needed; None beyond a thousand, or where it cannot be told."""
+        """Return the expected number of remaining answers; None beyond a thousand, or where it cannot be predicted."""
         ...
 
 
 def expected_path(information: float, d: int, link: int) -> list[tuple[float, float]]:
-    """(factor on distances, bits of the next answer) after 0, 1, 2, ... answers, if the next tells `information` bits.
+    """Return (factor on distances, bits of the next answer) after 0, 1, 2, ... answers, from the bits of the next one.
 
     An answer of I bits takes I bits off the entropy, which for a posterior that keeps its shape is a factor of
     2^(-I/d) on lengths. Shorter lengths make logits smaller and the next answer less informative: I as a function
@@ -91,12 +91,12 @@ class AfterAnswers:
         object.__setattr__(self, "count", whole(self.count, "the count of AfterAnswers"))
 
     def reached(self, progress: Progress) -> str | None:
-        """Whether so many answers were given."""
+        """Return the reason once the answers were given."""
         given = progress.answers
         return f"{plural(given, 'answer')} {'was' if given == 1 else 'were'} given" if given >= self.count else None
 
     def remaining(self, progress: Progress) -> int | None:
-        """The difference."""
+        """Return the number of answers still to be given."""
         return max(0, self.count - progress.answers)
 
 
@@ -115,12 +115,12 @@ class RadiusBelow:
             raise InvalidParameter(f"RadiusBelow(level={self.level!r}): give a share between 0 and 1")
 
     def reached(self, progress: Progress) -> str | None:
-        """Whether the ball is small enough."""
+        """Return the reason once the radius is small enough."""
         now = progress.radius(self.level)
         return f"the {self.level:.0%} radius is {now:.3g}, below {self.radius:g}" if now < self.radius else None
 
     def remaining(self, progress: Progress) -> int | None:
-        """The first answer after which the radius is expected to be small enough."""
+        """Return the number of answers after which the expected radius is small enough."""
         now = progress.radius(self.level)
         return _first([now * factor < self.radius for factor, _ in progress.path()])
 
@@ -139,12 +139,12 @@ class InformationBelow:
             )
 
     def reached(self, progress: Progress) -> str | None:
-        """Whether the next answer tells too little."""
+        """Return the reason once the next answer is expected to tell too little."""
         bits = progress.information()
         return f"the next answer would tell {bits:.3g} bits, below {self.bits:g}" if bits < self.bits else None
 
     def remaining(self, progress: Progress) -> int | None:
-        """The first answer that is expected to tell too little."""
+        """Return the number of answers after which the next one is expected to tell too little."""
         return _first([bits < self.bits for _, bits in progress.path()])
 
 
@@ -160,12 +160,12 @@ class BestItemFound:
             raise InvalidParameter(f"BestItemFound({self.probability!r}): give a probability between 0 and 1")
 
     def reached(self, progress: Progress) -> str | None:
-        """Whether an item is sure enough."""
+        """Return the reason once an item is the best with the required probability."""
         now = progress.best_probability()
         return f"one item is the best with probability {now:.2f}" if now >= self.probability else None
 
     def remaining(self, progress: Progress) -> int | None:
-        """0 once it is found, else None.
+        """Return 0 once it is found, else None.
 
         A person near the border between two items needs hundreds of answers where another needs ten, and which of
         the two this person is shows only at the end. Any number would mislead.

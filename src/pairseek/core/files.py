@@ -1,4 +1,4 @@
-"""A search, or a population, as a file: JSON with a checksum, replaced in one step."""
+"""JSON files with a checksum and a format version, written atomically."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMAT_VERSION = 2
 
 @dataclass(frozen=True)
 class Kind:
-    """What a file holds: its name in the file, the version of its format, and what people call it."""
+    """A kind of file: its format name, its format version, and a noun for messages."""
 
     format: str
     version: int
@@ -83,7 +83,7 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
 
 
 def _target(path: str | Path) -> Path:
-    """The file itself, behind any links; refused where no file can be."""
+    """Return the file behind any symbolic links; reject a path to which no file can be written."""
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         folder = target.parent if Path(path).is_symlink() else Path(path).parent

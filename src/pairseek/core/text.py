@@ -1,10 +1,10 @@
-"""Numbers in sentences."""
+"""Text helpers."""
 
 from __future__ import annotations
 
 
 def plural(count: int, noun: str) -> str:
-    """A count with its noun.
+    """Return a count with its noun.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The records that the parts hand to each other: plain, frozen, without behaviour of their own."""
+"""Immutable records that the packages exchange."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Outcome: TypeAlias = Literal["answer", "tie", "skip"]
 
 @dataclass(frozen=True, slots=True)
 class QueryInfo:
-    """Why this pair: what a person may want to look at.
+    """Explanation of a query: the strategy, its candidates, and the expected result.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class QueryInfo:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Two things to choose between. ``left`` and ``right`` are item ids, or points of a `Space`."""
+    """Two sides to choose between: ``left`` and ``right`` are item ids, or points of a `Space`."""
 
     id: str
     left: Side
@@ -65,7 +65,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened: an answer, a tie or a skip, to a query or (``query`` None) observed."""
+    """An answer, a tie or a skip, to a query or, with ``query`` None, to an observed pair."""
 
     left: Side
     right: Side
@@ -75,7 +75,7 @@ class Event:
 
     @property
     def loser(self) -> Side | None:
-        """The one that was not chosen; None for ties and skips."""
+        """Return the side that was not chosen; None for ties and skips."""
         if self.winner is None:
             return None
         return self.right if self.winner == self.left else self.left
@@ -86,7 +86,7 @@ Method: TypeAlias = Literal["ep", "weighted", "particles", "grid"]
 
 @dataclass(frozen=True, slots=True)
 class BeliefInfo:
-    """How a belief was computed.
+    """Diagnostics of the computation of a belief.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class BeliefInfo:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reliability:
-    """What is believed of how a person answers, beside the user point.
+    """Posterior distribution of k and the lapse, jointly with the samples of a belief.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class Cloud(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """What is believed of the user point: the first two moments, and weighted samples on demand.
+    """Posterior distribution of the user point: mean, covariance, and weighted samples on demand.
 
     Attributes
     ----------
@@ -191,12 +191,12 @@ class Belief:
 
     @property
     def samples(self) -> FloatArray:
-        """(S, d) points, drawn when they are first needed."""
+        """Return (S, d) samples, drawn at first use."""
         return self._drawn[0]
 
     @property
     def weights(self) -> FloatArray:
-        """(S,) weights of the samples: not negative, sum 1."""
+        """Return the (S,) non-negative weights of the samples, which sum to 1."""
         return self._drawn[1]
 
     def draw(self, count: int) -> tuple[FloatArray, FloatArray]:
@@ -206,7 +206,7 @@ class Belief:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """All answers so far, as half spaces seen through noise.
+    """All answers so far, each as a linear logit of the user point.
 
     The logit of answer j at the point w is ``slopes[j] @ w + offsets[j]``, oriented towards the winner
     (towards the left one for a tie). Where k is unknown, that is so at the median of its prior, and at r times the

@@ -1,1 +1,1 @@
-"""The model: items, response, prior, and what theory says of them."""
+"""Items, response models, priors, theoretical bounds and metrics."""

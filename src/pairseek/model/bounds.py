@@ -1,4 +1,4 @@
-"""What the paper proves, as functions: how well any search can do, and how soon EPMV is done.
+"""Bounds of the paper: the least error of any search, and the stopping time of EPMV.
 
 Numbers refer to "Active embedding search via noisy paired comparisons" (Canal, Massimino, Davenport and Rozell,
 2019), section 3 and its supplement. Entropies and information are in bits, and *volume* is the paper's
@@ -64,7 +64,7 @@ def _box_entropy(prior: Prior, d: int, result: str) -> float:
 
 
 def _certainty(logit: float) -> float:
-    """1 - h_b(f(z)) in bits for z >= 0, to full relative precision: it is z²/(8 ln 2) near 0."""
+    """Return 1 - h_b(f(z)) in bits for z >= 0, to full relative precision: it is z²/(8 ln 2) near 0."""
     if logit < 1.0:
         # z tanh(z/2)/2 - ln cosh(z/2): the plain form would subtract two numbers that are both nearly 1
         return (0.5 * logit * math.tanh(0.5 * logit) - math.log1p(2.0 * math.sinh(0.25 * logit) ** 2)) / LN_2
@@ -74,12 +74,12 @@ def _certainty(logit: float) -> float:
 
 
 def _entropy_constant(d: int) -> float:
-    """c_d of Lemma 3.1."""
+    """Return c_d of Lemma 3.1."""
     return math.e**2 * d**2 / (4.0 * math.sqrt(2.0) * (d + 2))
 
 
 def mse_lower_bound(answers: int, prior: Prior, d: int) -> float:
-    """Least mean squared error that any strategy and any estimate can have (Theorem 3.2).
+    """Return the least mean squared error that any strategy and any estimate can have (Theorem 3.2).
 
     E|W - Ŵ|² >= d 2^(2(h0 - i)/d) / (2πe) after i answers, averaged over user points drawn from the prior and
     over answers. The proof needs an entropy h0 and that an answer carries at most one bit, so it holds for
@@ -107,7 +107,7 @@ def mse_lower_bound(answers: int, prior: Prior, d: int) -> float:
 
 
 def entropy_bounds(covariance: npt.ArrayLike) -> tuple[float, float]:
-    """Least and greatest entropy, in bits, of a log-concave density with this covariance (Lemma 3.1).
+    """Return bounds on the entropy, in bits, of a log-concave density with this covariance (Lemma 3.1).
 
     (d/2) log2(2 |Σ|^(1/d) / (e² c_d)) <= h <= (d/2) log2(2πe |Σ|^(1/d)), c_d = e² d² / (4 √2 (d + 2)). Every
     posterior here is log-concave. The upper side holds for any density, and the Gaussian has it.
@@ -131,7 +131,7 @@ def entropy_bounds(covariance: npt.ArrayLike) -> tuple[float, float]:
 
 
 def information_lower_bound(sigma: float, k: float, c: float) -> float:
-    """Least information, in bits, of the answer to an equiprobable query (Proposition 3.3).
+    """Return the least information, in bits, of the answer to an equiprobable query (Proposition 3.3).
 
     L_{c,k}(σ) = (1 - h_b(f(c k σ / 2))) (1 - c), for any c from 0 to 1; it grows with k σ.
 
@@ -153,7 +153,7 @@ def information_lower_bound(sigma: float, k: float, c: float) -> float:
 
 
 def best_information_lower_bound(sigma: float, k: float) -> tuple[float, float]:
-    """The highest L_{c,k}(σ) over c, and the c that gives it.
+    """Return the highest L_{c,k}(σ) over c, and the c that gives it.
 
     c is 2/3 for small kσ and falls like log(kσ)/(kσ) for large, where the bound approaches 1 bit.
     """
@@ -168,7 +168,7 @@ def best_information_lower_bound(sigma: float, k: float) -> tuple[float, float]:
 
 
 def _best_c(loss: Callable[[float], float], logit: float) -> float:
-    """The c that minimises a loss in which c stands as (1 - c) and as c times the logit.
+    """Return the c that minimises a loss in which c occurs as (1 - c) and as c times the logit.
 
     Searched by its logarithm, since the best c is of the order of log(logit)/logit.
     """
@@ -206,7 +206,7 @@ class StoppingTimeBounds:
 
 
 def stopping_time_bounds(volume: float, k_min: float, prior: Prior, d: int) -> StoppingTimeBounds:
-    """Bounds on E[T], T the first i with |Σ_i|^(1/d) < volume (Theorem 3.4).
+    """Return bounds on E[T], T the first i with |Σ_i|^(1/d) < volume (Theorem 3.4).
 
     τ_1 <= E[T] <= τ_2 + (τ_2 + 1)/l(τ_2) - (1/l(τ_2)) ∫_0^τ_2 l(x) dx. The lower side is true for any strategy,
     the upper one for EPMV with free choice of the plane (a `Space`); both are averages over the prior. The
@@ -261,7 +261,7 @@ def stopping_time_bounds(volume: float, k_min: float, prior: Prior, d: int) -> S
 
 
 def _epmv_upper(tau: float, logit: float, d: int) -> tuple[float, float]:
-    """The upper side of Theorem 3.4 at its best c, and that c; l(x) = (1 - c) certainty(c logit 2^((τ - x)/d))."""
+    """Return the upper bound of Theorem 3.4 and its best c; l(x) = (1 - c) certainty(c logit 2^((τ - x)/d))."""
     if math.isinf(logit):
         return tau + 1.0, 0.0
 
@@ -306,7 +306,7 @@ class StoppingOrder:
 
 
 def stopping_order(volume: float, k_min: float, prior: Prior, d: int) -> StoppingOrder:
-    """How the expected stopping time of EPMV grows (Theorem 3.5 and Corollary 3.1).
+    """Return the growth rates of the expected stopping time of EPMV (Theorem 3.5 and Corollary 3.1).
 
     E[T] = O(d log(1/ε) + d² log(1/ε) / (ε k_min²)), where no strategy is better than Ω(d log(1/ε)). In words:
     with reliable answers (k_min well above sqrt(d/ε)) the second term vanishes and EPMV is, up to a constant
@@ -350,7 +350,7 @@ def stopping_order(volume: float, k_min: float, prior: Prior, d: int) -> Stoppin
 
 @dataclass(frozen=True, slots=True)
 class MeanCutBounds:
-    """What is certain of a query through the posterior mean.
+    """Bounds for a query whose plane contains the posterior mean.
 
     Attributes
     ----------
@@ -366,7 +366,7 @@ class MeanCutBounds:
 
 
 def mean_cut_bounds(k_sigma: float) -> MeanCutBounds:
-    """Bounds on the answer to a mean-cut query, which MCMV asks for (Proposition 3.6).
+    """Return bounds on the answer to a mean-cut query, which MCMV approximates (Proposition 3.6).
 
     |P(Y) - 1/2| <= (e - 2)/(2e) + ln 2/(kσ) and I >= h_b(1/e - ln 2/(kσ)) - π² log2(e)/(3kσ). For large kσ they
     approach 0.132 and 0.949 bits.

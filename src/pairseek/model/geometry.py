@@ -1,4 +1,4 @@
-"""Pairs as hyperplanes: equation 1 of the paper.
+"""Hyperplanes of pairs: equation 1 of the paper.
 
 A user at w prefers p to q when |w - p|² < |w - q|², that is when a·w > b with a = 2(p - q) and
 b = |p|² - |q|².
@@ -12,7 +12,7 @@ from pairseek.core.types import FloatArray
 
 
 def hyperplanes(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Normals and thresholds of the planes between pairs of points.
+    """Return the normals and thresholds of the planes between pairs of points.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The things to choose between: points with ids, or a continuous space."""
+"""Items, which are points with ids, and continuous spaces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pairseek.model import scales as _scales
 
 
 def _real(values: Any) -> FloatArray:
-    """A fresh array of numbers; numpy alone would drop the imaginary part of complex ones."""
+    """Return a new array of real numbers; numpy alone would drop the imaginary part of complex ones."""
     array = np.asarray(values)
     if array.dtype.kind == "c":
         raise TypeError("they are complex")
@@ -31,7 +31,7 @@ def _real(values: Any) -> FloatArray:
 
 
 def _listed(values: object, what: str, n: int) -> list[object]:
-    """Values, one for each item."""
+    """Return values as a list with one entry for each item."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InvalidItems(f"{what} is {values!r}: give a list of {n}, one for each item")
     out = list(values)
@@ -92,7 +92,7 @@ def _caller() -> int:
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Items in an embedding: validated once, immutable ever after.
+    """Items in an embedding, validated at construction and immutable.
 
     Columns of coordinates whose standard deviations differ by more than a factor of 20 give a `ScaleWarning`:
     the others hardly influence distances. `standardized` brings them to one scale.
@@ -146,7 +146,7 @@ class Items:
         data: Mapping[str, Sequence[object]] | None = None,
         columns: Sequence[str] | None = None,
     ) -> Self:
-        """Make validated items without a `ScaleWarning`: of parts of other items, or where it is said elsewhere."""
+        """Return validated items without a `ScaleWarning`: parts of other items, or items reported elsewhere."""
         items = cls.__new__(cls)
         items._fill(coordinates, ids, labels, appeal, data)
         object.__setattr__(items, "_columns", None if columns is None else tuple(columns))
@@ -214,17 +214,17 @@ class Items:
 
     @property
     def n(self) -> int:
-        """Number of items."""
+        """Return the number of items."""
         return int(self.coordinates.shape[0])
 
     @property
     def d(self) -> int:
-        """Number of dimensions."""
+        """Return the number of dimensions."""
         return int(self.coordinates.shape[1])
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of what a search depends on: coordinates, ids and appeal."""
+        """Return the SHA-256 of all that a search depends on: coordinates, ids and appeal."""
         digest = hashlib.sha256(repr((self.coordinates.shape, self.ids)).encode())
         digest.update(self.coordinates.astype("<f8").tobytes())
         digest.update(self.appeal.astype("<f8").tobytes())
@@ -235,7 +235,7 @@ class Items:
         return {name: index for index, name in enumerate(self.ids)}
 
     def index(self, item: object) -> int:
-        """Row of the item with this id."""
+        """Return the row of the item with this id."""
         plain = item.item() if isinstance(item, np.generic) else item
         # True == 1, but nobody means an item by it.
         if not isinstance(plain, bool):
@@ -249,7 +249,7 @@ class Items:
         raise UnknownItem(f"no item has the id {item!r}: the ids run from {self.ids[0]!r} to {self.ids[-1]!r}")
 
     def _twin(self, value: object) -> ItemId | None:
-        """The id that looks like this value and is of the other kind, text or number."""
+        """Return the id that is written like this value and is of the other type, text or number."""
         if isinstance(value, bool) or not isinstance(value, int | str):
             return None
         if isinstance(value, int):
@@ -258,17 +258,17 @@ class Items:
 
     @cached_property
     def spread(self) -> float:
-        """sqrt(tr cov(items)), the λ of EPMV in the paper's experiments."""
+        """Return sqrt(tr cov(items)), the λ of EPMV in the paper's experiments."""
         return float(np.sqrt(np.var(self.coordinates, axis=0, ddof=1).sum()))
 
     @cached_property
     def scale_contrast(self) -> _scales.ScaleContrast | None:
-        """The columns with the largest and the smallest standard deviation; None if every column is constant."""
+        """Return the columns with the largest and the smallest standard deviation; None if every column is constant."""
         return _scales.scale_contrast(self.coordinates, self._columns)
 
     @cached_property
     def scale_note(self) -> str | None:
-        """A warning with its numbers, if the standard deviations differ by more than a factor of 20; else None."""
+        """Return a warning if the standard deviations of two columns differ by more than a factor of 20; else None."""
         return _scales.scale_note(self.coordinates, self._columns)
 
     def standardized(self) -> Self:
@@ -286,7 +286,7 @@ class Items:
         return self._unwarned(points, self.ids, self.labels, self.appeal, self.data, self._columns)
 
     def scaled(self) -> Self:
-        """Centred, and scaled by sqrt(d)/(3 sqrt(smallest eigenvalue of the covariance)).
+        """Return the items centred and scaled by sqrt(d)/(3 sqrt(smallest eigenvalue of the covariance)).
 
         The paper's rule (supplement, "Performance across dimensions"): three standard deviations of the
         narrowest direction reach the corner of [-1, 1]^d.
@@ -316,7 +316,7 @@ class Items:
 
     @classmethod
     def _of_csv(cls, path: str | Path, keep: Sequence[str] = ()) -> Self:
-        """Do what `from_csv` does, without a `ScaleWarning`."""
+        """Read items as `from_csv` does, without a `ScaleWarning`."""
         return cls._unwarned(**read_items(Path(path), (keep,) if isinstance(keep, str) else tuple(keep)))
 
     def to_csv(self, path: str | Path) -> None:
@@ -346,7 +346,7 @@ class Items:
                 )
 
     def _check_texts(self) -> None:
-        """Refuse ids that a file of text cannot tell apart or does not keep."""
+        """Reject ids that a text file cannot distinguish or does not preserve."""
         texts: dict[str, ItemId] = {}
         for name in self.ids:
             text = str(name)
@@ -365,7 +365,7 @@ class Items:
 
     @classmethod
     def _of_file(cls, path: str | Path) -> Self:
-        """Do what `from_file` does, without a `ScaleWarning`."""
+        """Read items as `from_file` does, without a `ScaleWarning`."""
         path = Path(path)
         suffix = path.suffix.lower()
         if suffix == ".csv":
@@ -439,11 +439,11 @@ class Space:
 
     @property
     def d(self) -> int:
-        """Number of dimensions."""
+        """Return the number of dimensions."""
         return len(self.low)
 
     def point(self, value: object) -> Point:
-        """A point of the space as a tuple of floats."""
+        """Return a point of the space as a tuple of floats."""
         try:
             array = _real(value)
         except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""How good an estimate, an embedding or a credible ball is, when the truth is known."""
+"""Metrics of estimates, embeddings and credible balls against a known truth."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _count(name: str, value: int, least: int, most: int | None = None) -> int:
 
 
 def squared_error(estimate: npt.ArrayLike, point: npt.ArrayLike) -> float:
-    """|estimate - point|², whose mean over trials is the paper's MSE.
+    """Return |estimate - point|², whose mean over trials is the paper's MSE.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def kendall_tau_distance(
     batches: int | None = 1000,
     rng: int | np.random.Generator | None = None,
 ) -> float:
-    """Share of pairs of items that the estimate puts in the wrong order (section 4, "Item ranking evaluation").
+    """Return the share of pairs of items in the wrong order (section 4, "Item ranking evaluation").
 
     Items are ranked by their distance from the estimate and by that from the true point, and the normalized
     Kendall tau distance of the rankings is 0 for the same order and 1 for the reverse. A pair that is at the
@@ -115,7 +115,7 @@ def _squared_distances(items: Items, point: FloatArray, name: str) -> FloatArray
 
 
 def _subsets(n: int, size: int, count: int, rng: np.random.Generator) -> IntArray:
-    """(count, size) rows of distinct numbers below n, every subset as likely (Floyd's algorithm, by column).
+    """Draw (count, size) rows of distinct numbers below n, every subset equally likely (Floyd's algorithm, by column).
 
     The order within a row is not uniform; nothing here depends on it.
     """
@@ -128,7 +128,7 @@ def _subsets(n: int, size: int, count: int, rng: np.random.Generator) -> IntArra
 
 
 def _disagreement(said: FloatArray, true: FloatArray, first: IntArray, second: IntArray) -> float:
-    """Sum of |sign - sign|/2 over the pairs of columns: 1 if reversed, 1/2 if tied in one of the two."""
+    """Return the sum of |sign - sign|/2 over pairs of columns: 1 if reversed, 1/2 if tied in one of the two."""
     one = np.sign(said[:, first] - said[:, second])
     other = np.sign(true[:, first] - true[:, second])
     return float(np.abs(one - other).sum()) / 2.0
@@ -148,7 +148,7 @@ def _all_pairs_distance(said: FloatArray, true: FloatArray) -> float:
 
 
 def triplet_error(items: Items | npt.ArrayLike, triplets: npt.ArrayLike) -> float:
-    """Share of triplets that the embedding gets wrong (supplement, "triplet error fraction").
+    """Return the share of triplets that the embedding violates (supplement, "triplet error fraction").
 
     A triplet (anchor, near, far) says that the anchor is more like ``near`` than like ``far``. It is wrong if
     ``near`` is farther from the anchor than ``far``; equal distances count half.
@@ -189,7 +189,7 @@ def triplet_error(items: Items | npt.ArrayLike, triplets: npt.ArrayLike) -> floa
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How often the truth was within the credible ball.
+    """Share of trials in which the true point was within the credible ball.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ class Coverage:
 
 
 def coverage(distances: npt.ArrayLike, radii: npt.ArrayLike) -> Coverage:
-    """Share of trials in which the true point is within the credible ball around the estimate.
+    """Return the share of trials in which the true point is within the credible ball around the estimate.
 
     A calibrated posterior gives about the level at which the radii were taken. That holds when points are drawn
     from the prior and answers from the response model of the search.

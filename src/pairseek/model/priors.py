@@ -1,4 +1,4 @@
-"""What is believed before the first answer."""
+"""Prior distributions of the user point."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from pairseek.errors import InvalidParameter
 
 
 class Prior(Protocol):
-    """A log-concave density: a Gaussian (of precision zero, if need be) inside a box (infinite, if need be)."""
+    """A log-concave density: a Gaussian factor inside a box; its precision may be zero, and the box infinite."""
 
     @property
     def name(self) -> str:
-        """Its name at the edges: files, commands, HTTP."""
+        """Return the name used in files, commands and HTTP."""
         ...
 
     def box(self, d: int) -> tuple[FloatArray, FloatArray]:
-        """(d,) lowest and (d,) highest coordinates that have any probability; may be infinite."""
+        """Return the (d,) lowest and (d,) highest coordinates of the support; they may be infinite."""
         ...
 
     def quadratic(self, d: int) -> tuple[FloatArray, FloatArray]:
-        """(d,) centre and (d, d) precision of the Gaussian factor."""
+        """Return the (d,) centre and (d, d) precision of the Gaussian factor."""
         ...
 
     def moments(self, d: int) -> tuple[FloatArray, FloatArray]:
-        """(d,) mean and (d, d) covariance."""
+        """Return the (d,) mean and (d, d) covariance."""
         ...
 
     def entropy_bits(self, d: int) -> float:
-        """Differential entropy in bits: 0 for the unit cube of the paper's theory, d for [-1, 1]^d."""
+        """Return the differential entropy in bits: 0 for the unit cube of the paper's theory, d for [-1, 1]^d."""
         ...
 
     def sample(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
-        """(n, d) points, stratified along every coordinate."""
+        """Draw (n, d) points, stratified along every coordinate."""
         ...
 
 
@@ -53,14 +53,14 @@ def _vector(value: object, d: int, what: str) -> FloatArray:
 
 
 def stratified(n: int, d: int, rng: np.random.Generator) -> FloatArray:
-    """A Latin hypercube in (0, 1)^d: the sample means and variances of the prior come out nearly exact."""
+    """Draw a Latin hypercube in (0, 1)^d, which makes sample means and variances of the prior nearly exact."""
     cells = rng.permuted(np.tile(np.arange(n, dtype=np.float64), (d, 1)), axis=1)
     return np.ascontiguousarray(((cells + rng.random((d, n))) / n).T)
 
 
 @dataclass(frozen=True)
 class UniformBox:
-    """Uniform on a box: the paper's prior, [-1/2, 1/2]^d in its theory and [-1, 1]^d in its experiments.
+    """A uniform distribution on a box: the paper's prior, [-1/2, 1/2]^d in theory and [-1, 1]^d in experiments.
 
     Parameters
     ----------
@@ -87,25 +87,25 @@ class UniformBox:
             raise InvalidParameter(f"the box from {self.low} to {self.high} is empty: low must be below high")
 
     def box(self, d: int) -> tuple[FloatArray, FloatArray]:
-        """(d,) bounds."""
+        """Return the (d,) bounds."""
         return _vector(self.low, d, "low of the UniformBox"), _vector(self.high, d, "high of the UniformBox")
 
     def quadratic(self, d: int) -> tuple[FloatArray, FloatArray]:
-        """No Gaussian factor: precision zero."""
+        """Return a precision of zero: there is no Gaussian factor."""
         return np.zeros(d), np.zeros((d, d))
 
     def moments(self, d: int) -> tuple[FloatArray, FloatArray]:
-        """Centre, and width²/12 on the diagonal."""
+        """Return the centre, and width²/12 on the diagonal."""
         low, high = self.box(d)
         return (low + high) / 2, np.diag((high - low) ** 2 / 12)
 
     def entropy_bits(self, d: int) -> float:
-        """log2 of the volume."""
+        """Return log2 of the volume."""
         low, high = self.box(d)
         return float(np.sum(np.log2(high - low)))
 
     def sample(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
-        """(n, d) points."""
+        """Draw (n, d) points."""
         low, high = self.box(d)
         return low + (high - low) * stratified(n, d, rng)
 
@@ -160,16 +160,16 @@ class GaussianPrior:
         return hash((np.asarray(self.mean).tobytes(), np.asarray(self.covariance).tobytes()))
 
     def box(self, d: int) -> tuple[FloatArray, FloatArray]:
-        """No bounds."""
+        """Return infinite bounds."""
         return np.full(d, -np.inf), np.full(d, np.inf)
 
     def quadratic(self, d: int) -> tuple[FloatArray, FloatArray]:
-        """Mean, and inverse of the covariance."""
+        """Return the mean and the inverse of the covariance."""
         mean, covariance = self.moments(d)
         return mean, np.asarray(np.linalg.inv(covariance), dtype=np.float64)
 
     def moments(self, d: int) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance."""
+        """Return the mean and the covariance."""
         covariance = np.asarray(self.covariance)
         if covariance.ndim < 2:
             covariance = np.diag(_vector(covariance, d, "covariance of the GaussianPrior"))
@@ -180,12 +180,12 @@ class GaussianPrior:
         return _vector(self.mean, d, "mean of the GaussianPrior"), covariance
 
     def entropy_bits(self, d: int) -> float:
-        """½ log2 det(2πe Σ)."""
+        """Return ½ log2 det(2πe Σ)."""
         _, covariance = self.moments(d)
         return float(0.5 * np.linalg.slogdet(2 * np.pi * np.e * covariance)[1] / np.log(2))
 
     def sample(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
-        """(n, d) points."""
+        """Draw (n, d) points."""
         mean, covariance = self.moments(d)
         normal = ndtri(np.clip(stratified(n, d, rng), 1e-12, 1 - 1e-12))
         return np.asarray(mean + normal @ np.linalg.cholesky(covariance).T)

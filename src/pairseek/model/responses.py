@@ -1,4 +1,4 @@
-"""How a person answers: equation 1 of the paper with its noise constants K1, K2 and K3.
+"""Response models: equation 1 of the paper with its noise constants K1, K2 and K3.
 
 P(p preferred to q | w) = lapse/2 + (1 - lapse) f(z), z = k_pq (a·w - b) + appeal_p - appeal_q, where f is the logistic
 function or the normal distribution function. Both are symmetric, f(-z) = 1 - f(z), and log-concave, so that the
@@ -103,7 +103,7 @@ class Response:
 
     @property
     def constant(self) -> float:
-        """The noise constant, once it is set."""
+        """Return the noise constant; raise `InvalidParameter` where it is not set."""
         if isinstance(self.k, Unknown):
             raise InvalidParameter(f"k of {type(self).__name__} is unknown: give a number")
         if self.k is None:
@@ -112,7 +112,7 @@ class Response:
 
     @property
     def reference(self) -> float:
-        """The noise constant or, where it is unknown, the median of its prior."""
+        """Return the noise constant or, where it is unknown, the median of its prior."""
         if not isinstance(self.k, Unknown):
             return self.constant
         assert isinstance(self.k.prior, LogNormal)
@@ -122,35 +122,35 @@ class Response:
 
     @property
     def unknown(self) -> bool:
-        """Whether k or the lapse is to be inferred."""
+        """Return whether k or the lapse is to be inferred."""
         return isinstance(self.k, Unknown) or isinstance(self.lapse, Unknown)
 
     @property
     def plain(self) -> bool:
-        """Whether it is the paper's model: a known k and no lapses."""
+        """Return whether this is the paper's model: a known k and no lapses."""
         return not self.unknown and self.lapse == 0.0
 
     @property
     def share(self) -> float:
-        """The share of lapses, where it is known."""
+        """Return the lapse, the share of random answers; raise `InvalidParameter` where it is unknown."""
         if isinstance(self.lapse, Unknown):
             raise InvalidParameter(f"the lapse of {type(self).__name__} is unknown: give a number")
         return self.lapse
 
     @property
     def lapse_prior(self) -> Beta | None:
-        """What is believed of an unknown lapse; None where it is known."""
+        """Return the prior of an unknown lapse; None where the lapse is known."""
         prior = self.lapse.prior if isinstance(self.lapse, Unknown) else None
         return prior if isinstance(prior, Beta) else None
 
     @property
     def k_prior(self) -> LogNormal | None:
-        """What is believed of an unknown k; None where it is known."""
+        """Return the prior of an unknown k; None where k is known."""
         prior = self.k.prior if isinstance(self.k, Unknown) else None
         return prior if isinstance(prior, LogNormal) else None
 
     def for_spread(self, spread: float) -> Self:
-        """The same response with k filled in if it was None, or the prior of an unknown k set around it.
+        """Return the response with k set if it was None, or with the median of the prior of an unknown k set.
 
         An answer about a plane one such deviation of the prior away is then right 88 times in 100. For constant noise
         that is so when the two points are two deviations apart, and for decaying noise, whose unit is fixed, when |a|
@@ -175,7 +175,7 @@ class Response:
         return dataclasses.replace(self, k=Unknown(prior))
 
     def pair_constant(self, length: FloatArray) -> FloatArray:
-        """k_pq for pairs whose normals have these lengths |a| (K1, K2, K3); 0 where the points coincide.
+        """Return k_pq for pairs whose normals have these lengths |a| (K1, K2, K3); 0 where the points coincide.
 
         Where k is unknown, for the median of its prior.
         """
@@ -190,7 +190,7 @@ class Response:
     def planes(
         self, first: FloatArray, second: FloatArray, appeal: FloatArray | float = 0.0
     ) -> tuple[FloatArray, FloatArray]:
-        """Slopes k_pq a and offsets -k_pq b + appeal_p - appeal_q of the logits of pairs.
+        """Return slopes k_pq a and offsets -k_pq b + appeal_p - appeal_q of the logits of pairs.
 
         Parameters
         ----------
@@ -204,25 +204,25 @@ class Response:
         return k[:, None] * normals, -k * thresholds + appeal
 
     def link_function(self, logits: FloatArray) -> FloatArray:
-        """f(z)."""
+        """Return f(z)."""
         raise NotImplementedError
 
     def log_link(self, logits: FloatArray) -> FloatArray:
-        """log f(z), without overflow or cancellation."""
+        """Return log f(z), without overflow or cancellation."""
         raise NotImplementedError
 
     def slope(self, logits: FloatArray) -> FloatArray:
-        """d log f(z) / dz."""
+        """Return d log f(z) / dz."""
         raise NotImplementedError
 
     def probability(self, logits: FloatArray) -> FloatArray:
-        """P(first) = lapse/2 + (1 - lapse) f(z)."""
+        """Return P(first) = lapse/2 + (1 - lapse) f(z)."""
         lapse = self.share
         f = self.link_function(logits)
         return f if lapse == 0.0 else 0.5 * lapse + (1.0 - lapse) * f
 
     def log_probability(self, logits: FloatArray) -> FloatArray:
-        """log P(first), without overflow or cancellation."""
+        """Return log P(first), without overflow or cancellation."""
         lapse = self.share
         log_f = self.log_link(logits)
         if lapse == 0.0:
@@ -230,47 +230,47 @@ class Response:
         return np.asarray(np.logaddexp(np.log(0.5 * lapse), np.log1p(-lapse) + log_f))
 
     def log_likelihood(self, evidence: Evidence, points: FloatArray) -> FloatArray:
-        """(s,) log-likelihood of all answers at (s, d) points."""
+        """Return the (s,) log-likelihood of all answers at (s, d) points."""
         logits = points @ evidence.slopes.T + evidence.offsets
         for_winner = self.log_probability(logits)
         half_each = 0.5 * (for_winner + self.log_probability(-logits))
         return np.asarray(np.where(evidence.decided > 0, for_winner, half_each).sum(axis=1))
 
     def gradient(self, evidence: Evidence, point: FloatArray) -> FloatArray:
-        """(d,) gradient of the log-likelihood at a (d,) point."""
+        """Return the (d,) gradient of the log-likelihood at a (d,) point."""
         logits = evidence.slopes @ point + evidence.offsets
         for_winner = self.slope(logits)
         half_each = 0.5 * (for_winner - self.slope(-logits))
         return np.asarray(np.where(evidence.decided > 0, for_winner, half_each) @ evidence.slopes)
 
     def simulate(self, logits: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """True where the first is chosen."""
+        """Draw answers: True where the first is chosen."""
         return np.asarray(rng.random(np.shape(logits)) < self.probability(logits))
 
 
 @dataclass(frozen=True)
 class Logistic(Response):
-    """f(z) = 1/(1 + e^-z), the paper's model."""
+    """The logistic model of the paper, f(z) = 1/(1 + e^-z)."""
 
     name: ClassVar[str] = "logistic"
     link_code: ClassVar[int | None] = 0
 
     def link_function(self, logits: FloatArray) -> FloatArray:
-        """f(z)."""
+        """Return f(z)."""
         return np.asarray(expit(logits))
 
     def log_link(self, logits: FloatArray) -> FloatArray:
-        """-log(1 + e^-z)."""
+        """Return -log(1 + e^-z)."""
         return np.asarray(log_expit(logits))
 
     def slope(self, logits: FloatArray) -> FloatArray:
-        """f(-z)."""
+        """Return f(-z)."""
         return np.asarray(expit(-np.asarray(logits)))
 
 
 @dataclass(frozen=True)
 class Probit(Response):
-    """f(z) = Φ(z): the paper's "Gaussian" model, sign(z + Z) with standard normal Z."""
+    """The probit model, f(z) = Φ(z): the paper's "Gaussian" model, sign(z + Z) with standard normal Z."""
 
     name: ClassVar[str] = "probit"
     link_code: ClassVar[int | None] = 1
@@ -278,15 +278,15 @@ class Probit(Response):
     typical: ClassVar[float] = float(ndtri(expit(TYPICAL_LOGIT)))
 
     def link_function(self, logits: FloatArray) -> FloatArray:
-        """Φ(z)."""
+        """Return Φ(z)."""
         return np.asarray(ndtr(logits))
 
     def log_link(self, logits: FloatArray) -> FloatArray:
-        """log Φ(z)."""
+        """Return log Φ(z)."""
         return np.asarray(log_ndtr(logits))
 
     def slope(self, logits: FloatArray) -> FloatArray:
-        """φ(z)/Φ(z), from logarithms so that it holds far in the tail."""
+        """Return φ(z)/Φ(z), computed from logarithms, which is accurate far in the tail."""
         logits = np.asarray(logits)
         return np.asarray(np.exp(-0.5 * logits**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(logits)))
 

@@ -50,13 +50,13 @@ class ScaleContrast:
 
     @property
     def ratio(self) -> float:
-        """Ratio of the two standard deviations."""
+        """Return the ratio of the two standard deviations."""
         # The smallest numbers that there are can have a deviation that rounds to zero.
         return self.widest.deviation / max(self.narrowest.deviation, sys.float_info.min)
 
     @property
     def uneven(self) -> bool:
-        """Whether the ratio is so large that the narrowest column hardly influences distances."""
+        """Return whether the ratio is so large that the narrowest column hardly influences distances."""
         return self.ratio > MOST
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What is not known of how a person answers, and what is believed of it before the first answer.
+"""Unknown parameters of a response model, and their priors.
 
 k is positive and a matter of ratios: people differ by factors, so its prior is normal in log k. A lapse, an answer
 given without looking, has a probability: its prior is a Beta distribution.
@@ -29,7 +29,7 @@ LEAST_LAPSE = 1e-9
 
 @dataclass(frozen=True)
 class LogNormal:
-    """log k is normal: the prior of a noise constant.
+    """A log-normal distribution: the prior of a noise constant k.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class LogNormal:
 
     @classmethod
     def around(cls, guess: float, spread: float = 1.0) -> Self:
-        """The prior of somebody who would otherwise have fixed k at this guess: a median of 2.5 times as much.
+        """Return the prior for an uncertain guess of k: its median is 2.5 times the guess.
 
         To take a person for less reliable than they are costs a search more than the other way round.
         """
@@ -68,7 +68,7 @@ class LogNormal:
         return cls(_ABOVE * guess, spread)
 
     def log_ratios(self, uniform: FloatArray) -> FloatArray:
-        """Quantiles of log(k/median) for numbers in (0, 1)."""
+        """Return quantiles of log(k/median) for numbers in (0, 1)."""
         return np.asarray(self.spread * ndtri(np.clip(uniform, 1e-12, 1 - 1e-12)))
 
 
@@ -96,11 +96,11 @@ class Beta:
             object.__setattr__(self, name, float(value))
 
     def quantiles(self, uniform: FloatArray) -> FloatArray:
-        """Quantiles of the lapse for numbers in (0, 1)."""
+        """Return quantiles of the lapse for numbers in (0, 1)."""
         return np.asarray(np.clip(betaincinv(self.a, self.b, uniform), LEAST_LAPSE, 1 - LEAST_LAPSE))
 
     def log_density(self, lapse: FloatArray) -> FloatArray:
-        """Log density."""
+        """Return the log density."""
         logs = (self.a - 1) * np.log(lapse) + (self.b - 1) * np.log1p(-lapse) - betaln(self.a, self.b)
         return np.asarray(logs)
 
@@ -110,7 +110,7 @@ UnknownPrior: TypeAlias = LogNormal | Beta
 
 @dataclass(frozen=True)
 class Unknown:
-    """A number of the response model that is inferred from the answers, together with the user point.
+    """A parameter of the response model that is inferred from the answers, together with the user point.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ UNKNOWNS = {part.name: part for part in (Unknown, LogNormal, Beta)}
 
 
 def checked_lapse(lapse: object) -> float | Unknown:
-    """A lapse as a response keeps it."""
+    """Return a validated lapse; an unknown one gets its default prior."""
     if isinstance(lapse, Unknown):
         prior = Beta() if lapse.prior is None else lapse.prior
         if not isinstance(prior, Beta):
@@ -147,7 +147,7 @@ def checked_lapse(lapse: object) -> float | Unknown:
 
 
 def checked_unknown_k(k: Unknown) -> Unknown:
-    """An unknown k as a response keeps it."""
+    """Return a validated unknown k with its default prior."""
     prior = LogNormal() if k.prior is None else k.prior
     if not isinstance(prior, LogNormal):
         raise InvalidParameter(f"k is unknown with the prior {prior!r}: give a LogNormal(median, spread)")

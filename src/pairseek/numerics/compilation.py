@@ -1,4 +1,4 @@
-"""When kernels are compiled: a word to the person who waits, and a shorter wait."""
+"""Notification during the compilation of kernels, which takes seconds at first use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def first_use(seconds: float = 1.0) -> Iterator[None]:
 
 
 class _Watch(event.Listener):
-    """Adds up the time that is spent compiling. Loading kernels from the disk, or computing, is none of it."""
+    """A numba listener that measures compilation time, and pauses garbage collection meanwhile."""
 
     def __init__(self, seconds: float) -> None:
         self._left = seconds
@@ -38,7 +38,7 @@ class _Watch(event.Listener):
         self._collecting = False
 
     def on_start(self, _: Any) -> None:
-        """A compilation begins."""
+        """Start the timer at the outermost compilation."""
         self._depth += 1
         if self._depth > 1:
             return
@@ -52,14 +52,14 @@ class _Watch(event.Listener):
         self._timer.start()
 
     def on_end(self, _: Any) -> None:
-        """A compilation ends."""
+        """Stop the timer at the end of the outermost compilation."""
         self._depth -= 1
         if self._depth == 0 and self._timer is not None:
             self._timer.cancel()
             self._left -= time.perf_counter() - self._began
 
     def close(self) -> None:
-        """Leave everything as it was."""
+        """Cancel the timer and restore garbage collection."""
         if self._timer is not None:
             self._timer.cancel()
         if self._collecting:

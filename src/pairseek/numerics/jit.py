@@ -1,4 +1,4 @@
-"""The one numba preset, and the scalar functions that several kernels share.
+"""Settings of numba for all kernels, and scalar functions that several kernels share.
 
 Kernels take contiguous float64 arrays, write into arrays they are given, and work on the rows from ``start`` to
 ``stop`` so that `_parallel.for_ranges` can spread them. A link is 0 (logistic) or 1 (probit).
@@ -34,7 +34,7 @@ _OPTIONS: dict[str, Any] = {
 
 
 def kernel(function: F) -> F:
-    """Compile once for each machine (kept on disk), without the GIL."""
+    """Compile a function without the GIL, and cache it on disk."""
     return cast(F, njit(**_OPTIONS)(function))
 
 
@@ -43,12 +43,12 @@ primitive = kernel
 
 
 def inner(function: F) -> F:
-    """The same for what only kernels call: neither kept by itself nor callable from Python, so sooner made."""
+    """Compile a function that only kernels call: without disk cache or Python wrapper, which compiles faster."""
     return cast(F, njit(**{**_OPTIONS, "cache": False, "no_cpython_wrapper": True})(function))
 
 
 def read_only(array: A) -> A:
-    """A view that cannot be written: one type for kernels, so one compilation, whoever the array belongs to."""
+    """Return a read-only view, so that kernels are compiled once for arrays of any owner."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -56,7 +56,7 @@ def read_only(array: A) -> A:
 
 @primitive
 def exp_minus(x: float) -> float:
-    """e^-x for x >= 0, to 1e-11 relative where it exceeds 1e-15, and 1e-16 beyond.
+    """Return e^-x for x >= 0, to 1e-11 relative where it exceeds 1e-15, and 1e-16 beyond.
 
     Additions and multiplications only, so that loops over it vectorise: numba without a vector mathematics
     library calls `exp` one number at a time. (e^(-x/512))^512, the inner by its series to the 7th term.
@@ -76,7 +76,7 @@ def exp_minus(x: float) -> float:
 
 @primitive
 def log_ndtr(z: float) -> float:
-    """log Φ(z): by erfc, and by its asymptotic series where erfc underflows."""
+    """Return log Φ(z): by erfc, and by its asymptotic series where erfc underflows."""
     if z > -30.0:
         return math.log(0.5 * math.erfc(-z / math.sqrt(2.0)))
     q = 1.0 / (z * z)
@@ -85,7 +85,7 @@ def log_ndtr(z: float) -> float:
 
 @primitive
 def log_answer(z: float, decided: float, link: int) -> float:
-    """log f(z) for an answer, half of log f(z) + log f(-z) for a tie."""
+    """Return log f(z) for an answer, half of log f(z) + log f(-z) for a tie."""
     if link == LOGISTIC:
         return 0.5 * (decided * z - abs(z)) - math.log1p(math.exp(-abs(z)))
     if decided > 0.0:
@@ -95,7 +95,7 @@ def log_answer(z: float, decided: float, link: int) -> float:
 
 @primitive
 def next_uniform(state: Any) -> float:
-    """A number in (0, 1) from a splitmix64 stream; ``state`` is a (1,) uint64 array that advances."""
+    """Return a number in (0, 1) from a splitmix64 stream; ``state`` is a (1,) uint64 array that advances."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -1,4 +1,4 @@
-"""The tables of `_tables` for a person whose k and lapse are not known.
+"""Tables of `pairseek.numerics.tables` for a response whose k and lapse are unknown.
 
 If k and lapse do not depend on the user point, an answer about a logit z (at the typical k) has the probability
 F(z) = lapse/2 + (1 - lapse) E f(e^(spread x) z), x standard normal: one more symmetric link, with two parameters. Its
@@ -34,7 +34,7 @@ _PLACES = 0.5 * np.sinh(np.linspace(0.0, 11.5, 4000))
 
 
 def table(link: int, name: TableName, spread: float = 0.0, lapse: float = 0.0) -> FloatArray:
-    """The table of this name; that of the link itself where nothing is unknown and there are no lapses."""
+    """Return a table by name; that of the link itself where nothing is unknown and there are no lapses."""
     if spread == 0.0 and lapse == 0.0:
         values: FloatArray = getattr(tables(link), name)
         return values
@@ -62,14 +62,14 @@ def _blended(link: int, name: TableName, spread: float, lapse: float) -> FloatAr
 
 
 def _shares(grid: FloatArray, value: float) -> list[tuple[int, float]]:
-    """The two places of a grid that a value lies between, with their shares; one where it lies on a place."""
+    """Return the grid points next to a value with their interpolation weights; one where it lies on a grid point."""
     i = int(np.clip(np.searchsorted(grid, value, side="right") - 1, 0, len(grid) - 2))
     share = float((value - grid[i]) / (grid[i + 1] - grid[i]))
     return [(place, weight) for place, weight in ((i, 1.0 - share), (i + 1, share)) if weight > 0.0]
 
 
 def _finer(values: FloatArray, step: int) -> FloatArray:
-    """Straight lines between the rows, `step` to each."""
+    """Return rows interpolated linearly, `step` for each original one."""
     out = np.empty((step * (len(values) - 1) + 1, values.shape[1]))
     for part in range(step):
         out[part:-1:step] = (1.0 - part / step) * values[:-1] + (part / step) * values[1:]
@@ -79,7 +79,7 @@ def _finer(values: FloatArray, step: int) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def _cell(link: int, i: int, j: int) -> FloatArray:
-    """(4, rows, columns) coarse tables at SPREADS[i] and LAPSES[j]; square roots, but for the probability.
+    """Return (4, rows, columns) coarse tables at SPREADS[i] and LAPSES[j]: square roots, except the probability.
 
     A utility goes with s² where s is small, so its root is nearly straight between two places.
     """
@@ -109,7 +109,7 @@ def _cell(link: int, i: int, j: int) -> FloatArray:
 
 
 def _link(z: FloatArray, spread: float, lapse: float, link: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """F, F' and F''."""
+    """Return F, F' and F''."""
     x, weights = np.polynomial.hermite_e.hermegauss(_NODES if spread > 0.0 else 1)
     scale = np.exp(spread * x)
     weights = weights / weights.sum()
@@ -119,14 +119,14 @@ def _link(z: FloatArray, spread: float, lapse: float, link: int) -> tuple[FloatA
 
 
 def _steep(u: FloatArray, lapse: float, floor: float, area: float) -> FloatArray:
-    """(4, len(u)) where F is a step at the scale of s, u = m/s: to first order in the width of the step."""
+    """Return (4, len(u)) values for a large s, where F is nearly a step: first order in its width, u = m/s."""
     density = np.exp(-0.5 * u**2) / np.sqrt(2.0 * np.pi)
     above, below = (0.5 * lapse + (1.0 - lapse) * ndtr(x) for x in (u, -u))
     return combined(above, below, (1.0 - lapse) * density, -(1.0 - lapse) * u * density, floor + area * density)
 
 
 def _row(m: FloatArray, s: float, rare: FloatArray, uncertainty: FloatArray, link: int) -> FloatArray:
-    """(4, len(m)) at one s, by the trapezoidal rule over u."""
+    """Return (4, len(m)) values at one s, by the trapezoidal rule over u."""
     step = (0.5 if link == LOGISTIC else 0.2) / max(s, 1.0)
     u = np.arange(-7.0, 7.0 + step / 2, step)
     weights = np.exp(-0.5 * u**2)

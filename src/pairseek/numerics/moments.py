@@ -1,4 +1,4 @@
-"""Sums over samples, the same to the bit for any number of threads.
+"""Sums over samples that are equal to the bit for any number of threads.
 
 Linear algebra libraries add in an order that depends on their threads. Here every piece of the samples has its own
 partial sums, and these are added in the order of the pieces.
@@ -19,7 +19,7 @@ CHUNK = 500
 
 @kernel
 def _sums(start: int, stop: int, points: Any, weights: Any, centre: Any, out: Any) -> None:
-    """Partial Σ w (x - c) and Σ w (x - c)(x - c)', in row start // CHUNK of ``out``."""
+    """Write partial Σ w (x - c) and Σ w (x - c)(x - c)' into row start // CHUNK of ``out``."""
     d = points.shape[1]
     total = out[start // CHUNK]
     total[:] = 0.0
@@ -35,7 +35,7 @@ def _sums(start: int, stop: int, points: Any, weights: Any, centre: Any, out: An
 
 
 def sample_moments(samples: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(d,) mean and (d, d) covariance of weighted samples."""
+    """Return the (d,) mean and (d, d) covariance of weighted samples."""
     n, d = samples.shape
     out = np.empty((-(-n // CHUNK), d + d * d))
     # A first sample as origin keeps the digits of samples that lie far from zero.

@@ -1,4 +1,4 @@
-"""Kernels over candidate pairs: what each pair is to a belief, and expectations over samples."""
+"""Kernels over candidate pairs: features of a pair under a belief, and expectations over samples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pair_constant(length: float, k: float, noise: int) -> float:
 
 @kernel
 def shadow(start: int, stop: int, points: Any, mean: Any, root: Any, out: Any) -> None:
-    """Rows 2 L'(x - μ), for Σ = LL' and L = root: the distance between two of them is sqrt(a'Σa).
+    """Write rows 2 L'(x - μ), for Σ = LL' and L = root: the distance between two of them is sqrt(a'Σa).
 
     From the mean, so that items far from zero keep their digits.
     """
@@ -40,7 +40,7 @@ def shadow(start: int, stop: int, points: Any, mean: Any, root: Any, out: Any) -
 def describe(
     start: int, stop: int, first: Any, second: Any, points: Any, shadows: Any, mean: Any, k: float, noise: int, out: Any
 ) -> None:
-    """Columns a·μ - b, |a|, k_pq, a'Σa of pairs.
+    """Write columns a·μ - b, |a|, k_pq, a'Σa of pairs.
 
     a·μ - b = (p - q)·((μ - p) + (μ - q)), which does not cancel as |p|² - |q|² does.
     """
@@ -65,7 +65,7 @@ def describe(
 
 @primitive
 def _logits(slope: Any, offset: float, columns: Any, z: Any) -> None:
-    """z = columns' slope + offset, four coordinates at a time."""
+    """Write z = columns' slope + offset, four coordinates at a time."""
     d = columns.shape[0]
     z[:] = offset
     i = 0
@@ -84,7 +84,7 @@ def _logits(slope: Any, offset: float, columns: Any, z: Any) -> None:
 
 @primitive
 def _logistic_sums(z: Any, weights: Any) -> tuple[float, float]:
-    """Σ w f(z) and Σ w h_b(f(z)) in nats, for weights that sum to 1.
+    """Return Σ w f(z) and Σ w h_b(f(z)) in nats, for weights that sum to 1.
 
     With u = e^-|z|, the rarer outcome has probability u/(1 + u) and h_b = log(1 + u) + |z| u/(1 + u). The logarithm
     is 2 atanh(y), y = u/(2 + u) <= 1/3, by its series to 1e-9; both fractions share one division.
@@ -108,7 +108,7 @@ def _logistic_sums(z: Any, weights: Any) -> tuple[float, float]:
 
 @primitive
 def _probit_sums(z: Any, weights: Any) -> tuple[float, float]:
-    """Σ w Φ(z) and Σ w h_b(Φ(z)) in nats."""
+    """Return Σ w Φ(z) and Σ w h_b(Φ(z)) in nats."""
     probability = 0.0
     entropy = 0.0
     for s in range(len(z)):
@@ -122,7 +122,7 @@ def _probit_sums(z: Any, weights: Any) -> tuple[float, float]:
 
 @kernel
 def expect(start: int, stop: int, slopes: Any, offsets: Any, columns: Any, weights: Any, link: int, out: Any) -> None:
-    """Rows E f(z) and E h_b(f(z)) (in nats) over weighted samples, for each candidate.
+    """Write rows E f(z) and E h_b(f(z)) (in nats) over weighted samples, for each candidate.
 
     ``columns`` is (d, S): samples by coordinate, so that the loops run over contiguous numbers. Nothing of size
     samples times candidates is ever held.
@@ -135,7 +135,7 @@ def expect(start: int, stop: int, slopes: Any, offsets: Any, columns: Any, weigh
 
 @kernel
 def weigh(start: int, stop: int, slopes: Any, offsets: Any, columns: Any, weights: Any, link: int, out: Any) -> None:
-    """Unnormalised moments of the samples after the answer "first": Σ w f, Σ w f x, Σ w f x x'.
+    """Write unnormalised moments of the samples after the answer "first": Σ w f, Σ w f x, Σ w f x x'.
 
     ``out`` is (m, 1 + d + d²).
     """
@@ -179,7 +179,7 @@ def _lapsing_link(y: float, link: int) -> float:
 def expect_mixed(
     start: int, stop: int, planes: Any, columns: Any, weights: Any, mixture: Any, link: int, out: Any
 ) -> None:
-    """`expect` where every sample has a link of its own, base + Σ parts_q f(ratio_q (z - appeal) + appeal).
+    """Compute `expect` with a link for each sample, base + Σ parts_q f(ratio_q (z - appeal) + appeal).
 
     ``planes`` is (slopes (m, d), offsets (m,), appeal (m,)); ``mixture`` (bases (S,), parts (Q, S), ratios (Q,)).
     """
@@ -209,7 +209,7 @@ def expect_mixed(
 def weigh_mixed(
     start: int, stop: int, planes: Any, columns: Any, weights: Any, answering: Any, link: int, out: Any
 ) -> None:
-    """`weigh` where every sample has a k and a lapse of its own: ``answering`` is (ratios (S,), lapses (S,))."""
+    """Compute `weigh` with a k and a lapse for each sample: ``answering`` is (ratios (S,), lapses (S,))."""
     slopes, offsets, appeal = planes
     ratios, lapses = answering
     d, n = columns.shape
@@ -225,7 +225,7 @@ def weigh_mixed(
 
 @primitive
 def _weighed(f: Any, columns: Any, d: int, out: Any) -> None:
-    """Σ f, Σ f x, Σ f x x'."""
+    """Write Σ f, Σ f x, Σ f x x'."""
     total = 0.0
     for s in range(len(f)):
         total += f[s]

@@ -1,4 +1,4 @@
-"""Kernels on several threads, with the same bits for any number of them.
+"""Execution of kernels on several threads, with results equal to the bit for any number of them.
 
 A range is always cut at the same places, each piece writes only its own rows, and the pieces are handed to a
 pool. Kernels release the GIL. A plain pool is used rather than numba's own parallel loops because those are not
@@ -21,7 +21,7 @@ _threads: int | None = None
 
 
 def thread_count() -> int:
-    """Threads in use: `set_thread_count`, else ``PAIRSEEK_THREADS``, else the cores this process may use."""
+    """Return the number of threads: `set_thread_count`, else ``PAIRSEEK_THREADS``, else the available cores."""
     if _threads is not None:
         return _threads
     text = os.environ.get(ENVIRONMENT, "")
@@ -41,7 +41,7 @@ def set_thread_count(threads: int | None) -> None:
 
 
 def _workers() -> ThreadPoolExecutor:
-    """The one pool, however many pieces there are; made anew only where the number of threads has changed."""
+    """Return the shared thread pool; a new one after the number of threads or the process has changed."""
     global _pool
     # A forked child inherits the pool object but not its threads, so the process id is part of the key.
     key = (thread_count(), os.getpid())

@@ -1,4 +1,4 @@
-"""What an answer tells when the logit is Gaussian: smooth functions of two numbers, tabulated once.
+"""Tables of functions of an answer whose logit is Gaussian, in two variables.
 
 Let z = m + s u with u standard normal, and y an answer with P(y = 1) = f(z). If the marginal of the posterior
 along a pair's normal is near Gaussian, all that the utilities need of the pair is m = k_pq (a·μ - b) + appeal
@@ -47,7 +47,7 @@ _S_CELLS = S_OCTAVES << STEPS_BITS
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """One (s, m) table for each function of the module's docstring."""
+    """One (s, m) table for each function of the module docstring."""
 
     probability: FloatArray
     information: FloatArray
@@ -57,7 +57,7 @@ class Tables:
 
 @lru_cache(maxsize=2)
 def tables(link: int) -> Tables:
-    """The tables of a link, computed at first use (about 0.2 s)."""
+    """Return the tables of a link, computed at first use (about 0.2 s)."""
     m, s = axis(M0, M_OCTAVES), axis(S0, S_OCTAVES)
     out = np.empty((4, len(s), len(m)))
     for row, deviation in enumerate(s):
@@ -71,14 +71,14 @@ def tables(link: int) -> Tables:
 
 
 def axis(origin: float, octaves: int) -> FloatArray:
-    """The places of one axis."""
+    """Return the grid points of one axis."""
     steps = 1 << STEPS_BITS
     fine = (1.0 + np.arange(steps) / steps) * 2.0 ** np.arange(octaves)[:, None]
     return np.append(fine.ravel(), 2.0**octaves) * origin - origin
 
 
 def moments(m: FloatArray, s: float, link: int) -> FloatArray:
-    """(4, len(m)): the four functions at non-negative m and one s, by the trapezoidal rule.
+    """Return (4, len(m)): the four functions at non-negative m and one s, by the trapezoidal rule.
 
     The rule converges exponentially for these integrands. Under s = 1 it runs over u; above, over z, where f' and
     the entropy are confined to a few units whatever s is, and E f = ∫ f'(z) Φ((m - z)/s) dz.
@@ -102,7 +102,7 @@ def moments(m: FloatArray, s: float, link: int) -> FloatArray:
 
 
 def link_functions(z: FloatArray, link: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """f(z), f(-z), f'(z), f''(z) and h_b(f(z)) in bits."""
+    """Return f(z), f(-z), f'(z), f''(z) and h_b(f(z)) in bits."""
     if link == LOGISTIC:
         f, rest, log_f, log_rest = expit(z), expit(-z), log_expit(z), log_expit(-z)
         slope = f * rest
@@ -118,7 +118,7 @@ def link_functions(z: FloatArray, link: int) -> tuple[FloatArray, FloatArray, Fl
 def combined(
     above: FloatArray, below: FloatArray, first: FloatArray, second: FloatArray, entropy: FloatArray
 ) -> FloatArray:
-    """The four functions from P, 1 - P, E[u f], E[(u² - 1) f] and E h_b(f)."""
+    """Return the four functions from P, 1 - P, E[u f], E[(u² - 1) f] and E h_b(f)."""
     # Where the rarer outcome is rarer than this, knowing it is worth nothing that a double could hold.
     rare = np.maximum(below, 1e-250)
     marginal = -(above * np.log2(np.maximum(above, 1e-250)) + below * np.log2(rare))
@@ -132,7 +132,7 @@ def combined(
 
 @primitive
 def interpolate(table: Any, m: float, s: float) -> float:
-    """Bilinear in the cell of (m, s), both at least 0. Beyond the last m: its value there."""
+    """Return the bilinear interpolation at (m, s), both at least 0; beyond the last m, the value there."""
     if s > S_MAX:
         m *= S_MAX / s
         s = S_MAX
@@ -149,7 +149,7 @@ def interpolate(table: Any, m: float, s: float) -> float:
 
 @kernel
 def look_up(start: int, stop: int, table: Any, m: Any, s: Any, out: Any) -> None:
-    """out = table(|m|, s) for the rows from start to stop; NaN where either is."""
+    """Write table(|m|, s) for the rows from start to stop; NaN where either is NaN."""
     for row in range(start, stop):
         # NaN must not become an index.
         usable = abs(m[row]) >= 0.0 and s[row] >= 0.0

@@ -1,4 +1,4 @@
-"""Ways of inferring the user point."""
+"""Posteriors: inference of the user point from answers."""
 
 from pairseek.posteriors.base import Posterior
 from pairseek.posteriors.ep import EP

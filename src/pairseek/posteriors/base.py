@@ -1,4 +1,4 @@
-"""The protocol of a posterior, and the helpers that all of them share."""
+"""The posterior protocol, and helpers that all posteriors share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pairseek.model.responses import Response
 
 
 class Posterior(Protocol):
-    """A way of inferring the user point from all answers.
+    """Inference of the user point from all answers.
 
     ``infer`` is a pure function: the same evidence, prior and response give the same belief, to the bit, whatever was
     inferred before and on any number of threads. Draws that it needs are keyed by what it is given. Whatever the
@@ -31,7 +31,7 @@ class Posterior(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name at the edges: files, commands, HTTP."""
+        """Return the name used in files, commands and HTTP."""
         ...
 
     def infer(self, evidence: Evidence, prior: Prior, response: Response) -> Belief:
@@ -41,7 +41,7 @@ class Posterior(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FixedCloud:
-    """Samples that a posterior has made once and for all."""
+    """Samples that were computed together with the belief."""
 
     samples: FloatArray
     weights: FloatArray

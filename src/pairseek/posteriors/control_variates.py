@@ -1,4 +1,4 @@
-"""Moments of a belief with most of the sampling noise taken out: control variates by Stein's identity.
+"""Posterior moments with reduced sampling variance: control variates by Stein's identity.
 
 For a density π that is known up to a constant and a field φ whose normal component vanishes on the border of its
 support, E[div φ + φ·∇log π] = 0. Such a function of the samples has a known mean, so the regression of x and xx' on
@@ -38,7 +38,7 @@ _ROWS = 4
 
 @primitive
 def slope(z: float, decided: float, link: int) -> float:
-    """d/dz of `log_answer`."""
+    """Return the derivative of `log_answer` with respect to z."""
     if link == LOGISTIC:
         u = exp_minus(abs(z))
         rising = (u if z > 0.0 else 1.0) / (1.0 + u)
@@ -51,7 +51,7 @@ def slope(z: float, decided: float, link: int) -> float:
 
 @primitive
 def _gradient(x: Any, evidence: Any, prior: Any, link: int, out: Any) -> None:
-    """Gradient of the log posterior at x, as if there were no box."""
+    """Write the gradient of the log posterior at x, ignoring the box."""
     slopes, offsets, decided = evidence
     _, _, centre, precision = prior
     m, d = slopes.shape
@@ -71,7 +71,7 @@ def _gradient(x: Any, evidence: Any, prior: Any, link: int, out: Any) -> None:
 
 @primitive
 def _lapsing_gradient(x: Any, evidence: Any, prior: Any, link: int, scratch: Any, out: Any) -> None:
-    """Gradient of the log posterior in w at a state (w, u, lapse), as if there were no box."""
+    """Write the gradient of the log posterior in w at a state (w, u, lapse), ignoring the box."""
     columns, offsets, decided, appeal = evidence
     _, _, centre, precision = prior
     d, m = columns.shape
@@ -96,7 +96,7 @@ def _lapsing_gradient(x: Any, evidence: Any, prior: Any, link: int, scratch: Any
 
 @primitive
 def _fill(x: Any, mean: Any, gradient: Any, prior: Any, row: Any) -> None:
-    """One sample's controls (g = 1; then g a coordinate, symmetrised), then its targets c and cc'."""
+    """Write the controls of one sample (g = 1; then g a coordinate, symmetrised), then its targets c and cc'."""
     low, high, _, _ = prior
     d = len(x)
     pairs = d * (d + 1) // 2
@@ -126,7 +126,7 @@ def _fill(x: Any, mean: Any, gradient: Any, prior: Any, row: Any) -> None:
 def _products(
     start: int, stop: int, points: Any, weights: Any, mean: Any, evidence: Any, prior: Any, link: int, out: Any
 ) -> None:
-    """Partial sums of rows r of controls and targets.
+    """Write partial sums of rows r of controls and targets.
 
     Σ w r (first row), Σ w r_i r_j for controls i and all j >= i, and Σ (w r_j²)² for controls j (last row).
     """
@@ -163,7 +163,7 @@ def _products(
 def _lapsing_products(
     start: int, stop: int, states: Any, weights: Any, mean: Any, evidence: Any, prior: Any, link: int, out: Any
 ) -> None:
-    """The same for states (w, u, lapse): Stein's identity holds for fields in w alone, whatever u and lapse are."""
+    """Write the sums of `_products` for states (w, u, lapse): Stein's identity holds for fields in w alone."""
     d = len(mean)
     controls = d + d * (d + 1) // 2
     total = out[start // CHUNK]
@@ -218,7 +218,7 @@ def _solve(matrix: Any, vector: Any) -> None:
 def controlled_moments(
     points: FloatArray, weights: FloatArray, evidence: Evidence, prior: Prior, response: Response
 ) -> tuple[FloatArray, FloatArray]:
-    """(d,) mean and (d, d) covariance of weighted samples, corrected by control variates.
+    """Return the (d,) mean and (d, d) covariance of weighted samples, corrected by control variates.
 
     O(n (m d + d⁴)) for n samples and m answers.
     """
@@ -229,7 +229,7 @@ def controlled_moments(
 def lapsing_moments(
     states: FloatArray, weights: FloatArray, data: tuple[FloatArray, ...], prior: Prior, response: Response
 ) -> tuple[FloatArray, FloatArray]:
-    """The same for states (w, u, lapse) and evidence as in `_lapsing`: moments of w."""
+    """Return the corrected moments of w for states (w, u, lapse) and data as in `lapse_kernels`."""
     points = np.ascontiguousarray(states[:, :-2])
     return _corrected(_lapsing_products, points, states, weights, data, prior, response)
 

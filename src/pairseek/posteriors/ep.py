@@ -1,4 +1,4 @@
-"""Expectation propagation: the posterior as a Gaussian, with a check of how well that describes it.
+"""Expectation propagation: a Gaussian approximation of the posterior, with a check of its accuracy.
 
 With the prior N(w; c, P⁻¹) inside a box and answers whose logits are z_j = s_j·w + o_j, the posterior is
 p(w) ∝ N(w; c, P⁻¹) Π_i 1[low_i <= w_i <= high_i] Π_j f(z_j). EP approximates it by a Gaussian
@@ -57,7 +57,7 @@ _EVEN = 0.25
 
 @dataclass(frozen=True)
 class EP:
-    """Expectation propagation, checked where it may be wrong.
+    """Expectation propagation with a check of its accuracy, and samplers where it fails.
 
     The moments are computed from nothing at every call, by sweeps over the answers until they stand: a pure function
     of the evidence, without randomness, in O(sweeps answers d²). Four to six sweeps are usual.
@@ -99,7 +99,7 @@ class EP:
 
 @dataclass(frozen=True, eq=False)
 class GaussianCloud:
-    """Points of a Gaussian, weighted by the posterior that it stands for."""
+    """Importance samples from a Gaussian, weighted by the posterior that it approximates."""
 
     mean: FloatArray
     covariance: FloatArray
@@ -131,7 +131,7 @@ class GaussianCloud:
 
     @cached_property
     def weighted(self) -> tuple[FloatArray, FloatArray]:
-        """(points, d) points and their (points,) weights."""
+        """Return (points, d) importance samples and their (points,) weights."""
         return self._weighted(self.points)
 
     def _weighted(self, n: int) -> tuple[FloatArray, FloatArray]:

@@ -1,4 +1,4 @@
-"""The posterior on a grid that refines itself around the mass, for up to three dimensions."""
+"""The posterior on an adaptive grid, for up to three dimensions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MOST_CELLS = 200_000
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells of equal size, each with the posterior density at its centre (the midpoint rule).
+    """An adaptive grid of equal cells, each with the posterior density at its centre (the midpoint rule).
 
     The grid first covers the prior, then only the part of it that has mass, so that a narrow posterior gets narrow
     cells. Where the moments on every second cell differ from those on all of them, the cells are made smaller; if they

@@ -1,4 +1,4 @@
-"""Kernels for answers of a person whose k and lapse are not known: P = h + (1 - 2h) f(z), with h half the lapse.
+"""Kernels for unknown k and lapse: P = h + (1 - 2h) f(z), with h half the lapse.
 
 A state is a row (w, u, lapse) with u = log(k/reference). The logits of the answers are e^u m_j + appeal_j, with the
 margins m_j = slopes_j·w + offsets_j at the reference. For the logistic f, with e = e^-|z|, P is
@@ -21,7 +21,7 @@ _BLOCK = 512
 
 @primitive
 def log_one(z: float, half: float, decided: float, link: int) -> float:
-    """Log-likelihood of one answer, or of a tie: half of it each way."""
+    """Return the log-likelihood of one answer, or of a tie as half an answer each way."""
     if half == 0.0:
         return log_answer(z, decided, link)
     rare = (
@@ -36,13 +36,13 @@ def log_one(z: float, half: float, decided: float, link: int) -> float:
 
 @primitive
 def block_length(half: float) -> int:
-    """Answers whose numerators, at least `half` and at least 2e-16, can be multiplied without underflow."""
+    """Return how many numerators, at least `half` and at least 2e-16, can be multiplied without underflow."""
     return 48 if half > 1e-4 else 16
 
 
 @primitive
 def _ties_instead(t: float, r: float, half: float, z: Any, c: Any, answers: Any, count: int, link: int) -> float:
-    """What ties have more than if each had been an answer."""
+    """Return the difference of the log-likelihood between ties and answers."""
     appeal, decided, _ = answers
     total = 0.0
     for j in range(count):
@@ -54,7 +54,7 @@ def _ties_instead(t: float, r: float, half: float, z: Any, c: Any, answers: Any,
 
 @primitive
 def log_many(t: float, r: float, half: float, z: Any, c: Any, answers: Any, count: int, link: int) -> float:
-    """Log-likelihood of the first answers where the margins are z + t c and k is r times the reference.
+    """Return the log-likelihood of the first answers for margins z + t c and k equal to r times the reference.
 
     ``answers`` is (appeal, decided, whether there are ties).
     """
@@ -96,7 +96,7 @@ def _any_tie(decided: Any) -> bool:
 
 @primitive
 def margins(x: Any, columns: Any, offsets: Any, z: Any) -> None:
-    """z = offsets + Σ x_i columns_i."""
+    """Write z = offsets + Σ x_i columns_i."""
     for j in range(len(z)):
         z[j] = offsets[j]
     for i in range(columns.shape[0]):
@@ -124,7 +124,7 @@ def log_answers(start: int, stop: int, states: Any, evidence: Any, link: int, ou
 
 @primitive
 def _lapse_terms(r: float, z: Any, appeal: Any, out: Any, link: int) -> None:
-    """The probability of each answer without lapses, and of the other one."""
+    """Write the probability without lapses of each answer, and of its opposite."""
     for j in range(len(z)):
         y = r * z[j] + appeal[j]
         if link == LOGISTIC:
@@ -138,7 +138,7 @@ def _lapse_terms(r: float, z: Any, appeal: Any, out: Any, link: int) -> None:
 
 @primitive
 def log_lapsing(half: float, terms: Any, answers: Any, count: int) -> float:
-    """Log-likelihood of the first answers as a function of the lapse alone: products, no exponential."""
+    """Return the log-likelihood of the first answers as a function of the lapse alone: products, no exponential."""
     _, decided, tied = answers
     total = 0.0
     rest = 1.0 - 2.0 * half
@@ -255,7 +255,7 @@ def lapsing_sweep(  # noqa: C901
 
 @kernel
 def conditionals(start: int, stop: int, states: Any, evidence: Any, grid: Any, link: int, out: Any) -> None:
-    """The distribution of k, and the mean of the lapse at each k, at the very point of each state.
+    """Write the distribution of k, and the mean lapse at each k, conditional on the point of each state.
 
     ``grid`` is (u (Q,), their log weights, lapses (L,), their log weights): quadratures of the two priors. ``out`` is
     (chances (n, Q), lapses (n, Q)).
@@ -301,7 +301,7 @@ def conditionals(start: int, stop: int, states: Any, evidence: Any, grid: Any, l
 
 @primitive
 def lapsing_slope(z: float, half: float, decided: float, link: int) -> float:
-    """d/dz of `log_one`."""
+    """Return the derivative of `log_one` with respect to z."""
     if link == LOGISTIC:
         e = exp_minus(abs(z))
         density = e / ((1.0 + e) * (1.0 + e))

@@ -1,4 +1,4 @@
-"""Weighted particles by sequential Monte Carlo."""
+"""Particles: samples of the posterior by sequential Monte Carlo."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pairseek.posteriors.smc import WIDTH, annealed, square_root
 
 @dataclass(frozen=True)
 class Particles:
-    """Samples of the posterior by sequential Monte Carlo, tempered from the prior.
+    """Samples of the posterior by sequential Monte Carlo with tempering.
 
     All answers enter together, with a power that grows from 0 to 1 in stages; each stage keeps half of the effective
     sample size. In a stage particles are resampled (systematically) and each is moved by slice steps along a random

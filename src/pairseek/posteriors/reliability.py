@@ -1,4 +1,4 @@
-"""Particles over (w, log k, lapse), for a person whose k or lapse is not known."""
+"""Particles over (w, log k, lapse), for an unknown k or lapse."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _data(evidence: Evidence) -> Data:
 
 @dataclass(frozen=True, eq=False)
 class ReliableTarget:
-    """The posterior of (w, u, lapse), u = log(k/reference), reached from the priors."""
+    """The posterior of (w, u, lapse), u = log(k/reference), as target of sequential Monte Carlo."""
 
     data: Data
     prior: Prior
@@ -149,7 +149,7 @@ def _moments_of(values: FloatArray, weights: FloatArray) -> tuple[float, float]:
 
 
 def _k_nodes(mean: float, deviation: float, response: Response) -> tuple[FloatArray, FloatArray]:
-    """Values of log(k/reference), evenly spaced over the belief, and the logarithms of their prior weights."""
+    """Return evenly spaced values of log(k/reference) that cover the belief, and their log prior weights."""
     prior = response.k_prior
     if prior is None:
         return np.zeros(1), np.zeros(1)
@@ -158,7 +158,7 @@ def _k_nodes(mean: float, deviation: float, response: Response) -> tuple[FloatAr
 
 
 def _lapse_nodes(mean: float, deviation: float, response: Response) -> tuple[FloatArray, FloatArray]:
-    """Lapses by Gauss and Legendre over the belief, dense at 0 where it reaches so far, and their log prior weights."""
+    """Return Gauss-Legendre nodes of the lapse that cover the belief, denser near 0, and their log prior weights."""
     prior = response.lapse_prior
     if prior is None:
         return np.array([response.share]), np.zeros(1)

@@ -1,4 +1,4 @@
-"""The kernel that moves particles: slice sampling along a frame of directions.
+"""Kernels of slice sampling along a frame of directions.
 
 For a point x and direction v the logits are straight lines z_j + t c_j, so once c_j = slopes_j·v is known, which
 is shared by all particles, an evaluation costs one exponential an answer and no products with x. Interval and

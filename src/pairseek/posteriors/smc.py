@@ -1,4 +1,4 @@
-"""The one sequential Monte Carlo loop, from the prior to the posterior.
+"""Sequential Monte Carlo with tempering, from the prior to the posterior.
 
 The intermediate distributions are prior likelihood^t with t from 0 to 1. Each stage takes the largest step in t
 that leaves half of the effective sample size, resamples, and moves every particle by slice sampling (Del Moral, Doucet
@@ -25,7 +25,7 @@ _MOST_STAGES = 200
 
 
 class Target(Protocol):
-    """A posterior that is approached from its prior."""
+    """A posterior that sequential Monte Carlo approaches from its prior."""
 
     def start(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw (n, columns) states from the prior."""

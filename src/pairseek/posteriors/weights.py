@@ -1,4 +1,4 @@
-"""Importance weights: changed by a likelihood, and made even again by resampling."""
+"""Importance weights: reweighting, step sizes of tempering, and resampling."""
 
 from __future__ import annotations
 
