@@ -20,10 +20,10 @@ from pairseek.model.items import Items
 from pairseek.model.priors import GaussianPrior, UniformBox
 from pairseek.strategies.baselines import region as _region
 from pairseek.strategies.baselines.actrank import ActRank
-from pairseek.strategies.baselines.memo import CAPACITY, Memo
+from pairseek.strategies.baselines.cache import CAPACITY, FoldCache
 from pairseek.strategies.baselines.planes import bisector
 from pairseek.strategies.baselines.region import Region
-from pairseek.strategies.baselines.simplex import climb
+from pairseek.strategies.baselines.simplex import maximise
 
 
 def asked(items, pair, outcome="answer", winner=None):
@@ -120,7 +120,7 @@ class TestRegion:
 
     def test_without_a_walk_along_the_edges_linear_programmes_decide_the_same(self, monkeypatch):
         walked, normals, offsets, user = random_region(3, 10, np.random.default_rng(5))
-        monkeypatch.setattr(_region, "climb", lambda *_: None)
+        monkeypatch.setattr(_region, "maximise", lambda *_: None)
         solved, *_ = random_region(3, 10, np.random.default_rng(5))
         np.testing.assert_allclose(solved.low, walked.low, atol=1e-6)
         np.testing.assert_allclose(solved.high, walked.high, atol=1e-6)
@@ -168,10 +168,10 @@ class TestRegion:
         assert np.all(normals @ np.ones(5) <= offsets + 1e-12)  # so the start is a vertex
         direction = -np.ones(5) + 0.3 * rng.normal(size=5)
         _, top = extremes(normals, offsets, direction)
-        walk = climb(normals, offsets, corner, direction)
+        walk = maximise(normals, offsets, corner, direction)
         assert walk.top == pytest.approx(top, abs=1e-9)
         assert np.all(normals @ np.array(walk.vertices).T <= offsets[:, None] + 1e-9)
-        early = climb(normals, offsets, corner, direction, 0.0)
+        early = maximise(normals, offsets, corner, direction, 0.0)
         assert 0.0 < early.top < top
         assert len(early.vertices) < len(walk.vertices)
 
@@ -484,16 +484,16 @@ class TestReplay:
             steps.append(position)
             return [*state, event]
 
-        memo = Memo()
+        cache = FoldCache()
         events = [Event(0, n, "skip") for n in range(1, 20)]
         for length in range(20):
-            assert memo.fold("key", events[:length], list, step) == events[:length]
+            assert cache.fold("key", events[:length], list, step) == events[:length]
         assert steps == list(range(19))
-        assert memo.fold("key", events[:-3], list, step) == events[:-3]
+        assert cache.fold("key", events[:-3], list, step) == events[:-3]
         assert len(steps) == 19
-        assert memo.fold("other", events, list, step) == events
+        assert cache.fold("other", events, list, step) == events
         assert len(steps) == 38
-        assert len(memo._entries) == CAPACITY
+        assert len(cache._entries) == CAPACITY
 
 
 class TestParameters:

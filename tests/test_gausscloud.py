@@ -15,9 +15,9 @@ from pairseek.errors import InvalidParameter, MissingExtra
 from pairseek.model.items import Items
 from pairseek.model.priors import UniformBox
 from pairseek.strategies.baselines import nusvm as _nusvm
+from pairseek.strategies.baselines.cache import LRUCache
 from pairseek.strategies.baselines.facet import Facet
 from pairseek.strategies.baselines.gausscloud import GaussCloud, separating_point
-from pairseek.strategies.baselines.memo import Recent
 from pairseek.strategies.baselines.nearest import nearest_pairs
 from pairseek.strategies.baselines.nusvm import extended_nu_svm, least_nu, linear_programme, nu_svm
 
@@ -138,10 +138,10 @@ class TestNuSvm:
         assert least_nu(rows) > 0.55
         rng = np.random.default_rng(seed)
         towards = rng.normal(size=4)
-        facet = Facet.under(rows, linear_programme(rows, 0.5, towards))
+        facet = Facet.of_solution(rows, linear_programme(rows, 0.5, towards))
         for turn in (0.05, 0.3, 0.5):
             towards = towards + turn * rng.normal(size=4)
-            facet = facet.turned(rows, 0.5, towards)
+            facet = facet.pivoted(rows, 0.5, towards)
             weights, margin = primal(rows, 0.5, towards)
             separator = facet.separator(rows, towards)
             np.testing.assert_allclose(separator.weights, weights, rtol=1e-7, atol=1e-9)
@@ -150,9 +150,9 @@ class TestNuSvm:
     def test_a_facet_is_not_turned_right_round(self):
         rows = noisy_rows(50, 4, 18, 0)
         towards = np.random.default_rng(0).normal(size=4)
-        facet = Facet.under(rows, linear_programme(rows, 0.5, towards))
-        assert facet.turned(rows, 0.5, 3 * towards) is not None
-        assert facet.turned(rows, 0.5, -towards) is None
+        facet = Facet.of_solution(rows, linear_programme(rows, 0.5, towards))
+        assert facet.pivoted(rows, 0.5, 3 * towards) is not None
+        assert facet.pivoted(rows, 0.5, -towards) is None
 
     @pytest.mark.parametrize("seed", range(4))
     def test_the_extended_nu_svm_is_its_definition(self, seed, monkeypatch):
@@ -169,7 +169,7 @@ class TestNuSvm:
         assert extended
         np.testing.assert_allclose(found.weights, weights, atol=1e-8)
         assert np.linalg.norm(found.weights) == pytest.approx(np.sqrt(2), rel=2e-3)
-        monkeypatch.setattr(Facet, "turned", lambda *_: None)
+        monkeypatch.setattr(Facet, "pivoted", lambda *_: None)
         again, _ = extended_nu_svm(rows, 0.5)
         np.testing.assert_allclose(again.weights, weights, atol=1e-8)
 
@@ -442,11 +442,11 @@ class TestReplay:
             twin.estimate(items, history)
 
     def test_the_newest_results_are_remembered_and_no_more(self):
-        recent = Recent(3)
+        cache = LRUCache(3)
         for key in range(5):
-            assert recent.recall(key, lambda key=key: key * 10) == key * 10
-        assert [recent.recall(key, lambda: None) for key in (2, 3, 4)] == [20, 30, 40]
-        assert recent.recall(0, lambda: "new") == "new"
+            assert cache.recall(key, lambda key=key: key * 10) == key * 10
+        assert [cache.recall(key, lambda: None) for key in (2, 3, 4)] == [20, 30, 40]
+        assert cache.recall(0, lambda: "new") == "new"
 
 
 class TestParameters:

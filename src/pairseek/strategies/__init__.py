@@ -1,4 +1,4 @@
-"""Ways of choosing the next pair: the one dict that files, commands, docs and contract tests read."""
+"""Strategies for choosing the next pair, and `STRATEGIES`, the name table of saved files, commands, HTTP and tests."""
 
 from pairseek.strategies.base import Procedure, Utility
 from pairseek.strategies.baselines.actrank import ActRank

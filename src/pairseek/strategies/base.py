@@ -1,7 +1,7 @@
 """The protocols of strategies: `Utility`, `Procedure`, and the optional members of a utility.
 
-A *utility* gives every pair a number and the search asks the highest. A *procedure* looks at the items and the
-history of answers, chooses the next pair itself, and brings its own estimate. Either is a small frozen dataclass that
+A *utility* scores every pair, and the search asks the pair of highest score. A *procedure* reads the items and the
+history of answers, chooses the next pair itself, and computes its own estimate. Either is a small frozen dataclass that
 contains its mathematics and nothing else. The loop over candidates, tie-breaking, randomness and validation belong to
 the search.
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Utility(Protocol):
-    """A number for each pair; the pair with the highest is asked."""
+    """A strategy that scores pairs; the search asks the pair of highest score."""
 
     @property
     def name(self) -> str:
@@ -37,7 +37,7 @@ class Utility(Protocol):
         ...
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """Return (m,) utilities of m pairs. Equal ones are told apart by the order of the items."""
+        """Return the (m,) utilities of m pairs. The search breaks ties by the order of the items."""
         ...
 
 
@@ -45,16 +45,16 @@ class OptionalMembers(Protocol):
     """Members that a utility may define beside `Utility.score`."""
 
     rescored: bool
-    """Whether the best pairs gain from a second score by `exact`; True unless set."""
+    """Whether the best pairs are rescored by `exact`; True unless set."""
     enough_pairs: int
-    """Number of random pairs that suffice, for a utility that many pairs maximise nearly; all pairs unless set."""
+    """Sample size that replaces all pairs, for a utility with many near-optimal pairs; all pairs unless set."""
 
     def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """Return the (m,) utilities by every sample, where `score` takes the logit for Gaussian."""
+        """Return the (m,) utilities averaged over every sample, where `score` assumes a Gaussian logit."""
         ...
 
     def shape(self) -> UtilityShape:
-        """Return `score` as a function of few features, which branch and bound over all pairs needs."""
+        """Return the form of `score` as a function of few features, required by branch and bound over all pairs."""
         ...
 
     def resolved(self, items: Items | Space, prior: Prior) -> Self:
@@ -66,11 +66,11 @@ class OptionalMembers(Protocol):
         ...
 
     def rival(self, belief: Belief) -> Utility | None:
-        """Return a utility in the same unit whose pair is asked instead if its score is higher; None for none."""
+        """Return a utility in the same unit whose pair is asked instead if its score is higher, or None."""
         ...
 
     def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:
-        """Return the planes to choose from in a continuous space. Without it the strategy is for items only."""
+        """Return the planes to choose from in a continuous space; without this member, only items are supported."""
         ...
 
 
@@ -78,10 +78,10 @@ class OptionalMembers(Protocol):
 class Procedure(Protocol):
     """A rule that chooses pairs by itself.
 
-    Both methods are pure functions of their arguments: called again with the same history they return the same, and
-    after an undo they return what they returned before. The generator is the same at every call of a search (not
-    advanced by earlier calls), so that a procedure can draw, say, one order of the items for the whole search. Skips
-    stand in the history and carry no answer; ties carry no winner.
+    Both methods are pure functions of their arguments: a repeated call with the same history, also after an undo,
+    returns the same result. Every call of a search receives the generator in the same initial state (not advanced by
+    earlier calls), so that a procedure can draw, for example, one order of the items for the whole search. The history
+    includes skips, which carry no answer, and ties, which carry no winner.
     """
 
     @property
@@ -99,7 +99,7 @@ class Procedure(Protocol):
 
 
 def takes_spaces(strategy: object) -> bool:
-    """Return whether a strategy, or a class of strategies, can ask about a continuous space."""
+    """Return whether a strategy, or a strategy class, supports a continuous space."""
     return callable(getattr(strategy, "planes", None))
 
 
@@ -111,7 +111,7 @@ def utility_for_turn(strategy: Utility, number: int, belief: Belief) -> Utility:
 
 
 def rival_of(strategy: Utility, belief: Belief) -> Utility | None:
-    """Return the utility that competes with the strategy for the next question; None for none."""
+    """Return the utility that competes with the strategy for the next question, or None."""
     rival: Any = getattr(strategy, "rival", None)
     found: Utility | None = None if rival is None else rival(belief)
     return found

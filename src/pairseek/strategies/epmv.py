@@ -30,8 +30,8 @@ class EPMV:
 
     penalty: float | None = None
     name: ClassVar[str] = "epmv"
-    # The penalty turns at an even chance, which is where the best pairs are: there the chance by table is nearer to the
-    # truth than the one by thousands of samples.
+    # The best pairs lie at the kink of the penalty, P = 1/2. There the tabulated probability is more accurate than an
+    # average over thousands of samples.
     rescored: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -39,17 +39,17 @@ class EPMV:
             raise InvalidParameter(f"EPMV(penalty={self.penalty}): λ must be finite and above 0")
 
     def resolved(self, items: Items | Space, prior: Prior) -> EPMV:  # noqa: ARG002
-        """With λ set for these items. In a continuous space the offset is equiprobable and λ plays no part."""
+        """Return the strategy with λ set for these items. In a space the offset is equiprobable, and λ is not used."""
         if self.penalty is not None or isinstance(items, Space):
             return self
         return dataclasses.replace(self, penalty=items.spread)
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
-        """(m,) utilities, with E f(z) as if the logit were Gaussian."""
+        """Return the (m,) utilities, with E f(z) for a Gaussian logit."""
         return self._utility(candidates, candidates.gaussian("probability"))
 
     def shape(self) -> UtilityShape:
-        """`score` as a function of the mean and deviation of the logit."""
+        """Return the form of `score` as a function of the mean and deviation of the logit."""
         return UtilityShape("chance", "probability", self._penalty)
 
     def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002
@@ -58,7 +58,7 @@ class EPMV:
         return Planes(normal[None], np.array([equiprobable_offset(normal, space, belief, response)]))
 
     def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """(m,) utilities, with E f(z) from every sample."""
+        """Return the (m,) utilities, with E f(z) averaged over every sample."""
         return self._utility(candidates, candidates.sampled(belief)[0])
 
     def _utility(self, candidates: PairFeatures, probability: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Derived quantities of pairs under a belief: `PairFeatures`, what a strategy scores."""
+"""Derived quantities of pairs under a belief: `PairFeatures`, the input of a strategy's `score`."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from pairseek.numerics.tables import look_up
 
 __all__ = ["PairFeatures", "TableName", "square_root", "typical_response"]
 
-# Pairs a thread takes at a time: enough to hide the hand-over, the same for any number of threads.
+# Pairs per thread and chunk: large enough to amortise scheduling, and independent of the number of threads.
 _CHUNK = 8192
 _SAMPLED_CHUNK = 16
-# Rounding leaves no digit of the moments after an outcome this rare: it counts as one that never comes.
+# Rounding leaves no significant digit in the moments after an outcome this rare, so its probability counts as 0.
 _RARE = 1e-12
 
 
 def square_root(covariance: FloatArray) -> FloatArray:
-    """Return (d, d) L with LL' = covariance, by eigenvectors, so that a singular covariance has a root too."""
+    """Return (d, d) L with LL' = covariance, by eigendecomposition, which also covers a singular covariance."""
     values, vectors = np.linalg.eigh(covariance)
     return np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
@@ -44,7 +44,7 @@ class PairFeatures:
     Attributes
     ----------
     points
-        (n, d) points that the pairs are made of.
+        (n, d) coordinates of the points.
     first, second
         (m,) rows of `points`: p and q.
     margin
@@ -58,7 +58,7 @@ class PairFeatures:
     appeal
         (m,) appeal of p minus that of q.
     response
-        The response model; with the typical k and lapse where they are unknown, see `typical_response`.
+        The response model, with typical values in place of an unknown k or lapse: see `typical_response`.
     spread
         Standard deviation of log k; 0 where it is known.
     """
@@ -91,7 +91,7 @@ class PairFeatures:
         """Compute the features of pairs of rows of `points`; `appeal` is (n,), one for each point."""
         m = len(first)
         out = np.empty((4, m))
-        # The shadow of every item once, or where they are many more than the pairs, of those that the pairs need.
+        # Project every item once; where items greatly outnumber pairs, project only the items of the pairs.
         few = 4 * m < len(points)
         used = read_only(points[np.concatenate([first, second])] if few else points)
         i, j = (np.arange(m), np.arange(m, 2 * m)) if few else (first, second)
@@ -106,7 +106,7 @@ class PairFeatures:
         return cls(points, first, second, margin, length, constant, variance, difference, response, spread)
 
     def take(self, rows: IntArray) -> PairFeatures:
-        """Return the features of some of the pairs."""
+        """Return the features of a subset of the pairs."""
         columns = ("first", "second", "margin", "length", "constant", "variance", "appeal")
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
@@ -121,10 +121,10 @@ class PairFeatures:
         return self.constant * np.sqrt(self.variance)
 
     def gaussian(self, name: TableName) -> FloatArray:
-        """Return (m,) values of a function of the answer as if the logit were Gaussian: see `pairseek.numerics.tables`.
+        """Return (m,) tabulated expectations for a Gaussian logit: see `pairseek.numerics.tables`.
 
-        ``"probability"`` is that of the likelier outcome. Where k or the lapse is unknown, as if they did not depend on
-        the user point: see `pairseek.numerics.mixtures`.
+        ``"probability"`` is that of the likelier outcome. An unknown k or lapse is treated as independent of the user
+        point: see `pairseek.numerics.mixtures`.
         """
         out = np.empty(len(self))
         values = table(self.response.link, name, self.spread, self.response.share)
@@ -138,8 +138,8 @@ class PairFeatures:
     def sampled(self, belief: Belief) -> tuple[FloatArray, FloatArray]:
         """Return (m,) E P and (m,) E h_b(P) in bits, P = P(first | w), over samples of the belief: O(samples d) a pair.
 
-        Over all samples; where k or lapse is unknown over those at whose points its belief knows their distribution,
-        so that P is the probability given the user point alone.
+        If k or the lapse is unknown, the average runs over the samples for which the belief stores their conditional
+        distribution, so that P is the probability given the user point alone.
         """
         slopes, offsets = self.planes()
         out = np.empty((2, len(self)))
@@ -155,7 +155,7 @@ class PairFeatures:
         return out[0], out[1] / np.log(2)
 
     def _links(self, belief: Belief) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray, FloatArray]]:
-        """Return samples, weights, and the link of each sample in the form of `expect_mixed`."""
+        """Return samples, weights, and the mixture of links of each sample, as `expect_mixed` expects it."""
         known = belief.reliability
         if known is None:
             lapse, one = self.response.share, np.ones(len(belief.weights))
@@ -174,8 +174,8 @@ class PairFeatures:
         slopes, offsets = self.planes()
         d = self.points.shape[1]
         out = np.empty((len(self), 1 + d + d * d))
-        # The samples' own moments, not the belief's: the two outcomes must add up to the whole of the samples.
-        # Around their mean, so that samples far from zero keep their digits.
+        # The moments are those of the samples, not of the belief, because the two outcomes must sum to the total over
+        # the samples. Centring preserves precision for samples far from zero.
         mean, covariance = sample_moments(belief.samples, belief.weights)
         columns = np.ascontiguousarray((belief.samples - mean).T)
         moved = offsets + np.einsum("md,d->m", slopes, mean)

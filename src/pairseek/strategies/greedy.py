@@ -1,8 +1,8 @@
-"""GreedyMSE and GreedyVolume: the two rules that the paper sets aside as too expensive.
+"""GreedyMSE and GreedyVolume: the one-step greedy utilities that the paper dismisses as too expensive.
 
-Section 3.1 of the paper would draw a fresh batch of samples for each candidate and answer. Two ways need none:
-the samples at hand can be reweighted by the answer (`exact`), and if the posterior is near Gaussian then an
-answer about a·w changes the moments in closed form (`score`). With u = (a·w - a·μ)/σ and σ² = a'Σa,
+Section 3.1 of the paper would draw new samples for each candidate and answer. Two methods avoid this: importance
+reweighting of the present samples by the answer (`exact`) and, for a nearly Gaussian posterior, the closed-form update
+of the moments by an answer about a·w (`score`). With u = (a·w - a·μ)/σ and σ² = a'Σa,
 E[w | y] = μ + Σa E[u | y]/σ and Cov(w | y) = Σ - Σaa'Σ (1 - Var(u | y))/σ².
 """
 
@@ -24,7 +24,7 @@ from pairseek.strategies.shape import UtilityShape
 
 @dataclass(frozen=True)
 class GreedyMSE:
-    """Minus the expected trace of the posterior covariance after the answer, less its present value.
+    """Expected reduction of the trace of the posterior covariance by the answer.
 
     E tr Cov(w | y) = tr Σ - |Σa|²/σ² Var(E[u | y]).
     """
@@ -32,14 +32,14 @@ class GreedyMSE:
     name: ClassVar[str] = "greedy_mse"
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """(m,) expected drop of the trace."""
+        """Return the (m,) expected reductions of the trace, for a Gaussian logit."""
         shadow = np.einsum("nd,de->ne", candidates.points, belief.covariance)
         reach = 4.0 * np.sum((shadow[candidates.first] - shadow[candidates.second]) ** 2, axis=1)
         gain = np.divide(reach, candidates.variance, out=np.zeros_like(reach), where=candidates.variance > 0)
         return np.asarray(gain * candidates.gaussian("explained"))
 
     def shape(self) -> UtilityShape:
-        """`score` as a function of the mean and deviation of the logit, times |Σa|²/σ²."""
+        """Return the form of `score`: a function of the mean and deviation of the logit, times |Σa|²/σ²."""
         return UtilityShape("trace", "explained")
 
     def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002
@@ -47,15 +47,15 @@ class GreedyMSE:
         return sampled_planes(space, belief, rng)
 
     def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """(m,) expected drop of the trace, from every sample."""
+        """Return the (m,) expected reductions of the trace, averaged over every sample."""
         (chance, if_first, _), (rest, if_second, _) = candidates.after(belief)
-        # P(1 - P) |difference of the two means|² is the variance between outcomes.
+        # The variance between outcomes is P(1 - P) |difference of the two means|².
         return np.asarray(chance * rest * np.sum((if_first - if_second) ** 2, axis=1))
 
 
 @dataclass(frozen=True)
 class GreedyVolume:
-    """Minus the expected log determinant of the posterior covariance after the answer, less its present value.
+    """Expected reduction of the log determinant of the posterior covariance by the answer.
 
     E log det Cov(w | y) = log det Σ + E log Var(u | y).
     """
@@ -63,15 +63,15 @@ class GreedyVolume:
     name: ClassVar[str] = "greedy_volume"
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
-        """(m,) expected drop of the log determinant."""
+        """Return the (m,) expected reductions of the log determinant, for a Gaussian logit."""
         return -candidates.gaussian("log_volume")
 
     def shape(self) -> UtilityShape:
-        """`score` as a function of the mean and deviation of the logit."""
+        """Return the form of `score` as a function of the mean and deviation of the logit."""
         return UtilityShape("table", "log_volume")
 
     def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """(m,) expected drop of the log determinant, from every sample."""
+        """Return the (m,) expected reductions of the log determinant, averaged over every sample."""
         _, now = sample_moments(belief.samples, belief.weights)
         drop = np.full(len(candidates), np.linalg.slogdet(now)[1])
         for probability, _, covariance in candidates.after(belief):

@@ -1,4 +1,4 @@
-"""InfoGain: the pair whose answer tells most about the user point."""
+"""InfoGain: the mutual information between the answer and the user point."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from pairseek.strategies.shape import UtilityShape
 class InfoGain:
     """η_0(p, q) = I(W; Y) = h_b(E f(z)) - E h_b(f(z)), in bits (equations 4 to 7 of the paper).
 
-    The score takes the logit for Gaussian, from a table; `exact` is the same by all samples. Where k or the lapse is
-    unknown it is still what the answer tells of W alone, and f(z) is P(Y | W) with k and lapse integrated out.
+    `score` assumes a Gaussian logit and reads a table; `exact` averages over all samples. If k or the lapse is unknown,
+    the utility remains the information about W alone, and f(z) is P(Y | W) with k and lapse integrated out.
 
     Parameters
     ----------
     checks
-        Reliability probes where k or the lapse is unknown and items are asked about, see `ReliabilityProbe`. An n of
-        at least 2: every n-th question. ``"auto"``: wherever a probe tells more about k than any question tells about
-        the point, as for people who answer unreliably. None: never.
+        Schedule of reliability probes (see `ReliabilityProbe`) for items with an unknown k or lapse. An integer n >= 2:
+        every n-th question. ``"auto"``: whenever a probe is more informative about k than any question about the
+        point, as for people who answer unreliably. None: never.
     """
 
     checks: int | Literal["auto"] | None = None
@@ -41,20 +41,20 @@ class InfoGain:
             object.__setattr__(self, "checks", whole(self.checks, "checks of InfoGain", 2))
 
     def turn(self, number: int, belief: Belief) -> InfoGain | ReliabilityProbe:
-        """The utility of the question of this number, counted from 0."""
+        """Return the utility for question `number`, counted from 0: a reliability probe when one is due."""
         due = isinstance(self.checks, int) and number % self.checks == self.checks - 1
         return ReliabilityProbe() if due and belief.reliability is not None else self
 
     def rival(self, belief: Belief) -> ReliabilityProbe | None:
-        """What chooses instead if its question tells more."""
+        """Return the probe whose pair is asked if it is more informative; None unless `checks` is "auto"."""
         return ReliabilityProbe() if self.checks == "auto" and belief.reliability is not None else None
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
-        """(m,) bits, from the mean and variance of the logit."""
+        """Return the (m,) information in bits, from the mean and variance of the logit."""
         return candidates.gaussian("information")
 
     def shape(self) -> UtilityShape:
-        """`score` as a function of the mean and deviation of the logit."""
+        """Return the form of `score` as a function of the mean and deviation of the logit."""
         return UtilityShape("table", "information")
 
     def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002
@@ -62,6 +62,6 @@ class InfoGain:
         return sampled_planes(space, belief, rng)
 
     def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """(m,) bits, from every sample."""
+        """Return the (m,) information in bits, averaged over every sample."""
         probability, conditional = candidates.sampled(belief)
         return np.asarray((entr(probability) + entr(1 - probability)) / np.log(2) - conditional)

@@ -1,4 +1,4 @@
-"""MCMV: a plane through the posterior mean, along the direction of largest variance."""
+"""MCMV: a plane near the posterior mean, across the direction of largest variance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pairseek.strategies.shape import UtilityShape
 class MCMV:
     """η_2(p, q) = k_pq sqrt(a'Σa) - λ |a·μ - b|/|a| (equation 9 of the paper).
 
-    With appeal, the distance is to the plane on which both are equally likely, k_pq (a·w - b) + appeal = 0.
+    With appeal, the distance is to the plane of even odds, k_pq (a·w - b) + appeal = 0.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ class MCMV:
             raise InvalidParameter(f"MCMV(penalty={self.penalty}): λ must be finite and above 0")
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
-        """(m,) utilities."""
+        """Return the (m,) utilities."""
         k = candidates.constant
-        # Where k_pq is next to nothing the plane of even odds is infinitely far.
+        # As k_pq tends to 0 the plane of even odds recedes to infinity, and the quotient may overflow.
         with np.errstate(over="ignore"):
             shift = np.divide(candidates.appeal, k, out=np.zeros_like(k), where=k > 0)
         gap = np.abs(candidates.margin + shift)
@@ -46,7 +46,7 @@ class MCMV:
         return np.asarray(candidates.logit_deviation - self.penalty * distance)
 
     def shape(self) -> UtilityShape:
-        """`score` as a function of the deviation of the logit and the distance."""
+        """Return the form of `score` as a function of the deviation of the logit and the distance."""
         return UtilityShape("distance", penalty=self.penalty)
 
     def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002

@@ -1,7 +1,7 @@
-"""Hyperplanes of a continuous space: what a strategy asks about where any pair of points can be shown.
+"""Hyperplanes of a continuous space, the candidates of a strategy where any pair of points can be shown.
 
-The paper's "arbitrary pairs of items can be generated" (sections 3.3 and 3.4). A pair is two points mirrored in a
-plane.
+This is the case "arbitrary pairs of items can be generated" of the paper (sections 3.3 and 3.4). A pair consists of two
+points mirrored in a plane.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def fit_into(space: Space, planes: Planes, response: Response) -> tuple[FloatArr
     slack = np.maximum(reach - max(space.min_separation / 2, 1e-6 * float(half.min())), 0.0)
     offsets = middle + np.clip(planes.offsets - middle, -slack, slack)
     fits = np.minimum(room, reach - np.abs(offsets - middle))
-    # k|a| exp(-|a|) is largest at |a| = 4t = 1; for the other noises farther apart is never worse.
+    # k|a| exp(-|a|) is maximal at |a| = 4t = 1; for the other noise kinds a larger separation is never worse.
     wanted = 0.25 if response.noise == "decaying" else np.inf
     most = np.inf if space.max_separation is None else space.max_separation / 2
     return offsets, np.minimum(fits, np.clip(wanted, space.min_separation / 2, most))
 
 
 def random_plane(space: Space, rng: np.random.Generator) -> Planes:
-    """Draw a plane of random direction through a uniform point."""
+    """Draw a plane with a uniform direction through a uniform point of the space."""
     normal = _unit(rng.standard_normal((1, space.d)))
     point = rng.uniform(space.low, space.high)
     return Planes(normal, normal @ point)
@@ -60,7 +60,7 @@ def widest_direction(belief: Belief) -> FloatArray:
 
 
 def sampled_planes(space: Space, belief: Belief, rng: np.random.Generator) -> Planes:
-    """Draw directions spread like the belief and, for one half, evenly; planes through its mean and its samples."""
+    """Draw planes through points between the mean and samples; half the normals follow Σ, half are uniform."""
     count = SAMPLED_PLANES // 2
     spread = rng.multivariate_normal(np.zeros(space.d), belief.covariance, size=count, method="eigh")
     normals = _unit(np.concatenate([spread, rng.standard_normal((count, space.d))]))
@@ -71,7 +71,10 @@ def sampled_planes(space: Space, belief: Belief, rng: np.random.Generator) -> Pl
 
 
 def equiprobable_offset(normal: FloatArray, space: Space, belief: Belief, response: Response) -> float:
-    """Return the offset at which both answers are equally probable, by bisection; the separation depends on it too."""
+    """Return the offset at which both answers are equally probable, by bisection.
+
+    The separation of the pair is recomputed at each step, because it depends on the offset.
+    """
     along = belief.samples @ normal
     low, high = float(along.min()), float(along.max())
     for _ in range(50):
@@ -87,7 +90,7 @@ def equiprobable_offset(normal: FloatArray, space: Space, belief: Belief, respon
 
 
 def _probabilities(response: Response, belief: Belief, logits: FloatArray) -> FloatArray:
-    """Return the (S,) probability of the first answer by each sample, from logits at the response's k."""
+    """Return the (S,) probabilities of the first answer, one per sample, from logits at the response's k."""
     known = belief.reliability
     if known is None:
         return response.probability(logits)

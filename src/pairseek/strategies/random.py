@@ -1,4 +1,4 @@
-"""Random: any pair, and the Bayesian estimate all the same. The strongest of the paper's baselines."""
+"""Random: uniformly drawn pairs with the Bayesian estimate, the strongest of the paper's baselines."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from pairseek.strategies.shape import UtilityShape
 
 @dataclass(frozen=True)
 class Random:
-    """Every candidate is worth the same, so the search's own tie-breaking draws one uniformly."""
+    """Constant utility, so that the tie-breaking of the search draws a pair uniformly."""
 
     name: ClassVar[str] = "random"
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
-        """(m,) zeros."""
+        """Return (m,) zeros."""
         return np.zeros(len(candidates))
 
     def shape(self) -> UtilityShape:
-        """`score` does not depend on the pair."""
+        """Return the constant shape."""
         return UtilityShape("even")
 
     def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002
-        """Return a plane of random direction through a uniform point."""
+        """Draw a plane with a uniform direction through a uniform point of the space."""
         return random_plane(space, rng)

@@ -1,4 +1,4 @@
-"""Reliability probe: a question that measures how a person answers instead of where the person is."""
+"""Reliability probe: the mutual information between the answer and k, instead of the user point."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from pairseek.strategies.features import PairFeatures
 
 @dataclass(frozen=True)
 class ReliabilityProbe:
-    """I(k; y) in bits, the user point integrated out: h_b(E P) - E h_b(P), P = P(first | k) with the lapse usual at k.
+    """I(k; y) in bits, the user point integrated out: h_b(E P) - E h_b(P), P = P(first | k) with E[lapse | k].
 
-    Questions that tell most of the point have even chances for every k, and so tell nothing of it; these have chances
-    that depend on k. As if the logit were Gaussian, and the point did not depend on k.
+    The questions most informative about the point have P = 1/2 for every k, and are therefore uninformative about k;
+    probes have a P that depends on k. The logit is taken as Gaussian, and the point as independent of k.
     """
 
     name: ClassVar[str] = "reliability_probe"
-    # Its utility has no bound, and many pairs are nearly as good.
+    # No upper bound over cells is known for this utility, and many pairs are nearly optimal.
     enough_pairs: ClassVar[int] = 2000
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """(m,) bits; 0 where nothing is unknown."""
+        """Return the (m,) information in bits; 0 if both k and the lapse are known."""
         known = belief.reliability
         if known is None:
             return np.zeros(len(candidates))
@@ -40,7 +40,7 @@ class ReliabilityProbe:
             constant = candidates.constant * (k / candidates.response.constant)
             mean = constant * candidates.margin + candidates.appeal
             look_up(0, len(candidates), probability, mean, constant * np.sqrt(candidates.variance), likelier)
-            # A table may round a chance to a little more than 1, which has no entropy.
+            # Interpolation may exceed 1 by a rounding error, where the entropy is undefined.
             likelier = np.minimum(likelier, 1.0)
             chance = 0.5 * lapse + (1.0 - lapse) * np.where(mean > 0, likelier, 1.0 - likelier)
             total += share * chance

@@ -16,8 +16,8 @@ SHAPE_KINDS: tuple[ShapeKind, ...] = ("table", "trace", "chance", "distance")
 class UtilityShape:
     """A utility that increases with the deviation s of the logit and decreases with the absolute value of its mean m.
 
-    A strategy whose class defines `score` may define ``shape()`` beside it: the promise that the score is this
-    function. Branch and bound over all pairs needs it; without it every pair must be scored.
+    A strategy whose class defines `score` may define ``shape()`` beside it, which asserts that the score is this
+    function. Branch and bound over all pairs requires it; without it every pair must be scored.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ class UtilityShape:
         ``"trace"``: the table times |Σa|²/(a'Σa).
         ``"chance"``: s - penalty |P - 1/2|, P from the table of probabilities.
         ``"distance"``: s - penalty |m|/(k_pq |a|), the distance of μ from the plane of even odds.
-        ``"even"``: every pair has the same utility, so one is drawn at random.
+        ``"even"``: every pair has the same utility, so that one is drawn uniformly.
     table
-        The table.
+        Name of the table.
     penalty
         λ, at least 0.
     """
@@ -44,9 +44,9 @@ class UtilityShape:
 
 
 def shape_of(strategy: object) -> UtilityShape | None:
-    """Return the shape that is declared beside the strategy's `score`; None if there is none.
+    """Return the shape declared in the class that defines the strategy's `score`, or None.
 
-    A subclass with a score of its own does not inherit its parent's promise.
+    A subclass that overrides `score` does not inherit the shape, which describes the score of its parent.
     """
     owner = next((kind for kind in type(strategy).__mro__ if "score" in vars(kind)), None)
     declared = vars(owner).get("shape") if owner is not None else None

@@ -1,1 +1,1 @@
-"""Baselines of the paper that choose pairs by themselves, and their geometry."""
+"""Procedures that serve as baselines in the paper, and their geometry."""

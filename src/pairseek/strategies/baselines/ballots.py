@@ -1,4 +1,4 @@
-"""Repeated questions to one decision: the votes of ActRank-Q."""
+"""Majority votes of ActRank-Q: repeated questions about one pair, reduced to a decision."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pairseek.model.items import Items
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """Votes on one pair so far.
+    """Votes so far on one pair.
 
     Attributes
     ----------
     pair
         The two rows, the smaller first.
     votes
-        Answers, ties included.
+        Number of answers, including ties.
     lead
-        Votes for the first less votes for the second; a tie is half a vote for each.
+        Votes for the first minus votes for the second; a tie is half a vote for each.
     """
 
     pair: tuple[int, int]
@@ -31,42 +31,42 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What came of a ballot: rows of the winner and the loser, or nobody won and it must be inferred."""
+    """Result of a ballot: the rows of winner and loser; without a winner the comparison must be inferred."""
 
     pair: tuple[int, int]
     winner: int | None
 
     @property
     def loser(self) -> int | None:
-        """The other row; None where nobody won."""
+        """The other row; None without a winner."""
         return None if self.winner is None else sum(self.pair) - self.winner
 
 
 def rows(items: Items, event: Event) -> tuple[int, int]:
-    """The two rows, the smaller first."""
+    """Return the two rows of an event, the smaller first."""
     left, right = items.index(event.left), items.index(event.right)
     return (left, right) if left < right else (right, left)
 
 
-def count(
+def tally(
     items: Items, ballot: Ballot | None, event: Event, *, needed: int, position: int
 ) -> tuple[Ballot | None, list[Decision]]:
-    """The ballot that is open after an event, and the decisions that were reached.
+    """Return the ballot that is open after an event, and the decisions reached by it.
 
-    A ballot closes when it has all its votes, when it is skipped, and when another pair was asked. The majority
-    wins. Without one a full ballot is decided by a coin, keyed by the position in the history; the others are
-    left open for inference.
+    A ballot closes when it has all its votes, when it is skipped, or when another pair was asked. The majority wins.
+    A complete ballot without a majority is decided by a coin keyed by the position in the history; an incomplete one
+    has no winner.
 
     Parameters
     ----------
     ballot
-        The one that was open.
+        The ballot that was open before the event, if any.
     event
-        An event of the history that this procedure asked for.
+        An answer to a query of this procedure.
     needed
-        Votes for each pair.
+        Number of votes for each pair.
     position
-        Of the event in the history.
+        Position of the event in the history.
     """
     pair = rows(items, event)
     decisions = []

@@ -1,4 +1,4 @@
-"""The box in which a procedure looks for the user point."""
+"""Bounds of the user point in a procedure: validation and defaults of its `box`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pairseek.model.priors import Prior
 
 Bound: TypeAlias = float | tuple[float, ...]
 Box: TypeAlias = tuple[Bound, Bound]
-"""Lowest and highest coordinates: one number for all dimensions, or one for each."""
+"""Lower and upper bounds of the coordinates: one number for all dimensions, or one for each."""
 
 GAUSSIAN_REACH = 4.0
-"""Where the prior has no bounds the box ends this many standard deviations from its mean."""
+"""Half width of the box in standard deviations, for a prior without bounds."""
 
 
 def checked_box(box: object, who: str) -> Box | None:
-    """The box in plain floats and tuples."""
+    """Validate a box and return it as plain floats and tuples."""
     if box is None:
         return None
     if not isinstance(box, Sequence) or isinstance(box, str) or len(box) != 2:
@@ -41,12 +41,12 @@ def _bound(value: object, box: object, who: str) -> Bound:
     except (TypeError, ValueError):
         array = np.array(np.nan)
     if array.ndim > 1 or not array.size or not np.all(np.isfinite(array)):
-        raise InvalidParameter(f"box of {who} is {box!r}: give finite numbers, one or one for each dimension")
+        raise InvalidParameter(f"box of {who} is {box!r}: give finite numbers, one bound or one for each dimension")
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
 def prior_box(prior: Prior, d: int) -> Box:
-    """The prior's box; the mean and four standard deviations where it is infinite."""
+    """Return the prior's box; the mean plus and minus four standard deviations where it is unbounded."""
     low, high = prior.box(d)
     mean, covariance = prior.moments(d)
     reach = GAUSSIAN_REACH * np.sqrt(np.diag(covariance))
@@ -56,7 +56,7 @@ def prior_box(prior: Prior, d: int) -> Box:
 
 
 def box_bounds(box: Box | None, items: Items, who: str) -> tuple[FloatArray, FloatArray]:
-    """(d,) bounds: those of the box, or else of the items, widened where the items do not vary."""
+    """Return (d,) lower and upper bounds: of the box or, without one, of the items, padded where they are constant."""
     if box is None:
         low, high = items.coordinates.min(axis=0), items.coordinates.max(axis=0)
         pad = np.where(high > low, 0.0, 0.5 * float(np.max(high - low)))
@@ -65,6 +65,8 @@ def box_bounds(box: Box | None, items: Items, who: str) -> tuple[FloatArray, Flo
     for value in box:
         array = np.asarray(value, dtype=np.float64)
         if array.ndim and len(array) != items.d:
-            raise InvalidParameter(f"box of {who} has {len(array)} dimensions, the items have {items.d}: give as many")
+            raise InvalidParameter(
+                f"box of {who} has {len(array)} dimensions, the items have {items.d}: give one bound for each dimension"
+            )
         bounds.append(np.broadcast_to(array, (items.d,)).copy())
     return bounds[0], bounds[1]

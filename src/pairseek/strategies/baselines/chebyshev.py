@@ -1,4 +1,4 @@
-"""The Chebyshev centre of a polytope: the middle of the largest ball inside (Boyd and Vandenberghe, 8.5.1)."""
+"""The Chebyshev centre of a polytope: the centre of its largest inscribed ball (Boyd and Vandenberghe, 8.5.1)."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import scipy
 from pairseek.core.types import BoolArray, FloatArray
 
 TIGHT = 1e-9
-"""A row whose multiplier is greater than this touches every largest ball."""
+"""Threshold on the multiplier of a row, above which the row is tight at every largest ball."""
 
 
 def chebyshev(normals: FloatArray, offsets: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray | None:
-    """(d,) centre of the largest ball in {w : normals w <= offsets}; None if nothing is inside.
+    """Return the (d,) centre of the largest ball in {w : normals w <= offsets}; None if the set is empty.
 
-    Where several balls are largest (a long box), the one that keeps farthest from the rows that it need not
-    touch, and so on: a long box has its centre in the middle.
+    If the largest ball is not unique, as in a long box, the slack of the rows that are not tight is maximised next, and
+    so on lexicographically: the centre of a long box is its middle.
 
     Parameters
     ----------
     normals, offsets
         (m, d) unit normals and (m,) offsets.
     low, high
-        (d,) bounds of the set, which give the units: the tolerances of the solver are absolute, the set may be
-        tiny.
+        (d,) bounds of the set, by which it is normalised: the tolerances of the solver are absolute, and the set may
+        be tiny.
     """
     middle, unit = (low + high) / 2, float(np.max(high - low)) / 2
     point = _deepest(normals, (offsets - normals @ middle) / unit)
@@ -33,7 +33,7 @@ def chebyshev(normals: FloatArray, offsets: FloatArray, low: FloatArray, high: F
 
 
 def _deepest(rows: FloatArray, slack: FloatArray) -> FloatArray | None:
-    """The point that is deepest under all rows, then under those that remain free, and so on."""
+    """Return the point of largest minimal slack, lexicographically: over all rows, then over those not yet tight."""
     m, d = rows.shape
     depth = np.zeros(m)
     fixed = np.zeros(m, dtype=np.bool_)

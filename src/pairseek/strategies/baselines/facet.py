@@ -1,8 +1,8 @@
-"""One linear programme of the extended nu-SVM from the solution of another, by the dual simplex method.
+"""Warm-started linear programmes of the extended nu-SVM, by the dual simplex method.
 
-The dual of min -nu rho + mean(ξ), Zw >= rho - ξ, ξ >= 0, w̃·w = 2 looks for the point of the reduced convex hull
+The dual of min -nu rho + mean(ξ), Zw >= rho - ξ, ξ >= 0, w̃·w = 2 seeks the point of the reduced convex hull
 {Z'α : Σα = nu, 0 <= α <= 1/m} that is farthest along -w̃. That point lies on a facet; w is the facet's normal, and
-the k rows on the margin span it. When w̃ turns, the ray mostly leaves through the same facet or one next to it.
+the k rows on the margin span it. When w̃ changes, the ray usually leaves through the same facet or an adjacent one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PIVOTS = 100
 
 
 class Separator(NamedTuple):
-    """A solution.
+    """A solution of the nu-SVM.
 
     Attributes
     ----------
@@ -41,26 +41,26 @@ class Facet(NamedTuple):
     on
         (k,) rows on the margin: 0 <= α <= 1/m.
     below
-        (m,) True for the rows under the margin, α = 1/m; the others are above it, α = 0.
+        (m,) True for the rows below the margin, α = 1/m; the others are above it, α = 0.
     """
 
     on: IntArray
     below: BoolArray
 
     @classmethod
-    def under(cls, rows: FloatArray, found: Separator) -> Self | None:
-        """The facet of a solution; None if it is not one facet's but an edge's."""
+    def of_solution(cls, rows: FloatArray, found: Separator) -> Self | None:
+        """Return the facet of a solution; None if the solution is degenerate."""
         excess = rows @ found.weights - found.margin
         slack = ON_MARGIN * float(np.abs(excess).max())
         on = np.flatnonzero(np.abs(excess) <= slack)
         return cls(on, excess < -slack) if len(on) == rows.shape[1] else None
 
     def separator(self, rows: FloatArray, towards: FloatArray) -> Separator:
-        """The facet's normal w with w̃·w = 2, and its rho."""
+        """Return the facet's normal w with w̃·w = 2, and its rho."""
         return _normal(np.asarray(np.linalg.inv(self._system(rows, towards)), dtype=np.float64))
 
-    def turned(self, rows: FloatArray, nu: float, towards: FloatArray) -> Self | None:
-        """The facet through which the ray along -w̃ leaves, from this one on; None if the walk fails.
+    def pivoted(self, rows: FloatArray, nu: float, towards: FloatArray) -> Self | None:
+        """Return the facet through which the ray along -w̃ leaves, by dual simplex pivots from this one, or None.
 
         Parameters
         ----------
@@ -93,13 +93,13 @@ class Facet(NamedTuple):
         return None
 
     def _supports(self, rows: FloatArray, found: Separator) -> bool:
-        """Whether the rows are on the sides of the margin on which the facet has them."""
+        """Return whether every row lies on the side of the margin that the facet assumes."""
         excess = rows @ found.weights - found.margin
         excess[self.on] = 0.0
         return bool(np.all(np.where(self.below, -excess, excess) >= -ON_MARGIN * np.abs(excess).max()))
 
     def _system(self, rows: FloatArray, towards: FloatArray) -> FloatArray:
-        """(k + 1, k + 1): Z'α + λ w̃ and Σα for the rows on the margin and λ."""
+        """Return the (k + 1, k + 1) matrix of Z'α + λ w̃ and Σα in the unknowns α of the rows on the margin, and λ."""
         k = len(towards)
         return np.block([[rows[self.on].T, towards[:, None]], [np.ones((1, k)), np.zeros((1, 1))]])
 
@@ -109,7 +109,7 @@ def _normal(inverse: FloatArray) -> Separator:
 
 
 def _entering(rows: FloatArray, facet: Facet, inverse: FloatArray, leaving: int, *, rises: bool) -> int | None:
-    """The first row to come onto the margin when the leaving one gives way."""
+    """Return the row that enters the basis by the ratio test when row `leaving` leaves; None if there is none."""
     weights, margin = _normal(inverse)
     rates = rows @ inverse[leaving, :-1] + inverse[leaving, -1]
     helps = np.where(facet.below, rates, -rates) * (1.0 if rises else -1.0)

@@ -1,13 +1,13 @@
 """GaussCloud-Q: Massimino and Davenport, "As you like it" (arXiv 1802.10489), as the paper runs it.
 
-T answers in Q stages. Each stage draws pairs of points from a Gaussian around the estimate, replaces them by the
-nearest items and asks for those; its spread is halved from stage to stage. The estimate after every answer is
+T answers are collected in Q stages. Each stage draws pairs of points from a Gaussian around the estimate, replaces them
+by the nearest items and asks about those; its spread is halved from stage to stage. The estimate after every answer is
 that of an extended nu-SVM with nu = 0.5 on all answers. Appeal is not used.
 
-The SVM depends on origin and unit of the coordinates, which the paper takes from the box [-1, 1]^d. Here they are
-such that the box lies around the origin and its corners have the length sqrt(d), which is the same for that box.
-A tie counts as asked and tells nothing; so does a skip. Answers to pairs that were not asked enter the estimate,
-and do not count towards T. No pair is asked twice, unless the cloud holds no other.
+The SVM depends on the origin and unit of the coordinates, which the paper takes from the box [-1, 1]^d. Here the box is
+centred and scaled such that its corners have norm sqrt(d), which leaves that box unchanged. Ties and skips count as
+asked and are not used in the estimate. Answers to pairs that were not asked enter the estimate and do not count towards
+T. No pair is asked twice, unless the cloud holds no other.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from pairseek.model.geometry import hyperplanes
 from pairseek.model.items import Items
 from pairseek.model.priors import Prior
 from pairseek.strategies.baselines.box import Box, box_bounds, checked_box, prior_box
-from pairseek.strategies.baselines.memo import Recent
+from pairseek.strategies.baselines.cache import LRUCache
 from pairseek.strategies.baselines.nearest import nearest_pairs
 from pairseek.strategies.baselines.nusvm import extended_nu_svm
 
 NU = 0.5
 SURPLUS = 3
-"""Pairs drawn for each that is needed."""
+"""Number of pairs drawn per pair needed."""
 DRAWS = 20
-"""After so many draws without a new pair the cloud is taken to hold no other."""
+"""Number of draws without a new pair after which the cloud is considered exhausted."""
 
 
 @dataclass(frozen=True)
 class GaussCloud:
-    """Pairs from a cloud around the estimate that shrinks from stage to stage.
+    """Pairs drawn from a Gaussian cloud around the estimate that shrinks from stage to stage.
 
     Parameters
     ----------
     stages
-        Q.
+        Q, the number of stages.
     answers
-        T, the number of queries that will be asked: floor(T/Q) a stage, the last takes the rest.
+        T, the number of queries: floor(T/Q) for each stage, and the remainder for the last.
     box
-        (low, high): the estimate is clipped to it; one number for all dimensions or one for each. None: a search
-        takes the prior's box (four standard deviations of a Gaussian); otherwise the box of the items.
+        (low, high): bounds to which the estimate is clipped, one number for all dimensions or one for each. None: a
+        search uses the prior's box (four standard deviations of a Gaussian); otherwise the bounding box of the items.
     """
 
     stages: int
@@ -71,28 +71,28 @@ class GaussCloud:
         object.__setattr__(self, "box", checked_box(self.box, "GaussCloud"))
 
     @cached_property
-    def _points(self) -> Recent[FloatArray | None]:
-        return Recent(64)
+    def _points(self) -> LRUCache[FloatArray | None]:
+        return LRUCache(64)
 
     @cached_property
-    def _clouds(self) -> Recent[list[tuple[int, int]]]:
-        return Recent(DRAWS + 4)
+    def _clouds(self) -> LRUCache[list[tuple[int, int]]]:
+        return LRUCache(DRAWS + 4)
 
     def resolved(self, items: Items, prior: Prior) -> Self:
-        """The same with the prior's box, if none was given."""
+        """Return the strategy with the prior's box filled in, if none was given."""
         return self if self.box is not None else dataclasses.replace(self, box=prior_box(prior, items.d))
 
     def size(self, stage: int) -> int:
-        """Queries in a stage; stages count from 0."""
+        """Return the number of queries in a stage; stages are counted from 0."""
         each = self.answers // self.stages
         return each if stage < self.stages - 1 else self.answers - each * (self.stages - 1)
 
     def spread(self, items: Items, stage: int) -> float:
-        """Standard deviation of the cloud: the largest of an item coordinate, halved each stage."""
+        """Return the standard deviation of the cloud: the largest of the item coordinates, halved each stage."""
         return float(np.max(np.std(items.coordinates, axis=0, ddof=1))) / 2.0**stage
 
     def next(self, items: Items, history: Sequence[Event], rng: np.random.Generator) -> tuple[int, int] | None:
-        """The first pair of the stage's cloud that was not asked yet; None when all were asked."""
+        """Return the first pair of the stage's cloud that was not asked yet; None after T queries."""
         asked = [position for position, event in enumerate(history) if event.query is not None]
         if len(asked) >= self.answers:
             return None
@@ -115,7 +115,7 @@ class GaussCloud:
         return None if history[asked[-1]].outcome == "skip" else drawn[0]
 
     def estimate(self, items: Items, history: Sequence[Event]) -> FloatArray:
-        """(d,) point of the nu-SVM; where that is at infinity the last one that was not, or the box's middle."""
+        """Return the (d,) point of the nu-SVM; at infinity, the latest finite one or the centre of the box."""
         answers = _answers(items, history)
         for known in range(len(answers), 0, -1):
             point = self._point(items, answers[:known])
@@ -125,7 +125,7 @@ class GaussCloud:
         return (low + high) / 2
 
     def status(self, items: Items, history: Sequence[Event]) -> str | None:
-        """What a person should know, in words."""
+        """Return a note for the user, or None."""
         answers = _answers(items, history)
         if answers and self._point(items, answers) is None:
             return "the estimate lies at infinity: the previous one is kept"
@@ -134,7 +134,7 @@ class GaussCloud:
         return None
 
     def _cloud(self, items: Items, centre: FloatArray, seed: tuple[int, ...]) -> list[tuple[int, int]]:
-        """Three times as many pairs as the stage needs, in the order drawn. The seed ends in stage and draw."""
+        """Draw `SURPLUS` times the pairs that the stage needs, in order. The seed ends in stage and draw."""
 
         def draw() -> list[tuple[int, int]]:
             stage = seed[-2]
@@ -146,7 +146,7 @@ class GaussCloud:
         return self._clouds.recall((items.hash, centre.tobytes(), seed), draw)
 
     def _point(self, items: Items, answers: tuple[tuple[int, int], ...]) -> FloatArray | None:
-        """(d,) estimate from rows of winners and losers; None if it is at infinity."""
+        """Return the (d,) estimate from rows of winners and losers; None if it is at infinity."""
 
         def solve() -> FloatArray | None:
             low, high = box_bounds(self.box, items, "GaussCloud")
@@ -161,7 +161,7 @@ class GaussCloud:
 
 
 def _answers(items: Items, history: Sequence[Event]) -> tuple[tuple[int, int], ...]:
-    """Rows of winner and loser for every answer that tells something."""
+    """Return the rows of winner and loser of every answer between distinct points."""
     found = []
     for event in history:
         if event.winner is not None:
@@ -172,7 +172,7 @@ def _answers(items: Items, history: Sequence[Event]) -> tuple[tuple[int, int], .
 
 
 def separating_point(winners: FloatArray, losers: FloatArray) -> FloatArray | None:
-    """(d,) point nearest to the (m, d) winners by the extended nu-SVM; None if it is at infinity."""
+    """Return the (d,) point closer to the (m, d) winners, by the extended nu-SVM; None if it is at infinity."""
     normals, thresholds = hyperplanes(winners, losers)
     separator, extended = extended_nu_svm(np.column_stack([normals, -thresholds]) / 2.0, NU)
     if separator is None or separator.weights[-1] <= 0.0:

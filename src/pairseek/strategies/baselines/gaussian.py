@@ -1,4 +1,4 @@
-"""A Gaussian belief and what an answer makes of it, in closed form."""
+"""A Gaussian belief and its closed-form updates by assumed density filtering."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ class Gaussian(NamedTuple):
     covariance: FloatArray
 
     def after_answer(self, normal: FloatArray, offset: float, noise: float) -> Gaussian:
-        """The moments after an answer for the side normal·w > offset of a plane (unit normal), right by Φ(h/noise)."""
+        """Return the belief after an answer for normal·w > offset (unit normal), with likelihood Φ(h/noise)."""
         shadow = self.covariance @ normal
         total = float(np.sqrt(noise**2 + normal @ shadow))
         z = (float(normal @ self.mean) - offset) / total
-        # φ(z)/Φ(z) from logarithms, so that it holds far in the tail
+        # φ(z)/Φ(z) is computed from logarithms to remain accurate far in the tail.
         ratio = float(np.exp(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi) - log_ndtr(z)))
         shrink = ratio * (ratio + z) / total**2
         return Gaussian(self.mean + shadow * (ratio / total), self.covariance - shrink * np.outer(shadow, shadow))
 
     def after_tie(self, normal: FloatArray, offset: float, noise: float) -> Gaussian:
-        """The moments after N(normal·w - offset; 0, π noise²/2)."""
+        """Return the belief after the Gaussian likelihood N(normal·w - offset; 0, π noise²/2) of a tie."""
         shadow = self.covariance @ normal
         total = np.pi * noise**2 / 2.0 + float(normal @ shadow)
         gap = offset - float(normal @ self.mean)
         return Gaussian(self.mean + shadow * (gap / total), self.covariance - np.outer(shadow, shadow) / total)
 
     def mirrored(self, count: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """(count, d) points, and their images in the plane through the mean across the widest direction."""
+        """Draw (count, d) points, and return their mirror images in the plane across the widest direction too."""
         values, vectors = np.linalg.eigh(self.covariance)
         steps = rng.standard_normal((count, len(values))) * np.sqrt(np.maximum(values, 0.0))
         flipped = steps.copy()

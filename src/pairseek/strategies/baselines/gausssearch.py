@@ -1,14 +1,14 @@
 """GaussSearch: Chumbalov, Maystre and Grossglauser, ICML 2020 (arXiv 1905.05049), with known coordinates.
 
-The belief is a Gaussian N(μ, Σ). The best plane goes through μ, across the direction in which Σ is widest; a point
-drawn from the belief and its mirror image in that plane, replaced by the items nearest to them, are the next pair.
-Answers are right with probability Φ(h/σ), h the distance of the user point from the plane, and the belief after an
-answer is the Gaussian with the same mean and covariance (assumed density filtering), in closed form. The estimate
-is μ. Appeal is not used.
+The belief is a Gaussian N(μ, Σ). The best plane passes through μ, across the direction of largest variance; the next
+pair is a point drawn from the belief and its mirror image in that plane, each replaced by the nearest item. Answers are
+correct with probability Φ(h/σ), h being the distance of the user point from the plane, and the belief after an answer
+is the Gaussian of the same mean and covariance (assumed density filtering), in closed form. The estimate is μ. Appeal
+is not used.
 
-Deviations, where the paper is silent: a tie counts as half an answer each way, Φ(h/σ)^½ Φ(-h/σ)^½, which has no
-closed form and is replaced by the Gaussian of the same curvature at the plane, N(h; 0, πσ²/2); a skip tells
-nothing, and the pair is not asked again; nor is a pair twice in a row, unless there is no other.
+Cases that the paper leaves open: a tie counts as half an answer each way, Φ(h/σ)^½ Φ(-h/σ)^½, which has no closed form
+and is replaced by the Gaussian of the same curvature at the plane, N(h; 0, πσ²/2); a skip leaves the belief unchanged,
+and its pair is not asked again; no pair is asked twice in a row, unless there is no other.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.priors import Prior
 from pairseek.model.responses import TYPICAL_LOGIT
+from pairseek.strategies.baselines.cache import FoldCache
 from pairseek.strategies.baselines.gaussian import Gaussian
-from pairseek.strategies.baselines.memo import Memo
-from pairseek.strategies.baselines.nearest import nearest_pairs, places
+from pairseek.strategies.baselines.nearest import distinct_points, nearest_pairs
 from pairseek.strategies.baselines.planes import bisector
 
 DRAWS = 64
-"""Points drawn for a query; the first whose pair may be asked is taken."""
+"""Number of points drawn for a query; the first one whose pair may be asked is used."""
 
 
 @dataclass(frozen=True)
 class GaussSearch:
-    """A Gaussian belief in closed form, halved across its widest direction.
+    """Pairs that bisect a Gaussian belief across its direction of largest variance.
 
     Parameters
     ----------
     noise
-        σ of the answers, above 0. None: such that an answer about a plane one standard deviation of the first
-        belief away is right as often as the default response says, 88 %.
+        σ of the answers, above 0. None: an answer about a plane at a distance of one standard deviation of the
+        initial belief is correct as often as under the default response, 88 %.
     mean, covariance
-        (d,) and (d, d): the belief before the first answer. None: a search takes the prior's moments; otherwise
-        those of the items.
+        (d,) and (d, d) moments of the belief before the first answer. None: a search uses the prior's moments;
+        otherwise those of the items.
     """
 
     noise: float | None = None
@@ -78,11 +78,11 @@ class GaussSearch:
             object.__setattr__(self, "covariance", tuple(map(tuple, matrix.tolist())))
 
     @cached_property
-    def _beliefs(self) -> Memo[Gaussian]:
-        return Memo()
+    def _beliefs(self) -> FoldCache[Gaussian]:
+        return FoldCache()
 
     def resolved(self, items: Items, prior: Prior) -> Self:
-        """The same with the prior's moments and a noise to suit, where none were given."""
+        """Return the strategy with the prior's moments and a matching noise filled in, where none were given."""
         mean, covariance = prior.moments(items.d)
         filled = dataclasses.replace(
             self,
@@ -92,7 +92,7 @@ class GaussSearch:
         return dataclasses.replace(filled, noise=filled._scale(filled._first(items)))
 
     def next(self, items: Items, history: Sequence[Event], rng: np.random.Generator) -> tuple[int, int] | None:
-        """Items near a point of the belief and its mirror image; None if every pair was skipped."""
+        """Return the items nearest to a point of the belief and its mirror image; None if every pair was skipped."""
         belief = self.belief(items, history)
         keyed = np.random.default_rng([*rng.integers(2**63, size=2).tolist(), len(history)])
         skipped = _skipped(items, history)
@@ -106,11 +106,11 @@ class GaussSearch:
         return None
 
     def estimate(self, items: Items, history: Sequence[Event]) -> FloatArray:
-        """(d,) mean of the belief."""
+        """Return the (d,) mean of the belief."""
         return self.belief(items, history).mean.copy()
 
     def belief(self, items: Items, history: Sequence[Event]) -> Gaussian:
-        """The Gaussian after this history."""
+        """Return the Gaussian belief after this history."""
         first = self._first(items)
         noise = self._scale(first)
 
@@ -120,8 +120,8 @@ class GaussSearch:
         return self._beliefs.fold(items.hash, history, lambda: first, step)
 
     def status(self, items: Items, history: Sequence[Event]) -> str | None:
-        """What a person should know, in words."""
-        count = len(places(items).rows)
+        """Return a note for the user, or None."""
+        count = len(distinct_points(items).rows)
         if len(_skipped(items, history)) < count * (count - 1) // 2:
             return None
         return "every pair was skipped: there is nothing left to ask"
@@ -136,7 +136,7 @@ class GaussSearch:
         if len(mean) != items.d or len(covariance) != items.d:
             raise InvalidParameter(
                 f"mean and covariance of GaussSearch have {len(mean)} and {len(covariance)} dimensions, the "
-                f"items have {items.d}: give as many"
+                f"items have {items.d}: give {items.d} for both"
             )
         return Gaussian(mean, covariance)
 
@@ -159,7 +159,7 @@ def _numbers(values: object, what: str, axes: int) -> FloatArray:
 
 
 def _updated(belief: Gaussian, event: Event, items: Items, noise: float) -> Gaussian:
-    """After one event; skips, and answers about items at the same place, tell nothing."""
+    """Return the belief after one event; skips and answers about coincident items leave it unchanged."""
     if event.outcome == "skip":
         return belief
     winner = event.left if event.winner is None else event.winner
@@ -177,7 +177,7 @@ def _skipped(items: Items, history: Sequence[Event]) -> set[frozenset[int]]:
 
 
 def _around(items: Items, centre: FloatArray, count: int) -> list[tuple[int, int]]:
-    """All pairs of the items nearest to a point."""
-    tree, rows = places(items)
+    """Return all pairs of the `count` distinct items nearest to a point."""
+    tree, rows = distinct_points(items)
     _, found = tree.query(centre, k=np.arange(1, min(count, len(rows)) + 1))
     return list(itertools.combinations(rows[found].tolist(), 2))

@@ -1,4 +1,4 @@
-"""Binary insertion that asks only for comparisons that a region of user points leaves open."""
+"""Binary insertion that skips the comparisons implied by a region of user points."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pairseek.strategies.baselines.region import Region
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """A ranking of the first items of an order, and the search for the place of the next.
+    """A ranking of the first items of an order, and the binary search for the position of the next.
 
     Attributes
     ----------
     order
-        Rows in the order in which they are placed.
+        Rows in the order of insertion.
     ranking
-        Rows placed so far, the most preferred first. Not changed once it stands here.
+        Rows placed so far, the most preferred first. Never mutated.
     low, high
-        The next one belongs at a position from `low` to `high` + 1.
+        The next item belongs at a position from `low` to `high` + 1.
     """
 
     order: tuple[int, ...]
@@ -33,13 +33,13 @@ class Insertion:
 
     @property
     def pending(self) -> tuple[int, int] | None:
-        """The item to be placed and the one in the middle of the positions left; None if all are placed."""
+        """The item to be placed and the item at the middle of the remaining range; None if all are placed."""
         if len(self.ranking) == len(self.order):
             return None
         return self.order[len(self.ranking)], self.ranking[(self.low + self.high) // 2]
 
     def decide(self, *, nearer: bool) -> Self:
-        """After the pending comparison, which the item to be placed has won (`nearer`) or lost."""
+        """Return the state after the pending comparison, won (`nearer`) or lost by the item to be placed."""
         middle = (self.low + self.high) // 2
         low, high = (self.low, middle - 1) if nearer else (middle + 1, self.high)
         if low <= high:
@@ -48,11 +48,11 @@ class Insertion:
         return type(self)(self.order, [*self.ranking[:low], item, *self.ranking[low:]], 0, len(self.ranking))
 
     def infer(self, region: Region, points: FloatArray) -> Self:
-        """After all comparisons that the region decides: the pending one is open, or none is left.
+        """Return the state after all comparisons that the region implies, up to the next open one, if any.
 
-        Tens of thousands of comparisons can lie between two open ones. Most need two numbers: items whose
-        distances from a point inside differ by more than twice the region's reach are in that order all over
-        the region.
+        Tens of thousands of comparisons can lie between two open ones. Most need two numbers only: if the distances
+        of two items from an interior point differ by more than twice the region's radius, their order is constant
+        over the region.
 
         Parameters
         ----------
@@ -84,6 +84,6 @@ class Insertion:
 
 
 def _order(region: Region, item: FloatArray, other: FloatArray) -> int:
-    """1 if the item is nearer than the other all over the region, -1 if farther or the same, 0 if it depends."""
+    """Return 1 if the item is nearer than the other in all of the region, -1 if never nearer, 0 if it varies."""
     plane = bisector(item, other)
     return -1 if plane is None else region.side(*plane)

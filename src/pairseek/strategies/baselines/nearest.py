@@ -1,4 +1,4 @@
-"""Pairs of points replaced by the items nearest to them."""
+"""Nearest items of pairs of points."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from pairseek.core.types import FloatArray, IntArray
 from pairseek.model.items import Items
 
 
-class Places(NamedTuple):
-    """The places where items are: items that share a place are represented by the first of them.
+class DistinctPoints(NamedTuple):
+    """Distinct points of a catalogue; coincident items are represented by the first of them.
 
     Attributes
     ----------
     tree
-        The u distinct places, for nearest neighbours.
+        k-d tree of the u distinct points.
     rows
-        (u,) row of the first item at each.
+        (u,) row of the first item at each point.
     """
 
     tree: scipy.spatial.cKDTree
     rows: IntArray
 
 
-_PLACES: WeakKeyDictionary[Items, Places] = WeakKeyDictionary()
+_CACHE: WeakKeyDictionary[Items, DistinctPoints] = WeakKeyDictionary()
 
 
-def places(items: Items) -> Places:
-    """The items' places, computed once for as long as the items live."""
-    found = _PLACES.get(items)
+def distinct_points(items: Items) -> DistinctPoints:
+    """Return the distinct points of the items, cached for the lifetime of the items."""
+    found = _CACHE.get(items)
     if found is None:
         _, rows = np.unique(items.coordinates, axis=0, return_index=True)
         rows = np.sort(rows).astype(np.int64)
-        found = _PLACES[items] = Places(scipy.spatial.cKDTree(items.coordinates[rows]), rows)
+        found = _CACHE[items] = DistinctPoints(scipy.spatial.cKDTree(items.coordinates[rows]), rows)
     return found
 
 
 def nearest_pairs(items: Items, first: FloatArray, second: FloatArray) -> list[tuple[int, int]]:
-    """Rows of the item nearest to each first point, and of the nearest one elsewhere to each second.
+    """Return the rows of the item nearest to each first point, and of the nearest other item to each second point.
 
     Parameters
     ----------
     first, second
         (m, d) points.
     """
-    tree, rows = places(items)
+    tree, rows = distinct_points(items)
     _, one = tree.query(first)
     _, two = tree.query(second, k=2)
     other = np.where(two[:, 0] == one, two[:, 1], two[:, 0])

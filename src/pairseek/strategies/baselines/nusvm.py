@@ -1,10 +1,10 @@
 """The extended nu-SVM by which GaussCloud estimates the user point.
 
-An answer "p rather than q" asks for a·x - b > 0 with a = p - q and b = (|p|² - |q|²)/2, that is for z·w > 0 with
+An answer "p over q" requires a·x - b > 0 with a = p - q and b = (|p|² - |q|²)/2, that is z·w > 0 with
 z = (a, -b) and w = c(x, 1), c > 0: a linear classifier without bias whose examples are all of one class
 (Massimino and Davenport, arXiv 1802.10489). The nu-SVM of Schölkopf et al. (2000) finds w as long as nu is above
 the smallest admissible value; below it the solution is w = 0 and the extended nu-SVM of Perez-Cruz et al. (2003),
-which fixes the length of w instead of punishing it, takes its place.
+which fixes the norm of w instead of penalising it, takes its place.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pairseek.errors import MissingExtra
 from pairseek.strategies.baselines.facet import Facet, Separator
 
 HARD = 1e6
-"""C of the soft-margin problem that gives the smallest admissible nu."""
+"""C of the soft-margin problem whose dual yields the smallest admissible nu."""
 START = 1.01
-"""The extended nu-SVM starts from the plain one at this many times the smallest admissible nu."""
+"""Multiple of the smallest admissible nu at which the plain nu-SVM initialises the extended one."""
 DAMPING = 0.7
 CLOSE = 1e-3
 ROUNDS = 600
@@ -29,7 +29,7 @@ PRECISION = 1e-10
 
 
 def extended_nu_svm(rows: FloatArray, nu: float) -> tuple[Separator | None, bool]:
-    """The separator, and whether it took the extended nu-SVM; None if there is no solution.
+    """Return the separator, or None without a solution, and whether the extended nu-SVM was needed.
 
     Parameters
     ----------
@@ -39,12 +39,12 @@ def extended_nu_svm(rows: FloatArray, nu: float) -> tuple[Separator | None, bool
     least = least_nu(rows)
     if nu > least:
         return nu_svm(rows, nu), False
-    start = nu_svm(rows, min(START * least, 1.0))  # above 1 no nu is admissible
+    start = nu_svm(rows, min(START * least, 1.0))  # No nu above 1 is admissible.
     return (None if start is None else _fixed_length(rows, nu, start.weights)), True
 
 
 def least_nu(rows: FloatArray) -> float:
-    """The smallest admissible nu: the mean dual weight of min |w|²/2 + C Σξ, Zw >= 1 - ξ, ξ >= 0, over C."""
+    """Return the smallest admissible nu: the mean dual weight of min |w|²/2 + C Σξ, Zw >= 1 - ξ, ξ >= 0, over C."""
     m, k = rows.shape
     eye = scipy.sparse.eye(m)
     table = scipy.sparse.bmat([[-rows, -eye], [None, -eye]])
@@ -58,7 +58,7 @@ def least_nu(rows: FloatArray) -> float:
 
 
 def nu_svm(rows: FloatArray, nu: float) -> Separator | None:
-    """The minimum of |w|²/2 - nu rho + mean(ξ) subject to Zw >= rho - ξ, ξ >= 0, rho >= 0."""
+    """Minimise |w|²/2 - nu rho + mean(ξ) subject to Zw >= rho - ξ, ξ >= 0, rho >= 0; None on failure."""
     m, k = rows.shape
     eye, ones = scipy.sparse.eye(m), np.ones((m, 1))
     table = scipy.sparse.bmat([[-rows, -eye, ones], [None, -eye, None], [None, None, -np.ones((1, 1))]])
@@ -83,7 +83,7 @@ def _clarabel() -> Any:
 
 
 def _minimise(*, curvature: FloatArray, slope: FloatArray, table: Any, limits: FloatArray) -> Any:
-    """The minimum of Σ curvature x²/2 + slope·x subject to table x <= limits; None if it is not found."""
+    """Minimise Σ curvature x²/2 + slope·x subject to table x <= limits by Clarabel; None on failure."""
     clarabel = _clarabel()
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -96,17 +96,17 @@ def _minimise(*, curvature: FloatArray, slope: FloatArray, table: Any, limits: F
 
 
 def _fixed_length(rows: FloatArray, nu: float, start: FloatArray) -> Separator | None:
-    """Linear programmes with w̃·w = 2, w̃ drawn towards w, until the two agree: then |w|² = 2."""
+    """Solve linear programmes with w̃·w = 2, moving w̃ towards w by damped steps until both agree: then |w|² = 2."""
     towards = start
     facet: Facet | None = None
     found: Separator | None = None
     for _ in range(ROUNDS):
-        facet = None if facet is None else facet.turned(rows, nu, towards)
+        facet = None if facet is None else facet.pivoted(rows, nu, towards)
         if facet is None:
             found = linear_programme(rows, nu, towards)
             if found is None:
                 return None
-            facet = Facet.under(rows, found)
+            facet = Facet.of_solution(rows, found)
         else:
             found = facet.separator(rows, towards)
         if np.linalg.norm(towards - found.weights) <= CLOSE * np.linalg.norm(found.weights):
@@ -116,9 +116,9 @@ def _fixed_length(rows: FloatArray, nu: float, start: FloatArray) -> Separator |
 
 
 def linear_programme(rows: FloatArray, nu: float, towards: FloatArray) -> Separator | None:
-    """The minimum of -nu rho + mean(ξ) subject to Zw >= rho - ξ, ξ >= 0, w̃·w = 2, where w̃ is `towards`.
+    """Minimise -nu rho + mean(ξ) subject to Zw >= rho - ξ, ξ >= 0, w̃·w = 2, where w̃ is `towards`.
 
-    Solved by its dual, which has d + 2 rows instead of m + 1: the greatest 2λ with Z'α = -λ w̃, Σα = nu and
+    The dual is solved, which has d + 2 rows instead of m + 1: maximise 2λ subject to Z'α = -λ w̃, Σα = nu and
     0 <= α <= 1/m. The multipliers of its rows are -w and rho.
     """
     m, k = rows.shape

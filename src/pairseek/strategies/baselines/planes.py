@@ -1,4 +1,4 @@
-"""The plane between two items."""
+"""The bisecting plane of two items."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pairseek.core.types import FloatArray
 
 
 def bisector(first: FloatArray, second: FloatArray) -> tuple[FloatArray, float] | None:
-    """Unit normal and offset of the plane between two points; normal·w > offset is nearer to the first.
+    """Return the unit normal and offset of the bisector of two points; normal·w > offset is nearer to the first.
 
     None if the points coincide.
     """

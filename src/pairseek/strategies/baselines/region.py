@@ -1,4 +1,4 @@
-"""The set of user points that agree with all answers: a box cut by half spaces."""
+"""The polytope of user points consistent with all answers: a box cut by half spaces."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import scipy
 
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.strategies.baselines.chebyshev import chebyshev
-from pairseek.strategies.baselines.simplex import climb
+from pairseek.strategies.baselines.simplex import maximise
 
 TOLERANCE = 1e-10
-"""A plane divides the region if it reaches farther than this on both sides, in widths of the box."""
+"""Smallest extent of the region on either side of a plane that divides it, in widths of the box."""
 JITTER = 1e-12
-"""Rows are moved outwards by up to this much, in widths of the box: no more than d then meet in a point, and a
-walk cannot go round in circles. It is far below the tolerance."""
+"""Largest outward perturbation of a row, in widths of the box. It makes vertices nondegenerate, which prevents the
+simplex method from cycling, and is far below the tolerance."""
 GOLDEN = 0.6180339887498949
-REMEMBERED = 1024
-"""Vertices remembered."""
+CACHED_VERTICES = 1024
+"""Number of cached vertices."""
 
 
 class Region:
-    """A polytope that knows some of its vertices.
+    """A polytope with a cache of some of its vertices.
 
-    A plane with known vertices on both sides divides the region. Only if all are on one side a linear programme
-    decides; it starts at the best of them, and the vertices on its way are remembered. So the region learns
-    with use, while the set itself never changes: `cut` gives a new one.
+    A plane with cached vertices on both sides divides the region. Only if all are on one side is a linear programme
+    solved, starting at the best of them, and the vertices on its path are cached. The set itself is immutable: `cut`
+    returns a new region.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ class Region:
     high: FloatArray
     """(d,) highest coordinates of the region."""
     centre: FloatArray
-    """(d,) a point inside."""
+    """(d,) interior point."""
     reach: float
-    """No point of the region is farther from the centre."""
+    """Upper bound on the distance of any point of the region from the centre."""
     empty: bool
-    """The answers contradict each other; the rows are those from before the first contradiction."""
+    """Whether the answers contradict each other; the rows are then those from before the first contradiction."""
 
     def __init__(self, low: FloatArray, high: FloatArray) -> None:
         d = len(low)
@@ -61,7 +61,7 @@ class Region:
         self._place(low, high, (low + high) / 2)
 
     def _jitter(self, rows: IntArray) -> FloatArray:
-        """Multiples of the golden ratio, modulo one: no two alike, and the same every time."""
+        """Return deterministic, pairwise distinct perturbations: multiples of the golden ratio, modulo one."""
         return np.asarray(self._width * JITTER * (1.0 + np.modf(rows * GOLDEN)[0]) / 2)
 
     def _place(self, low: FloatArray, high: FloatArray, centre: FloatArray) -> None:
@@ -71,11 +71,11 @@ class Region:
 
     @property
     def tolerance(self) -> float:
-        """How far the region must reach on either side of a plane to be divided by it."""
+        """Smallest extent of the region on either side of a plane that divides it."""
         return TOLERANCE * self._width
 
     def side(self, normal: FloatArray, offset: float) -> int:
-        """0 if the plane normal·w = offset divides the region, 1 if normal·w is greater on it, -1 if less.
+        """Return 0 if the plane normal·w = offset divides the region, 1 if normal·w is greater on it, -1 if less.
 
         An empty region counts as divided by every plane.
 
@@ -100,19 +100,19 @@ class Region:
         return 1 if above + below > 0 else -1
 
     def _support(self, direction: FloatArray, enough: float = np.inf) -> float:
-        """Greatest direction·w on the region, or one that is more than `enough`."""
+        """Return the maximum of direction·w over the region, or a value above `enough`."""
         if len(self._vertices):
             start = int(np.argmax(self._vertices @ direction))
-            walk = climb(self.normals, self.offsets, self._bases[start], direction, enough)
-            if walk is not None:
-                if walk.bases:
-                    self._vertices = np.concatenate([self._vertices, walk.vertices])[-REMEMBERED:]
-                    self._bases = np.concatenate([self._bases, walk.bases])[-REMEMBERED:]
-                return walk.top
+            path = maximise(self.normals, self.offsets, self._bases[start], direction, enough)
+            if path is not None:
+                if path.bases:
+                    self._vertices = np.concatenate([self._vertices, path.vertices])[-CACHED_VERTICES:]
+                    self._bases = np.concatenate([self._bases, path.bases])[-CACHED_VERTICES:]
+                return path.top
         return self._programme(direction)
 
     def _programme(self, direction: FloatArray) -> float:
-        """The same by HiGHS, in coordinates in which the region has size one: its tolerances are absolute."""
+        """Maximise direction·w by HiGHS, in coordinates of unit size because its tolerances are absolute."""
         scale = float(np.max(self._half))
         slack = (self.offsets - self.normals @ self.centre) / scale
         found = scipy.optimize.linprog(-direction, A_ub=self.normals, b_ub=slack, bounds=(None, None), method="highs")
@@ -120,7 +120,7 @@ class Region:
         return float(direction @ inside)
 
     def cut(self, normal: FloatArray, offset: float) -> Self:
-        """The part where normal·w >= offset; an empty region if there is none."""
+        """Return the part with normal·w >= offset; an empty region if there is none."""
         part = object.__new__(type(self))
         part.__dict__.update(self.__dict__)
         part.__dict__.pop("deepest", None)
@@ -139,7 +139,7 @@ class Region:
         return part
 
     def _enclose(self) -> None:
-        """Puts the tightest box around the region: a plane that misses the box misses the region."""
+        """Compute the bounding box of the region: a plane that misses the box misses the region."""
         axes = np.eye(len(self.low))
         high = np.array([self._support(axis) for axis in axes])
         low = np.array([-self._support(-axis) for axis in axes])

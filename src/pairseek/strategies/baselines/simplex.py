@@ -1,9 +1,9 @@
-"""Walking along the edges of a polytope {w : normals w <= offsets} from a vertex that is known.
+"""Warm-started primal simplex method over a polytope {w : normals w <= offsets}.
 
-The textbook simplex method in the form that serves many linear programmes over one slowly changing set: a vertex
-is kept with the d rows that are tight there (its basis), so that the next programme starts where an earlier one
-ended, and it may stop as soon as it has come high enough. Everything is computed from the rows anew at every
-vertex, so that errors do not grow and the size of the set does not matter.
+This variant serves many linear programmes over one slowly changing set. A vertex is stored with the d rows that are
+tight there (its basis), so that a programme starts from the optimum of an earlier one, and it may stop as soon as the
+objective exceeds a threshold. Each vertex is recomputed from the rows, so that errors do not accumulate and the method
+is independent of scale.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from pairseek.core.types import FloatArray, IntArray
 MULTIPLIER_TOLERANCE = 1e-11
 RATE_TOLERANCE = 1e-11
 PIVOTS_PER_ROW = 4
-"""A walk that makes more pivots than this many times the number of rows is given up."""
+"""Pivot limit, as a multiple of the number of rows."""
 
 
-class Walk(NamedTuple):
-    """Where a walk went.
+class SimplexPath(NamedTuple):
+    """Vertices visited by the simplex method.
 
     Attributes
     ----------
     vertices
-        The vertices visited, the first one left out.
+        Vertices visited, except for the initial one.
     bases
-        Their tight rows.
+        Bases of these vertices.
     top
-        Height of the last.
+        Objective at the last vertex.
     """
 
     vertices: list[FloatArray]
@@ -38,23 +38,23 @@ class Walk(NamedTuple):
     top: float
 
 
-def climb(
+def maximise(
     normals: FloatArray, offsets: FloatArray, basis: IntArray, direction: FloatArray, enough: float = np.inf
-) -> Walk | None:
-    """From the vertex of `basis` up to the highest vertex along `direction`, or one higher than `enough`.
+) -> SimplexPath | None:
+    """Maximise `direction`·w from the vertex of `basis`, stopping early at a value above `enough`.
 
-    None if the walk fails: a basis of rounding errors, or too many pivots.
+    Return None on failure: a numerically singular basis, an unbounded edge, or too many pivots.
 
     Parameters
     ----------
     normals, offsets
-        (m, d) and (m,): the rows.
+        (m, d) and (m,) rows.
     basis
-        (d,) independent rows that are tight at a vertex.
+        (d,) linearly independent rows that are tight at a vertex.
     direction
-        (d,) what to maximise.
+        (d,) objective.
     """
-    walk = Walk([], [], 0.0)
+    path = SimplexPath([], [], 0.0)
     basis = basis.copy()
     for _ in range(PIVOTS_PER_ROW * len(offsets)):
         try:
@@ -62,13 +62,13 @@ def climb(
         except np.linalg.LinAlgError:
             return None
         vertex = edges @ offsets[basis]
-        if walk.bases:
-            walk.vertices.append(vertex)
+        if path.bases:
+            path.vertices.append(vertex)
         height = float(direction @ vertex)
         multipliers = direction @ edges
         leaving = int(np.argmin(multipliers))
         if height > enough or multipliers[leaving] >= -MULTIPLIER_TOLERANCE:
-            return walk._replace(top=height)
+            return path._replace(top=height)
         rates = -(normals @ edges[:, leaving])
         rates[basis] = 0.0
         ahead = np.flatnonzero(rates > RATE_TOLERANCE)
@@ -76,5 +76,5 @@ def climb(
             return None
         steps = (offsets[ahead] - normals[ahead] @ vertex) / rates[ahead]
         basis[leaving] = ahead[np.argmin(steps)]
-        walk.bases.append(basis.copy())
+        path.bases.append(basis.copy())
     return None

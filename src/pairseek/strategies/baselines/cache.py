@@ -1,4 +1,4 @@
-"""A procedure is a fold over the history; remembering its newest states makes the next step cheap."""
+"""Caches of pure functions: `FoldCache` for folds over the history, `LRUCache` for recent arguments."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from pairseek.core.types import Event
 State = TypeVar("State")
 
 CAPACITY = 8
-"""States remembered: the newest, what an undo or two goes back to, and what either answer would lead to."""
+"""Number of cached states: the latest one, those after one or two undos, and those after either next answer."""
 
 
-class Memo(Generic[State]):
-    """The states that the newest histories led to.
+class FoldCache(Generic[State]):
+    """Cache of the states of a fold over the history, for the latest histories.
 
-    A state must not change once it is here. Then whether a history was seen to grow, was cut short by an undo
-    or is seen for the first time makes no difference to what `fold` returns, only to the time it takes.
-    Histories are compared event by event, not by a hash. Copies and pickles start empty; the entries are
-    replaced as a whole, so two threads at once lose at most an entry.
+    Cached states must not be mutated. The cache then affects only the time of `fold` and never its result, whether a
+    history grows, was shortened by an undo, or is new. Histories are compared event by event, not by a hash. Copies and
+    pickles start empty. The tuple of entries is replaced as a whole, so that a race between threads loses at most one
+    entry.
     """
 
     def __init__(self) -> None:
         self._entries: tuple[tuple[Hashable, tuple[Event, ...], State], ...] = ()
 
-    def __reduce__(self) -> tuple[type[Memo[State]], tuple[()]]:
+    def __reduce__(self) -> tuple[type[FoldCache[State]], tuple[()]]:
         return type(self), ()
 
     def fold(
@@ -35,12 +35,12 @@ class Memo(Generic[State]):
         start: Callable[[], State],
         step: Callable[[State, Event, int], State],
     ) -> State:
-        """The state after `history`: ``step(state, event, position)`` over its events, from ``start()``.
+        """Return the state after `history`: ``step(state, event, position)`` folded over its events, from ``start()``.
 
         Parameters
         ----------
         key
-            All that the states depend on besides the history.
+            Everything that the states depend on besides the history.
         """
         events = tuple(history)
         known, state = self._longest(key, events)
@@ -68,18 +68,18 @@ class Memo(Generic[State]):
 Value = TypeVar("Value")
 
 
-class Recent(Generic[Value]):
-    """The results of a pure function for the newest of its arguments."""
+class LRUCache(Generic[Value]):
+    """Least-recently-used cache of a pure function."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._known: dict[Hashable, Value] = {}
 
-    def __reduce__(self) -> tuple[type[Recent[Value]], tuple[int]]:
+    def __reduce__(self) -> tuple[type[LRUCache[Value]], tuple[int]]:
         return type(self), (self._capacity,)
 
     def recall(self, key: Hashable, compute: Callable[[], Value]) -> Value:
-        """``compute()``, or what it gave for this key."""
+        """Return the cached value of this key, or compute and cache it."""
         known = self._known
         value = known[key] if key in known else compute()
         others = [entry for entry in known.items() if entry[0] != key]
