@@ -20,6 +20,7 @@ from rich.console import Console
 
 import pairseek as ps
 from pairseek.cli import main
+from pairseek.cli.items import read_items
 from pairseek.cli.terminal import keys as _keys
 from pairseek.cli.terminal.conversation import SimulatedTypist, converse
 from pairseek.cli.terminal.frames import Frame, ScreenState
@@ -559,3 +560,52 @@ class TestTheProgram:
 def test_python_m_is_the_command():
     told = subprocess.run([sys.executable, "-m", "pairseek", "--help"], capture_output=True, text=True, check=True)
     assert "demo" in told.stdout
+
+
+class TestItems:
+    """All commands read the same items file as the service."""
+
+    @pytest.fixture
+    def wines(self, tmp_path):
+        """A study's items file with display columns, and with ratings of the items."""
+        rng = np.random.default_rng(0)
+        names = [f"w{row}" for row in range(20)]
+        lines = [
+            f"{name},{name}.png,Wine {name},**{name}**,#aabbcc,a.mp3,v.mp4,a bottle,{x:.3f},{y:.3f}"
+            for name, (x, y) in zip(names, rng.normal(size=(20, 2)), strict=True)
+        ]
+        header = "id,image,text,markdown,color,audio,video,alt,sweet,dry"
+        (tmp_path / "wines.csv").write_text("\n".join([header, *lines]) + "\n")
+        ratings = [f"p{person},{name},{rng.integers(1, 6)}" for person in range(8) for name in names]
+        (tmp_path / "ratings.csv").write_text("\n".join(["person,item,rating", *ratings]) + "\n")
+        triplets = [",".join(rng.choice(names, 3, replace=False)) for _ in range(60)]
+        (tmp_path / "triplets.csv").write_text("\n".join(["anchor,near,far", *triplets]) + "\n")
+        return tmp_path / "wines.csv"
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["check", "wines.csv", "--k", "2", "--people", "1"],
+            ["plan", "--items", "wines.csv", "--users", "2", "--questions", "2", "--strategies", "random",
+             "--jobs", "1"],
+            ["embed", "wines.csv", "--method", "pca", "-d", "2", "--out", "out.csv"],
+            ["fit-noise", "wines.csv", "triplets.csv", "--folds", "0"],
+            ["population", "fit", "ratings.csv", "--items", "wines.csv"],
+            ["evaluate", "ratings.csv", "--items", "wines.csv", "--strategies", "random", "--answers", "0,2",
+             "--people", "2", "--splits", "1", "--jobs", "1"],
+        ],
+        ids=lambda arguments: arguments[0],
+    )  # fmt: skip
+    def test_display_columns_are_data_and_not_coordinates(self, command, wines, arguments):
+        assert read_items(wines).d == 2
+        assert set(read_items(wines).data) == {"image", "text", "markdown", "color", "audio", "video", "alt"}
+        code, out, err = command(*arguments)
+        assert (code, "pairseek:" in err) == (0, False), err
+        assert out
+
+    def test_uneven_scales_are_one_note(self, command, wines, tmp_path):
+        lines = wines.read_text().splitlines()
+        rows = [f"{line.split(',')[0]},{row % 7},{1000 * row}" for row, line in enumerate(lines[1:])]
+        (tmp_path / "uneven.csv").write_text("\n".join(["id,sweet,price", *rows]) + "\n")
+        code, _, err = command("fit-noise", "uneven.csv", "triplets.csv", "--folds", "0")
+        assert (code, err.count("\n"), err.startswith("Note: "), "'price'" in err) == (0, 1, True, True)

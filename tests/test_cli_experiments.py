@@ -103,7 +103,7 @@ class TestSimulate:
             (["reproduce", "figure2", "--strategies", "Randm"], "did you mean 'Random'"),
             (["reproduce", "figure2", "--trials", "0"], "trials is 0"),
             (["reproduce", "figure2", "--data", "colours"], "data is 'colours': use one of food10k, synthetic"),
-            (["reproduce", "figure1", "--triplets", "x.csv"], "that is for the figure triplet-error"),
+            (["reproduce", "figure1", "--triplets", "x.csv"], "this option applies to the figure triplet-error"),
             (["plan", "--items", "none.csv"], "there is no file none.csv"),
             (["plan", "--items", "wines.csv", "--strategies", "infogian"], "did you mean 'infogain'?"),
             (["plan", "--items", "wines.csv", "--target-radius", "0"], "target radius is 0"),
@@ -166,7 +166,7 @@ class TestSimulate:
         process.send_signal(number)
         out, _ = process.communicate(timeout=60)
         assert process.returncode == 128 + number
-        assert "Stopped. Finished trials are kept: run the same command again to go on." in out
+        assert "Stopped. Finished trials are kept: run the same command again to resume." in out
 
 
 class TestReproduce:
@@ -198,7 +198,7 @@ class TestPlan:
         assert (code, err) == (0, "")
         assert "30 items in 2 dimensions, k = 2, normalized noise" in out
         assert "InfoGain" in out
-        assert "No strategy can do it on average in fewer than" in out
+        assert "No strategy needs fewer than" in out
         assert (tmp_path / "planned" / "figures" / "plan.png").exists()
         assert "How many questions" in (tmp_path / "planned" / "report.html").read_text()
 

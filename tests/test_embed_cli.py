@@ -125,11 +125,11 @@ def test_check_in_words_numbers_and_a_page(command, judgements, truth, tmp_path)
     [
         (("embed", "none.csv"), "there is no file none.csv"),
         (("embed", "judgements.csv", "--method", "stee"), "did you mean 'ste'"),
-        (("embed", "judgements.csv", "--mu", "1", "--method", "ste"), "--mu is no setting of ste"),
+        (("embed", "judgements.csv", "--mu", "1", "--method", "ste"), "--mu is not a parameter of ste"),
         (("embed", "judgements.csv", "-d", "0"), "give a whole number, at least 1, or auto"),
         (("embed", "judgements.csv", "-d", "39"), "40 items for 39 dimensions"),
         (("embed", "judgements.csv", "--where", "arm"), "give COLUMN=VALUE"),
-        (("embed", "judgements.csv", "--test-where", "arm=test"), "say also which triplets to fit"),
+        (("embed", "judgements.csv", "--test-where", "arm=test"), "select the triplets to fit too"),
         (("embed", "judgements.csv", "--out", "items.npy", "-d", "2"), "ends in .csv"),
         (("embed", "judgements.csv", "--plot", "e.png", "-d", "2"), "use it with triplets and -d auto"),
         (("fit-noise", "other.csv", "judgements.csv"), "is not among the 2 items"),

@@ -357,15 +357,15 @@ class TestCsv:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("0.1,0.2\n0.3,0.4\n0.5,0.6\n", "begins with 0.1, 0.2: that looks like an item .* put a header row"),
-            ("1,1\n2,3\n4,5\n", "begins with 1, 1: that looks like an item"),
-            ("merlot,0.1,0.2\nriesling,0.3,0.4\npinot,1,2\n", "begins with merlot, 0.1, 0.2: that looks like an item"),
+            ("0.1,0.2\n0.3,0.4\n0.5,0.6\n", "begins with 0.1, 0.2, which looks like an item .* add a header row"),
+            ("1,1\n2,3\n4,5\n", "begins with 1, 1, which looks like an item"),
+            ("merlot,0.1,0.2\nriesling,0.3,0.4\npinot,1,2\n", "begins with merlot, 0.1, 0.2, which looks like an item"),
             (
                 "wine_id,region_id,x\n1,1,2\n2,1,3\n",
                 r"'wine_id' and 'region_id', which both look .* keep=\['region_id'\]",
             ),
-            ("id,region_id,x\n1,1,2\n2,1,3\n", r"'id' and 'region_id', which both look like names"),
-            ("ID,id,x\n1,1,2\n2,2,3\n", "'ID' and 'id', which both look like names"),
+            ("id,region_id,x\n1,1,2\n2,1,3\n", r"'id' and 'region_id', which both look like ids"),
+            ("ID,id,x\n1,1,2\n2,2,3\n", "'ID' and 'id', which both look like ids"),
             ("id,Label,label,x\n1,1,2,3\n2,1,3,4\n", "'Label' and 'label': only one can be the label; keep the other"),
             ("x,\n1,2\n3,4\n", "column 2 has no name in the header"),
             (",x\n0.5,2\n3,4\n", "column 1 has no name in the header"),
@@ -390,7 +390,7 @@ class TestCsv:
     def test_a_cell_that_is_no_number_is_told_with_line_and_column(self, tmp_path):
         path = write(tmp_path / "a.csv", "id,x,y\na,1,2\n\nb,3,oops\n")
         message = (
-            r"a\.csv, line 4, column 'y': 'oops' is not a number; mend it, or keep the column as data with keep=\['y'\]"
+            r"a\.csv, line 4, column 'y': 'oops' is not a number; fix it, or keep the column as data with keep=\['y'\]"
         )
         with pytest.raises(InvalidItems, match=message):
             Items.from_csv(path)
@@ -407,12 +407,12 @@ class TestCsv:
             ("id,x\na,inf\nb,2\n", "line 2, column 'x': 'inf' is not a finite number"),
             ("id,x\na,1\nb,\n", "line 3, column 'x': '' is not a number"),
             ("id,x,appeal\na,1,0\nb,2,much\n", "line 3, column 'appeal': 'much' is not a number"),
-            ("id,x,y\na,1,2\nb,3\n", "line 3: 2 cells under 3 columns"),
-            ("id,x,y\na,1,2,9\nb,3,4\n", "line 2: 4 cells under 3 columns"),
+            ("id,x,y\na,1,2\nb,3\n", "line 3: expected 3 cells, received 2"),
+            ("id,x,y\na,1,2,9\nb,3,4\n", "line 2: expected 3 cells, received 4"),
             ("id,x,x\na,1,2\nb,3,4\n", r"two columns of the same name in its header \['id', 'x', 'x'\]"),
             ("", "is empty: give a header row, then one row for each item"),
             ("\n  \n", "is empty: give a header row"),
-            ("id,x\n", "has a header and no items: give one row for each item"),
+            ("id,x\n", "has a header but no items: give one row for each item"),
             ("id,label\na,A\nb,B\n", "has no coordinates: its columns are id, label"),
             ("id,x\na,1\na,2\n", "items 0 and 1 have the same id 'a'"),
             ("id,x\na,1\n", "there is 1 item: a pair needs at least 2"),

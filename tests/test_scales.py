@@ -16,8 +16,7 @@ from PIL import Image
 import pairseek as ps
 from pairseek import cli
 from pairseek.cli.embed import _components
-from pairseek.cli.judgements import read_item_names
-from pairseek.cli.people import _with_text_ids
+from pairseek.cli.items import read_item_names, with_text_ids
 from pairseek.cli.serve import _made
 from pairseek.embed import CKL, PCA, check, read_provenance, save_items
 from pairseek.evaluate.replay import plain_items
@@ -29,7 +28,7 @@ from pairseek.store import studies
 from pairseek.web.auth import make_token, set_password
 from pairseek.web.settings import Settings
 from pairseek.web.studies.configuration import configured, read_items, study_items, unpack_items
-from pairseek.web.studies.creation import create, from_file
+from pairseek.web.studies.creation import create_study, from_file
 from pairseek.web.studies.media import with_pictures
 from serving import csrf_of, served
 
@@ -237,7 +236,7 @@ class TestInside:
         np.save(tmp_path / "wines.npy", table())
         assert read_item_names(tmp_path / "wines.npy").ids == tuple(range(60))
         assert _components(tmp_path / "wines.npy", "2", standardize=True, drop=False).embedding_.shape == (60, 2)
-        assert _with_text_ids(uneven()).ids[:2] == ("0", "1")
+        assert with_text_ids(uneven()).ids[:2] == ("0", "1")
 
     def test_pictures(self):
         picture = io.BytesIO()
@@ -389,7 +388,7 @@ class TestPages:
 def test_a_stored_study_is_read_without_a_warning(tmp_path):
     with served(tmp_path / "s.db") as visitors:
         database = visitors.service.database
-        create(database, configured({"title": "Wine"}), uneven(ids=[f"w{k}" for k in range(60)]), is_open=True, who="x")
+        create_study(database, configured({"title": "Wine"}), uneven(ids=[f"w{k}" for k in range(60)]), is_open=True, who="x")
         row = database.read(lambda connection: studies.by_slug(connection, "wine"))
         content = database.read(lambda connection: studies.items(connection, row.id))
         assert unpack_items(content).scale_note.startswith(SAID)

@@ -55,7 +55,7 @@ def filled(url, people=3):
 
 def test_from_a_file_to_a_bundle_and_back(folder, capsys):
     code, out, _ = run(capsys, "study", "create", "wine.yaml", "--database", "w.db")
-    assert (code, "Made the study wine with 30 items, open." in out) == (0, True)
+    assert (code, "Created the study wine with 30 items, open." in out) == (0, True)
     filled("w.db")
     assert run(capsys, "study", "list", "--database", "w.db")[1] == "wine\topen\tWine\n"
     assert run(capsys, "export", "wine", "--database", "w.db")[1] == "Wrote wine.zip\n"
@@ -67,7 +67,7 @@ def test_from_a_file_to_a_bundle_and_back(folder, capsys):
         assert json.loads(archive.read("study.json"))["versions"]["numpy"] == np.__version__
     code, out, _ = run(capsys, "replay", "wine.zip", "--out", "r.csv")
     assert code == 0
-    assert "3 sessions with answers, computed again with the same versions and processor" in out
+    assert "3 sessions with answers, recomputed with the same versions and processor" in out
     assert "same to the bit" in out
     assert len((folder / "r.csv").read_text().splitlines()) == 4
 
@@ -78,7 +78,7 @@ def test_another_strategy_thinks_of_the_same_answers(folder, capsys):
     run(capsys, "export", "wine", "--database", "w.db", "--out", "b.zip")
     code, out, _ = run(capsys, "replay", "b.zip", "--strategy", "random", "--out", "other.csv")
     assert code == 0
-    assert "10 answers of 2 sessions, as random sees them" in out
+    assert "10 answers of 2 sessions, replayed with random" in out
     rows = list(csv.DictReader((folder / "other.csv").read_text().splitlines()))
     assert len(rows) == 10
     # What was asked to learn most was expected to tell more than a random pair would have.
@@ -198,7 +198,7 @@ def test_an_older_database_and_backup_are_refused_in_one_line(folder, capsys):
 def test_a_database_that_is_not_there_is_not_made(folder, capsys, command):
     status, _, said = run(capsys, *command, "--database", "typo.db")
     assert status != 0
-    assert "there is no database typo.db: name it by --database" in " ".join(said.split())
+    assert "there is no database typo.db: give another with --database" in " ".join(said.split())
     assert not (folder / "typo.db").exists()
 
 
@@ -212,7 +212,7 @@ def test_a_database_that_is_not_there_is_not_made(folder, capsys, command):
         ("title: Wine\nitems: wines.csv\nprior: {name: uniform_box, low: 3, high: 1}\n", "is empty"),
         ("title: Wine\nitems: wines.csv\nanswer: 3\n", "there is no setting 'answer'"),
         ("- a\n- b\n", "names no items"),
-        ("title: &a Wine\nitems: wines.csv\nquestion: *a\n", "holds references"),
+        ("title: &a Wine\nitems: wines.csv\nquestion: *a\n", "contains aliases"),
     ],
 )
 def test_a_study_file_that_is_wrong_is_refused_with_its_reason(folder, capsys, text, words):

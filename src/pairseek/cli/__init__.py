@@ -1,6 +1,6 @@
-"""The command line: ``pairseek``, one command a file.
+"""Command-line interface ``pairseek``, with one module per command.
 
-Importing this package needs nothing beyond pairseek's core; the commands need the extra ``cli``.
+Importing this package requires the core of pairseek only; the commands require the extra ``cli``.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _EXTRA = ("typer", "rich")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit.
 
-    What goes wrong becomes one line on standard error and exit code 2.
+    Errors are printed as one line on standard error, with the exit code 2.
 
     Parameters
     ----------
     arguments
-        What follows ``pairseek``; None: what this process was started with.
+        Arguments after ``pairseek``. None takes those of this process.
     """
     try:
         from pairseek.cli.app import run
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
-        # The reader has gone, as in `pairseek ... | head`: there is nobody left to tell.
+        # The reader closed the pipe, as in `pairseek ... | head`, so nothing more can be printed.
         sys.stdout = None
         sys.exit(1)
     except (PairseekError, OSError) as error:
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _fail(error: Exception) -> NoReturn:
     line = " ".join(str(error).split())
     if sys.stderr is not None:
-        # The error may be that the terminal is gone.
+        # Writing fails if the terminal was closed.
         with contextlib.suppress(OSError):
             sys.stderr.write(f"pairseek: {line}\n")
     sys.exit(USAGE_ERROR)

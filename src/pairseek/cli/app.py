@@ -1,11 +1,13 @@
-"""The commands under one name, and what they have in common: version, help, the shape of errors."""
+"""Root command: registration of all commands, version, help, and the format of errors and notes."""
 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Annotated, TextIO
 
 import typer
 
@@ -28,9 +30,9 @@ from pairseek.cli import (
     user,
 )
 from pairseek.cli.demo import demo
-from pairseek.errors import InvalidParameter
+from pairseek.errors import InvalidParameter, ScaleWarning
 
-# What stands in for a character that the terminal's encoding lacks.
+# ASCII substitutes for characters that the encoding of the terminal does not have.
 _PLAIN = {"←": "<", "→": ">", "·": "-", "━": "=", "╸": "-", "─": "-", "│": "|", "●": "*", "…": "."}
 _PLAIN |= dict.fromkeys("┌┐└┘", "+")
 
@@ -58,16 +60,14 @@ app.add_typer(db.app, name="db")
 def _root(
     context: typer.Context,
     *,
-    version: Annotated[
-        bool, typer.Option("--version", metavar="", help="Say which pairseek this is, and leave.")
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", metavar="", help="Show the version and exit.")] = False,
 ) -> None:
-    """Find a person's taste by asking which of two they prefer.
+    """Learn a person's preferences from paired comparisons.
 
-    Each answer narrows down where in a space of items the person stands; the
-    next pair is the one whose answer will tell most.
+    Each question shows two items and asks which one the person prefers. The
+    next pair is the one with the most informative answer.
 
-    Begin with [bold]pairseek demo[/bold].
+    Start with [bold]pairseek demo[/bold].
     """
     if version:
         typer.echo(f"pairseek {__version__}")
@@ -77,22 +77,49 @@ def _root(
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and give its exit code; a wrong command line is an `InvalidParameter`."""
+    """Run a command and return its exit code; an invalid command line raises `InvalidParameter`."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="pairseek")
     try:
-        code = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        with _scale_notes():
+            code = app(args=None if arguments is None else list(arguments), standalone_mode=False)
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     except Exception as error:
-        # Typer's own exceptions have changed their home between versions; this method is what they share.
+        # The module of Typer's exceptions differs between versions, but all of them have this method.
         if not hasattr(error, "format_message"):
             raise
         raise InvalidParameter(f"{error.format_message().rstrip('.')}; see pairseek --help") from None
     if sys.stdout is not None:
         sys.stdout.flush()
     return int(code or 0)
+
+
+@contextlib.contextmanager
+def _scale_notes() -> Iterator[None]:
+    """Print each `ScaleWarning` as one plain line on standard error, once per message."""
+    printed = set()
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def note(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if not issubclass(category, ScaleWarning):
+                show(message, category, filename, lineno, file, line)
+            elif str(message) not in printed:
+                printed.add(str(message))
+                typer.echo(f"Note: {message}", err=True)
+
+        warnings.simplefilter("always", ScaleWarning)
+        warnings.showwarning = note
+        yield
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:

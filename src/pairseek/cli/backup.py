@@ -1,4 +1,4 @@
-"""``pairseek backup`` and ``pairseek restore``: the whole database as one file, for SQLite and PostgreSQL."""
+"""Commands ``pairseek backup`` and ``pairseek restore``: a copy of the whole database in one file."""
 
 from __future__ import annotations
 
@@ -7,37 +7,31 @@ from typing import Annotated
 
 import typer
 
-from pairseek.cli.service import DatabaseOption, need_web, opened
+from pairseek.cli.database import open_database
+from pairseek.cli.options import DatabaseOption
 
 
 def backup(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")], *, database: DatabaseOption = None
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="Path of the new backup file.")],
+    *,
+    database: DatabaseOption = None,
 ) -> None:
-    """Write all studies and answers to one file, while the service runs."""
-    found = opened(database, new=False)
-    try:
+    """Back up all studies and answers to one file. The service may keep running."""
+    with open_database(database, create=False) as opened:
         from pairseek.store import backups
 
-        rows = backups.write(found, path)
-    finally:
-        found.close()
+        rows = backups.write(opened, path)
     typer.echo(f"Wrote {rows:,} rows to {path}")
 
 
 def restore(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="A file from pairseek backup.")],
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="Backup file written by pairseek backup.")],
     *,
     database: DatabaseOption = None,
 ) -> None:
-    """Fill an empty database from a backup, of the same kind or the other."""
-    need_web()
-    from pairseek.store import backups
-    from pairseek.store.database import Database
-    from pairseek.web.settings import Settings
+    """Restore a backup into an empty database. SQLite and PostgreSQL backups are interchangeable."""
+    with open_database(database, migrated=False) as opened:
+        from pairseek.store import backups
 
-    found = Database(Settings.of(database=database).database)
-    try:
-        rows = backups.read(found, path)
-    finally:
-        found.close()
+        rows = backups.read(opened, path)
     typer.echo(f"Read {rows:,} rows from {path}")

@@ -1,4 +1,4 @@
-"""``pairseek check``: is a catalogue fit to be searched?"""
+"""Command ``pairseek check``: diagnostics of items before a study."""
 
 from __future__ import annotations
 
@@ -11,61 +11,79 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pairseek.cli.judgements import AsJson, Scaled, Where, read, response_of
+from pairseek.cli.items import read_items
+from pairseek.cli.options import AsJson, Scaled, Where
+from pairseek.cli.runs import print_paths
+from pairseek.cli.triplets import read_triplets, response_of
+from pairseek.core.text import plural
 from pairseek.core.validation import one_of
 from pairseek.embed import Health, check
 from pairseek.embed.health_page import write_health
 from pairseek.errors import InvalidParameter
-from pairseek.runs.figure_style import require_drawing
-from pairseek.model.items import Items
 from pairseek.model.priors import UniformBox
 from pairseek.model.responses import NOISES, RESPONSES
+from pairseek.runs.figure_style import require_drawing
 
 _STYLES = {"good": "green", "note": "yellow", "act": "bold red"}
 
 
 def command(
-    items: Annotated[Path, typer.Argument(metavar="ITEMS", help="Items as CSV, .npy, .npz or .mat.")],
+    items: Annotated[Path, typer.Argument(metavar="ITEMS", help="Items with coordinates, as CSV, .npy, .npz or .mat.")],
     *,
     triplets: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Triplets as CSV: the noise is fitted to them, and compared.")
+        Path | None, typer.Option(metavar="FILE", help="Triplets as CSV, to fit the noise and to measure agreement.")
     ] = None,
     where: Where = None,
     standardize: Annotated[
         bool, typer.Option("--standardize", metavar="", help="Divide each coordinate by its standard deviation first.")
     ] = False,
     scaled: Scaled = False,
-    k: Annotated[float | None, typer.Option("--k", metavar="K", help="Noise constant, instead of fitting it.")] = None,
-    noise: Annotated[str, typer.Option(metavar="NOISE", help="With --k: constant, normalized or decaying.")] = (
-        "normalized"
-    ),
-    response: Annotated[str, typer.Option(metavar="NAME", help="With --k: logistic or probit.")] = "logistic",
+    k: Annotated[
+        float | None, typer.Option("--k", metavar="K", help="Noise constant. Without it, k is fitted.")
+    ] = None,
+    noise: Annotated[
+        str, typer.Option(metavar="NOISE", help="Kind of noise, with --k: constant, normalized or decaying.")
+    ] = ("normalized"),
+    response: Annotated[
+        str, typer.Option(metavar="NAME", help="Response model, with --k: logistic or probit.")
+    ] = "logistic",
     box: Annotated[
         str | None,
-        typer.Option(metavar="LOW,HIGH", help="Where people may be.  [dim]\\[the box that the items fill][/]"),
+        typer.Option(
+            metavar="LOW,HIGH",
+            help="Bounds of the uniform prior of user points.  [dim]\\[bounding box of the items][/]",
+        ),
     ] = None,
     radius: Annotated[
-        float | None, typer.Option(metavar="R", help="Radius to reach with 95 % certainty.  [dim]\\[half the first][/]")
+        float | None,
+        typer.Option(metavar="R", help="Target of the 95 % credible radius.  [dim]\\[half the prior's][/]"),
     ] = None,
-    people: Annotated[int, typer.Option(metavar="N", help="Simulated people, to count their answers.")] = 5,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the pairs and people that are drawn.")] = 0,
-    page: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots.")] = None,
+    people: Annotated[
+        int, typer.Option(metavar="N", help="Number of simulated people, to estimate the number of answers.")
+    ] = 5,
+    seed: Annotated[int, typer.Option(metavar="N", help="Random seed.")] = 0,
+    page: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a report with plots to this HTML file.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Before anybody is asked: is this catalogue fit to be searched?
+    """Check items before a study, and recommend corrections.
 
-    Scales, duplicates, outliers, what the prior covers, how informative pairs
-    are, how reliable answers will be and how many are needed; and what to do
-    about it.
+    The report covers scales, duplicates, outliers, the coverage of the prior,
+    the informativeness of pairs, the expected reliability of answers and the
+    number of answers needed.
     """
     one_of(noise, "--noise", NOISES)
     one_of(response, "--response", RESPONSES)
     if page is not None:
         require_drawing()
-    looked_at = _catalogue(items, standardize=standardize, scaled=scaled)
+    # The report has a finding about scales in place of the `ScaleWarning`.
+    catalogue = read_items(items, quiet=True)
+    catalogue = catalogue.standardized() if standardize else catalogue
+    catalogue = catalogue.scaled() if scaled else catalogue
     health = check(
-        looked_at,
-        None if triplets is None else read(triplets, looked_at.ids, "--where", where),
+        catalogue,
+        None if triplets is None else read_triplets(triplets, catalogue.ids, "--where", where),
         response=None if k is None else response_of(response, noise, k),  # type: ignore[arg-type]
         prior=None if box is None else _box(box),
         radius=radius,
@@ -77,13 +95,6 @@ def command(
         typer.echo(json.dumps({**health.record(), "files": [str(path) for path in files]}, indent=1))
         return
     _show(Console(highlight=False), health, files)
-
-
-def _catalogue(path: Path, *, standardize: bool, scaled: bool) -> Items:
-    """Read the items; a finding takes the place of a `ScaleWarning`."""
-    items = Items._of_file(path)
-    items = items.standardized() if standardize else items
-    return items.scaled() if scaled else items
 
 
 def _box(text: str) -> UniformBox:
@@ -106,7 +117,6 @@ def _show(console: Console, health: Health, files: list[Path]) -> None:
         table.add_row(Text(finding.level, _STYLES[finding.level]), finding.name, words)
     console.print(table)
     acts = sum(finding.level == "act" for finding in health.findings)
-    done = "Nothing needs doing." if not acts else f"{acts} to act on before people are asked."
+    done = "No action is needed." if not acts else f"{plural(acts, 'finding')} to act on before the study."
     console.print(Text(f"\n{done}"))
-    for path in files:
-        console.print(Text(f"  {path}"), soft_wrap=True)
+    print_paths(console, files)

@@ -1,41 +1,30 @@
-"""``pairseek db``: the tables of the database."""
+"""Command group ``pairseek db``: schema migrations of the database."""
 
 from __future__ import annotations
 
 import typer
 
-from pairseek.cli.service import DatabaseOption, need_web
+from pairseek.cli.database import open_database
+from pairseek.cli.options import DatabaseOption
 
-app = typer.Typer(help="Bring the database up to date, or look at its version.", no_args_is_help=True)
+app = typer.Typer(help="Upgrade the database schema, or show its version.", no_args_is_help=True)
 
 
 @app.command()
 def upgrade(*, database: DatabaseOption = None) -> None:
-    """Bring the tables to the version that this pairseek needs."""
-    need_web()
-    from pairseek.store import migrate
-    from pairseek.store.database import Database
-    from pairseek.web.settings import Settings
+    """Upgrade the tables to the schema version of this pairseek."""
+    with open_database(database, migrated=False) as opened:
+        from pairseek.store import migrate
 
-    found = Database(Settings.of(database=database).database)
-    try:
-        before = migrate.current(found)
-        after = migrate.upgrade(found)
-    finally:
-        found.close()
+        before = migrate.current(opened)
+        after = migrate.upgrade(opened)
     typer.echo(f"The tables have version {after}; before: {before or 'none'}.")
 
 
 @app.command()
 def version(*, database: DatabaseOption = None) -> None:
-    """Say which version the tables have, and which this pairseek needs."""
-    need_web()
-    from pairseek.store import migrate
-    from pairseek.store.database import Database
-    from pairseek.web.settings import Settings
+    """Show the schema version of the tables, and the version that this pairseek requires."""
+    with open_database(database, migrated=False) as opened:
+        from pairseek.store import migrate
 
-    found = Database(Settings.of(database=database).database)
-    try:
-        typer.echo(f"tables {migrate.current(found) or 'none'}, needed {migrate.newest()}")
-    finally:
-        found.close()
+        typer.echo(f"tables {migrate.current(opened) or 'none'}, needed {migrate.newest()}")

@@ -1,4 +1,4 @@
-"""``pairseek embed``: from triplets, or from vectors, to items that can be searched."""
+"""Command ``pairseek embed``: coordinates of items from triplets or from vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from pairseek.cli.judgements import AsJson, ItemNames, Where, read, read_item_names
+from pairseek.cli.items import ItemNames, read_item_names, read_items
+from pairseek.cli.options import AsJson, Where
+from pairseek.cli.runs import print_paths
+from pairseek.cli.triplets import read_triplets
 from pairseek.core.types import JSON
 from pairseek.core.validation import one_of
 from pairseek.embed import METHODS, PCA, Triplets, choose_dimension, provenance, save_items
@@ -19,64 +22,85 @@ from pairseek.embed.base import TripletEmbedding
 from pairseek.embed.dimension import DIMENSIONS, DimensionChoice
 from pairseek.embed.provenance import check_place
 from pairseek.errors import InvalidParameter
-from pairseek.runs.figure_style import require_drawing
 from pairseek.model.items import Items
+from pairseek.runs.figure_style import require_drawing
 
 AUTO = "auto"
 
 
 def command(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="Triplets as CSV; for pca, vectors of items.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Triplets as CSV; with --method pca, items with feature vectors.")
+    ],
     *,
-    out: Annotated[Path, typer.Option(metavar="FILE.csv", help="Write the items here.")] = Path("items.csv"),
-    method: Annotated[str, typer.Option(metavar="NAME", help="ckl, ste, tste, gnmds; or pca for vectors.")] = "ckl",
+    out: Annotated[Path, typer.Option(metavar="FILE.csv", help="Output file of the items.")] = Path("items.csv"),
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="Method: ckl, ste, tste or gnmds for triplets; pca for vectors.")
+    ] = "ckl",
     dimensions: Annotated[
         str,
         typer.Option(
-            "--dimensions", "-d", metavar="D|auto", help="How many; auto cross-validates. For pca a share too, 0.9."
+            "--dimensions",
+            "-d",
+            metavar="D|auto",
+            help="Number of dimensions; auto cross-validates. With pca also a share of variance, such as 0.9.",
         ),
     ] = AUTO,
     items: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="All items by id, and label: their order is kept, others are refused."),
+        typer.Option(
+            metavar="FILE",
+            help="CSV of all items (id, label). It sets their order; triplets with other items are an error.",
+        ),
     ] = None,
-    unseen: Annotated[str, typer.Option(metavar="RULE", help="Items in no triplet: refuse, or mean.")] = "refuse",
+    unseen: Annotated[
+        str, typer.Option(metavar="RULE", help="Treatment of items in no triplet: refuse, or mean (place at the mean).")
+    ] = "refuse",
     where: Where = None,
     test_where: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Hold these triplets out, instead of a share.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUE", help="Hold out the triplets with this value instead of a random share."),
     ] = None,
-    held_out: Annotated[float, typer.Option(metavar="SHARE", help="Hold out this share, to tell the error.")] = 0.1,
-    mu: Annotated[float | None, typer.Option(metavar="MU", help="Of ckl.  [dim]\\[1][/]")] = None,
-    alpha: Annotated[float | None, typer.Option(metavar="A", help="Of tste.  [dim]\\[dimensions - 1][/]")] = None,
+    held_out: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of triplets to hold out for the test error.")
+    ] = 0.1,
+    mu: Annotated[float | None, typer.Option(metavar="MU", help="Parameter of ckl.  [dim]\\[1][/]")] = None,
+    alpha: Annotated[
+        float | None, typer.Option(metavar="A", help="Degrees of freedom of tste.  [dim]\\[dimensions - 1][/]")
+    ] = None,
     shrinkage: Annotated[
-        float | None, typer.Option(metavar="L", help="Pull towards the middle.  [dim]\\[by validation][/]")
+        float | None, typer.Option(metavar="L", help="Strength of shrinkage to the mean.  [dim]\\[by validation][/]")
     ] = None,
     standardize: Annotated[
-        bool, typer.Option("--standardize", metavar="", help="For pca: features in different units.")
+        bool, typer.Option("--standardize", metavar="", help="With pca: divide each feature by its standard deviation.")
     ] = False,
     drop_constant: Annotated[
-        bool, typer.Option("--drop-constant", metavar="", help="For pca: leave out columns that do not vary.")
+        bool, typer.Option("--drop-constant", metavar="", help="With pca: drop constant columns.")
     ] = False,
     scaled: Annotated[
-        bool, typer.Option("--scaled", metavar="", help="Centre and scale the result by the paper's rule.")
+        bool, typer.Option("--scaled", metavar="", help="Centre the result and scale it by the rule of the paper.")
     ] = False,
-    seed: Annotated[int, typer.Option(metavar="N", help="Everything random follows from it.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Random seed.")] = 0,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the error by dimension (auto), as .png or .svg.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Plot the cross-validated error by dimension to a .png or .svg file (-d auto)."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make items that can be searched, from judgements or from vectors.
+    """Compute coordinates of items from triplets or from feature vectors.
 
-    A triplet says that an anchor is more like one item than like another. The
-    result is a CSV of items, and beside it a note of where they come from.
+    A triplet states that an anchor is more similar to one item than to
+    another. The result is a CSV file of items, and a JSON file with their
+    provenance next to it.
     """
     one_of(method, "--method", [*METHODS, PCA.name])
     check_place(out)
     if plot is not None:
         require_drawing()
         if method == PCA.name or dimensions != AUTO:
-            raise InvalidParameter("--plot draws the choice of the dimension: use it with triplets and -d auto")
+            raise InvalidParameter("--plot shows the selection of the dimension: use it with triplets and -d auto")
     if method == PCA.name:
         made: TripletEmbedding | PCA = _components(source, dimensions, standardize, drop_constant)
         record = provenance(made)
@@ -88,7 +112,7 @@ def command(
         given = {name: value for name, value in settings.items() if value is not None}
         for name in given:
             if name not in kind().get_params():
-                raise InvalidParameter(f"--{name} is no setting of {method}: leave it out")
+                raise InvalidParameter(f"--{name} is not a parameter of {method}: leave it out")
         known = None if items is None else read_item_names(items)
         data = _triplets(source, known, where, test_where, held_out, seed)
         base = kind(**given, unseen=unseen, random_state=seed, progress=True)  # type: ignore[arg-type]
@@ -110,6 +134,8 @@ def command(
 
 @dataclass(frozen=True)
 class _Data:
+    """Triplets to fit, and triplets held out for the test error."""
+
     fitted: Triplets
     held: Triplets | None
 
@@ -124,16 +150,16 @@ def _triplets(
 ) -> _Data:
     ids = None if known is None else known.ids
     if not test_where:
-        data = read(source, ids, "--where", where)
+        data = read_triplets(source, ids, "--where", where)
         if held_out == 0:
             return _Data(data, None)
         return _Data(*data.split(held_out, seed))
-    # Both arms are about the same items, also those that only one of them names.
+    # Both parts share one list of items, which includes items that occur in one part only.
     ids = Triplets.from_csv(source).ids if ids is None else ids
-    held = read(source, ids, "--test-where", test_where)
+    held = read_triplets(source, ids, "--test-where", test_where)
     if where:
-        return _Data(read(source, ids, "--where", where), held)
-    raise InvalidParameter("--test-where without --where: say also which triplets to fit, such as --where alg=Random")
+        return _Data(read_triplets(source, ids, "--where", where), held)
+    raise InvalidParameter("--test-where without --where: select the triplets to fit too, such as --where alg=Random")
 
 
 def _choice(text: str, triplets: Triplets, base: TripletEmbedding, seed: int) -> DimensionChoice | None:
@@ -150,7 +176,7 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _components(source: Path, text: str, standardize: bool, drop: bool) -> PCA:  # noqa: FBT001 - as they were given
+def _components(source: Path, text: str, standardize: bool, drop: bool) -> PCA:  # noqa: FBT001 - a private function
     if text == AUTO:
         wanted: Any = 0.9
     else:
@@ -159,12 +185,12 @@ def _components(source: Path, text: str, standardize: bool, drop: bool) -> PCA: 
         except ValueError:
             raise InvalidParameter(f"--dimensions is {text!r}: give a whole number, or a share such as 0.9") from None
     made = PCA(n_components=wanted, standardize=standardize, constant="drop" if drop else "refuse")
-    return made.fit(Items._of_file(source))
+    return made.fit(read_items(source, quiet=True))
 
 
 def _show(console: Console, record: JSON, choice: DimensionChoice | None, items: Items, files: list[Path]) -> None:
     if choice is not None:
-        console.print(Text(f"Dimensions, by cross-validation:\n{choice}\n"))
+        console.print(Text(f"Cross-validation of the dimension:\n{choice}\n"))
     console.print(
         Text(f"{record['method'].upper()}: {items.n:,} items in {items.d} dimension{'s' if items.d > 1 else ''}.")
     )
@@ -173,5 +199,4 @@ def _show(console: Console, record: JSON, choice: DimensionChoice | None, items:
     elif record["held_out_triplet_error"] is not None:
         count, error = record["held_out_triplets"], record["held_out_triplet_error"]
         console.print(Text(f"Of {count:,} held-out triplets {error:.1%} are wrong."))
-    for path in files:
-        console.print(Text(f"  {path}"), soft_wrap=True)
+    print_paths(console, files)

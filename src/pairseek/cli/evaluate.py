@@ -1,4 +1,4 @@
-"""``pairseek evaluate``: how a search would have served people whose choices were recorded."""
+"""Command ``pairseek evaluate``: replay of searches on recorded choices."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pairseek.cli.judgements import AsJson
-from pairseek.cli.people import Appeal, Curvature, Data, Rescale, choices_and_items, dimension_of, wish
+from pairseek.cli.choices import parse_dimension, parse_setting, read_choices_and_items
+from pairseek.cli.options import Appeal, AsJson, Curvature, Data, Jobs, Rescale, Samples
 from pairseek.cli.progress import RunProgress
-from pairseek.cli.simulations import Jobs, interruptible, job_count, made
+from pairseek.cli.runs import interruptible, job_count, print_paths
 from pairseek.core.text import plural
 from pairseek.core.validation import one_of
 from pairseek.errors import InvalidParameter
 from pairseek.evaluate import EvaluationResults, evaluate, strategies_from
-from pairseek.evaluate.figures import draw
 from pairseek.evaluate.evaluation import ANSWERS
+from pairseek.evaluate.figures import draw
 from pairseek.runs.figure_style import require_drawing
 
 
@@ -31,40 +31,42 @@ def command(
         Path | None, typer.Option(metavar="ITEMS", help="Items with coordinates, as CSV, .npy, .npz or .mat.")
     ] = None,
     learn: Annotated[
-        str | None, typer.Option(metavar="D|auto", help="Learn coordinates from the other people instead.")
+        str | None,
+        typer.Option(metavar="D|auto", help="Learn coordinates from the other people in this many dimensions."),
     ] = None,
     appeal: Appeal = "yes",
     rescale: Rescale = "no",
     curvature: Curvature = "no",
     strategies: Annotated[str, typer.Option(metavar="A,B", help="Strategies to compare.")] = "infogain,random",
-    answers: Annotated[str, typer.Option(metavar="N,N", help="Predict after so many answers.")] = ",".join(
-        map(str, ANSWERS)
-    ),
-    hold_out: Annotated[str, typer.Option(metavar="WHO", help="people, or leave-one-out.")] = "people",
+    answers: Annotated[
+        str, typer.Option(metavar="N,N", help="Answer counts at which predictions are scored.")
+    ] = ",".join(map(str, ANSWERS)),
+    hold_out: Annotated[
+        str, typer.Option(metavar="WHO", help="Cross-validation scheme: people, or leave-one-out.")
+    ] = "people",
     people: Annotated[
-        int | None, typer.Option(metavar="N", help="Held-out people in a split.  [dim]\\[150, or a third][/]")
+        int | None, typer.Option(metavar="N", help="Number of held-out people per split.  [dim]\\[150, or a third][/]")
     ] = None,
     splits: Annotated[
-        int, typer.Option(metavar="N", help="Groups of held-out people; nobody twice while there are enough.")
+        int,
+        typer.Option(metavar="N", help="Number of splits. They are disjoint as far as the number of people allows."),
     ] = 3,
-    samples: Annotated[
-        int | None, typer.Option(metavar="N", help="Infer with so many particles instead of EP.")
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Everything random follows from it.")] = 0,
+    samples: Samples = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Random seed.")] = 0,
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where to.  [dim]\\[pairseek-results/NAME][/]")
+        Path | None, typer.Option(metavar="FOLDER", help="Output folder.  [dim]\\[pairseek-results/NAME][/]")
     ] = None,
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replay recorded people: what would have been asked, and how well is the rest predicted?
+    """Replay searches on recorded choices, and score the predictions.
 
-    A population is learned from the others; each held-out person is asked only
-    pairs that they really answered, and pairs that were not asked are
-    predicted. Beside the strategies stand random questions, the plain model
-    without a population, and what most people prefer.
+    A population is fitted to the other people. Each held-out person is asked
+    only pairs that they answered in the data, and the search predicts the
+    remaining pairs. The baselines are random questions, the default model
+    without a population, and the majority preference.
     """
-    choices, given = choices_and_items(data, items, learned=learn is not None)
+    choices, given = read_choices_and_items(data, items, learned=learn is not None)
     who: Literal["people", "leave-one-out"] = one_of(hold_out, "--hold-out", ("people", "leave-one-out"))  # type: ignore[assignment]
     require_drawing()
     console = Console(highlight=False, stderr=as_json)
@@ -77,10 +79,10 @@ def command(
                 choices,
                 folder,
                 items=given,
-                learn=None if learn is None else dimension_of("--learn", learn),
-                appeal=wish("--appeal", appeal),
-                rescale=wish("--rescale", rescale),
-                curvature=wish("--curvature", curvature),
+                learn=None if learn is None else parse_dimension("--learn", learn),
+                appeal=parse_setting("--appeal", appeal),
+                rescale=parse_setting("--rescale", rescale),
+                curvature=parse_setting("--curvature", curvature),
                 strategies=strategies_from(strategies),
                 answers=_counts(answers),
                 hold_out=who,
@@ -97,14 +99,14 @@ def command(
         typer.echo(json.dumps(_record(results), indent=1))
         return
     show(console, results)
-    made(console, [folder / "summary.csv", folder / "people.csv", *pictures[0].paths])
+    print_paths(console, [folder / "summary.csv", folder / "people.csv", *pictures[0].paths])
 
 
 def _counts(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise InvalidParameter(f"--answers is {text!r}: give rising numbers, such as 0,5,10,20") from None
+        raise InvalidParameter(f"--answers is {text!r}: give increasing whole numbers, such as 0,5,10,20") from None
 
 
 def _record(results: EvaluationResults) -> dict[str, object]:
@@ -123,10 +125,10 @@ def _record(results: EvaluationResults) -> dict[str, object]:
 
 
 def show(console: Console, results: EvaluationResults) -> None:
-    """Print the table."""
+    """Print the tables of the summary."""
     summary = results.summary()
     for title, measure in (
-        ("Choices predicted right", "accuracy"),
+        ("Accuracy of predicted choices", "accuracy"),
         ("Log loss", "log_loss"),
         ("Kendall's tau", "kendall_tau"),
         ("Share of people who gain", "gain"),
@@ -148,7 +150,7 @@ def show(console: Console, results: EvaluationResults) -> None:
     last = [row for row in summary if row["way"] == results.plan.labels[0]]
     console.print(
         Text(
-            "Replays with something left to predict: "
+            "Replays with remaining pairs to predict: "
             + ", ".join(f"{row['replays']} after {row['answers']}" for row in last)
         ),
         soft_wrap=True,
@@ -157,7 +159,7 @@ def show(console: Console, results: EvaluationResults) -> None:
         found = results.agreement
         console.print(
             Text(
-                f"Asked twice, people say the same {found.share:.3f} ± {found.standard_error:.3f} of the time "
+                f"Self-agreement on repeated pairs: {found.share:.3f} ± {found.standard_error:.3f} "
                 f"({found.people} people)."
             )
         )

@@ -1,49 +1,61 @@
-"""``pairseek export``: a study's data as tables or as one bundle."""
+"""Command ``pairseek export``: the data of a study as a bundle or as one table."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pairseek.cli.service import DatabaseOption, opened, study_named
+from pairseek.cli.database import find_study, open_database
+from pairseek.cli.options import DatabaseOption
 from pairseek.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from pairseek.store.database import Database
+    from pairseek.web.studies.catalogue import Study
 
 
 def command(
     slug: Annotated[str, typer.Argument(metavar="SLUG", help="Name of the study in its link.")],
     *,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write.  [dim]\\[SLUG.zip][/]")
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Output file.  [dim]\\[SLUG.zip][/]")
     ] = None,
     table: Annotated[
-        str | None, typer.Option(metavar="TABLE", help="answers, participants, estimates or items, instead of all.")
+        str | None,
+        typer.Option(
+            metavar="TABLE", help="Export one table instead of all: answers, participants, estimates or items."
+        ),
     ] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Write a study's data, while it runs or after.
+    """Export the data of a study, during or after it.
 
-    Everything in one zip, or one table as CSV or Parquet, by the file's ending.
-    [bold]pairseek replay[/] works the zip out again.
+    The export is a zip bundle with all tables, or one table as CSV or Parquet
+    by the extension of the file. [bold]pairseek replay[/] recomputes the estimates of
+    a bundle.
     """
-    found = opened(database, new=False)
-    try:
-        from pairseek.web.data import bundle, tables
-
-        study = study_named(found, slug)
+    with open_database(database, create=False) as opened:
+        study = find_study(opened, slug)
         target = Path(f"{slug}.zip" if table is None else f"{slug}-{table}.csv") if out is None else out
         if table is None:
+            from pairseek.web.data import bundle
+
             with target.open("wb") as file:
-                bundle.write(found, study, file)
+                bundle.write(opened, study, file)
         else:
-            if table not in tables.TABLES:
-                raise InvalidParameter(f"there is no table {table!r}: use one of {', '.join(tables.TABLES)}")
-            rows, columns = tables.rows_of(found, study, table), tables.columns_of(study, table)
-            pieces = [tables.as_parquet(rows, columns)] if target.suffix == ".parquet" else tables.as_csv(rows, columns)
-            with target.open("wb") as file:
-                for piece in pieces:
-                    file.write(piece)
-    finally:
-        found.close()
+            _write_table(opened, study, table, target)
     typer.echo(f"Wrote {target}")
+
+
+def _write_table(database: Database, study: Study, table: str, target: Path) -> None:
+    from pairseek.web.data import tables
+
+    if table not in tables.TABLES:
+        raise InvalidParameter(f"there is no table {table!r}: use one of {', '.join(tables.TABLES)}")
+    rows, columns = tables.rows_of(database, study, table), tables.columns_of(study, table)
+    pieces = [tables.as_parquet(rows, columns)] if target.suffix == ".parquet" else tables.as_csv(rows, columns)
+    with target.open("wb") as file:
+        for piece in pieces:
+            file.write(piece)

@@ -1,4 +1,4 @@
-"""``pairseek fit-noise``: how reliable people are, from their triplets."""
+"""Command ``pairseek fit-noise``: maximum-likelihood fits of the noise constant to triplets."""
 
 from __future__ import annotations
 
@@ -11,32 +11,38 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pairseek.cli.judgements import AsJson, Scaled, Where, catalogue, read
+from pairseek.cli.items import read_items
+from pairseek.cli.options import AsJson, Scaled, Where
+from pairseek.cli.triplets import read_triplets
 from pairseek.embed import NoiseFits, fit_noise
 from pairseek.errors import InvalidParameter
 
 
 def command(
-    items: Annotated[Path, typer.Argument(metavar="ITEMS", help="Items as CSV, .npy, .npz or .mat.")],
-    triplets: Annotated[Path, typer.Argument(metavar="TRIPLETS", help="Triplets as CSV, by the items' ids.")],
+    items: Annotated[Path, typer.Argument(metavar="ITEMS", help="Items with coordinates, as CSV, .npy, .npz or .mat.")],
+    triplets: Annotated[Path, typer.Argument(metavar="TRIPLETS", help="Triplets of item ids, as CSV.")],
     *,
     where: Where = None,
     scaled: Scaled = False,
-    folds: Annotated[int, typer.Option(metavar="N", help="Cross-validate by so many folds; 0: not.")] = 5,
-    start: Annotated[float | None, typer.Option(metavar="K", help="First k to try; it changes nothing.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the folds.")] = 0,
+    folds: Annotated[
+        int, typer.Option(metavar="N", help="Number of folds of the cross-validation; 0 disables it.")
+    ] = 5,
+    start: Annotated[
+        float | None, typer.Option(metavar="K", help="Initial k of the optimizer. The result does not depend on it.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Random seed of the folds.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Fit the noise constant k to triplets, for six noise models.
+    """Fit the noise constant k to triplets, for six response models.
 
-    Logistic and probit responses, with constant, normalized and decaying noise.
-    Best is a file of triplets that the embedding was not fitted to.
+    The models combine logistic and probit responses with constant, normalized
+    and decaying noise. Use triplets that the embedding was not fitted to.
     """
     if folds < 0 or folds == 1:
         raise InvalidParameter(f"--folds is {folds}: give a whole number, at least 2, or 0 for none")
-    catalogue_items = catalogue(items, scaled=scaled)
-    data = read(triplets, catalogue_items.ids, "--where", where)
-    fits = fit_noise(catalogue_items, data, folds=folds or None, start=start, rng=seed)
+    catalogue = read_items(items, scaled=scaled)
+    data = read_triplets(triplets, catalogue.ids, "--where", where)
+    fits = fit_noise(catalogue, data, folds=folds or None, start=start, rng=seed)
     if as_json:
         typer.echo(json.dumps({"best": fits.best.record(), "fits": [fit.record() for fit in fits]}, indent=1))
         return
@@ -45,11 +51,13 @@ def command(
 
 def _show(console: Console, fits: NoiseFits) -> None:
     best = fits.best
-    console.print(Text(f"{best.count:,} triplets. The most likely first; a coin has -0.6931.\n"))
+    console.print(
+        Text(f"{best.count:,} triplets, models in order of likelihood. Random answers have -0.6931 per triplet.\n")
+    )
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("response", "noise"):
         table.add_column(heading)
-    for heading in ("k", "±", "log-likelihood", "of one", "held out"):
+    for heading in ("k", "±", "log-likelihood", "per triplet", "held out"):
         table.add_column(heading, justify="right")
     for fit in fits:
         table.add_row(
@@ -66,4 +74,4 @@ def _show(console: Console, fits: NoiseFits) -> None:
         if fit.note:
             console.print(Text(f"\n{fit.response.name}, {fit.response.noise} noise: {fit.note}."))
     kind = type(best.response).__name__
-    console.print(Text(f'\nFor a search: response=ps.{kind}({best.k:.6g}, "{best.response.noise}")'))
+    console.print(Text(f'\nIn a search: response=ps.{kind}({best.k:.6g}, "{best.response.noise}")'))

@@ -1,4 +1,4 @@
-"""``pairseek plan``: how many questions a study on one's own items needs."""
+"""Command ``pairseek plan``: simulation of the number of questions that a study needs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from rich.console import Console
 from rich.table import Table as Columns
 from rich.text import Text
 
+from pairseek.cli.items import read_items
+from pairseek.cli.options import AsJson, Jobs, Scaled, Scheduler
 from pairseek.cli.progress import RunProgress
-from pairseek.cli.simulations import Jobs, Scheduler, interruptible, job_count, made
+from pairseek.cli.runs import interruptible, job_count, print_paths
 from pairseek.core.validation import one_of, whole
 from pairseek.experiments.figures.study_plan import draw_plan
-from pairseek.experiments.study_plan import STRATEGIES, Need, Question, StudyPlan, plan
 from pairseek.experiments.report import Section, write_report
-from pairseek.model.items import Items
+from pairseek.experiments.study_plan import STRATEGIES, Need, Question, StudyPlan, plan
 from pairseek.model.responses import NOISES
 from pairseek.strategies import STRATEGIES as ALL
 
@@ -27,34 +28,35 @@ _FAR = 1e4
 
 def command(
     *,
-    items: Annotated[Path, typer.Option(metavar="FILE", help="Items as CSV, .npy, .npz or .mat.")],
+    items: Annotated[Path, typer.Option(metavar="FILE", help="Items with coordinates, as CSV, .npy, .npz or .mat.")],
     k: Annotated[
-        float | None, typer.Option("--k", metavar="K", help="Noise constant.  [dim]\\[suits the items' scale][/]")
+        float | None, typer.Option("--k", metavar="K", help="Noise constant.  [dim]\\[from the scale of the items][/]")
     ] = None,
-    noise: Annotated[str, typer.Option(metavar="NOISE", help="constant, normalized or decaying.")] = "normalized",
+    noise: Annotated[
+        str, typer.Option(metavar="NOISE", help="Kind of noise: constant, normalized or decaying.")
+    ] = "normalized",
     target_radius: Annotated[
         float | None,
-        typer.Option(
-            metavar="R", help="Radius that should hold the person with 95 % certainty.  [dim]\\[half the first][/]"
-        ),
+        typer.Option(metavar="R", help="Target of the 95 % credible radius.  [dim]\\[half the prior's][/]"),
     ] = None,
     strategies: Annotated[str, typer.Option(metavar="A,B", help="Strategies to compare.")] = ",".join(STRATEGIES),
-    questions: Annotated[int, typer.Option(metavar="N", help="Ask at most so many.")] = 60,
-    users: Annotated[int, typer.Option(metavar="N", help="Simulated users.")] = 40,
-    scaled: Annotated[
-        bool, typer.Option("--scaled", metavar="", help="Centre and scale the items by the paper's rule first.")
-    ] = False,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the simulation.")] = 2019,
-    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Keep table, plot and report.html here.")] = None,
+    questions: Annotated[int, typer.Option(metavar="N", help="Maximum number of questions per user.")] = 60,
+    users: Annotated[int, typer.Option(metavar="N", help="Number of simulated users.")] = 40,
+    scaled: Scaled = False,
+    seed: Annotated[int, typer.Option(metavar="N", help="Random seed.")] = 2019,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Folder for the table, the plot and report.html.")
+    ] = None,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
-    as_json: Annotated[bool, typer.Option("--json", metavar="", help="Write JSON, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Before a study: how many questions are needed, on your own items?
+    """Estimate the number of questions that a study with your items needs.
 
-    Simulated users answer as the model says. For each strategy you see after
-    how many questions the 95 % radius of half of them, and of nine in ten, is
-    below the target, and what the theory allows at best.
+    Simulated users answer according to the response model. The table shows,
+    for each strategy, the number of questions after which the 95 % radius is
+    below the target for 50 % and for 90 % of the users, and the theoretical
+    minimum.
     """
     names = tuple(part.strip() for part in strategies.split(",") if part.strip())
     for name in names:
@@ -62,7 +64,7 @@ def command(
     one_of(noise, "--noise", NOISES)
     whole(questions, "--questions", 1)
     whole(users, "--users", 2)
-    catalogue = Items.from_file(items)
+    catalogue = read_items(items)
     wanted = Question(
         k=k,
         noise=noise,  # type: ignore[arg-type]
@@ -85,7 +87,7 @@ def command(
         typer.echo(json.dumps({**found.record(), "files": [str(path) for path in paths]}, indent=1))
         return
     _show(console, found)
-    made(console, paths)
+    print_paths(console, paths)
 
 
 def _keep(found: StudyPlan, folder: Path) -> list[Path]:
@@ -132,9 +134,9 @@ def _words(need: Need) -> str:
 
 
 def _bounds(found: StudyPlan) -> list[str]:
-    lines = [f"No strategy can do it on average in fewer than {found.fewest} (an answer is at most one bit)."]
+    lines = [f"No strategy needs fewer than {found.fewest} questions on average (an answer has at most one bit)."]
     if found.enough is not None:
         enough = f"{found.enough:,.0f}" if found.enough < _FAR else f"{found.enough:.1e}"
-        word = "" if found.enough < _FAR else ", which says nothing at this noise"
-        lines.append(f"With free choice of pairs EPMV is proved to need at most {enough} on average{word}.")
+        word = "" if found.enough < _FAR else ", which is not informative at this noise"
+        lines.append(f"With a free choice of pairs, EPMV provably needs at most {enough} on average{word}.")
     return lines

@@ -1,4 +1,4 @@
-"""``pairseek population``: learn from people who came before."""
+"""Command group ``pairseek population``: fits of populations."""
 
 from __future__ import annotations
 
@@ -9,40 +9,44 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from pairseek.cli.judgements import AsJson
-from pairseek.cli.people import Appeal, Curvature, Rescale, choices_and_items, dimension_of, wish
-from pairseek.cli.service import DatabaseOption, me, opened, study_named
+from pairseek.cli.choices import parse_dimension, parse_setting, read_choices_and_items
+from pairseek.cli.database import current_user, find_study, open_database
+from pairseek.cli.options import Appeal, AsJson, Curvature, DatabaseOption, Rescale
 from pairseek.errors import InvalidParameter
 from pairseek.population import Population
 
-app = typer.Typer(help="Learn from people who came before.", no_args_is_help=True)
+app = typer.Typer(help="Learn a population model from earlier people.", no_args_is_help=True)
 
 
 @app.command()
 def fit(
-    source: Annotated[str, typer.Argument(metavar="STUDY|DATA", help="Name of a study in its link, or a file.")],
+    source: Annotated[
+        str, typer.Argument(metavar="STUDY|DATA", help="Name of a study in its link, or a file of recorded choices.")
+    ],
     *,
     items: Annotated[
         Path | None,
-        typer.Option(metavar="ITEMS", help="For a file: items with coordinates, as CSV, .npy, .npz or .mat."),
+        typer.Option(metavar="ITEMS", help="With a file: items with coordinates, as CSV, .npy, .npz or .mat."),
     ] = None,
-    learn: Annotated[str | None, typer.Option(metavar="D|auto", help="For a file: learn coordinates instead.")] = None,
+    learn: Annotated[
+        str | None, typer.Option(metavar="D|auto", help="With a file: learn coordinates in this many dimensions.")
+    ] = None,
     appeal: Appeal = "yes",
     rescale: Rescale = "no",
     curvature: Curvature = "no",
-    seed: Annotated[int, typer.Option(metavar="N", help="For a file: everything random follows from it.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="With a file: random seed.")] = 0,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="For a file: where to.  [dim]\\[NAME.population.json][/]"),
+        typer.Option("--out", "-o", metavar="FILE", help="With a file: output file.  [dim]\\[NAME.population.json][/]"),
     ] = None,
     database: DatabaseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Learn from a study's finished sessions, or from a file of choices, rankings or ratings.
+    """Fit a population to a study, or to a file of choices, rankings or ratings.
 
-    A study's sessions that begin from then on begin with it; earlier ones keep
-    what they began with. From a file it is written as JSON, for
-    [bold]ps.Population.load[/].
+    With a study, the fit uses the finished sessions. New sessions of the study
+    start with the population, and earlier sessions keep their own prior. With
+    a file, the population is written as JSON for [bold]ps.Population.load[/].
     """
     path = Path(source)
     if not path.suffix:
@@ -58,38 +62,35 @@ def fit(
         unused = next((name for name, is_given in given.items() if is_given), None)
         if unused is not None:
             raise InvalidParameter(
-                f"{unused} with the study {source!r}: a study has its own items, and learns an appeal and where people "
-                f"are; leave it out, or name a file with its ending"
+                f"{unused} with the study {source!r}: this option applies to files only; leave it out, or give a file "
+                f"name with its extension"
             )
         _of_study(source, database, as_json=as_json)
         return
     target = path.with_suffix(".population.json") if out is None else out
     for name, other in (("choices", path), ("items", items)):
         if other is not None and target.resolve() == other.resolve():
-            raise InvalidParameter(f"--out is {target}, which holds the {name}: name another file")
-    choices, known = choices_and_items(path, items, learned=learn is not None)
-    wishes = {
-        "dimension": None if learn is None else dimension_of("--learn", learn),
-        "appeal": wish("--appeal", appeal),
-        "rescale": wish("--rescale", rescale),
-        "curvature": wish("--curvature", curvature),
+            raise InvalidParameter(f"--out is {target}, which is the file of the {name}: give another file")
+    choices, known = read_choices_and_items(path, items, learned=learn is not None)
+    settings = {
+        "dimension": None if learn is None else parse_dimension("--learn", learn),
+        "appeal": parse_setting("--appeal", appeal),
+        "rescale": parse_setting("--rescale", rescale),
+        "curvature": parse_setting("--curvature", curvature),
     }
     console = Console(stderr=True, highlight=False)
     with console.status(f"Learning from {len(choices.people)} people, {len(choices):,} pairs") as status:
-        population = Population.fit(choices, known, rng=seed, progress=status.update, **wishes)  # type: ignore[arg-type]
+        population = Population.fit(choices, known, rng=seed, progress=status.update, **settings)  # type: ignore[arg-type]
     population.save(target)
     _show(population, f"Wrote {target}", as_json=as_json)
 
 
 def _of_study(slug: str, database: str | None, *, as_json: bool) -> None:
-    found = opened(database, new=False)
-    try:
+    with open_database(database, create=False) as opened:
         from pairseek.web.data import populations
 
-        version, population = populations.fit(found, study_named(found, slug), me())
-    finally:
-        found.close()
-    _show(population, f"Sessions of {slug} that begin from now on begin with version {version}.", as_json=as_json)
+        version, population = populations.fit(opened, find_study(opened, slug), current_user())
+    _show(population, f"New sessions of {slug} start with version {version}.", as_json=as_json)
 
 
 def _show(population: Population, done: str, *, as_json: bool) -> None:
@@ -98,7 +99,7 @@ def _show(population: Population, done: str, *, as_json: bool) -> None:
         return
     typer.echo(f"Learned from {population.people} people about {population.items.n} items.")
     if population.informed:
-        typer.echo(f"{population.honest:.0%} of them answer by more than chance.")
+        typer.echo(f"{population.honest:.0%} of them give answers that are more informative than random answers.")
     for note in population.provenance["notes"]:
         typer.echo(f"{note}.")
     typer.echo(done)

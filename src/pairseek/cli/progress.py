@@ -1,4 +1,4 @@
-"""A bar for each strategy: trials done, rate, time left. Nothing where there is no terminal."""
+"""Progress bars of a run, one per strategy, with the rate and the remaining time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pairseek.experiments import Progress
 
 
 class _Rate(ProgressColumn):
-    """Trials a second, or seconds a trial where that is slow."""
+    """Column with the trials per second, or the seconds per trial if they are slow."""
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
@@ -25,14 +25,14 @@ class _Rate(ProgressColumn):
 
 
 class RunProgress:
-    """Shows how far a run is; used as a context, and called with each `Progress`.
+    """Context manager that shows the progress of a run; call it with each update.
 
     Parameters
     ----------
     console
-        Where to; anything but a terminal gets nothing.
+        Console for the bars. Consoles that are not a terminal show nothing.
     title
-        Stands above the bars.
+        Heading above the bars.
     """
 
     def __init__(self, console: Console, title: str) -> None:
@@ -64,7 +64,7 @@ class RunProgress:
         self._bars.stop()
 
     def __call__(self, progress: Progress) -> None:
-        """Move the bars."""
+        """Update the bars."""
         if not self._ids:
             self._ids = [
                 self._bars.add_task(label, total=progress.total, completed=done)

@@ -1,4 +1,4 @@
-"""``pairseek replay``: a bundle's estimates computed again, or what another strategy would have believed."""
+"""Command ``pairseek replay``: recomputation of the estimates of a bundle, also with another strategy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pairseek._version import MODEL_VERSION
-from pairseek.cli.service import need_web
+from pairseek.cli.database import require_web
 from pairseek.core.text import plural
 from pairseek.errors import InvalidParameter
 
@@ -18,29 +18,33 @@ if TYPE_CHECKING:
 
 
 def command(
-    path: Annotated[Path, typer.Argument(metavar="BUNDLE", help="A zip from pairseek export.")],
+    path: Annotated[Path, typer.Argument(metavar="BUNDLE", help="Bundle .zip written by pairseek export.")],
     *,
     strategy: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="What this strategy would have thought and asked, given the same answers."),
+        typer.Option(
+            metavar="NAME",
+            help="Replay with another strategy: the pairs that it would have asked, given the same answers.",
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the rows to this CSV file.")
     ] = None,
 ) -> None:
-    """Compute a bundle's estimates again from its answers, and compare.
+    """Recompute the estimates of a bundle from its answers, and compare them.
 
-    Each session is computed with the parts that it began with. With the same
-    versions and processor the estimates agree to the bit; elsewhere within a
-    tenth of the radius. A bundle of another version of the model is refused.
-    Exit code 1: the estimates do not agree.
+    Each session is recomputed with its stored prior, response model, posterior
+    and strategy. With the same versions and processor the estimates are equal
+    to the bit; otherwise they agree within a tenth of the radius. A bundle of
+    another model version is an error. The exit code is 1 if the estimates
+    disagree.
     """
-    need_web()
+    require_web()
     from pairseek.web.data import bundle
 
     read = bundle.read(path)
     if strategy is not None:
-        _rethink(read, strategy, out)
+        _replay_with(read, strategy, out)
         return
     found = list(bundle.replayed(read))
     same, worst = all(one.same for one in found), max((one.difference for one in found), default=0.0)
@@ -48,18 +52,18 @@ def command(
         _write(out, [{"session": one.session, "answers": one.answers, "radius": one.radius, "same": one.same,
                       "difference": one.difference} for one in found])  # fmt: skip
     where = "the same versions and processor" if read.same_program else "other versions or another processor"
-    typer.echo(f"{read.slug}: {len(found)} sessions with answers, computed again with {where}.")
-    typer.echo(f"Version of the model: {MODEL_VERSION}.")
-    _left_out(read)
+    typer.echo(f"{read.slug}: {len(found)} sessions with answers, recomputed with {where}.")
+    typer.echo(f"Model version: {MODEL_VERSION}.")
+    _print_left_out(read)
     if same:
-        typer.echo("Every estimate is the same to the bit.")
+        typer.echo("All estimates are the same to the bit.")
         return
     typer.echo(f"The estimates differ by up to {worst:.2g} of their radius; the tolerance is {bundle.TOLERANCE:g}.")
     if worst > bundle.TOLERANCE or read.same_program:
         raise typer.Exit(1)
 
 
-def _rethink(read: Bundle, strategy: str, out: Path | None) -> None:
+def _replay_with(read: Bundle, strategy: str, out: Path | None) -> None:
     from pairseek import registry
     from pairseek.web.data import bundle
 
@@ -67,30 +71,31 @@ def _rethink(read: Bundle, strategy: str, out: Path | None) -> None:
         registry.decode("strategy", {"name": strategy})
     except TypeError as error:
         raise InvalidParameter(
-            f"the strategy {strategy!r} needs settings, which --strategy cannot give ({error}): name another"
+            f"the strategy {strategy!r} needs settings, which --strategy does not support ({error}): use another"
         ) from None
     rows = list(bundle.rethought(read, {"name": strategy}))
     if not rows:
-        raise InvalidParameter("the bundle holds no answers: there is nothing to think about")
+        raise InvalidParameter("the bundle contains no answers: there is nothing to replay")
     if out is not None:
         _write(out, rows)
     told = [row for row in rows if row["would_tell"] is not None]
     asked = sum(row["information"] for row in told) / max(1, len(told))
     wished = sum(row["would_tell"] for row in told) / max(1, len(told))
     sessions = len({row["session"] for row in rows})
-    typer.echo(f"{read.slug}: {len(rows)} answers of {sessions} sessions, as {strategy} sees them.")
-    _left_out(read)
+    typer.echo(f"{read.slug}: {len(rows)} answers of {sessions} sessions, replayed with {strategy}.")
+    _print_left_out(read)
     typer.echo(
-        f"A pair that was asked was expected to tell {asked:.3f} bits, the one it would have asked {wished:.3f}."
+        f"Mean expected information: {asked:.3f} bits of the pairs asked, {wished:.3f} bits of the pairs that "
+        f"{strategy} would have asked."
     )
 
 
-def _left_out(read: Bundle) -> None:
-    """Say which sessions were left out, where some began with another version of the model."""
+def _print_left_out(read: Bundle) -> None:
+    """Print the number of sessions of other model versions, which are left out."""
     for model in read.models:
         if model != MODEL_VERSION:
             count = sum(read.parts_of(session).model == model for session in read.sessions)
-            typer.echo(f"Left out: {plural(count, 'session')} of version {model} of the model.")
+            typer.echo(f"Left out: {plural(count, 'session')} of model version {model}.")
 
 
 def _write(path: Path, rows: list[dict[str, object]]) -> None:

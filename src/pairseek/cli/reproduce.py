@@ -1,4 +1,4 @@
-"""``pairseek reproduce``: the figures of the paper."""
+"""Command ``pairseek reproduce``: the figures of the paper."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import typer
 from rich.console import Console
 from rich.table import Table as Columns
 
+from pairseek.cli.options import Jobs, LagOne, Scheduler, Table
 from pairseek.cli.progress import RunProgress
-from pairseek.cli.simulations import Jobs, LagOne, Scheduler, Table, interruptible, job_count, made
+from pairseek.cli.runs import interruptible, job_count, print_paths
 from pairseek.errors import InvalidParameter
 from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, Wishes, reproduce
 from pairseek.experiments.paper import PRESETS
@@ -19,37 +20,44 @@ from pairseek.experiments.reproduction import chosen
 
 
 def command(
-    figures: Annotated[list[str], typer.Argument(metavar="FIGURE...|all|list", help="Which; `list` shows them.")],
+    figures: Annotated[
+        list[str],
+        typer.Argument(metavar="FIGURE...|all|list", help="Names of figures, or all; `list` shows the names."),
+    ],
     *,
     preset: Annotated[
-        str, typer.Option(metavar="NAME", help="quick: fewer users, minutes. paper: the paper's numbers.")
+        str,
+        typer.Option(metavar="NAME", help="quick (fewer users, takes minutes) or paper (the numbers of the paper)."),
     ] = "quick",
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where to.  [dim]\\[pairseek-results/PRESET][/]")
+        Path | None, typer.Option(metavar="FOLDER", help="Output folder.  [dim]\\[pairseek-results/PRESET][/]")
     ] = None,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     lag_one: LagOne = False,
-    trials: Annotated[int | None, typer.Option(metavar="N", help="Users a setting, in place of the preset's.")] = None,
-    strategies: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Only these strategies, such as InfoGain,Random.")
+    trials: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of simulated users per setting, instead of the preset's.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Another seed.")] = None,
+    strategies: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Strategies to run, such as InfoGain,Random.  [dim]\\[all][/]")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed, instead of the preset's.")] = None,
     data: Annotated[
-        str, typer.Option(metavar="NAME", help="food10k, or synthetic: a stand-in of the same shape.")
+        str, typer.Option(metavar="NAME", help="Items: food10k, or synthetic (random items of the same shape).")
     ] = "food10k",
     triplets: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Triplets for triplet-error: anchor,near,far a line.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Triplets for the figure triplet-error, one anchor,near,far per line."),
     ] = None,
     table: Table = "csv",
 ) -> None:
-    """Make figures of the paper, by simulation with the same code that serves people.
+    """Reproduce figures of the paper by simulation.
 
-    Each figure gets a folder with the table of all trials, the figure as PNG
-    and SVG, and what was run. report.html shows them all and stands alone.
+    The output folder has one folder per figure with the table of all trials,
+    the figure as PNG and SVG, and its specification. report.html contains all
+    figures in one self-contained file.
 
-    A run that is interrupted, or killed, goes on where it stopped when the
-    same command is given again.
+    Run the same command again to resume an interrupted run.
     """
     console = Console(highlight=False)
     if "list" in figures:
@@ -69,7 +77,9 @@ def command(
         table=table,  # type: ignore[arg-type]
     )
     if triplets is not None and "triplet-error" not in names:
-        raise InvalidParameter(f"--triplets {triplets}: that is for the figure triplet-error; name it too")
+        raise InvalidParameter(
+            f"--triplets {triplets}: this option applies to the figure triplet-error; add that figure, or leave it out"
+        )
     folder = out or Path("pairseek-results") / preset
     sections = []
     with interruptible(console):
@@ -78,12 +88,14 @@ def command(
                 sections.append(reproduce(name, folder / name, wishes, progress=progress))
         title = f"The paper, reproduced: {', '.join(names)} ({preset})"
         report = write_report(folder / "report.html", title, sections, lag=wishes.lag)
-    made(console, [report, *(path for section in sections for picture in section.pictures for path in picture.paths)])
+    print_paths(
+        console, [report, *(path for section in sections for picture in section.pictures for path in picture.paths)]
+    )
 
 
 def _list() -> Columns:
     columns = Columns(box=None, pad_edge=False, header_style="dim")
-    for heading in ("figure", "what", *(f"trials, {preset}" for preset in PRESETS)):
+    for heading in ("figure", "content", *(f"trials, {preset}" for preset in PRESETS)):
         columns.add_column(heading, no_wrap=heading == "figure", justify="right" if "trials" in heading else "left")
     for name, reproduction in REPRODUCTIONS.items():
         counts = []

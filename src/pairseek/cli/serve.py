@@ -1,4 +1,4 @@
-"""``pairseek serve``: the service."""
+"""Command ``pairseek serve``: the web service."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pairseek.cli.service import DatabaseOption, need_web
+from pairseek.cli.database import current_user, open_database, require_web
+from pairseek.cli.options import DatabaseOption
 
 if TYPE_CHECKING:
     from pairseek.web.settings import Settings
@@ -27,31 +28,31 @@ def command(
     *,
     database: DatabaseOption = None,
     host: Annotated[
-        str, typer.Option(metavar="HOST", help="Address to listen on; 0.0.0.0 for your network.")
+        str, typer.Option(metavar="HOST", help="Address to listen on; 0.0.0.0 for all networks.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="PORT", help="Port to listen on; 0 for any that is free.")] = _PORT,
-    workers: Annotated[int, typer.Option(metavar="N", help="Processes that serve.")] = 1,
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port to listen on; 0 for any free port.")] = _PORT,
+    workers: Annotated[int, typer.Option(metavar="N", help="Number of server processes.")] = 1,
     study: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Make this study first, unless there is one of its name.")
+        Path | None, typer.Option(metavar="FILE", help="Create this study first, unless it exists.")
     ] = None,
     demo: Annotated[
-        bool, typer.Option("--demo", metavar="", help=f"Serve a study of colours, ready to answer, from {_DEMO}.")
+        bool, typer.Option("--demo", metavar="", help=f"Create and open a study of colours in {_DEMO}.")
     ] = False,
 ) -> None:
-    """Serve studies in the browser and over HTTP.
+    """Run the web service: studies in the browser and over HTTP.
 
-    The first time, a name and a password to sign in are said once. Settings
-    can come from the environment: PAIRSEEK_DATABASE, PAIRSEEK_PASSWORD,
-    PAIRSEEK_HTTPS and others, see docs/service.md.
+    The first start prints a user name and a password once. Environment
+    variables such as PAIRSEEK_DATABASE, PAIRSEEK_PASSWORD and PAIRSEEK_HTTPS
+    configure the service; see docs/service.md.
     """
-    need_web()
-    with _shared_numbers(workers):
+    require_web()
+    with _shared_metrics(workers):
         _serve(database, host, port, workers, study, demo=demo)
 
 
 @contextlib.contextmanager
-def _shared_numbers(workers: int) -> Iterator[None]:
-    """Create a folder in which workers share their metrics; it must be set before these are imported."""
+def _shared_metrics(workers: int) -> Iterator[None]:
+    """Create a folder in which workers share their metrics. It must exist before the metrics are imported."""
     if workers <= 1:
         yield
         return
@@ -67,9 +68,9 @@ def _serve(database: str | None, host: str, port: int, workers: int, study: Path
     settings = Settings.of(database=database)
     if demo and database is None and settings.database == Settings.database:
         settings = replace(settings, database=_DEMO)
-    links = [] if study is None else [_made(settings, study)]
+    links = [] if study is None else [_create_study(settings, study)]
     if demo:
-        links.append(_colours(settings))
+        links.append(_create_demo(settings))
 
     def ready(address: str) -> None:
         for slug in links:
@@ -80,38 +81,29 @@ def _serve(database: str | None, host: str, port: int, workers: int, study: Path
     serve(settings, host=host, port=port, workers=workers, announced=ready, new_password=demo)
 
 
-def _made(settings: Settings, path: Path) -> str:
+def _create_study(settings: Settings, path: Path) -> str:
     """Create the study of a file unless it exists, and return its slug."""
-    from pairseek.cli.service import me, opened
     from pairseek.store import studies
-    from pairseek.web.studies.creation import create, from_file
+    from pairseek.web.studies.creation import create_study, from_file
 
-    database = opened(settings.database)
-    try:
+    with open_database(settings.database) as database:
         configuration, items, is_open, files = from_file(path)
         slug = configuration.named()
         if database.read(lambda connection: studies.by_slug(connection, slug)) is None:
-            create(database, configuration, items, is_open=is_open, who=me(), files=files)
+            create_study(database, configuration, items, is_open=is_open, who=current_user(), files=files)
             if items.scale_note is not None:
                 typer.echo(f"Note: {items.scale_note}", err=True)
-    finally:
-        database.close()
     return slug
 
 
-def _colours(settings: Settings) -> str:
-    """Create the study of the demo unless it exists, and return its slug."""
-    from pairseek.cli.service import me, opened
+def _create_demo(settings: Settings) -> str:
+    """Create the demo study unless it exists, and return its slug."""
     from pairseek.store import studies
-    from pairseek.web.studies.creation import create
     from pairseek.web.studies.demo import colour_items, colour_study
 
-    database = opened(settings.database)
-    try:
+    with open_database(settings.database) as database:
         configuration = colour_study()
         slug = configuration.named()
         if database.read(lambda connection: studies.by_slug(connection, slug)) is None:
-            create(database, configuration, colour_items(), is_open=True, who=me())
-    finally:
-        database.close()
+            create_study(database, configuration, colour_items(), is_open=True, who=current_user())
     return slug

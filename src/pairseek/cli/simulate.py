@@ -1,4 +1,4 @@
-"""``pairseek simulate``: a specification of one's own."""
+"""Command ``pairseek simulate``: simulation of users by a specification."""
 
 from __future__ import annotations
 
@@ -9,49 +9,56 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from pairseek.cli.options import Jobs, LagOne, Samples, Scheduler, Table
 from pairseek.cli.progress import RunProgress
-from pairseek.cli.simulations import Jobs, LagOne, Scheduler, Table, interruptible, job_count, made
+from pairseek.cli.runs import interruptible, job_count, print_paths
 from pairseek.errors import InvalidParameter
 from pairseek.experiments import Specification, read_record, read_specification, run
-from pairseek.runs.figure_style import require_drawing
 from pairseek.experiments.report import Section, write_report
 from pairseek.experiments.reproduction import draw_any
+from pairseek.runs.figure_style import require_drawing
 
 
 def command(
     specification: Annotated[
-        Path | None, typer.Argument(metavar="[FILE.toml]", help="A specification; without one, give the flags.")
+        Path | None, typer.Argument(metavar="[FILE.toml]", help="Specification file. Without one, use the options.")
     ] = None,
     *,
     data: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="food10k, synthetic, colours, or a file of items.")
+        str | None, typer.Option(metavar="NAME|FILE", help="Items: food10k, synthetic, colours, or a file.")
     ] = None,
-    dimension: Annotated[int | None, typer.Option(metavar="D", help="Of food10k or synthetic.")] = None,
-    strategies: Annotated[str | None, typer.Option(metavar="A,B", help="Names, such as infogain,random.")] = None,
+    dimension: Annotated[
+        int | None, typer.Option(metavar="D", help="Number of dimensions of food10k or synthetic.")
+    ] = None,
+    strategies: Annotated[str | None, typer.Option(metavar="A,B", help="Strategies, such as infogain,random.")] = None,
     k: Annotated[str | None, typer.Option("--k", metavar="K", help="Noise constant: a number, or published.")] = None,
-    noise: Annotated[str | None, typer.Option(metavar="NOISE", help="constant, normalized or decaying.")] = None,
-    truth: Annotated[str | None, typer.Option(metavar="TRUTH", help="matched or noiseless.")] = None,
-    queries: Annotated[int | None, typer.Option(metavar="N", help="Answers a trial.")] = None,
-    trials: Annotated[int | None, typer.Option(metavar="N", help="Simulated users.")] = None,
-    samples: Annotated[
-        int | None, typer.Option(metavar="N", help="Infer with so many particles instead of EP.")
+    noise: Annotated[
+        str | None, typer.Option(metavar="NOISE", help="Kind of noise: constant, normalized or decaying.")
     ] = None,
-    rate: Annotated[float | None, typer.Option(metavar="SHARE", help="Share of the pairs that are candidates.")] = None,
-    metrics: Annotated[str | None, typer.Option(metavar="A,B", help="Such as squared_error,kendall_tau.")] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Everything random follows from it.")] = None,
+    truth: Annotated[
+        str | None, typer.Option(metavar="TRUTH", help="Answers of the simulated users: matched or noiseless.")
+    ] = None,
+    queries: Annotated[int | None, typer.Option(metavar="N", help="Number of answers per trial.")] = None,
+    trials: Annotated[int | None, typer.Option(metavar="N", help="Number of simulated users.")] = None,
+    samples: Samples = None,
+    rate: Annotated[float | None, typer.Option(metavar="SHARE", help="Share of pairs that are candidates.")] = None,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Metrics, such as squared_error,kendall_tau.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed.")] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where to.  [dim]\\[pairseek-results/NAME][/]")
+        Path | None, typer.Option(metavar="FOLDER", help="Output folder.  [dim]\\[pairseek-results/NAME][/]")
     ] = None,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     lag_one: LagOne = False,
     table: Table = "csv",
 ) -> None:
-    """Simulate users by a specification, or by flags, and compare strategies.
+    """Simulate users, and compare strategies.
 
-    The folder gets the table of all trials, a figure for each setting, and
-    report.html. Flags win over the file. docs/experiments.md describes the
-    file.
+    A specification file or the options describe the simulation. Options
+    override the file; docs/experiments.md describes its format. The output
+    folder has the table of all trials, a figure per setting, and report.html.
     """
     setting = {"data": data, "dimension": dimension, "truth": truth}
     numbers = {"queries": queries, "trials": trials, "samples": samples, "rate": rate, "seed": seed}
@@ -83,7 +90,7 @@ def command(
         title = wanted.title or f"Simulation: {wanted.name}"
         section = Section(title, pictures, results, folder=folder)
         report = write_report(folder / "report.html", title, [section], lag=int(lag_one))
-    made(console, [report, folder / f"table.{table}"])
+    print_paths(console, [report, folder / f"table.{table}"])
 
 
 def _constant(text: str) -> float | str:

@@ -1,4 +1,4 @@
-"""``pairseek user``: who may sign in."""
+"""Command group ``pairseek user``: accounts of researchers."""
 
 from __future__ import annotations
 
@@ -7,41 +7,36 @@ from typing import Annotated
 
 import typer
 
-from pairseek.cli.service import DatabaseOption, opened
+from pairseek.cli.database import open_database
+from pairseek.cli.options import DatabaseOption
 
-app = typer.Typer(help="Let researchers sign in, and list who may.", no_args_is_help=True)
+app = typer.Typer(help="Create accounts of researchers, and list them.", no_args_is_help=True)
 
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="To sign in with.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name for signing in.")],
     *,
     ask: Annotated[
-        bool, typer.Option("--ask", metavar="", help="Ask for the password instead of drawing one.")
+        bool, typer.Option("--ask", metavar="", help="Prompt for the password instead of generating one.")
     ] = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Make a user, or give one a new password; it is said once."""
-    found = opened(database)
-    try:
+    """Create a user, or set a new password. A generated password is shown only once."""
+    with open_database(database) as opened:
         from pairseek.web.auth import set_password
 
         password = typer.prompt("Password", hide_input=True) if ask else secrets.token_urlsafe(12)
-        set_password(found, name, password)
-    finally:
-        found.close()
+        set_password(opened, name, password)
     typer.echo(f"{name} can sign in{'' if ask else f' with the password {password}'}")
 
 
 @app.command("list")
 def show(*, database: DatabaseOption = None) -> None:
     """List the users."""
-    found = opened(database)
-    try:
+    with open_database(database) as opened:
         from pairseek.store import people
 
-        names = found.read(people.user_names)
-    finally:
-        found.close()
+        names = opened.read(people.user_names)
     for name in names:
         typer.echo(name)

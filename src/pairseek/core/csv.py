@@ -1,4 +1,4 @@
-"""Items in a CSV file: which column is what. What could be read in two ways is refused."""
+"""CSV reader of items. It assigns a role to each column and rejects ambiguous files."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from pairseek.errors import InvalidItems, PairseekError
 ID_COLUMNS = ("id", "item", "name")
 LABEL_COLUMN = "label"
 APPEAL_COLUMN = "appeal"
-# What other tools write above a column that only numbers the rows: nothing, or one of these.
+DISPLAY_COLUMNS = ("text", "image", "alt", "colour", "markdown", "audio", "video")
+"""Columns that describe the appearance of an item in a study. They are data and not coordinates."""
+DISPLAY_ALIASES = {"color": "colour", "hex": "colour"}
+# Headers that other tools write above a column of row numbers, besides an empty header.
 _NUMBERING = ("unnamed: 0", "index")
 
 
 def read_items(path: Path, keep: tuple[str, ...]) -> dict[str, Any]:
-    """The arguments of `Items` that a CSV file holds, and the names of the ``columns`` of coordinates."""
+    """Return the arguments of `Items` from a CSV file, and the names of the coordinates as ``columns``."""
     header, body = read_table(path)
     unknown = [name for name in keep if name not in header]
     if unknown:
@@ -40,7 +43,7 @@ def read_items(path: Path, keep: tuple[str, ...]) -> dict[str, Any]:
     if not coordinates:
         raise InvalidItems(f"{path} has no coordinates: its columns are {', '.join(header)}")
     if "" in coordinates:
-        raise InvalidItems(f"{path}: column {header.index('') + 1} has no name in the header; name it, or take it out")
+        raise InvalidItems(f"{path}: column {header.index('') + 1} has no name in the header; name it, or remove it")
     ids = named if named is not None else numbering
     return {
         "coordinates": np.column_stack([_numbers(path, name, table[name], lines) for name in coordinates]),
@@ -52,8 +55,19 @@ def read_items(path: Path, keep: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
+def display_columns(path: Path) -> list[str]:
+    """Return the columns in the header of a CSV file that describe the appearance of items."""
+    header, _ = read_table(path)
+    return [name for name in header if display_name(name) in DISPLAY_COLUMNS]
+
+
+def display_name(column: str) -> str:
+    """Return the canonical name of a display column: lower case, and without aliases such as ``color``."""
+    return DISPLAY_ALIASES.get(column.lower(), column.lower())
+
+
 def read_lines(path: Path, error: type[PairseekError], wanted: str) -> list[tuple[int, list[str]]]:
-    """Numbered rows of a CSV file, blank ones left out; `wanted` says what an empty file should hold."""
+    """Read the non-blank rows of a CSV file with line numbers; `wanted` describes the expected content in errors."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file)
@@ -68,7 +82,7 @@ def read_lines(path: Path, error: type[PairseekError], wanted: str) -> list[tupl
 
 
 def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Header and numbered rows of a CSV file, all of one length."""
+    """Read the header and the numbered rows of a CSV file, and check that all have the same length."""
     rows = read_lines(path, InvalidItems, "a header row, then one row for each item")
     header = [name.strip() for name in rows[0][1]]
     if all(map(_is_number, header)):
@@ -77,30 +91,30 @@ def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
         raise InvalidItems(f"{path} has two columns of the same name in its header {header}")
     body = rows[1:]
     if not body:
-        raise InvalidItems(f"{path} has a header and no items: give one row for each item")
+        raise InvalidItems(f"{path} has a header but no items: give one row for each item")
     for line, row in body:
         if len(row) != len(header):
-            raise InvalidItems(f"{path}, line {line}: {len(row)} cells under {len(header)} columns")
+            raise InvalidItems(f"{path}, line {line}: expected {len(header)} cells, received {len(row)}")
     return header, body
 
 
 def _headless(path: Path, header: Sequence[str]) -> InvalidItems:
     return InvalidItems(
-        f"{path} begins with {', '.join(header)}: that looks like an item and not like names of columns; "
-        f"put a header row above it, such as id,x,y"
+        f"{path} begins with {', '.join(header)}, which looks like an item and not like a header: add a header row, "
+        f"such as id,x,y"
     )
 
 
 def _check_header(path: Path, header: Sequence[str]) -> None:
-    """Refuse a first row that may be an item, such as ``merlot,0.3,1.7``."""
+    """Reject a first row that may be an item, such as ``merlot,0.3,1.7``."""
     rest = list(header[1:])
-    # A table without names gets the names 0, 1, 2, ... from the tools that write it.
+    # Tools write the names 0, 1, 2, ... above a table without names.
     if rest and all(map(_is_number, rest)) and rest != [str(i) for i in range(len(rest))]:
         raise _headless(path, header)
 
 
 def _only(path: Path, names: Sequence[str], wanted: str) -> str | None:
-    """The column of this name, in any case."""
+    """Return the column with this name, regardless of case."""
     found = [name for name in names if name.casefold() == wanted]
     if len(found) > 1:
         raise InvalidItems(
@@ -111,19 +125,19 @@ def _only(path: Path, names: Sequence[str], wanted: str) -> str | None:
 
 
 def _id_column(path: Path, names: Sequence[str]) -> str | None:
-    """The column that names the items, by its own name; refused where a second one may be meant."""
+    """Return the column of ids by its name; two possible columns are an error."""
     plain = [name for wanted in ID_COLUMNS for name in names if name.casefold() == wanted]
     found = plain + [name for name in names if name.casefold().endswith(("_id", "-id", " id", ".id"))]
     if len(found) > 1:
         raise InvalidItems(
-            f"{path} has the columns {found[0]!r} and {found[1]!r}, which both look like names of items and not like "
-            f"coordinates: keep one as data with keep=[{found[1]!r}], or give it another name"
+            f"{path} has the columns {found[0]!r} and {found[1]!r}, which both look like ids: keep one as data "
+            f"with keep=[{found[1]!r}], or rename it"
         )
     return found[0] if found else None
 
 
 def _numbers_rows(name: str, cells: Sequence[str]) -> bool:
-    """Whether a first column only numbers the rows: no name that says anything, and whole numbers, all different."""
+    """Return whether a first column only numbers the rows: it has no descriptive name, and distinct whole numbers."""
     if name and name.casefold() not in _NUMBERING:
         return False
     return all(cell.isascii() and cell.isdigit() for cell in cells) and len(set(cells)) == len(cells)
@@ -144,7 +158,7 @@ def _numbers(path: Path, column: str, cells: list[str], lines: list[int]) -> Flo
             out[row] = float(cell)
         except ValueError:
             raise InvalidItems(
-                f"{path}, line {line}, column {column!r}: {cell!r} is not a number; mend it, or keep the "
+                f"{path}, line {line}, column {column!r}: {cell!r} is not a number; fix it, or keep the "
                 f"column as data with keep=[{column!r}]"
             ) from None
         if not np.isfinite(out[row]):

@@ -1,12 +1,11 @@
-"""What the commands that simulate have in common: options, defaults, an orderly end."""
+"""Execution of long runs: worker processes, interruption, and the list of written files."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -15,22 +14,9 @@ from rich.text import Text
 from pairseek.cli.terminal.tty import Stopped, orderly_stop
 from pairseek.errors import InvalidParameter
 
-Jobs = Annotated[
-    int | None,
-    typer.Option("--jobs", "-j", metavar="N", help="Worker processes, one thread each.  [dim]\\[all cores][/]"),
-]
-Scheduler = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Run on the cluster of this dask scheduler, tcp://host:8786.")
-]
-Table = Annotated[str, typer.Option(metavar="FORMAT", help="Write the table as csv or parquet.")]
-LagOne = Annotated[
-    bool,
-    typer.Option("--lag-one", metavar="", help="Show each estimate one answer later, as the authors' program does."),
-]
-
 
 def job_count(jobs: int | None, scheduler: str | None) -> int:
-    """The number of worker processes."""
+    """Return the number of worker processes."""
     if jobs is not None and jobs < 1:
         raise InvalidParameter(f"--jobs is {jobs}: give a whole number, at least 1")
     if scheduler is not None:
@@ -44,16 +30,16 @@ def job_count(jobs: int | None, scheduler: str | None) -> int:
 
 @contextlib.contextmanager
 def interruptible(console: Console) -> Iterator[None]:
-    """An interruption ends the run in order, and says how to go on."""
+    """End the run cleanly on a signal, and explain how to resume it."""
     try:
         with orderly_stop():
             yield
     except Stopped as stopped:
-        console.print("Stopped. Finished trials are kept: run the same command again to go on.")
+        console.print("Stopped. Finished trials are kept: run the same command again to resume.")
         raise typer.Exit(stopped.code) from None
 
 
-def made(console: Console, paths: list[Path]) -> None:
-    """Say where things are."""
+def print_paths(console: Console, paths: Iterable[Path]) -> None:
+    """Print the paths of written files, one per line."""
     for path in paths:
         console.print(Text(f"  {path}"), soft_wrap=True)

@@ -1,0 +1,48 @@
+"""Input of recorded choices, and the options of a population fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pairseek.cli.items import read_items, with_text_ids
+from pairseek.errors import InvalidParameter
+from pairseek.model.items import Items
+from pairseek.population import Choices
+from pairseek.population.formats import bundle
+
+
+def parse_setting(option: str, text: str) -> bool | Literal["auto"]:
+    """Parse yes, no or auto."""
+    if text == "auto":
+        return "auto"
+    if text not in ("yes", "no"):
+        raise InvalidParameter(f"{option} is {text!r}: give yes, no or auto")
+    return text == "yes"
+
+
+def parse_dimension(option: str, text: str) -> int | Literal["auto"]:
+    """Parse a number of dimensions, or auto."""
+    if text == "auto":
+        return "auto"
+    if not text.isdigit() or int(text) < 1:
+        raise InvalidParameter(f"{option} is {text!r}: give a whole number, at least 1, or auto")
+    return int(text)
+
+
+def read_choices_and_items(data: Path, items: Path | None, *, learned: bool) -> tuple[Choices, Items | None]:
+    """Read choices, and the items with coordinates unless these are learned. A bundle contains its own items."""
+    if items is not None and learned:
+        raise InvalidParameter(
+            "--items with --learn: coordinates are either given or learned; leave one of the two out"
+        )
+    if items is not None:
+        given = with_text_ids(read_items(items))
+        return Choices.read(data, ids=given.ids), given
+    if learned:
+        return Choices.read(data), None
+    if data.suffix.lower() == ".zip":
+        return Choices.read(data), bundle.items(data)
+    raise InvalidParameter(
+        "the coordinates of the items are missing: give --items FILE, or --learn 4 to learn coordinates in 4 dimensions"
+    )

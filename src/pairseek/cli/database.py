@@ -1,0 +1,91 @@
+"""Access of the commands to the database of the service."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import importlib.util
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pairseek.errors import InvalidParameter, MissingExtra
+
+if TYPE_CHECKING:
+    from pairseek.store.database import Database
+    from pairseek.web.studies.catalogue import Study
+
+_EXTRA = (
+    "fastapi",
+    "sqlalchemy",
+    "alembic",
+    "yaml",
+    "uvicorn",
+    "argon2",
+    "nh3",
+    "markdown_it",
+    "PIL",
+    "prometheus_client",
+)
+
+
+def require_web() -> None:
+    """Raise `MissingExtra` if a package of the extra ``web`` is not installed."""
+    for name in _EXTRA:
+        if importlib.util.find_spec(name) is None:
+            raise MissingExtra("the service", "web")
+
+
+@contextlib.contextmanager
+def open_database(url: str | None, *, create: bool = True, migrated: bool = True) -> Iterator[Database]:
+    """Open the database that the option or the environment names, and close it at the end.
+
+    Parameters
+    ----------
+    url
+        Value of the option ``--database``. None takes the setting of the environment.
+    create
+        Whether to create a SQLite file that does not exist. Otherwise a missing file is an error.
+    migrated
+        Whether the tables must have the current version. Otherwise the tables are left alone.
+    """
+    require_web()
+    from pairseek.store import migrate
+    from pairseek.store.database import Database
+    from pairseek.web.settings import Settings
+
+    database = Database(Settings.of(database=url).database)
+    try:
+        if not create and database.path is not None and not database.path.exists():
+            raise InvalidParameter(
+                f"there is no database {database.path}: give another with --database, or create a study with pairseek "
+                f"study create"
+            )
+        if migrated:
+            migrate.ready(database)
+        yield database
+    finally:
+        database.close()
+
+
+def find_study(database: Database, slug: str) -> Study:
+    """Return the study with this slug."""
+    from pairseek.web.errors import Problem
+    from pairseek.web.studies.catalogue import Catalogue
+
+    try:
+        return Catalogue(database).named(slug)
+    except Problem as problem:
+        if problem.status != 404:
+            raise
+        raise InvalidParameter(
+            f"there is no study {slug!r} in the database: see pairseek study list, or give another database with "
+            f"--database"
+        ) from None
+
+
+def current_user() -> str:
+    """Return the name of the person who runs the command, for the audit log."""
+    try:
+        return f"{getpass.getuser()} (command line)"
+    except (KeyError, OSError):
+        return "command line"
