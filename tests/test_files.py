@@ -200,7 +200,7 @@ def test_a_record_that_makes_no_sense_is_refused_with_its_reason(saved, change, 
 @pytest.mark.parametrize(
     ("number", "match"),
     [
-        ("NaN", "was edited or damaged: it holds NaN, which is no number"),
+        ("NaN", "was edited or damaged: it holds NaN, which is not a finite number"),
         ("-Infinity", "it holds -Infinity"),
         ("1e999", "it holds 1e999"),
         ("1" * 5000, "was edited or damaged"),

@@ -13,7 +13,7 @@ SHORT = 0.05
 
 @pytest.fixture(autouse=True)
 def unsaid(monkeypatch):
-    monkeypatch.setattr(_notice, "_said", False)
+    monkeypatch.setattr(_notice, "_notified", False)
 
 
 def compiling(seconds):

@@ -18,20 +18,20 @@ from pairseek.strategies.shape import shape_of
 GAP = 0.03
 """Certified shortfall of the default choice, as a share of the best pair's utility."""
 RESCORE = 0
-"""Pairs that the default scores again by samples."""
+"""Number of best pairs that the default scores again by samples."""
 LISTED = 500_000
-"""Up to so many pairs are scored one by one for a strategy whose score cannot be bounded."""
+"""Largest number of pairs that are all scored for a strategy whose score cannot be bounded."""
 FEW = 100_000
-"""Up to so many for any strategy: as fast as a search, and without the compilation of its kernels."""
+"""Largest number of pairs that are all scored for any strategy: as fast as branch and bound, and not compiled."""
 ROUGH = 2_000_000
-"""Pairs looked at in search of the best where k is unknown."""
+"""Budget of branch and bound, in pairs, where k is unknown."""
 _SMALL = 1e-70
 PRIOR_FACTOR = 1.0
 """Covariance of the default prior over that of the items."""
 THIN = 1e-3
 """Least standard deviation of the default prior along any direction, over the largest."""
 CHECKS = 4
-"""Where the lapse is unknown, every fourth question checks how the person answers."""
+"""Where the lapse is unknown, every fourth question is a reliability probe."""
 
 
 def default_prior(items: Items | Space) -> Prior:
@@ -45,7 +45,7 @@ def default_prior(items: Items | Space) -> Prior:
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         centre = items.coordinates.mean(axis=0)
         centred = items.coordinates - centre
-        # Not by matrix products, whose last digits depend on the number of threads.
+        # einsum, because the last digits of matrix products depend on the number of threads.
         covariance = np.einsum("nd,ne->de", centred, centred) / (items.n - 1)
         _check_spread(float(np.sqrt(np.trace(covariance) / items.d)))
     values, vectors = np.linalg.eigh(PRIOR_FACTOR * covariance)
@@ -103,7 +103,6 @@ def default_candidates(items: Items | Space, strategy: Utility | Procedure, resp
     shape = shape_of(strategy)
     if shape is None and items.n * (items.n - 1) // 2 > LISTED:
         return WeightedPairs()
-    # Where k is unknown the utility is flat, so that certainty takes long, and it would be certainty about a score that
-    # is near the truth and not the truth.
+    # With an unknown k the utility is flat, so that a certificate takes long, and the score is an approximation anyway.
     budget = ROUGH if response.unknown else AllPairs.budget
     return AllPairs(gap=GAP, budget=budget, rescore=RESCORE, listed=FEW)

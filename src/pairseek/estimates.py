@@ -28,7 +28,7 @@ class Interval:
 
 Manner: TypeAlias = Literal["consistent", "noisy", "random"]
 CONSISTENT, RANDOM = 0.8, 0.6
-"""From the first on the answers of a person are called consistent, below the second random, by their `agreement`."""
+"""Bounds on `agreement`: answers are consistent from the first bound on, and random below the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def reliability_estimate(belief: Belief, response: Response, spread: float) -> R
         return None
     try:
         usual = dataclasses.replace(response, k=None, lapse=0.0).for_spread(spread).constant
-    except InvalidParameter:  # decaying noise at a scale that has no usual k
+    except InvalidParameter:  # decaying noise at a scale without a default k
         usual = response.reference
     f = response.link_function(response.typical * known.k / usual)
     agreement = np.asarray(0.5 * known.lapse + (1.0 - known.lapse) * f)
@@ -149,8 +149,8 @@ def utility_scale(items: Items, response: Response) -> float:
 
 @lru_cache(maxsize=4)
 def _index(items: Items, scale: float) -> Any:
-    # κ|w - x|² - appeal = κ|(w, 0) - (x, h)|² - constant, with h² = (top appeal - appeal)/κ: appeal is one more
-    # coordinate, and the best item the nearest neighbour.
+    # κ|w - x|² - appeal = κ|(w, 0) - (x, h)|² - constant, with h² = (top appeal - appeal)/κ: appeal is an
+    # additional coordinate, and the best item the nearest neighbour.
     if scale <= 0 or not np.ptp(items.appeal):
         return scipy.spatial.cKDTree(items.coordinates)
     height = np.sqrt((items.appeal.max() - items.appeal) / scale)

@@ -20,8 +20,7 @@ from pairseek.model.responses import Response
 class SimulatedUser:
     """A simulated person who answers queries by the response model.
 
-    Every answer is keyed by the seed and by what was asked, so that a user is a function and not a stream: asked
-    the same query again it says the same.
+    Answers are a pure function of the seed and the query: the same query gets the same answer again.
 
     Parameters
     ----------
@@ -53,7 +52,7 @@ class SimulatedUser:
                 f"a user's response is {response!r}: give an instance, such as Logistic(k=1.5), or None"
             )
         if response is not None:
-            _ = response.constant, response.share  # refused where they are not set
+            _ = response.constant, response.share  # raises InvalidParameter where they are not set
         generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed_of(rng))
         seed = int(generator.integers(2**63))
         for name, value in (("point", place), ("response", response), ("seed", seed)):
@@ -61,7 +60,7 @@ class SimulatedUser:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
-        self.point.flags.writeable = False  # a copy of an array can be written to
+        self.point.flags.writeable = False  # unpickled arrays are writable
 
     def answer(self, items: Items | Space, query: Query, *, repeat: int | None = None) -> Side:
         """Return the preferred side.
@@ -93,7 +92,7 @@ class SimulatedUser:
         if repeat is None:
             draw = np.random.default_rng([self.seed, 0, zlib.crc32(query.id.encode())]).random()
             return query.left if draw < chance else query.right
-        # One draw decides for the lower of the two places, so that swapping the sides changes nothing.
+        # The draw decides for the lexicographically smaller point, so that the order of the sides does not matter.
         in_order = left.tolist() <= right.tolist()
         ordered = np.concatenate([left, right] if in_order else [right, left])
         draw = np.random.default_rng([self.seed, 1, repeat, zlib.crc32(ordered.tobytes())]).random()

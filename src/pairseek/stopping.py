@@ -13,7 +13,7 @@ from pairseek.core.validation import is_number, whole
 from pairseek.errors import InvalidParameter
 from pairseek.numerics.tables import S0, S_MAX, interpolate, tables
 
-# A forecast beyond this many answers is no forecast.
+# Longest forecast, in answers.
 HORIZON = 1000
 
 

@@ -141,7 +141,7 @@ def _parsed(path: Path, text: str, kind: Kind) -> Any:
 
 
 def _refuse(text: str) -> float:
-    raise ValueError(f"it holds {text}, which is no number")
+    raise ValueError(f"it holds {text}, which is not a finite number")
 
 
 def _finite(text: str) -> float:

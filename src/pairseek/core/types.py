@@ -15,7 +15,7 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 ItemId: TypeAlias = int | str
 Point: TypeAlias = tuple[float, ...]
 Side: TypeAlias = ItemId | Point
-"""What stands left or right: an item's id, or coordinates in a continuous space."""
+"""One side of a query: an item's id, or coordinates in a continuous space."""
 Outcome: TypeAlias = Literal["answer", "tie", "skip"]
 
 
@@ -28,9 +28,9 @@ class QueryInfo:
     strategy
         Name of the strategy that chose.
     candidates
-        In words, what it chose from.
+        A description of the candidates.
     considered
-        Number of pairs it looked at.
+        Number of pairs that were scored.
     utility
         The strategy's utility of the pair; None for a procedure.
     information
@@ -38,7 +38,7 @@ class QueryInfo:
     probability_left
         Expected probability that the left one is preferred.
     gap
-        How far the pair may be, by score, from the best of all pairs: see `AllPairs`. None where that is not known.
+        Upper bound on the shortfall of its score from that of the best pair: see `AllPairs`. None where it is unknown.
     seconds
         Time it took to choose; not part of equality.
     """
@@ -133,7 +133,7 @@ class Reliability:
     typical_lapse
         Mean of the lapse.
     rows
-        (R,) some of the samples, for which the distribution of k and lapse at that very point is worked out.
+        (R,) rows of the samples for which the conditional distribution of k and the lapse is computed.
     nodes
         (Q,) values of k.
     chances

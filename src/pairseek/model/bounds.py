@@ -157,11 +157,11 @@ def best_information_lower_bound(sigma: float, k: float) -> tuple[float, float]:
 
     c is 2/3 for small kσ and falls like log(kσ)/(kσ) for large, where the bound approaches 1 bit.
     """
-    information_lower_bound(sigma, k, LARGEST_C)  # checks the two
+    information_lower_bound(sigma, k, LARGEST_C)  # validates both arguments
     logit = 0.5 * k * sigma
     if math.isinf(logit):
         return 1.0, 0.0
-    if logit < 1e-100:  # so small that its square would vanish: the limit
+    if logit < 1e-100:  # the square would underflow: use the limit
         return information_lower_bound(sigma, k, LARGEST_C), LARGEST_C
     c = _best_c(lambda c: -math.log(_certainty(c * logit)) - math.log1p(-c), logit)
     return information_lower_bound(sigma, k, c), c

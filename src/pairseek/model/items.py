@@ -199,7 +199,7 @@ class Items:
         return len(self.coordinates)
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[object, ...]]:
-        # Made anew, so that a copy is checked and its arrays are as read-only as these.
+        # Unpickling calls the constructor, so that copies are validated and read-only too.
         parts = (self.coordinates, self.ids, self.labels, self.appeal, dict(self.data), self._columns)
         return type(self)._unwarned, parts
 
@@ -237,7 +237,7 @@ class Items:
     def index(self, item: object) -> int:
         """Return the row of the item with this id."""
         plain = item.item() if isinstance(item, np.generic) else item
-        # True == 1, but nobody means an item by it.
+        # True == 1, but a bool is never meant as an id.
         if not isinstance(plain, bool):
             try:
                 return self._positions[plain]  # type: ignore[index]

@@ -149,7 +149,7 @@ class GaussianPrior:
         object.__setattr__(self, "covariance", covariance)
 
     def __reduce__(self) -> tuple[type[GaussianPrior], tuple[object, ...]]:
-        return type(self), (self.mean, self.covariance)  # made anew, so that a copy is as read-only
+        return type(self), (self.mean, self.covariance)  # unpickling calls the constructor: copies are read-only too
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GaussianPrior) and all(

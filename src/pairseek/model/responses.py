@@ -29,7 +29,7 @@ TYPICAL_LOGIT = 2.0
 """The default k puts the logit at 2 (88 % right answers) one prior standard deviation from the plane."""
 LINK_MEMBERS = ("link_function", "log_link", "slope")
 """The methods that define a link f; a response of one's own must define all three."""
-# Everything that the compiled kernels compute by formulas of their own.
+# Methods that compiled kernels replace by formulas of their own.
 _COMPILED = (
     *LINK_MEMBERS,
     "pair_constant",
@@ -39,7 +39,7 @@ _COMPILED = (
     "log_likelihood",
     "gradient",
 )
-# Squares of logits stay far within a double.
+# Squares of logits must not overflow.
 _LARGEST = 1e100
 # With decaying noise, answers about points farther apart than this, in |a|, are guesses for any k that suits near ones.
 _FAR = 100.0
@@ -170,7 +170,7 @@ class Response:
         k = float(self.typical / (factor * spread))
         if unknown is None:
             return dataclasses.replace(self, k=k)
-        # Where lapses are inferred people may be clicking at random: nobody is then taken for reliable beforehand.
+        # Inferred lapses allow for people who click at random: the prior must not assume a reliable person then.
         prior = LogNormal.around(k, unknown.spread) if self.lapse_prior is None else LogNormal(k, unknown.spread)
         return dataclasses.replace(self, k=Unknown(prior))
 
@@ -274,7 +274,7 @@ class Probit(Response):
 
     name: ClassVar[str] = "probit"
     link_code: ClassVar[int | None] = 1
-    # As likely as the logit of the logistic model.
+    # The same probability as that of TYPICAL_LOGIT in the logistic model.
     typical: ClassVar[float] = float(ndtri(expit(TYPICAL_LOGIT)))
 
     def link_function(self, logits: FloatArray) -> FloatArray:

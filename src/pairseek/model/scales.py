@@ -51,7 +51,7 @@ class ScaleContrast:
     @property
     def ratio(self) -> float:
         """Return the ratio of the two standard deviations."""
-        # The smallest numbers that there are can have a deviation that rounds to zero.
+        # The standard deviation of subnormal numbers can round to zero.
         return self.widest.deviation / max(self.narrowest.deviation, sys.float_info.min)
 
     @property

@@ -1,7 +1,7 @@
 """Unknown parameters of a response model, and their priors.
 
-k is positive and a matter of ratios: people differ by factors, so its prior is normal in log k. A lapse, an answer
-given without looking, has a probability: its prior is a Beta distribution.
+k is a positive scale, so its prior is log-normal. A lapse, an answer given at random, has a probability, so its prior
+is a Beta distribution.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from pairseek.core.types import FloatArray
 from pairseek.core.validation import is_number
 from pairseek.errors import InvalidParameter
 
-# Beyond these a double or a slice step would lose its way; nobody's k is unknown by a factor of 10^8.
+# Wider or more extreme priors are outside the range in which slice sampling is tested.
 _WIDEST = 5.0
 _EXTREME = 1e4
-# Somebody who is taken for less reliable than they are is asked the wrong questions and believed too little; the other
-# way round costs less. With a median so far above the guess the price of not knowing k is about the same for people
-# whose k is a quarter of the guess and four times it.
+# Ratio of the median to the guess. Underestimating k costs a search more answers than overestimating it; with this
+# ratio the cost is about equal for people whose k is a quarter of the guess and four times the guess.
 _ABOVE = 2.5
 LEAST_LAPSE = 1e-9
-"""A lapse of the samples is at least this and at most one less this."""
+"""Sampled lapses are clipped to [LEAST_LAPSE, 1 - LEAST_LAPSE]."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class LogNormal:
     def around(cls, guess: float, spread: float = 1.0) -> Self:
         """Return the prior for an uncertain guess of k: its median is 2.5 times the guess.
 
-        To take a person for less reliable than they are costs a search more than the other way round.
+        Underestimating k costs a search more answers than overestimating it.
         """
         if cls(guess, spread).median is None:
             raise InvalidParameter("LogNormal.around(None): give a guess above 0, or LogNormal() for a search's own")

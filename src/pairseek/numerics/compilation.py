@@ -13,12 +13,12 @@ from typing import Any
 from numba.core import event
 
 logger = logging.getLogger("pairseek")
-_said = False
+_notified = False
 
 
 @contextmanager
 def first_use(seconds: float = 1.0) -> Iterator[None]:
-    """Log a message, once in a process, if compiling takes longer than this in what is inside."""
+    """Log a message, once in a process, if compilation inside the context takes longer than this."""
     watch = _Watch(seconds)
     try:
         with event.install_listener("numba:compile", watch):
@@ -31,8 +31,8 @@ class _Watch(event.Listener):
     """A numba listener that measures compilation time, and pauses garbage collection meanwhile."""
 
     def __init__(self, seconds: float) -> None:
-        self._left = seconds
-        self._depth = 0  # a kernel that is compiled compiles the functions that it calls
+        self._remaining = seconds
+        self._depth = 0  # compilations are nested: a kernel compiles the functions that it calls
         self._began = 0.0
         self._timer: threading.Timer | None = None
         self._collecting = False
@@ -42,12 +42,12 @@ class _Watch(event.Listener):
         self._depth += 1
         if self._depth > 1:
             return
-        # The compiler makes millions of small objects, few of them garbage: without collection it is a tenth faster.
+        # Compilation allocates millions of small objects, few of them garbage: without collection it is 10 % faster.
         if gc.isenabled():
             self._collecting = True
             gc.disable()
         self._began = time.perf_counter()
-        self._timer = threading.Timer(max(self._left, 0.0), _say)
+        self._timer = threading.Timer(max(self._remaining, 0.0), _notify)
         self._timer.daemon = True
         self._timer.start()
 
@@ -56,7 +56,7 @@ class _Watch(event.Listener):
         self._depth -= 1
         if self._depth == 0 and self._timer is not None:
             self._timer.cancel()
-            self._left -= time.perf_counter() - self._began
+            self._remaining -= time.perf_counter() - self._began
 
     def close(self) -> None:
         """Cancel the timer and restore garbage collection."""
@@ -66,8 +66,8 @@ class _Watch(event.Listener):
             gc.enable()
 
 
-def _say() -> None:
-    global _said
-    if not _said:
-        _said = True
+def _notify() -> None:
+    global _notified
+    if not _notified:
+        _notified = True
         logger.warning("compiling numerical kernels; this happens once on a machine and takes a few seconds")

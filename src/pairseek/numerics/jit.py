@@ -1,7 +1,7 @@
 """Settings of numba for all kernels, and scalar functions that several kernels share.
 
 Kernels take contiguous float64 arrays, write into arrays they are given, and work on the rows from ``start`` to
-``stop`` so that `_parallel.for_ranges` can spread them. A link is 0 (logistic) or 1 (probit).
+``stop`` so that `parallel.for_ranges` can spread them. A link is 0 (logistic) or 1 (probit).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ PROBIT = 1
 # Reassociation lets sums and products over answers or samples use vector registers. NaN and infinity keep
 # their meaning.
 _FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
-# Python's check for division by zero would keep loops with a division from vectorising.
+# Python's check for division by zero would prevent the vectorisation of loops with a division.
 _OPTIONS: dict[str, Any] = {
     "cache": True,
     "nogil": True,
     "fastmath": _FASTMATH,
     "error_model": "numpy",
-    # Entry points for C are never called, and take a twentieth of the time of compilation.
+    # Entry points for C are never called, and take 5 % of the compilation time.
     "no_cfunc_wrapper": True,
 }
 
@@ -39,7 +39,7 @@ def kernel(function: F) -> F:
 
 
 primitive = kernel
-"""The same, for small functions that are called by kernels."""
+"""`kernel` for small functions that kernels call."""
 
 
 def inner(function: F) -> F:

@@ -1,10 +1,9 @@
 """Tables of `pairseek.numerics.tables` for a response whose k and lapse are unknown.
 
 If k and lapse do not depend on the user point, an answer about a logit z (at the typical k) has the probability
-F(z) = lapse/2 + (1 - lapse) E f(e^(spread x) z), x standard normal: one more symmetric link, with two parameters. Its
-tables are worked out where they are needed, on a grid of the two parameters and at every fourth and second place of
-the axes, and blended in between, all by weights that are not negative: what grows with s and falls with |m| still
-does.
+F(z) = lapse/2 + (1 - lapse) E f(e^(spread x) z), x standard normal: a symmetric link with two parameters. Its tables
+are computed at first use on a grid of the two parameters, at every fourth and second grid point of the axes, and
+interpolated linearly with non-negative weights, which preserves monotonicity in s and |m|.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ SPREADS = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0])
 LAPSES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
 
 _S_STEP, _M_STEP = 4, 2
-# Under this s, and above that one, the first term of a series is enough.
+# Below _S_LOW and above _S_HIGH the first term of a series is accurate enough.
 _S_LOW, _S_HIGH = 1 / 16, 16.0
 _NODES = 15
-# Places at which the link itself is tabulated.
+# Grid points of |z| at which the link itself is tabulated.
 _PLACES = 0.5 * np.sinh(np.linspace(0.0, 11.5, 4000))
 
 
@@ -51,7 +50,7 @@ def _blended(link: int, name: TableName, spread: float, lapse: float) -> FloatAr
     assert coarse is not None
     fine = np.ascontiguousarray(_finer(_finer(coarse, _S_STEP).T, _M_STEP).T)
     if name != "probability":
-        # Rounding must not undo what bounds rely on.
+        # Restore the monotonicity that bounds rely on, against rounding.
         fine = np.maximum.accumulate(np.maximum.accumulate(fine, axis=0)[:, ::-1], axis=1)[:, ::-1]
         fine = fine**2
     if name == "log_volume":

@@ -38,7 +38,7 @@ def sample_moments(samples: FloatArray, weights: FloatArray) -> tuple[FloatArray
     """Return the (d,) mean and (d, d) covariance of weighted samples."""
     n, d = samples.shape
     out = np.empty((-(-n // CHUNK), d + d * d))
-    # A first sample as origin keeps the digits of samples that lie far from zero.
+    # The first sample as origin avoids cancellation for samples far from zero.
     origin = samples[0].copy()
     for_ranges(_sums, n, CHUNK, read_only(samples), read_only(weights), origin, out)
     total = out.sum(axis=0)

@@ -47,7 +47,7 @@ def _workers() -> ThreadPoolExecutor:
     key = (thread_count(), os.getpid())
     pool = _pool
     if pool is None or pool[:2] != key:
-        # Two callers at once may make two; the one that is forgotten ends with its last piece.
+        # Two concurrent callers may create two pools; the unreferenced one ends with its last piece.
         _pool = pool = (*key, ThreadPoolExecutor(key[0], thread_name_prefix="pairseek"))
     return pool[2]
 

@@ -16,7 +16,7 @@ derivatives only. All are even in m (P after reflection).
 
 The grid is that of floating point numbers themselves: 16 steps to every doubling of m + M0 and s + S0. The
 leading bits of a number are its cell and the rest its place in the cell, so a look-up takes no logarithm, and
-interpolation keeps monotony in either direction.
+interpolation preserves monotonicity in either direction.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def tables(link: int) -> Tables:
     out = np.empty((4, len(s), len(m)))
     for row, deviation in enumerate(s):
         out[:, row] = moments(m, float(deviation), link)
-    # In the mathematics these grow with s and fall with |m|; the search over all pairs relies on it to the bit.
+    # The exact functions increase with s and decrease with |m|; branch and bound relies on it to the bit.
     for index, sign in ((1, 1.0), (2, 1.0), (3, -1.0)):
         grown = np.maximum.accumulate(sign * out[index], axis=0)
         out[index] = sign * np.maximum.accumulate(grown[:, ::-1], axis=1)[:, ::-1]
@@ -119,7 +119,7 @@ def combined(
     above: FloatArray, below: FloatArray, first: FloatArray, second: FloatArray, entropy: FloatArray
 ) -> FloatArray:
     """Return the four functions from P, 1 - P, E[u f], E[(u² - 1) f] and E h_b(f)."""
-    # Where the rarer outcome is rarer than this, knowing it is worth nothing that a double could hold.
+    # Below this probability of the rarer outcome the gain underflows.
     rare = np.maximum(below, 1e-250)
     marginal = -(above * np.log2(np.maximum(above, 1e-250)) + below * np.log2(rare))
     information = np.maximum(marginal - entropy, 0.0)

@@ -2,9 +2,9 @@
 
 For a density π that is known up to a constant and a field φ whose normal component vanishes on the border of its
 support, E[div φ + φ·∇log π] = 0. Such a function of the samples has a known mean, so the regression of x and xx' on
-several of them takes out what they explain (Mira, Solgi, Imparato, Statistics and Computing 2013; Oates, Girolami,
-Chopin, JRSS-B 2017). Here φ = B_i(x) g(x) e_i with B_i = (x_i - low_i)(high_i - x_i), which vanishes on the faces of
-the box (B_i = 1 without a box), and g = 1 or a coordinate. For the prior alone this makes mean and covariance exact;
+several of them removes the variance that they explain (Mira, Solgi, Imparato, Statistics and Computing 2013; Oates,
+Girolami, Chopin, JRSS-B 2017). Here φ = B_i(x) g(x) e_i with B_i = (x_i - low_i)(high_i - x_i), which vanishes on the
+faces of the box (B_i = 1 without a box), and g = 1 or a coordinate. For the prior alone this makes mean and covariance exact;
 after some answers it divides their variance by five to twenty.
 """
 
@@ -24,13 +24,13 @@ from pairseek.numerics.moments import CHUNK, sample_moments
 from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.lapse_kernels import lapsing_slope, margins
 
-# Samples for each control, at least: below, the regression would fit noise.
+# Least number of effective samples for each control: with fewer, the regression would fit noise.
 _SAMPLES_PER_CONTROL = 10
 # A corrected variance may differ from the plain one by this factor in any direction; more means that the
 # controls have tails the regression cannot handle (almost noiseless answers), and the plain moments stand.
 _TRUST = 1.5
 # The variance of every control must rest on this many samples, by (Σwc²)²/Σ(wc²)². After answers almost without noise
-# the gradient is huge in a layer that holds a few samples, and a regression on those would be worse than none.
+# the gradient is huge in a thin layer with few samples, and a regression on those would increase the variance.
 _SAMPLES_BEHIND = 10.0
 # Samples whose products are added in one pass over the matrix.
 _ROWS = 4
@@ -102,7 +102,7 @@ def _fill(x: Any, mean: Any, gradient: Any, prior: Any, row: Any) -> None:
     pairs = d * (d + 1) // 2
     for i in range(d):
         row[d + pairs + i] = x[i] - mean[i]
-        # Not isfinite, which is a difference that may be reassociated away.
+        # isfinite is compiled to a difference, which fast math may simplify to 0.
         if low[i] > -math.inf and high[i] < math.inf:
             scale = 0.25 * (high[i] - low[i]) * (high[i] - low[i])
             border = (x[i] - low[i]) * (high[i] - x[i]) / scale

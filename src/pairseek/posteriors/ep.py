@@ -4,7 +4,7 @@ With the prior N(w; c, P⁻¹) inside a box and answers whose logits are z_j = s
 p(w) ∝ N(w; c, P⁻¹) Π_i 1[low_i <= w_i <= high_i] Π_j f(z_j). EP approximates it by a Gaussian
 q(w) ∝ N(w; c, P⁻¹) Π_i t_i(w_i) Π_j t_j(z_j) whose sites t are Gaussian in one number each. A site is chosen so that
 q and q with the true factor in its place have the same mean and variance of that number (Minka, UAI 2001); see
-`_ep_kernels` for the moments and the updates.
+`ep_kernels` for the moments and the updates.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ _MOST_SWEEPS = 100
 # Nodes of the quadrature over an interval.
 _NODES = 32
 # Standard deviation of an answer's logit under all others, in deviations of the noise of an answer (π/sqrt(3) for the
-# logistic function, 1 for Φ), up to which EP stands: 2.0 and 1.1. Beyond, the likelihood of the answer is a step for
-# the rest of the posterior, which no Gaussian describes well.
+# logistic function, 1 for Φ), up to which EP is accepted: 2.0 and 1.1. Beyond, the likelihood of the answer is nearly a
+# step at the scale of the cavity, and a Gaussian approximates the product badly.
 _SHARP = 1.1
 _NOISE = {LOGISTIC: math.pi / math.sqrt(3.0), PROBIT: 1.0}
-# Weighted points replace the Gaussian's moments if their effective number is at least this share of them, and at least
-# so many for each number that control variates fit. Otherwise a sampler is run.
+# Importance samples replace the Gaussian's moments if the effective sample size is at least _COUNTED of their number,
+# and at least _SAMPLES_PER_CONTROL for each control variate. Otherwise a sampler runs.
 _COUNTED = 0.3
 _SAMPLES_PER_CONTROL = 10.0
-# Where the weighted moments differ from the Gaussian's by more than this, in shares of its variances or squared
-# deviations, points from a Gaussian with the new moments are weighted, up to so many times.
+# Where the weighted moments differ from the Gaussian's by more than _MOVED, relative to its variances, importance
+# sampling is repeated from a Gaussian with the new moments, up to _ROUNDS times.
 _MOVED = 0.3
 _ROUNDS = 3
 _PARTICLES = 4000
 _SWEEPS = 2
-# Samples whose weights are less even than this share are resampled and moved before they are handed out.
+# Samples with an effective sample size below this share are resampled and moved before they are returned.
 _EVEN = 0.25
 
 
@@ -94,7 +94,7 @@ class EP:
         info = BeliefInfo("ep", logit_deviation=sharpest, sweeps=sweeps, seconds=time.perf_counter() - began)
         if converged and sharpest <= _SHARP * _NOISE[response.link] and response.plain:
             return Belief(mean, covariance, info, cloud)
-        return _looked_at_again(cloud, info, began, trusted=converged)
+        return _sampled_instead(cloud, info, began, trusted=converged)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +137,7 @@ class GaussianCloud:
     def _weighted(self, n: int) -> tuple[FloatArray, FloatArray]:
         covariance = self.widening * self.covariance
         root = square_root(covariance)
-        # The points themselves have exactly this mean and covariance, which takes most of the noise out.
+        # The points have exactly this mean and covariance, which removes most of the sampling variance.
         samples = self.mean + np.einsum("nd,ed->ne", standard_points(n, len(self.mean)), root)
         base = self.mean, np.ascontiguousarray(np.linalg.inv(covariance))
         logs = log_posterior_over(samples, self.evidence, self.prior, self.response, base)
@@ -156,7 +156,7 @@ def gaussian_posterior(
         raise InvalidParameter(f"the prior {prior!r} has no finite mean and covariance: use Particles() with it")
     if m == 0:
         return origin.copy(), covariance.copy(), np.array([1.0, 0.0, 0.0])
-    # In units of the prior, so that items of any scale keep their digits.
+    # In units of the prior's standard deviations, so that no scale of the items loses precision.
     unit = np.sqrt(np.diag(covariance))
     low, high = prior.box(d)
     centre, precision = prior.quadratic(d)
@@ -182,13 +182,13 @@ def gaussian_posterior(
     return origin + unit * mean, out * np.outer(unit, unit), facts
 
 
-def _looked_at_again(cloud: GaussianCloud, info: BeliefInfo, began: float, *, trusted: bool) -> Belief:
+def _sampled_instead(cloud: GaussianCloud, info: BeliefInfo, began: float, *, trusted: bool) -> Belief:
     """Return the belief by weighted points if enough of them count, else by a sampler."""
     evidence, prior, response = cloud.evidence, cloud.prior, cloud.response
     d = len(cloud.mean)
     facts: dict[str, Any] = {"logit_deviation": info.logit_deviation, "sweeps": info.sweeps}
     least = _SAMPLES_PER_CONTROL * (d + d * (d + 1) // 2)
-    # Wider by more in few dimensions, where that costs few points.
+    # In few dimensions a wider proposal costs few effective samples.
     cloud = replace(cloud, widening=1.0 + 2.0 / (d + 1.0))
     for _ in range(_ROUNDS if trusted else 0):
         samples, weights = cloud.weighted

@@ -24,9 +24,9 @@ _REACH = 7.0
 # relative error is about e^(π²/2v - 2π²/step), under 1e-8 for any v.
 _STEPS = 0.75
 _STEP = 0.9
-# The same for the square root of Φ(z)Φ(-z), which is narrower.
+# Largest step in z for ties of the probit model: sqrt(Φ(z)Φ(-z)) is narrower.
 _PROBIT_STEP = 0.6
-# Beyond these a tie has no likelihood left, relative to its maximum: e^(-|z|/2) and e^(-z²/4).
+# Beyond these |z| the likelihood of a tie, e^(-|z|/2) or e^(-z²/4), is negligible relative to its maximum.
 _TIE_REACH = 70.0
 _PROBIT_TIE_REACH = 12.0
 # From this deviation of the logit on the logistic function is replaced by Φ(z sqrt(3)/π): the step at 0 is then narrow
@@ -265,7 +265,7 @@ def _replace_site(site: Any, tau: float, nu: float, here: Any, column: Any, mean
     z, v = here
     more, pull = tau - site[0], nu - site[1]
     scale = 1.0 + more * v
-    # A larger step would make the covariance indefinite: go half of the way as often as it takes.
+    # A larger step would make the covariance indefinite: halve the step until it does not.
     whole = scale > 0.05
     for _ in range(40):
         if scale > 0.05:
@@ -314,9 +314,9 @@ def propagate(  # noqa: C901
     sites[:] = 0.0
     for i in range(d):
         width = high[i] - low[i]
-        # Not isfinite(width), which is width - width == 0: sums may be reassociated, and that is always 0 then.
+        # isfinite(width) is compiled to width - width == 0, which fast math simplifies to True.
         if low[i] > -math.inf and high[i] < math.inf:
-            # The uniform distribution itself, so that the first cavity of every answer is a distribution.
+            # Start from the moments of the uniform distribution, so that the first cavities are proper.
             sites[m + i, 0] = 12.0 / (width * width)
             sites[m + i, 1] = sites[m + i, 0] * 0.5 * (low[i] + high[i])
     work, column = np.empty((d, d)), np.empty(d)
@@ -339,9 +339,9 @@ def propagate(  # noqa: C901
                 z += slopes[j, i] * mean[i]
             rest = 1.0 - sites[j, 0] * v
             if not v > 0.0:
-                continue  # an answer that tells nothing
+                continue  # the answer is uninformative
             if not rest > _LEAST:
-                change = math.inf  # the site alone is all that is known of its logit: there is no cavity
+                change = math.inf  # the site determines its logit alone: there is no proper cavity
                 continue
             cavity = v / rest
             middle = (z - sites[j, 1] * v) / rest

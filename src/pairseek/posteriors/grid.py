@@ -18,18 +18,18 @@ from pairseek.posteriors.base import sampled_belief
 
 MOST_DIMENSIONS = 3
 DEFAULT_POINTS = {1: 2001, 2: 201, 3: 41}
-# How far a grid reaches for a prior without a box, in standard deviations.
+# Half width of the grid for a prior without a box, in standard deviations.
 _REACH = 6.0
-# Mass that may be cut off on each side of a dimension when the grid is drawn in, and that shows that it was drawn in
-# too far when it lies in the outermost cells.
+# Mass that may be cut off on each side of a dimension when the grid shrinks, and mass in the outermost cells from which
+# the grid is enlarged again.
 _CUT = 1e-9
 _TOO_NEAR = 1e-6
-# Cells kept around the mass, and rounds of drawing the grid in or out.
+# Cells kept around the mass, and rounds of shrinking or enlarging the grid.
 _MARGIN = 2
 _ROUNDS = 12
 # Relative difference between variances on all cells and on every second one up to which the grid counts as fine enough.
 _RESOLVED = 0.02
-# Cells in all when the number along each dimension is doubled in search of that.
+# Largest total number of cells when the number along each dimension is doubled.
 _MOST_CELLS = 200_000
 
 
@@ -39,7 +39,7 @@ class Grid:
 
     The grid first covers the prior, then only the part of it that has mass, so that a narrow posterior gets narrow
     cells. Where the moments on every second cell differ from those on all of them, the cells are made smaller; if they
-    differ still, as on a ridge that is narrow and slanted, ``info.resolved`` is False and an `AccuracyWarning` says so.
+    still differ, as on a narrow diagonal ridge, ``info.resolved`` is False and an `AccuracyWarning` says so.
 
     Parameters
     ----------
@@ -49,7 +49,6 @@ class Grid:
 
     points: int | None = None
     name: ClassVar[str] = "grid"
-    # Nothing is assumed of the density.
     takes_lapses: ClassVar[bool] = True
     most_dimensions: ClassVar[int] = MOST_DIMENSIONS
 
@@ -122,7 +121,7 @@ def _refined(
 def _around_mass(
     weights: FloatArray, bounds: tuple[FloatArray, FloatArray], widest: tuple[FloatArray, FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return bounds drawn in to the mass with a margin, or out where mass lies at an edge that is not the prior's."""
+    """Return bounds shrunk to the mass with a margin, or enlarged where mass lies at an edge inside the prior's."""
     d, points = weights.ndim, len(weights)
     low, high = bounds[0].copy(), bounds[1].copy()
     for axis in range(d):
@@ -155,6 +154,6 @@ def _is_resolved(weights: FloatArray, bounds: tuple[FloatArray, FloatArray], poi
         if not part.sum() > 0.0:
             return False
         halves.append(sample_moments(np.ascontiguousarray(cells[some]).reshape(-1, d), part / part.sum())[1])
-    # Their mean, since one half leaves out the first cells of the box and the other the last.
+    # The mean of both halves: one omits the first cells of the box and the other the last.
     every_second = np.diag(halves[0] + halves[1]) / 2.0
     return bool(np.all(np.abs(every_second - np.diag(all_cells)) <= _RESOLVED * np.diag(all_cells)))

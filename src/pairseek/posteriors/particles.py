@@ -28,10 +28,11 @@ class Particles:
     All answers enter together, with a power that grows from 0 to 1 in stages; each stage keeps half of the effective
     sample size. In a stage particles are resampled (systematically) and each is moved by slice steps along a random
     orthonormal frame of the whitened space: for a Gaussian posterior one sweep over the frame would make it independent
-    of where it was. A quarter of the particles walks the path, the others join at its end. Where k or the lapse is
+    of where it was. A quarter of the particles is tempered, the others are
+    resampled from them at the end. Where k or the lapse is
     unknown, a particle has a k and a lapse too, and moves in all of them.
 
-    Mean and covariance of the belief come from the samples with most of their noise taken out by control variates.
+    Control variates remove most of the sampling variance of the mean and covariance.
 
     Time grows linearly with n, with the number of answers, with d (directions in a sweep), and with the bits that the
     answers tell (stages).

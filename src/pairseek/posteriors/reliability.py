@@ -20,14 +20,14 @@ from pairseek.posteriors.control_variates import lapsing_moments
 from pairseek.posteriors.lapse_kernels import conditionals, lapsing_sweep, log_answers
 from pairseek.posteriors.smc import WIDTH, annealed, square_root
 
-# Samples at whose points the distribution of k and lapse is worked out, values of k, and of the lapse.
+# Number of samples with a conditional distribution of k and the lapse, and of the nodes of k and of the lapse.
 _ROWS = 256
 _K_NODES = 6
 _LAPSE_NODES = 4
-# The values of k reach so many deviations of log k to either side.
+# Half width of the nodes of k in standard deviations of log k.
 _REACH = 2.5
 
-# Slopes by coordinate, offsets without appeal, decided, appeal: as in `_lapsing`.
+# Slopes by coordinate, offsets without appeal, decided, appeal: as in `lapse_kernels`.
 Data: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 

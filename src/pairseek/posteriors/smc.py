@@ -17,10 +17,10 @@ from pairseek.posteriors.weights import resampled, reweighted, stage_power
 
 WIDTH = 5.0
 """Slice interval in standard deviations along the direction."""
-# The path is walked by a share of the particles; the others join at its end, which costs a fraction of the time.
+# A share of the particles is tempered; the others are resampled from them at the end, in a fraction of the time.
 _SCOUTS = 4
 _LEAST_SCOUTS = 250
-# Stages at most, which bounds the time: each gains about a bit. Beyond, the rest of the path is one step.
+# Largest number of stages, which bounds the time; the rest of the path is then one step. A stage gains about a bit.
 _MOST_STAGES = 200
 
 
@@ -67,5 +67,5 @@ def square_root(covariance: FloatArray) -> FloatArray:
     """Return a root by the eigenvectors of the correlations, so that columns of any unit keep their digits."""
     deviations = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     values, vectors = np.linalg.eigh(covariance / np.multiply.outer(deviations, deviations))
-    # The floor keeps every direction movable.
+    # The floor keeps a positive step in every direction.
     return np.asarray(deviations[:, None] * vectors * np.sqrt(np.maximum(values, 1e-20)))

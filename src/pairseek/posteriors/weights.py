@@ -12,7 +12,7 @@ def reweighted(weights: FloatArray, gain: FloatArray, power: float) -> FloatArra
     """Return the weights after a likelihood, given as logarithms, to a power."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(weights) + power * gain
-    # A state that is impossible stays so at any power.
+    # A state of probability zero has weight zero at any power.
     logs = np.where(np.isnan(logs), -np.inf, logs)
     out = np.exp(logs - logs.max())
     return np.asarray(out / out.sum())
