@@ -39,7 +39,7 @@ from pairseek.model.items import Items
 from pairseek.store import migrate, sessions
 from pairseek.store.database import Database
 from pairseek.web.studies.configuration import configured
-from pairseek.web.studies.creation import create
+from pairseek.web.studies.creation import create_study
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -416,7 +416,7 @@ def run(options) -> int:
                 url = f"sqlite:///{stack.enter_context(tempfile.TemporaryDirectory())}/load.db"
             opened = Database(url)
             migrate.ready(opened)
-            create(opened, configured(settings(1000)), items, is_open=True, who="benchmark")
+            create_study(opened, configured(settings(1000)), items, is_open=True, who="benchmark")
             opened.close()
             server = Server(url, options.workers)
             stack.callback(server.stop)

@@ -16,7 +16,7 @@ from pairseek.model.items import Items
 from pairseek.web.app import create_app
 from pairseek.web.settings import Settings
 from pairseek.web.studies.configuration import configured
-from pairseek.web.studies.creation import create
+from pairseek.web.studies.creation import create_study
 
 GUARD = {"X-Pairseek": "1"}
 
@@ -78,7 +78,7 @@ def served(database, *, studies=(), **settings):
         visitors = Visitors(address, app)
         with visitors._stack:
             for made, items in studies:
-                create(visitors.service.database, made, items, is_open=True, who="test")
+                create_study(visitors.service.database, made, items, is_open=True, who="test")
             yield visitors
 
 

@@ -169,7 +169,7 @@ def test_prefetched_queries_are_replaced(database, session):
 def test_pictures_are_listed_by_size(database, session):
     number = database.read(lambda c: sessions.by_id(c, "s")).study_id
     for width in (800, 400):
-        picture = media.Picture(number, "cat", width, width // 2, "image/webp", b"x" * width)
+        picture = media.StoredPicture(number, "cat", width, width // 2, "image/webp", b"x" * width)
         database.write(lambda c, p=picture: media.add(c, p))
     assert database.read(lambda c: media.sizes(c, number)) == {"cat": [(400, 200), (800, 400)]}
     assert database.read(lambda c: media.picture(c, number, "cat", 400)).content == b"x" * 400

@@ -16,7 +16,7 @@ from pairseek.store import events
 from pairseek.web import auth
 from pairseek.web.server import warm_up
 from pairseek.web.studies.configuration import study_items
-from pairseek.web.studies.creation import create
+from pairseek.web.studies.creation import create_study
 from serving import configuration, served
 
 ANSWERS = 6
@@ -237,7 +237,7 @@ def test_sounds_and_films_by_address_are_played_and_then_chosen(visit, browser, 
     items = study_items(
         Items([[n % 4, n // 4] for n in range(12)], [f"m{n}" for n in range(12)], data=data), scaled=False
     )
-    create(visitors.service.database, configuration(slug=slug, answers=2), items, is_open=True, who="test")
+    create_study(visitors.service.database, configuration(slug=slug, answers=2), items, is_open=True, who="test")
     context = browser.new_context(**device)
     kinds = {"wav": "audio/wav", "webm": "video/webm"}
     context.route("https://media.example/**", lambda route: route.fulfill(body=content, content_type=kinds[ending]))
@@ -301,20 +301,20 @@ def test_a_researcher_makes_a_study_and_looks_at_who_came(visit, visitors) -> No
     page.get_by_role("link", name="New study").click()
     page.get_by_label("Title").fill("Walks <b>")
     page.get_by_label("Name in the link").fill("walks")
-    page.get_by_label("Answers from each person").fill("5")
+    page.get_by_label("Answers per person").fill("5")
     page.get_by_label("Practice pair, left id").fill("w1")
     page.get_by_label("Practice pair, right id").fill("w2")
     page.get_by_label("Further settings").fill("prior: somewhere")
-    page.get_by_role("button", name="Make the study").click()
+    page.get_by_role("button", name="Create the study", exact=True).click()
     assert "no items were sent" in page.get_by_role("alert").inner_text()
     assert page.get_by_label("Title").input_value() == "Walks <b>"
     items = {"name": "walks.csv", "mimeType": "text/csv", "buffer": WALKS.encode()}
     page.locator("#f-items").set_input_files(items)
-    page.get_by_role("button", name="Make the study").click()
+    page.get_by_role("button", name="Create the study", exact=True).click()
     assert "somewhere" in page.get_by_role("alert").inner_text()
     page.get_by_label("Further settings").fill("rest: {pair: 3}")
     page.locator("#f-items").set_input_files(items)
-    page.get_by_role("button", name="Make the study").click()
+    page.get_by_role("button", name="Create the study", exact=True).click()
     page.wait_for_url("**/studies/walks")
     assert "pair: 3" in page.locator(".configuration pre").text_content()
     assert "left: w1" in page.locator(".configuration pre").text_content()
@@ -323,8 +323,8 @@ def test_a_researcher_makes_a_study_and_looks_at_who_came(visit, visitors) -> No
         page.get_by_role("button", name="Open").click()
     page.get_by_role("button", name="Close").wait_for()
 
-    page.get_by_label("How many").fill("3")
-    page.get_by_role("button", name="Fill").click()
+    page.get_by_label("Number of participants").fill("3")
+    page.get_by_role("button", name="Simulate").click()
     end = time.monotonic() + 30
     while page.locator("tbody tr", has_text="finished").count() < 3:
         assert time.monotonic() < end, "the simulated people do not finish"
@@ -347,7 +347,7 @@ def test_a_researcher_makes_a_study_and_looks_at_who_came(visit, visitors) -> No
     page.get_by_role("link", name="API tokens").click()
     page.get_by_label("Name").fill("notebook")
     page.get_by_label("read").check()
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create a token").click()
     assert len(page.locator("#fresh").inner_text()) > 30
     page.get_by_role("button", name="Revoke notebook").click()
     page.get_by_text("revoked", exact=True).wait_for()

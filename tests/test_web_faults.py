@@ -12,7 +12,7 @@ from pairseek.store import migrate
 from pairseek.store.database import Database
 from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.studies.configuration import configured
-from pairseek.web.studies.creation import create
+from pairseek.web.studies.creation import create_study
 from serving import answer, begin, configuration, served, some_items
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
@@ -25,7 +25,7 @@ def test_every_acknowledged_answer_survives_a_kill_under_load(kind, kills, tmp_p
     url = cluster.database() if kind == "database" else f"sqlite:///{tmp_path / 'load.db'}"
     database = Database(url)
     migrate.ready(database)
-    create(database, configured(service.settings(1000)), service.catalogue(200), is_open=True, who="test")
+    create_study(database, configured(service.settings(1000)), service.catalogue(200), is_open=True, who="test")
     database.close()
     server, log = service.Server(url, 2), []
     try:

@@ -11,7 +11,7 @@ from pairseek.store.schema import sessions
 from pairseek.web import logs
 from pairseek.web.auth import make_token
 from pairseek.web.sessions import history
-from pairseek.web.studies.creation import create
+from pairseek.web.studies.creation import create_study
 from serving import GUARD, answer, begin, configuration, csrf_of, served, some_items
 
 
@@ -111,7 +111,7 @@ def test_two_people_get_sessions_of_their_own(visitors, client):
 def make(visitors, **settings):
     """A further study; its slug is that of its title."""
     made = configuration(**{"slug": None, "answers": 3} | settings)
-    return create(visitors.service.database, made, some_items(), is_open=True, who="test")
+    return create_study(visitors.service.database, made, some_items(), is_open=True, who="test")
 
 
 def made_older(visitors, client, slug, hours):
@@ -308,4 +308,4 @@ def test_what_goes_wrong_inside_is_said_without_details(tmp_path, monkeypatch):
         assert reply.json()["error"]["code"] == "internal_error"
         assert "secret-person" not in reply.text
         page = client.get("/s/which/run", headers={"accept": "text/html"})
-        assert "Something went wrong inside the service" in page.text
+        assert "The service has an internal error" in page.text

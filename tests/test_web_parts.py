@@ -25,7 +25,7 @@ from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.parts import Parts
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
-from pairseek.web.studies.creation import create
+from pairseek.web.studies.creation import create_study
 from serving import answer, begin, configuration, csrf_of, served, some_items
 
 ITEMS = some_items(60)
@@ -37,7 +37,7 @@ BOTH = rf"version {OLD} of the model, and this pairseek computes with version {M
 def database(tmp_path):
     made = Database(str(tmp_path / "parts.db"))
     migrate.ready(made)
-    create(made, configuration(answers=12), ITEMS, is_open=True, who="test")
+    create_study(made, configuration(answers=12), ITEMS, is_open=True, who="test")
     yield made
     made.close()
 
@@ -134,7 +134,7 @@ def test_an_unknown_k_and_lapse_resolve_to_themselves():
 def test_a_session_with_a_population_keeps_appeal_prior_and_response(tmp_path, monkeypatch):
     database = Database(str(tmp_path / "population.db"))
     migrate.ready(database)
-    create(database, configuration(answers=12), some_items(12), is_open=True, who="test")
+    create_study(database, configuration(answers=12), some_items(12), is_open=True, who="test")
     rng = np.random.default_rng(0)
     for seed in range(12):
         # Most like what has a high first coordinate.

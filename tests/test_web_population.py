@@ -22,7 +22,7 @@ from pairseek.web.sessions.prefetch import Gate
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.sessions.state import EffectiveAnswer, SessionState
 from pairseek.web.studies.catalogue import Catalogue
-from pairseek.web.studies.creation import create
+from pairseek.web.studies.creation import create_study
 from pairseek.web.views import result as results
 from serving import configuration, csrf_of, served, some_items
 
@@ -33,7 +33,7 @@ ITEMS = some_items(12)
 def database(tmp_path):
     made = Database(str(tmp_path / "p.db"))
     migrate.ready(made)
-    create(made, configuration(answers=12), ITEMS, is_open=True, who="test")
+    create_study(made, configuration(answers=12), ITEMS, is_open=True, who="test")
     yield made
     made.close()
 
@@ -116,7 +116,9 @@ def test_without_finished_sessions_or_with_coins_nothing_is_learned(database):
         for _ in range(12):
             outcome = "left" if rng.random() < 0.5 else "right"
             state = sessions.answer(sessions.by_id(session_id), SubmittedAnswer(state["query"]["query"], outcome, 500))
-    with pytest.raises(InvalidChoices, match=r"6 people to the study 'which' are no more informative than random answers"):
+    with pytest.raises(
+        InvalidChoices, match=r"6 people to the study 'which' are no more informative than random answers"
+    ):
         populations.fit(database, study(database), "ann")
     (after,) = answered(database, 1, count=1)
     assert sessions.by_id(after).population is None
@@ -219,7 +221,9 @@ def test_only_what_people_said_of_their_own_teaches(tmp_path):
     made = Database(str(tmp_path / "a.db"))
     migrate.ready(made)
     known = {"left": ITEMS.ids[0], "right": ITEMS.ids[1], "answer": ITEMS.ids[0]}
-    create(made, configuration(answers=12, attention={"pairs": [known], "every": 4}), ITEMS, is_open=True, who="test")
+    create_study(
+        made, configuration(answers=12, attention={"pairs": [known], "every": 4}), ITEMS, is_open=True, who="test"
+    )
     first, second, *_ = answered(made, 15)
     simulating.one(worker(made), Gate(), study(made), np.random.default_rng(4))
     made.write(lambda connection: stored.mark(connection, first, None, "void", "left the room", "ann"))

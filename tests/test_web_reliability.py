@@ -21,7 +21,7 @@ from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.configuration import configured
-from pairseek.web.studies.creation import create
+from pairseek.web.studies.creation import create_study
 from pairseek.web.studies.forms import record_of
 from pairseek.web.views.researcher import person_page
 from serving import configuration, csrf_of, served, some_items
@@ -35,7 +35,7 @@ POSTERIOR = {"name": "particles", "n": 1000}
 def database(tmp_path):
     made = Database(str(tmp_path / "r.db"))
     migrate.ready(made)
-    create(made, _settings(), ITEMS, is_open=True, who="test")
+    create_study(made, _settings(), ITEMS, is_open=True, who="test")
     yield made
     made.close()
 

@@ -224,7 +224,7 @@ def test_a_study_is_made_from_a_yaml_file_with_pictures_in_a_zip(visitors, ann):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("cat.png", b"<svg onload='alert(1)'/>", "is no image that can be read"),
+        ("cat.png", b"<svg onload='alert(1)'/>", "is not a readable image"),
         ("cat.png", png()[:200], "is damaged"),
         ("p.zip", b"PK not a zip", "is not a zip that can be read"),
     ],

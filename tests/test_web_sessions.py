@@ -26,7 +26,7 @@ from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies import catalogue
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.configuration import configured
-from pairseek.web.studies.creation import create
+from pairseek.web.studies.creation import create_study
 from pairseek.web.warmup import warm_studies
 from serving import configuration, some_items
 
@@ -45,7 +45,7 @@ def worker(database):
 
 def a_session(database, seed=11, items=None, **settings):
     """A study and one session of it; its row."""
-    create(database, configuration(**settings), items or some_items(), is_open=True, who="test")
+    create_study(database, configuration(**settings), items or some_items(), is_open=True, who="test")
     sessions = worker(database)
     session_id, _ = sessions.open(sessions.catalogue.named("which"), {}, seed=seed)
     return session_id
@@ -110,7 +110,7 @@ def test_what_is_not_offered_is_refused(database):
     for outcome in ("tie", "skip"):
         with pytest.raises(Problem, match=f"does not offer a {outcome}"):
             say(one, session_id, state, outcome)
-    with pytest.raises(Problem, match="there is no outcome 'up'"):
+    with pytest.raises(Problem, match="'up' is not a valid outcome"):
         say(one, session_id, state, "up")
     say(one, session_id, state, "left")
     with pytest.raises(Problem, match="does not offer undo"):
@@ -265,7 +265,7 @@ def test_a_session_in_memory_is_small_whatever_the_catalogue(database):
     """At most 20 kB after 30 answers, with default settings over many items, beside what sessions share."""
     items = some_items(12_000, 4)
     made = configured({"title": "Which", "slug": "which", "answers": 100})
-    create(database, made, items, is_open=True, who="test")
+    create_study(database, made, items, is_open=True, who="test")
     one = worker(database)
     study = one.catalogue.named("which")
     lives = []
@@ -493,7 +493,7 @@ def test_a_voided_answer_is_no_longer_believed_and_can_be_restored(database):
 
 
 def test_a_study_is_gone_through_before_anybody_comes_and_nothing_is_left_of_it(database):
-    create(database, configuration(slug="other", strategy="actrank"), some_items(), is_open=True, who="test")
+    create_study(database, configuration(slug="other", strategy="actrank"), some_items(), is_open=True, who="test")
     session_id = a_session(database, candidates={"name": "sampled_pairs", "count": 50}, response="probit")
     warm_studies(database)
     assert database.read(lambda c: events.events_of(c, [session_id])) == []

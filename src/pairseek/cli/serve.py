@@ -99,6 +99,7 @@ def _create_study(settings: Settings, path: Path) -> str:
 def _create_demo(settings: Settings) -> str:
     """Create the demo study unless it exists, and return its slug."""
     from pairseek.store import studies
+    from pairseek.web.studies.creation import create_study
     from pairseek.web.studies.demo import colour_items, colour_study
 
     with open_database(settings.database) as database:

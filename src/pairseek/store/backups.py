@@ -19,7 +19,7 @@ from pairseek.store.database import Database, now
 from pairseek.store.schema import logins, metadata, prefetched
 
 FORMAT = "pairseek backup"
-# What only costs time to lose, and what should not live on.
+# Tables without a backup: a cache, and logins, which must not be restored.
 _LEFT_OUT = {prefetched.name, logins.name}
 _BATCH = 500
 
@@ -89,7 +89,7 @@ def _fill(connection: sa.Connection, path: Path) -> None:
             binary = {column.name for column in known[name].c if isinstance(column.type, sa.LargeBinary)}
             batch.append({k: base64.b64decode(v) if k in binary else v for k, v in record["row"].items()})
     if connection.dialect.name == "postgresql":
-        # Rows came with their numbers; the counters must go on after them.
+        # The rows were inserted with their ids, so the sequences must continue after them.
         for table in known.values():
             if "id" in table.c and isinstance(table.c["id"].type, sa.Integer):
                 top = f"(SELECT COALESCE(MAX(id), 0) + 1 FROM {table.name})"

@@ -23,10 +23,10 @@ _TRIES = 6
 _PAUSE = 0.05
 _BUSY_SECONDS = 20.0
 _CONNECTIONS = 10
-# SQLSTATE classes after which a transaction may be tried again: lost connection, server starting or stopping,
-# deadlock and serialization.
+# SQLSTATE classes after which a transaction is retried: lost connection, server start or shutdown, deadlock,
+# serialization failure.
 _AGAIN = ("08", "57P", "40")
-# What was written cannot be, whatever the state of the database: for the caller to know.
+# Errors of the statement itself, which are passed on to the caller.
 _CALLERS = (IntegrityError, ProgrammingError)
 
 
@@ -53,12 +53,12 @@ class Database:
         self.url = _url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgres(self.url)
-        # SQLite has one writer at a time, and who finds it busy looks again after a pause that grows. Those of this
-        # process queue up here instead, and are let in at once.
+        # SQLite has one writer at a time, and waiting writers poll with growing pauses. A lock for the writers of this
+        # process avoids the polling.
         self._turn: contextlib.AbstractContextManager[object] = (
             threading.Lock() if self.is_sqlite else contextlib.nullcontext()
         )
-        # What is read in several statements is of one moment: so SQLite does it anyway, and so PostgreSQL does it.
+        # Reads of several statements see one snapshot: by default in SQLite, by this isolation level in PostgreSQL.
         self._reading = (
             self.engine if self.is_sqlite else self.engine.execution_options(isolation_level="REPEATABLE READ")
         )
@@ -98,7 +98,7 @@ class Database:
                     raise
                 if attempt == _TRIES - 1 or not _passing(error):
                     raise unavailable(error) from error
-                # Spread out, so that those who met once do not meet again.
+                # Jitter prevents repeated collisions.
                 time.sleep(_PAUSE * 2**attempt * (0.5 + random.random()))
         raise AssertionError("unreachable")
 
@@ -178,7 +178,7 @@ def _sqlite(url: sa.URL) -> sa.Engine:
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
-        # A writer takes the lock at once: a reader that turns writer could be refused halfway.
+        # A writer takes the lock immediately, because upgrading a read lock can fail.
         writes = connection.get_execution_options().get("writes", True)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -186,15 +186,15 @@ def _sqlite(url: sa.URL) -> sa.Engine:
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
-    # The driver must not begin transactions on its own: the event `begin` does.
+    # The event `begin` starts the transactions, not the driver.
     connection.isolation_level = None
     connection.execute("PRAGMA foreign_keys=ON")
-    # FULL: a commit is on the disk itself, not in the operating system's memory, when it returns.
+    # FULL: a commit returns only after the data is flushed to disk.
     connection.execute("PRAGMA synchronous=FULL")
     try:
         connection.execute("PRAGMA journal_mode=WAL")
     except sqlite3.OperationalError as error:
-        # A database that cannot be written cannot change its journal either; it can still be read.
+        # A read-only database cannot change its journal mode, but it can be read.
         if "readonly" not in str(error):
             raise
 

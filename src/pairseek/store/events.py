@@ -47,7 +47,7 @@ class VersionConflict(Exception):
     """Raised when the session has changed since it was read; read it again."""
 
 
-# The statements of an answer are made once: to build them takes as long as to run them.
+# Statements are built once, because building takes as long as executing.
 _NEXT_VERSION = (
     sessions.update()
     .where((sessions.c.id == sa.bindparam("session")) & (sessions.c.version == sa.bindparam("seen")))

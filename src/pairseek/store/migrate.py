@@ -20,7 +20,7 @@ def upgrade(database: Database) -> str:
     if version is not None and version not in _known():
         raise _refused(version)
     config = _config()
-    # Alembic holds its own transaction; SQLite's lock keeps a second process out until it is done.
+    # Alembic uses its own transaction; the SQLite lock excludes a second process until it is committed.
     with database.engine.connect() as connection, connection.begin():
         config.attributes["connection"] = connection
         command.upgrade(config, "head")

@@ -99,7 +99,7 @@ populations = sa.Table(
     sa.Column("created_by", NAME, nullable=False),
 )
 
-# The resolved parts of searches, by a hash of their content: sessions that began alike share a row.
+# Resolved parts of searches by content hash; sessions that began with the same parts share a row.
 parts = sa.Table(
     "parts",
     metadata,

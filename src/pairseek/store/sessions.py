@@ -42,10 +42,10 @@ class SessionRow:
     is_open: bool
 
 
-# Whether its study is open comes along: every answer has to know.
+# The open state of the study is joined, because every answer depends on it.
 _COLUMNS = [*(sessions.c[name] for name in SessionRow.__slots__ if name != "is_open"), studies.c.is_open]
 _JOINED = sessions.join(studies, studies.c.id == sessions.c.study_id)
-# Made once: to build a statement takes as long as to run it.
+# Statements are built once, because building takes as long as executing.
 _BY_TOKEN = sa.select(*_COLUMNS).select_from(_JOINED).where(sessions.c.token_hash == sa.bindparam("token"))
 _BY_ID = sa.select(*_COLUMNS).select_from(_JOINED).where(sessions.c.id == sa.bindparam("session"))
 

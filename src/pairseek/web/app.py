@@ -39,7 +39,7 @@ def create_app(settings: Settings, known: Mapping[int, Study] | None = None) -> 
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        # The framework's own would hand bodies, ids and messages to whatever exporter the environment names.
+        # The framework's telemetry would send bodies, ids and messages to any exporter in the environment.
         telemetry={
             "tracing": False,
             "metrics": False,

@@ -21,11 +21,11 @@ from pairseek.web.tokens import hashed, new_token
 COOKIE = "pairseek_login"
 FIRST_USER = "admin"
 SCOPES = ("read", "write", "answer")
-"""read: studies and their data. write: make, open and close studies. answer: open sessions and answer in them."""
+"""read: studies and their data. write: create, open and close studies. answer: open sessions and answer in them."""
 HOURS = 12
 LEAST_PASSWORD = 10
-# Failures within so many minutes: for a name from an address, from an address, and for a name from anywhere. The last
-# is high, so that a stranger cannot keep somebody out by failing in their name.
+# Maximum of failed attempts within _MINUTES: for a name from one address, from one address, and for a name from any
+# address. The last is high, so that an attacker cannot lock a user out.
 _MINUTES = 15
 _TRIES = (10, 50, 300)
 _PREFIX = "psk_"
@@ -38,7 +38,7 @@ def _hasher() -> PasswordHasher:
 
 @cache
 def _nobody() -> str:
-    # Checked against where there is no such user, so that the time says nothing.
+    # Verified for unknown users, so that the response time does not reveal which users exist.
     return _hasher().hash(secrets.token_urlsafe(16))
 
 
@@ -136,9 +136,9 @@ class Caller:
             raise Problem(
                 403,
                 "scope_missing",
-                f"this token may not do that: it lacks the scope {scope!r}",
+                f"this token lacks the scope {scope!r}",
                 received=sorted(self.scopes),
-                hint="Make a token with that scope on the page of tokens.",
+                hint="Create a token with this scope on the page of API tokens.",
             )
         if self.study_id is not None and self.study_id != study_id:
             raise Problem(
@@ -155,12 +155,12 @@ def caller(database: Database, header: str | None) -> Caller:
         )
     found = database.read(lambda connection: people.token(connection, hashed(token.strip())))
     if found is None:
-        raise Problem(401, "token_unknown", "no token is like the one received", hint="Check it, or make a new one.")
+        raise Problem(401, "token_unknown", "the token is not valid", hint="Check it, or create a new one.")
     if found["revoked_at"] is not None:
-        raise Problem(401, "token_revoked", "this token was revoked", hint="Make a new one.")
+        raise Problem(401, "token_revoked", "this token was revoked", hint="Create a new one.")
     minute_ago = stamp(datetime.now(UTC) - timedelta(minutes=1))
     if (found["used_at"] or "") < minute_ago:
-        # To the minute is enough, and spares a write for every request.
+        # A resolution of one minute avoids a write for every request.
         database.write(lambda connection: people.use_token(connection, found["id"]))
     return Caller(found["name"], frozenset(found["scopes"]), found["study_id"])
 

@@ -63,7 +63,7 @@ async def invalid_request(request: Request, error: Exception) -> Response:
     first: Any = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"] if part != "body")
     message = f"{place or 'the body'}: {first['msg'][0].lower()}{first['msg'][1:]}"
-    hint = "Send it as the description at /docs says."
+    hint = "Send the request as described at /docs."
     return reply_to(request, Problem(422, "invalid_request", message, received=_short(first.get("input")), hint=hint))
 
 
@@ -71,12 +71,12 @@ async def http_error(request: Request, error: Exception) -> Response:
     """Handle an HTTP error of the framework, such as an unknown path or method."""
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, PairseekError):
-        # The framework wraps what goes wrong while a body is read.
+        # The framework wraps errors that occur while it reads a body.
         return reply_to(request, problem_of(error.__cause__))
     known = {
-        400: ("invalid_body", "the body cannot be read", "Send it as the description at /docs says."),
-        404: ("not_found", "there is nothing at this address", "Check the address."),
-        405: ("method_not_allowed", "this address does not take that method", "See /docs for what it takes."),
+        400: ("invalid_body", "the body cannot be read", "Send the request as described at /docs."),
+        404: ("not_found", "there is no resource at this address", "Check the address."),
+        405: ("method_not_allowed", "the method is not allowed at this address", "See /docs for the allowed methods."),
     }
     code, message, hint = known.get(error.status_code, ("http_error", str(error.detail), "Check the request."))
     problem = Problem(
@@ -94,5 +94,5 @@ def _short(value: Any) -> Any:
 
 def broken() -> Problem:
     """Return the problem for an unhandled exception, whose traceback is in the log."""
-    hint = "Try again; if it stays so, tell those who run this server. What was acknowledged is safe."
-    return Problem(500, "internal_error", "something went wrong inside the service", hint=hint)
+    hint = "Try again; if the error persists, report it to the operators. Acknowledged answers are stored."
+    return Problem(500, "internal_error", "internal error of the service", hint=hint)

@@ -27,17 +27,17 @@ class Problem(PairseekError):
     Parameters
     ----------
     status
-        Of HTTP.
+        HTTP status.
     code
-        For programs, in snake_case.
+        Identifier for programs, in snake_case.
     message
-        What was wrong.
+        Description of the error.
     hint
-        What to do.
+        Advice on what to do.
     received
-        What came instead; never a secret.
+        Value that was received; never a secret.
     wait
-        Seconds after which it is worth another try.
+        Seconds after which the request can be repeated.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ _KNOWN: dict[type[PairseekError], tuple[int, str, str]] = {
     UnknownQuery: (404, "unknown_query", "Ask for the current query and answer that one."),
     UnknownItem: (404, "unknown_item", "Use an id from the study's items."),
     InvalidAnswer: (422, "invalid_answer", "Answer left, right, or tie and skip where they are offered."),
-    InvalidChoices: (409, "nothing_to_learn", "Wait until more people have finished."),
+    InvalidChoices: (409, "nothing_to_learn", "Wait until more participants have finished."),
     InvalidItems: (422, "invalid_items", "Fix the file of items and send it again."),
     InvalidParameter: (422, "invalid_parameter", "Fix the setting and send it again."),
     InvalidFile: (422, "invalid_file", "Send the file as it was exported."),
     Unsupported: (422, "unsupported", "Choose parts that fit together."),
-    StoreUnavailable: (503, "store_unavailable", "Wait a moment and try again; what was acknowledged is safe."),
-    StoreOutdated: (503, "store_outdated", "Do what the message says; pairseek db version shows both versions."),
+    StoreUnavailable: (503, "store_unavailable", "Wait a moment and try again; acknowledged answers are stored."),
+    StoreOutdated: (503, "store_outdated", "Follow the message; pairseek db version shows both versions."),
 }
 
 
@@ -80,7 +80,7 @@ def problem_of(error: PairseekError) -> Problem:
         if isinstance(error, kind):
             message = str(error)
             if isinstance(error, StoreUnavailable):
-                # The driver's words may hold addresses; they are for the log.
+                # The message of the driver may contain addresses and belongs in the log only.
                 message = message.partition(" (")[0]
             return Problem(status, code, message, hint=hint)
     return Problem(400, "not_possible", str(error), hint="Read the message, fix what it names and try again.")
@@ -88,7 +88,7 @@ def problem_of(error: PairseekError) -> Problem:
 
 def not_found(what: str, received: Any) -> Problem:
     """Return the problem for something that does not exist or that the caller may not see."""
-    return Problem(404, "not_found", f"there is no {what} of that name", received=received, hint="Check the address.")
+    return Problem(404, "not_found", f"there is no {what} with this name", received=received, hint="Check the address.")
 
 
 def invalid(message: str, received: Any, hint: str, code: str = "invalid_parameter") -> Problem:

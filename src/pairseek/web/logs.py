@@ -1,7 +1,7 @@
 """Structured logging: one JSON object per line, without personal data.
 
-A request is logged by the pattern of its route (``/s/{slug}/answer``), never by its address, its query string or the
-visitor's own: those may hold ids and tokens.
+Requests are logged by the pattern of their route (``/s/{slug}/answer``), never by URL, query string or client address,
+which may contain ids and tokens.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class JsonLines(logging.Formatter):
             **getattr(record, "facts", {}),
         }
         if record.exc_info and record.exc_info[0] is not None:
-            # Where it happened, not what was in it: messages may quote what a person sent.
+            # Only the location is logged: the message may quote personal data.
             frames = traceback.extract_tb(record.exc_info[2])
             facts["error"] = record.exc_info[0].__name__
             facts["where"] = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames[-6:]]
@@ -48,7 +48,7 @@ def set_up(level: str = "info") -> None:
         known = logging.getLogger(name)
         known.handlers, known.propagate = [handler] if name != "uvicorn.error" else [], name == "uvicorn.error"
         known.setLevel(level.upper())
-    # Its own lines name addresses.
+    # The access log of uvicorn contains addresses.
     logging.getLogger("uvicorn.access").handlers = []
     logging.getLogger("uvicorn.access").propagate = False
 

@@ -12,13 +12,13 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, H
 _KEPT = 500
 _SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""Where workers share their numbers, set by who starts them."""
+"""Environment variable of the directory in which workers share their metrics."""
 
 REQUESTS = Counter("pairseek_requests", "Requests.", ["method", "route", "status"])
-SECONDS = Histogram("pairseek_request_seconds", "Time to the reply.", ["route"], buckets=_SECONDS)
-ANSWERS = Counter("pairseek_answers", "Answers that were stored.", ["outcome"])
+SECONDS = Histogram("pairseek_request_seconds", "Response time.", ["route"], buckets=_SECONDS)
+ANSWERS = Counter("pairseek_answers", "Stored answers.", ["outcome"])
 NEXT_PAIRS = Counter("pairseek_next_pairs", "Next pairs, by whether they were prefetched.", ["prefetched"])
-UNAVAILABLE = Counter("pairseek_store_unavailable", "Requests that found no database.")
+UNAVAILABLE = Counter("pairseek_store_unavailable", "Requests that failed because the database was unavailable.")
 
 
 def exposition() -> tuple[bytes, str]:

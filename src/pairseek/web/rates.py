@@ -15,7 +15,7 @@ from pairseek.web.settings import Settings
 
 _MINUTE = 60.0
 _KEYS = 20_000
-# An address of IPv6 says which network somebody is in; within it they can take any.
+# Prefix length of the IPv6 network that one client controls.
 _NETWORK = 64
 
 
@@ -25,9 +25,9 @@ class Rate:
     Parameters
     ----------
     what
-        Of what, in words.
+        Name of what is limited, for the error message.
     count
-        How many.
+        Maximum number per minute.
     """
 
     def __init__(self, what: str, count: int) -> None:
@@ -39,19 +39,19 @@ class Rate:
         """Count one request; raise a `Problem` with the waiting time if the limit is exceeded."""
         moment = monotonic()
         with self._lock:
-            # A bucket that refills steadily: (what is left, when).
-            left, since = self._known.pop(key, (float(self._count), moment))
-            left = min(self._count, left + (moment - since) * self._count / _MINUTE)
-            self._known[key] = (left - 1 if left >= 1 else left, moment)
+            # Token bucket: (tokens, time of the last update).
+            tokens, since = self._known.pop(key, (float(self._count), moment))
+            tokens = min(self._count, tokens + (moment - since) * self._count / _MINUTE)
+            self._known[key] = (tokens - 1 if tokens >= 1 else tokens, moment)
             while len(self._known) > _KEYS:
                 self._known.popitem(last=False)
-        if left < 1:
-            wait = max(1, math.ceil((1 - left) * _MINUTE / self._count)) if self._count else round(_MINUTE)
+        if tokens < 1:
+            wait = max(1, math.ceil((1 - tokens) * _MINUTE / self._count)) if self._count else round(_MINUTE)
             raise Problem(
                 429,
                 "too_many",
-                f"there were more than {self._count:,} {self._what} in a minute",
-                hint=f"Wait {wait} s and try again; nothing that was acknowledged is lost.",
+                f"more than {self._count:,} {self._what} in a minute",
+                hint=f"Wait {wait} s and try again; acknowledged answers are stored.",
                 wait=wait,
             )
 

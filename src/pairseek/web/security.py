@@ -36,10 +36,10 @@ HEADERS = {
 CSRF_COOKIE = "pairseek_form"
 CSRF_FIELD = "csrf"
 GUARD_HEADER = "x-pairseek"
-# These take files; all others are small.
+# Routes that accept uploads.
 _OPEN_UPLOAD = "/api/v1/studies"
 UPLOADS = ("/studies/new", _OPEN_UPLOAD)
-# Not counted: browsers keep these files, and those who run the service ask often how it is.
+# Paths without a rate limit: cached files and health checks.
 _FREE = ("/static/", "/media/", "/healthz", "/readyz", "/metrics")
 
 
@@ -66,8 +66,8 @@ class SecurityMiddleware:
         try:
             self._admit(scope, most)
             if scope["path"] == _OPEN_UPLOAD and scope["method"] == "POST":
-                # The framework reads a body before it asks who sends it.
-                await run_in_threadpool(_may_make, scope)
+                # The framework reads the body before it authenticates the caller.
+                await run_in_threadpool(_require_write, scope)
         except PairseekError as error:
             problem = problem_of(error)
             await reply_to(Request(scope), problem)(scope, receive, self._guarded(scope, send))
@@ -75,7 +75,7 @@ class SecurityMiddleware:
         try:
             await self.app(scope, _limited(receive, most), self._guarded(scope, noted))
         except Exception:
-            logger.exception("an error that nobody foresaw")
+            logger.exception("unhandled exception")
             if began:
                 raise
             await reply_to(Request(scope), broken())(scope, receive, self._guarded(scope, send))
@@ -98,13 +98,13 @@ class SecurityMiddleware:
                 if secure:
                     headers.setdefault("strict-transport-security", "max-age=31536000")
                     message["headers"] = [_secured(*header) for header in message["headers"]]
-                headers.setdefault("cache-control", _keeping(scope))
+                headers.setdefault("cache-control", _cache_control(scope))
             await send(message)
 
         return guarded
 
 
-def _may_make(scope: Scope) -> None:
+def _require_write(scope: Scope) -> None:
     """Reject a large body from a caller who may not create studies."""
     database = scope["app"].state.service.database
     caller(database, Headers(scope=scope).get("authorization")).need("write")
@@ -114,7 +114,7 @@ def _secured(name: bytes, value: bytes) -> tuple[bytes, bytes]:
     return (name, value + b"; Secure") if name == b"set-cookie" and b"; Secure" not in value else (name, value)
 
 
-def _keeping(scope: Scope) -> str:
+def _cache_control(scope: Scope) -> str:
     """Return the cache-control header: versioned static files are immutable, pages are not stored."""
     if not scope["path"].startswith("/static/"):
         return "no-store"
@@ -139,7 +139,7 @@ def _limited(receive: Receive, most: int) -> Receive:
 def too_large(size: int, most: int) -> Problem:
     """Return the problem for a body that exceeds the limit."""
     return Problem(
-        413, "too_large", f"the request is larger than {most:,} bytes", received=size, hint="Send less at once."
+        413, "too_large", f"the request is larger than {most:,} bytes", received=size, hint="Send a smaller request."
     )
 
 

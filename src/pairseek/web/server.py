@@ -25,10 +25,10 @@ from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.warmup import warm_studies, warm_up
 
-# Seconds for requests under way when it is told to stop, and for a worker to be gone after that.
+# Seconds for requests in progress at shutdown, and then for workers to exit.
 GRACE = 10
 _LAST = 10.0
-# A worker that ends so soon after its start so often in a row will not be started again.
+# Workers that exit within _SOON seconds of their start, _OFTEN times in a row, are not restarted.
 _SOON, _OFTEN = 1.0, 10
 
 logger = logging.getLogger("pairseek.web")
@@ -48,23 +48,23 @@ def serve(
     Parameters
     ----------
     settings
-        Of the server.
+        Settings of the server.
     host, port
-        Where it listens.
+        Address to listen on.
     workers
         Number of processes.
     announced
-        Called with the address once it is said.
+        Called with the address once it is announced.
     new_password
-        Give the first user a new password, which is said, even where there is one.
+        Set and print a new password for the first user, even if there is one.
     """
     if not 1 <= workers <= 64:
         raise InvalidParameter(f"--workers is {workers}: give 1 to 64")
     if workers > 1 and not hasattr(os, "fork"):
-        raise InvalidParameter(f"--workers is {workers}: this system has no way to copy a process, give 1")
+        raise InvalidParameter(f"--workers is {workers}: this system cannot fork processes; give 1")
     with bound(host, port) as listening:
         if workers > 1:
-            # Copies can be made of a process without threads only; together they use as many cores as they are.
+            # Only a single-threaded process can be forked safely; each worker uses one core.
             set_thread_count(1)
         known = prepare(settings, new_password=new_password)
         address = announce(host, listening.getsockname()[1])
@@ -86,7 +86,7 @@ def prepare(settings: Settings, *, new_password: bool = False) -> dict[int, Stud
             password = secrets.token_urlsafe(12)
             auth.set_password(database, auth.FIRST_USER, password)
         if password is not None:
-            _say(f"Sign in as {auth.FIRST_USER} with the password {password}  (said once, stored as a hash only)")
+            _say(f"Sign in as {auth.FIRST_USER} with the password {password}  (shown once, stored as a hash)")
         warm_up()
         return warm_studies(database)
     finally:
@@ -133,7 +133,7 @@ def run(settings: Settings, listening: socket.socket, known: Mapping[int, Study]
 
 
 def _served(server: uvicorn.Server, listening: socket.socket) -> None:
-    # The server stops in order and then raises the signal again; an orderly stop is no failure.
+    # uvicorn raises the signal again after a graceful shutdown, which must not count as a failure.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     server.run(sockets=[listening])
@@ -158,11 +158,11 @@ class Workers:
     Parameters
     ----------
     settings, listening
-        What they serve, and where.
+        Settings of the server, and its socket.
     count
-        How many.
+        Number of processes.
     known
-        Studies that have been read: they all use this one copy.
+        Studies that have been read; all workers share this copy.
     """
 
     def __init__(self, settings: Settings, listening: socket.socket, count: int, known: Mapping[int, Study]) -> None:
@@ -170,7 +170,7 @@ class Workers:
         self._stop = threading.Event()
         self._began: dict[int, float] = {}
         self._deaths = 0
-        # While the writing end is open somewhere, this process lives: workers end when it does not.
+        # The write end is closed when this process exits, which makes the workers exit.
         self._reading, self._writing = os.pipe()
 
     def run(self) -> None:
@@ -199,7 +199,7 @@ class Workers:
             self._work()
             code = 0
         finally:
-            # Nothing of the first process's own may run in the copy.
+            # Exit handlers of the parent process must not run in the worker.
             os._exit(code)
 
     def _work(self) -> None:
@@ -218,7 +218,7 @@ class Workers:
             if not ended:
                 continue
             del self._began[pid]
-            logger.warning("a worker ended", extra={"facts": {"code": os.waitstatus_to_exitcode(status)}})
+            logger.warning("worker exited", extra={"facts": {"code": os.waitstatus_to_exitcode(status)}})
             self._deaths = self._deaths + 1 if time.monotonic() - began < _SOON else 0
             if self._deaths >= _OFTEN:
                 logger.error("workers end as soon as they start")

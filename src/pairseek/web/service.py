@@ -95,7 +95,7 @@ class Service:
             try:
                 task()
             except PairseekError:
-                logger.exception("a task in the background failed")
+                logger.exception("background task failed")
 
         self._workers.submit(run)
 

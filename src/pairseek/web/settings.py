@@ -21,29 +21,29 @@ class Settings:
     database
         A path, ``sqlite:///FILE`` or ``postgresql://USER@HOST/NAME``.
     secret
-        Signs what pages send back; empty: one that is drawn once and kept in the database.
+        Key that signs cookies and forms; empty: generated once and stored in the database.
     password
-        Of the first user, ``admin``; empty: one is drawn and printed once.
+        Password of the first user, ``admin``; empty: generated and printed once.
     https
-        Cookies are sent over TLS only, and browsers are told to keep to it.
+        Send cookies over TLS only, and enable HSTS.
     trusted_proxies
-        Addresses, separated by commas, whose word about the visitor's address is believed.
+        Comma-separated addresses of proxies whose forwarding headers are trusted.
     kept_sessions
-        Sessions that a worker keeps in memory, about 12 kB each.
+        Number of sessions that a worker caches, about 12 kB each.
     prefetch
-        Whether the next pair is prefetched while a person thinks.
+        Whether the next pair is prefetched for each possible answer.
     most_body
-        Bytes that a request may have; an upload of items or pictures may have more.
+        Maximum size of a request in bytes, except for uploads.
     most_upload
-        Bytes of an upload.
+        Maximum size of an upload in bytes.
     starts_per_minute
-        Sessions that may be begun from one address in a minute, in one worker.
+        Rate limit of new sessions per address and worker.
     answers_per_minute
-        Answers, undos and losses of focus that one session may send in a minute, to one worker.
+        Rate limit of answers, undos and losses of focus per session and worker.
     calls_per_minute
-        Calls of the HTTP API that one token may make in a minute, in one worker.
+        Rate limit of API calls per token and worker.
     requests_per_minute
-        Requests of any kind from one address in a minute, in one worker; files of pages and pictures are not counted.
+        Rate limit of requests per address and worker, except for static files and pictures.
     """
 
     database: str = "pairseek.db"

@@ -15,7 +15,7 @@ from pairseek.store.database import Database
 from pairseek.web.studies.catalogue import Catalogue, Study
 
 _ROUNDS = 5
-# Studies are gone through newest first, and those that nobody made lately can wait for their first visitor.
+# Number of studies that are warmed up, newest first; older ones are compiled at the first visit.
 _MOST = 10
 
 logger = logging.getLogger("pairseek.web")
@@ -36,8 +36,8 @@ def warm_study(study: Study) -> None:
     try:
         _go_through(study.configuration.search(study.items, 0))
     except PairseekError:
-        # A study that cannot be searched says so to whoever visits it.
-        logger.warning("a study could not be tried", extra={"facts": {"study": study.row.slug}})
+        # The error is reported to the first visitor of the study.
+        logger.warning("a study could not be warmed up", extra={"facts": {"study": study.row.slug}})
 
 
 def warm_studies(database: Database) -> dict[int, Study]:
@@ -56,6 +56,6 @@ def _go_through(search: Search) -> None:
         query = search.ask()
         search.tell(query, winner=query.left)
         search.expect(query.left, query.right)
-        # Drawn for the radius of every estimate; the first time imports the generator of the points.
+        # The radius draws quasi-random points, whose generator is imported on first use.
         search.estimate().credible_radius()
     search.recommend(3)

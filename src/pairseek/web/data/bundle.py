@@ -36,8 +36,8 @@ FORMAT_VERSION = 2
 POPULATIONS = "populations.json"
 PARTS = "parts.json"
 TOLERANCE = 0.1
-"""Share of the radius by which an estimate may differ with other versions or another processor: where a posterior is
-sampled, rounding can turn a resampling step, and what is left is sampling noise, a few hundredths of the radius."""
+"""Tolerance of replayed estimates, relative to the radius, for other versions or processors: rounding can change the
+outcome of a resampling step, which leaves sampling noise of a few hundredths of the radius."""
 _MOST = 2_000_000_000
 
 

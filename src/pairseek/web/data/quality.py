@@ -11,8 +11,8 @@ from pairseek.web.sessions.state import EffectiveAnswer
 from pairseek.web.studies.configuration import StudyConfiguration
 
 FAST_MS = 300
-"""Faster than this, two items were hardly seen: choice reaction to pictures takes longer."""
-# Below so many answers, a share says nothing.
+"""Reaction times below this, in milliseconds, are implausibly fast."""
+# Minimum number of answers for a flag.
 _LEAST = 8
 
 
@@ -22,11 +22,11 @@ def signs(configuration: StudyConfiguration, done: Sequence[EffectiveAnswer], ma
     Parameters
     ----------
     configuration
-        Of the study.
+        Configuration of the study.
     done
-        The answers that count.
+        Effective answers.
     manner
-        How the person answers, in a word, where that was inferred.
+        Inferred word for how the person answers, if any.
     """
     first = {one.query.name: one for one in done}
     told = [one for one in done if one.winner is not None]
@@ -43,7 +43,7 @@ def signs(configuration: StudyConfiguration, done: Sequence[EffectiveAnswer], ma
         flags.append("attention")
     if len(alike) >= 3 and consistency is not None and consistency <= 0.5:
         flags.append("inconsistent")
-    # A fair coin gives so uneven a share once in a thousand people.
+    # Two-sided test of side bias at the 0.1 % level.
     if left is not None and len(told) >= _LEAST and abs(left - 0.5) > 3.29 * 0.5 / np.sqrt(len(told)):
         flags.append("one_sided")
     if fast is not None and len(times) >= _LEAST and fast > 0.2:

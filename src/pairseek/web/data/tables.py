@@ -242,7 +242,7 @@ def _column(pa: Any, name: str, values: list[Any]) -> Any:
 def _cell(name: str, value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
-    # What came in by a link must not become a formula in somebody's spreadsheet.
+    # Text from a link must not be interpreted as a formula by spreadsheet programs.
     if name in _TEXTS and isinstance(value, str) and value[:1] in "=+-@\t\r":
         return f"'{value}"
     return value

@@ -1,7 +1,7 @@
 """Pages: templates, style sheets, scripts and message catalogues.
 
-Nothing here knows a database or a search. The service hands plain data (`pairseek.web.pages.contexts`) to `render`, and
-serves the folder `STATIC` under ``/static``.
+Pages depend on neither database nor search. The service passes a context of `pairseek.web.pages.contexts` to `render`,
+and serves the directory `STATIC` under ``/static``.
 """
 
 from pairseek.web.pages.rendering import STATIC, plotly_script, render

@@ -1,7 +1,7 @@
 """Template contexts: the data from which each page is rendered.
 
-Plain data only. A key named ``*_html`` is already sanitized; everything else is shown as text. ``csrf`` is the token
-that every form sends back. Times are ISO 8601.
+Contexts hold plain data only. Values of keys named ``*_html`` are sanitized HTML; all others are escaped. ``csrf`` is
+the CSRF token of the forms. Times are ISO 8601.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from starlette.types import Scope
 
 from pairseek.web.pages.rendering import STATIC
 
-# An address with a mark of the content stays true for ever; one without is asked about again, and seldom sent again.
-_FOR_EVER = "public, max-age=31536000, immutable"
-_ASK_AGAIN = "no-cache"
+# A URL with a content hash is immutable; others are revalidated.
+_IMMUTABLE = "public, max-age=31536000, immutable"
+_REVALIDATE = "no-cache"
 
 
 class PageFiles(StaticFiles):
@@ -31,7 +31,7 @@ class PageFiles(StaticFiles):
             kept = {name: response.headers[name] for name in ("etag", "last-modified", "content-type")}
             packed = _packed(Path(response.path)) if scope["method"] == "GET" else b""
             response = Response(packed, headers={**kept, "content-encoding": "gzip", "vary": "accept-encoding"})
-        response.headers["cache-control"] = _FOR_EVER if scope["query_string"].startswith(b"v=") else _ASK_AGAIN
+        response.headers["cache-control"] = _IMMUTABLE if scope["query_string"].startswith(b"v=") else _REVALIDATE
         return response
 
 

@@ -11,7 +11,7 @@ from pairseek.web.pages.contexts import Dot, MapData
 WIDTH = 1000
 MARGIN = 72
 MOST_DOTS = 160
-# Names are written beside the dots while there are not more items than this, and each where there is room for it.
+# Maximum number of items with labels, each drawn only where there is room for it.
 MOST_NAMES = 40
 _LETTER, _LINE = 17.5, 34
 _LONGEST = 24
@@ -42,7 +42,7 @@ def draw_map(data: MapData) -> MapDrawing:
         return round((x - left) * scale) + MARGIN, round((high - y) * scale) + MARGIN
 
     dots = tuple((*place(dot[0], dot[1]), dot[2]) for dot in thinned(data["items"], MOST_DOTS))
-    # A dot without a colour is a line of no length with a round end: seven characters each.
+    # A dot without a colour is a zero-length line with a round cap, which is compact.
     plain = "".join(f"M{x} {y}h0" for x, y, colour in dots if colour is None)
     corners = [place(x, y) for x, y in data["ellipse"]]
     outline = "M" + "L".join(f"{x} {y}" for x, y in corners) + "Z" if corners else ""

@@ -75,7 +75,7 @@ def preferred_language(accepted: str | None) -> str:
             wishes.append((-float(quality or 1), name.strip().lower().split("-")[0]))
         except ValueError:
             continue
-    # The sort is stable: among equals, the first named.
+    # The sort is stable, so the first of equal weights is preferred.
     for weight, name in sorted(wishes, key=lambda each: each[0]):
         if weight < 0 and name in languages():
             return name

@@ -20,12 +20,11 @@ from pairseek.web.errors import Problem, not_found
 from pairseek.web.routes import schemas
 from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import closed
-from pairseek.web.sessions.live import SubmittedAnswer
-from pairseek.web.studies import creation as making
+from pairseek.web.studies import creation
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import configured, study_items
 from pairseek.web.tokens import hashed
-from pairseek.web.views import result as results
+from pairseek.web.views.result import estimate_facts
 from pairseek.web.warmup import warm_study
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
@@ -123,7 +122,7 @@ def create_study(body: schemas.NewStudy, request: Request, service: TheService, 
         data,
     )
     ready = study_items(items, scaled=configuration.scaled, standardize=configuration.standardize)
-    slug = making.create(service.database, configuration, ready, is_open=body.open, who=f"token {who.name}")
+    slug = creation.create_study(service.database, configuration, ready, is_open=body.open, who=f"token {who.name}")
     service.later(lambda: warm_study(service.catalogue.named(slug)))
     return _facts(service.catalogue.named(slug), request)
 
@@ -137,14 +136,14 @@ def read_study(slug: Slug, request: Request, service: TheService, who: TheCaller
 @router.post("/studies/{slug}/open", tags=["studies"], response_model=schemas.StudySchema)
 def open_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
     """Open a study, so that it accepts answers."""
-    making.set_open(service.database, _study(service, slug, who, "write").row, is_open=True, who=f"token {who.name}")
+    creation.set_open(service.database, _study(service, slug, who, "write").row, is_open=True, who=f"token {who.name}")
     return _facts(service.catalogue.named(slug), request)
 
 
 @router.post("/studies/{slug}/close", tags=["studies"], response_model=schemas.StudySchema)
 def close_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
     """Close a study, so that it accepts no answers."""
-    making.set_open(service.database, _study(service, slug, who, "write").row, is_open=False, who=f"token {who.name}")
+    creation.set_open(service.database, _study(service, slug, who, "write").row, is_open=False, who=f"token {who.name}")
     return _facts(service.catalogue.named(slug), request)
 
 
@@ -191,7 +190,7 @@ def current_query(row: TheSession, service: TheService) -> JSON:
 @router.post("/sessions/{session_id}/answers", tags=["sessions"], response_model=schemas.StateSchema)
 def post_answer(body: schemas.AnswerBody, row: TheSession, service: TheService) -> JSON:
     """Answer the current query. The request is idempotent; a different answer to the same query is a conflict."""
-    return service.answered(row, SubmittedAnswer(**body.model_dump()))
+    return service.answered(row, body.submitted())
 
 
 @router.post("/sessions/{session_id}/undo", tags=["sessions"], response_model=schemas.StateSchema)
@@ -206,7 +205,7 @@ def estimate(row: TheSession, service: TheService) -> JSON:
     with service.gate.working():
         state = service.sessions.session_state(row)
         stored = row.finished_at is not None and not state.parts.is_current
-        found = results.estimate_facts(None if stored else state, row.final)
+        found = estimate_facts(None if stored else state, row.final)
         assert found is not None
         return {
             "point": found["mean"],

@@ -13,7 +13,7 @@ from pairseek.web.service import Service, service_of
 
 router = APIRouter(include_in_schema=False)
 
-# The name is a digest of the content, so what is there under it never changes.
+# The name is a hash of the content, so the response is immutable.
 _FOREVER = "public, max-age=31536000, immutable"
 
 

@@ -10,23 +10,23 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from pairseek.store.sessions import IDENTITIES, SessionRow
 from pairseek.web.errors import Problem
 from pairseek.web.rates import network_of
+from pairseek.web.routes.schemas import TIMESTAMP, AnswerBody, UndoBody
 from pairseek.web.security import check_form, check_guard, set_cookie, signature
 from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import closed, expired, taken, too_old
-from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.views import participant as views
 
 router = APIRouter(include_in_schema=False)
 
 TheService = Annotated[Service, Depends(service_of)]
-# Names in a link -> columns.
+# Query parameters of a link, and their columns.
 _NAMES = {
     "PROLIFIC_PID": "prolific_pid",
     "STUDY_ID": "prolific_study",
@@ -36,39 +36,15 @@ _NAMES = {
 }
 _WHO = "pairseek_who"
 _LONGEST = 200
-# Seconds that a page waits for what is prepared.
+# Maximum time in seconds that a request waits for prefetched pairs.
 _PATIENCE = 4.0
-_MOMENT = r"^[0-9TZ:.+-]*$"
-
-
-class AnswerBody(BaseModel):
-    """An answer as the page sends it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    query: str = Field(max_length=64)
-    outcome: str = Field(max_length=16)
-    rt_ms: int | None = Field(default=None, ge=0, le=2**31 - 1)
-    shown_at: str | None = Field(default=None, max_length=32, pattern=_MOMENT)
-    sent_at: str | None = Field(default=None, max_length=32, pattern=_MOMENT)
-    attempt: int | None = Field(default=None, ge=0, le=2**31 - 1)
-
-    def said(self) -> SubmittedAnswer:
-        """For the sessions."""
-        return SubmittedAnswer(self.query, self.outcome, self.rt_ms, self.shown_at, self.sent_at, self.attempt)
-
-
-class UndoBody(BaseModel):
-    """The answered query to take back."""
-
-    query: str = Field(max_length=64)
 
 
 class FocusBody(BaseModel):
     """Loss of focus: when it began and how long it lasted."""
 
     query: str = Field(max_length=64)
-    lost_at: str = Field(max_length=32, pattern=_MOMENT)
+    lost_at: str = Field(max_length=32, pattern=TIMESTAMP)
     ms: int = Field(ge=0, le=2**31 - 1)
 
 
@@ -114,7 +90,7 @@ def start(slug: str, request: Request, service: TheService) -> Response:
     if identity:
         set_cookie(response, _WHO, _signed(service.secret, identity), service.settings, path=f"/s/{slug}", days=1)
     elif _WHO in request.cookies:
-        # Whoever comes now does not say who they are; they are not the one before.
+        # The visitor has no id, and may be another person than before.
         response.delete_cookie(_WHO, path=f"/s/{slug}")
     return response
 
@@ -190,7 +166,7 @@ def state(row: TheSession, service: TheService) -> Response:
 def answer(body: AnswerBody, request: Request, row: TheSession, service: TheService) -> Response:
     """Store an answer and return the next state."""
     check_guard(request)
-    return JSONResponse(service.answered(row, body.said()))
+    return JSONResponse(service.answered(row, body.submitted()))
 
 
 @router.post("/s/{slug}/undo")

@@ -32,19 +32,18 @@ from pairseek.web.routes.api import bundle_reply, table_reply
 from pairseek.web.routes.participant import cookie_of
 from pairseek.web.security import check_form, set_cookie
 from pairseek.web.service import Service, service_of
-from pairseek.web.sessions import simulated as simulating
-from pairseek.web.studies import creation as making
-from pairseek.web.studies import forms
+from pairseek.web.sessions import simulated
+from pairseek.web.studies import creation, forms
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.media import MOST_PICTURES
-from pairseek.web.views import researcher as dashboard
+from pairseek.web.views import researcher as views
 from pairseek.web.warmup import warm_study
 
 router = APIRouter(include_in_schema=False)
 
 TheService = Annotated[Service, Depends(service_of)]
 Sent = Annotated[str, Form(max_length=200)]
-# Parts of a form: items, pictures one by one, and the fields.
+# Maximum numbers of files and fields in a form.
 _MOST_FILES, _MOST_FIELDS = 10_050, 200
 
 
@@ -124,13 +123,13 @@ def logout(request: Request, service: TheService) -> Response:
 @router.get("/studies")
 def list_studies(request: Request, service: TheService, who: Researcher) -> Response:
     """Show the list of studies."""
-    return service.page(request, "studies", dashboard.studies_page(service, who))
+    return service.page(request, "studies", views.studies_page(service, who))
 
 
 @router.get("/studies/new")
 def new_study(request: Request, service: TheService, who: Researcher) -> Response:
     """Show the form for a new study."""
-    return service.page(request, "study_new", dashboard.new_page(who, {}, {}))
+    return service.page(request, "study_new", views.new_page(who, {}, {}))
 
 
 @router.post("/studies/new")
@@ -159,7 +158,7 @@ def _make(request: Request, service: Service, who: str, form: FormData) -> Respo
         problem = problem_of(error)
         place = forms.place_of(error)
         message = problem.message if problem.code != "slug_taken" else str(problem)
-        data = dashboard.new_page(who, values, {place: message})
+        data = views.new_page(who, values, {place: message})
         return service.page(request, "study_new", data, status=problem.status)
     service.later(lambda: warm_study(service.catalogue.named(slug)))
     return RedirectResponse(f"/studies/{slug}", 303)
@@ -167,7 +166,7 @@ def _make(request: Request, service: Service, who: str, form: FormData) -> Respo
 
 def _made(service: Service, who: str, form: FormData, values: dict[str, str]) -> str:
     record = forms.record_of(form.get("yaml"), values)
-    configuration, is_open = making.from_record(record)
+    configuration, is_open = creation.from_record(record)
     sent = form.get("items")
     if not isinstance(sent, UploadFile) or not sent.filename:
         raise InvalidItems("no items were sent: choose a CSV file with an id, a label and coordinates")
@@ -175,48 +174,48 @@ def _made(service: Service, who: str, form: FormData, values: dict[str, str]) ->
         path = Path(folder) / "items.csv"
         path.write_bytes(sent.file.read())
         try:
-            items = making.read_items(path, scaled=configuration.scaled, standardize=configuration.standardize)
+            items = creation.read_items(path, scaled=configuration.scaled, standardize=configuration.standardize)
         except InvalidItems as error:
             raise InvalidItems(str(error).replace(str(path), sent.filename[:100])) from None
     pictures = [file for file in form.getlist("images") if isinstance(file, UploadFile) and file.filename]
     files = forms.pictures_of(pictures)
-    return making.create(service.database, configuration, items, is_open=is_open, who=who, files=files)
+    return creation.create_study(service.database, configuration, items, is_open=is_open, who=who, files=files)
 
 
 @router.get("/studies/{slug}")
 def show_study(
     slug: str, request: Request, service: TheService, who: Researcher, filling: int = 0, page: int = 1
 ) -> Response:
-    """Show the dashboard."""
+    """Show the views."""
     study = service.catalogue.named(slug)
     link = f"{str(request.base_url).rstrip('/')}/s/{slug}"
-    filling = min(max(0, filling), simulating.MOST)
-    data = dashboard.study_page(service, who, study, link, filling=filling, page=page)
+    filling = min(max(0, filling), simulated.MOST)
+    data = views.study_page(service, who, study, link, filling=filling, page=page)
     return service.page(request, "study", data)
 
 
 @router.get("/studies/{slug}/live.json")
-def live(slug: str, service: TheService, who: Researcher) -> JSON:  # noqa: ARG001 - whoever is signed in
+def live(slug: str, service: TheService, who: Researcher) -> JSON:  # noqa: ARG001 - any signed-in user
     """Return the figures that the dashboard refreshes."""
-    return dashboard.live(service, service.catalogue.named(slug))
+    return views.live(service, service.catalogue.named(slug))
 
 
 @router.post("/studies/{slug}/open", dependencies=[OurForm])
 def open_study(slug: str, service: TheService, who: Researcher) -> Response:
     """Open a study, so that it accepts answers."""
-    making.set_open(service.database, service.catalogue.row(slug), is_open=True, who=who)
+    creation.set_open(service.database, service.catalogue.row(slug), is_open=True, who=who)
     return RedirectResponse(f"/studies/{slug}", 303)
 
 
 @router.post("/studies/{slug}/close", dependencies=[OurForm])
 def close_study(slug: str, service: TheService, who: Researcher) -> Response:
     """Close a study, so that it accepts no answers."""
-    making.set_open(service.database, service.catalogue.row(slug), is_open=False, who=who)
+    creation.set_open(service.database, service.catalogue.row(slug), is_open=False, who=who)
     return RedirectResponse(f"/studies/{slug}", 303)
 
 
 @router.post("/studies/{slug}/preview", dependencies=[OurForm])
-def preview(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - whoever is signed in
+def preview(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - any signed-in user
     """Begin a preview session, which is deleted later."""
     study = service.catalogue.named(slug)
     old = stamp(datetime.now(UTC) - timedelta(hours=2))
@@ -230,12 +229,12 @@ def preview(slug: str, service: TheService, who: Researcher) -> Response:  # noq
 @router.post("/studies/{slug}/simulate", dependencies=[OurForm])
 def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[int, Form()] = 10) -> Response:
     """Simulate participants in the background."""
-    if not 1 <= count <= simulating.MOST:
-        raise invalid(f"{count} simulated people are asked for", count, f"Give 1 to {simulating.MOST}.")
+    if not 1 <= count <= simulated.MOST:
+        raise invalid(f"the number of simulated people is {count}", count, f"Give 1 to {simulated.MOST}.")
     study = service.catalogue.named(slug)
     rng = np.random.default_rng(secrets.randbits(64))
     service.database.write(lambda connection: studies.note(connection, who, "simulate", slug, count=count))
-    service.later(lambda: simulating.fill(service.sessions, service.gate, study, count, rng))
+    service.later(lambda: simulated.fill(service.sessions, service.gate, study, count, rng))
     return RedirectResponse(f"/studies/{slug}?filling={count}", 303)
 
 
@@ -250,7 +249,7 @@ def learn(slug: str, service: TheService, who: Researcher) -> Response:
 def show_person(slug: str, session: str, request: Request, service: TheService, who: Researcher) -> Response:
     """Show one participant."""
     study, row = _person(service, slug, session)
-    return service.page(request, "person", dashboard.person_page(service, who, study, row))
+    return service.page(request, "person", views.person_page(service, who, study, row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +265,7 @@ class Mark:
     def put(self, service: Service, query: str | None) -> Response:
         """Store the decision and redirect to the participant."""
         if not self.reason:
-            raise invalid("no reason was given", self.reason, "Say in a few words why; it is kept with the record.")
+            raise invalid("no reason was given", self.reason, "Give a short reason; it is stored in the audit log.")
         values = (self.row.id, query, self.action, self.reason, self.who)
         service.database.write(lambda connection: sessions.mark(connection, *values))
         return RedirectResponse(f"/studies/{self.slug}/people/{self.row.id}", 303)
@@ -308,7 +307,7 @@ def export_table(
     table: Literal["answers", "participants", "estimates", "items"],
     ending: Literal["csv", "parquet"],
     service: TheService,
-    who: Researcher,  # noqa: ARG001 - whoever is signed in
+    who: Researcher,  # noqa: ARG001 - any signed-in user
 ) -> Response:
     """Export a table with the current data of a study."""
     return table_reply(service, service.catalogue.named(slug), table, ending)
@@ -323,7 +322,7 @@ def export_bundle(slug: str, service: TheService, who: Researcher) -> Response: 
 @router.get("/tokens")
 def show_tokens(request: Request, service: TheService, who: Researcher) -> Response:
     """Show the API tokens."""
-    return service.page(request, "tokens", dashboard.tokens_page(service, who))
+    return service.page(request, "tokens", views.tokens_page(service, who))
 
 
 @router.post("/tokens", dependencies=[OurForm])
@@ -339,9 +338,9 @@ def make_token(
         fresh = auth.make_token(service.database, name, scopes or [], who)
     except PairseekError as error:
         problem = problem_of(error)
-        data = dashboard.tokens_page(service, who, error=problem)
+        data = views.tokens_page(service, who, error=problem)
         return service.page(request, "tokens", data, status=problem.status)
-    return service.page(request, "tokens", dashboard.tokens_page(service, who, fresh=fresh))
+    return service.page(request, "tokens", views.tokens_page(service, who, fresh=fresh))
 
 
 @router.post("/tokens/{number}/revoke", dependencies=[OurForm])
@@ -353,7 +352,7 @@ def revoke_token(number: int, service: TheService, who: Researcher) -> Response:
         return people.revoke(connection, number)
 
     if not service.database.write(revoke):
-        raise not_found("token that could be revoked", number)
+        raise not_found("active token", number)
     return RedirectResponse("/tokens", 303)
 
 

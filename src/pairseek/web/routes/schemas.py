@@ -6,6 +6,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pairseek.web.sessions.live import SubmittedAnswer
+
+TIMESTAMP = r"^[0-9TZ:.+-]*$"
+"""Pattern of times that clients send."""
+
 
 class _Schema(BaseModel):
     model_config = ConfigDict(extra="forbid")
@@ -14,10 +19,10 @@ class _Schema(BaseModel):
 class ErrorSchema(_Schema):
     """Error details."""
 
-    code: str = Field(description="for programs")
-    message: str = Field(description="what was wrong")
-    received: Any = Field(description="what came instead")
-    hint: str | None = Field(description="what to do")
+    code: str = Field(description="identifier for programs")
+    message: str = Field(description="description of the error")
+    received: Any = Field(description="value that was received")
+    hint: str | None = Field(description="advice on what to do")
 
 
 class ErrorReply(_Schema):
@@ -53,7 +58,7 @@ class CardSchema(_Schema):
 class PairSchema(_Schema):
     """Query: two items to choose between."""
 
-    query: str = Field(description="name it in the answer")
+    query: str = Field(description="id of the query, to be sent with the answer")
     number: int
     left: CardSchema
     right: CardSchema
@@ -64,14 +69,14 @@ class ProgressSchema(_Schema):
 
     answered: int
     total: int | None
-    remaining: int | None = Field(description="forecast of the answers still to come")
+    remaining: int | None = Field(description="forecast of the remaining answers")
     share: float
 
 
 class ActionsSchema(_Schema):
     """Actions that are available now."""
 
-    undo: str | None = Field(description="the query whose answer can be taken back")
+    undo: str | None = Field(description="query whose answer can be undone")
     tie: bool
     skip: bool
 
@@ -92,9 +97,13 @@ class AnswerBody(_Schema):
     query: str = Field(max_length=64, examples=["p1"])
     outcome: Literal["left", "right", "tie", "skip"]
     rt_ms: int | None = Field(default=None, ge=0, le=2**31 - 1, description="reaction time")
-    shown_at: str | None = Field(default=None, max_length=32, pattern=r"^[0-9TZ:.+-]*$")
-    sent_at: str | None = Field(default=None, max_length=32, pattern=r"^[0-9TZ:.+-]*$")
+    shown_at: str | None = Field(default=None, max_length=32, pattern=TIMESTAMP)
+    sent_at: str | None = Field(default=None, max_length=32, pattern=TIMESTAMP)
     attempt: int | None = Field(default=None, ge=0, le=2**31 - 1)
+
+    def submitted(self) -> SubmittedAnswer:
+        """Return the answer for the session service."""
+        return SubmittedAnswer(**self.model_dump())
 
 
 class UndoBody(_Schema):
@@ -180,9 +189,9 @@ class ReliabilitySchema(_Schema):
     """Inferred reliability of the participant."""
 
     word: Literal["consistent", "noisy", "random"]
-    agreement: IntervalSchema = Field(description="share of answers that follow the person's own taste")
+    agreement: IntervalSchema = Field(description="share of answers that agree with the person's preference")
     k: IntervalSchema
-    lapse: IntervalSchema = Field(description="share of answers given without looking")
+    lapse: IntervalSchema = Field(description="share of answers that ignore the items")
 
 
 class EstimateSchema(_Schema):
@@ -190,7 +199,7 @@ class EstimateSchema(_Schema):
 
     point: list[float]
     covariance: list[list[float]]
-    radius: float = Field(description="of the ball around the point that holds 95 % of the posterior")
+    radius: float = Field(description="radius of the ball around the point that contains 95 % of the posterior")
     answers: int
     reliability: ReliabilitySchema | None = Field(default=None, description="where the study leaves k or lapse unknown")
 
@@ -200,6 +209,6 @@ class RecommendationSchema(_Schema):
 
     id: str
     label: str
-    probability: float = Field(description="of being the best of all items for this person")
+    probability: float = Field(description="probability of being the best item for this person")
     expected_utility: float
     distance: float

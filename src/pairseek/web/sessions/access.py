@@ -15,9 +15,9 @@ def closed(slug: str) -> Problem:
     return Problem(
         409,
         "study_closed",
-        "this study is closed and takes no more answers",
+        "this study is closed and accepts no more answers",
         received=slug,
-        hint="Thank you all the same.",
+        hint="Thank you for your interest.",
     )
 
 
@@ -26,8 +26,8 @@ def taken() -> Problem:
     return Problem(
         403,
         "already_taken_part",
-        "you have begun this study before, and it can be taken once only",
-        hint="If you think that this is a mistake, write to those who sent you the link.",
+        "you have already taken part in this study, which can be taken only once",
+        hint="If you think that this is a mistake, contact the person who sent you the link.",
     )
 
 
@@ -41,4 +41,4 @@ def expired(row: SessionRow, study: Study) -> bool:
 
 def too_old() -> Problem:
     """Return the problem for an expired session."""
-    return Problem(410, "session_expired", "this session began too long ago", hint="Open the link of the study again.")
+    return Problem(410, "session_expired", "this session has expired", hint="Open the link of the study again.")

@@ -1,7 +1,7 @@
 """Session in the memory of a worker, and its state as the pages see it.
 
-A worker keeps rows, a hundred bytes an answer, and shares items and parts between sessions. The search is rebuilt from
-them when it is needed, which takes less time than choosing the next pair.
+A worker caches the rows, about a hundred bytes per answer; sessions share items and parts. The search is rebuilt from
+the rows on demand, which takes less time than selecting the next pair.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ class LiveSession:
     Attributes
     ----------
     row
-        The session as it is stored.
+        Stored row of the session.
     study, parts
         Shared with other sessions.
     done
-        The answers that count.
+        Effective answers.
     undone
-        Outcomes of the answers that were taken back, by query.
+        Outcomes of undone answers, by query.
     events
         Number of stored events.
     asked
-        Queries that were asked at this position or a later one.
+        Queries that were asked at the current position or later.
     current
-        The open query; None at the end, and until it is known.
+        Open query; None at the end, and before it is computed.
     prefetched
         The query that follows each answer to the open one, None for an answer that ends the session.
     stored
-        Prefetched queries as they were stored, until it is known whether they are valid.
+        Stored prefetched queries that have not been validated yet.
     saved
-        The query whose prefetched queries are stored.
+        Query whose prefetched queries are stored.
     """
 
     row: SessionRow

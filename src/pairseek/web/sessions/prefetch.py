@@ -1,8 +1,8 @@
 """Prefetching of the next query for each possible answer.
 
-One thread a worker, of low priority. It begins a step only while no request of the worker needs the processor, and
-leaves out a session whose person has answered meanwhile. What it computes is what a reply would compute, because that
-is a function of the events.
+Each worker has one low-priority thread. It starts a step only while the worker serves no request, and skips sessions
+that have been answered meanwhile. The result equals that of the request itself, because both are functions of the
+events.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pairseek.web.sessions.live import LiveSession, outcomes_of, pair_of
 from pairseek.web.sessions.service import Sessions
 
 _WAITING = 200
-# Added to the niceness of the thread.
+# Niceness of the thread.
 _NICE = 10
 
 
@@ -56,9 +56,9 @@ class Prefetcher:
     Parameters
     ----------
     sessions
-        The sessions whose next pairs are prefetched.
+        Sessions whose next pairs are prefetched.
     gate
-        The requests that come first.
+        Counter of requests, which have priority.
     """
 
     def __init__(self, sessions: Sessions, gate: Gate) -> None:
@@ -94,12 +94,12 @@ class Prefetcher:
             if self._stopped:
                 future.set_result(None)
                 return future
-            # A session has one open query: what was to be prefetched for an earlier one is of no use any more.
+            # A session has one open query, so jobs for its earlier queries are obsolete.
             for older in [known for known in self._jobs if known[0] == row.id]:
                 _settle(self._jobs.pop(older)[1], None)
             self._jobs[key] = (row, future)
             while len(self._jobs) > _WAITING:
-                # The oldest person is the likeliest to have answered already.
+                # The oldest query is the most likely to have been answered already.
                 _, (_, oldest) = self._jobs.popitem(last=False)
                 _settle(oldest, None)
             self._condition.notify_all()
@@ -113,11 +113,11 @@ class Prefetcher:
                 self._condition.wait_for(lambda: self._jobs or self._stopped)
                 if self._stopped:
                     return
-                # The newest first: under load, that person has the longest time to think still before them.
+                # Newest first: its participant is the least likely to answer before the job is done.
                 key, (row, future) = next(reversed(self._jobs.items()))
             try:
                 result = self._prefetched(row, key[1])
-            except Exception:  # noqa: BLE001 - what goes wrong here goes wrong again, and is reported, in the request
+            except Exception:  # noqa: BLE001 - the request repeats the computation and reports the error
                 result = None
             with self._condition:
                 self._jobs.pop(key, None)
@@ -126,7 +126,7 @@ class Prefetcher:
     def _prefetched(self, row: SessionRow, query: str) -> JSON | None:
         live = self._sessions.peek(row.id)
         if live is None or live.current is None or live.current.name != query:
-            # Another worker has served this person so far.
+            # Another worker has served this session so far.
             self._sessions.state(row)
             live = self._sessions.live(row)
         if live.current is None or live.current.name != query:

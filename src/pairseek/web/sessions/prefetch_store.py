@@ -14,12 +14,12 @@ from pairseek.store import cache
 from pairseek.store.cache import Prefetched
 from pairseek.web.sessions.service import Sessions
 
-# Seconds between two rounds.
+# Interval in seconds between two rounds.
 _ROUND = 1.0
-# Sessions in one transaction.
+# Number of sessions in one transaction.
 _BATCH = 20
-# Seconds that stopping may take.
-_FAREWELL = 5.0
+# Maximum time in seconds for stopping.
+_STOP_SECONDS = 5.0
 
 logger = logging.getLogger("pairseek.web")
 
@@ -30,7 +30,7 @@ class PrefetchWriter:
     Parameters
     ----------
     sessions
-        The sessions whose queries are stored.
+        Sessions whose queries are stored.
     """
 
     def __init__(self, sessions: Sessions) -> None:
@@ -46,8 +46,8 @@ class PrefetchWriter:
         """Store the remaining prefetched queries, as far as time allows, and end the thread."""
         self._stopped.set()
         if self._thread.is_alive():
-            self._thread.join(timeout=_FAREWELL)
-        until = time.monotonic() + _FAREWELL
+            self._thread.join(timeout=_STOP_SECONDS)
+        until = time.monotonic() + _STOP_SECONDS
         self._round(lambda: time.monotonic() > until)
 
     def _run(self) -> None:
@@ -72,15 +72,15 @@ class PrefetchWriter:
 
     def _write(self, batch: list[Prefetched]) -> bool:
         """Store prefetched queries; return False where the store cannot take them."""
-        # In one order everywhere, so that workers that store the same sessions do not wait for each other.
+        # A fixed order prevents deadlocks between workers that store the same sessions.
         batch = sorted(batch, key=lambda one: one.session_id)
         try:
             self._sessions.database.write(lambda connection: cache.store(connection, batch))
         except StoreUnavailable:
-            # The events are the truth; what was not stored is computed again later.
+            # The cache is optional: missing queries are computed again.
             logger.warning("prefetched queries could not be stored")
             return False
         except sa.exc.IntegrityError:
-            # Another worker stored the same at the same moment, which is as good.
+            # Another worker has stored the same queries concurrently.
             return True
         return True

@@ -1,7 +1,7 @@
 """Schedule of a session: which queries the strategy chooses, and which are repeated, random or attention pairs.
 
-Pure functions of the session's seed and what was answered so far, with every draw keyed by the position, so that
-undo, another worker and a replay agree.
+The functions are pure functions of the session's seed and its answers, with random draws keyed by position. Undo, other
+workers and a replay therefore give the same schedule.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pairseek.web.studies.configuration import StudyConfiguration
 
 Kind: TypeAlias = Literal["strategy", "repeated", "random", "attention"]
 KINDS: tuple[Kind, ...] = ("strategy", "repeated", "random", "attention")
-# A pair is repeated when at least so many others stood in between: sooner, one remembers the answer.
+# Minimum number of pairs between a pair and its repetition, so that the answer is not remembered.
 APART = 4
-# Sets the draws here apart from those of the search, which has the same seed.
+# Separates the random streams of the schedule from those of the search, which uses the same seed.
 _DOMAIN = 0x5E55
 _WHICH, _PAIR, _SIDES, _PLACE, _ORDER = range(5)
 

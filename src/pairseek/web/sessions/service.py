@@ -1,7 +1,7 @@
 """Session service: opens sessions, asks queries, stores answers and undoes them.
 
-The stored events are the truth. A worker keeps a compact form of them in memory, together with the session's version,
-and reads them again whenever another worker has added to them, so any worker can serve any request.
+The stored events are authoritative. A worker caches a compact form of them with the version of the session, and reads
+them again when another worker has changed it, so that any worker can serve any request.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 _TRIES = 8
-# Parts and populations that are kept in memory for sessions to share.
+# Number of parts and populations in the shared cache.
 _SHARED = 64
 
 
@@ -52,7 +52,7 @@ class Sessions:
     database, catalogue
         The database and its studies.
     kept
-        Number of sessions that are kept in memory.
+        Maximum number of sessions in memory.
     """
 
     def __init__(self, database: Database, catalogue: Catalogue, kept: int = Settings.kept_sessions) -> None:
@@ -76,7 +76,7 @@ class Sessions:
     ) -> tuple[str, str]:
         """Begin a session with the parts that are resolved now; return its id and its token.
 
-        Of the token only a hash is stored. The session keeps its parts whatever becomes of the defaults.
+        Only a hash of the token is stored. Later changes of the defaults do not affect the session.
         """
         session_id, token = secrets.token_hex(16), new_token()
         version = self.database.read(lambda connection: populations.latest(connection, study.row.id))
@@ -88,7 +88,7 @@ class Sessions:
         def add(connection: sa.Connection) -> None:
             chosen = seed
             if chosen is None:
-                # With a seed of the study's own, the n-th person's follows from it.
+                # The seed of the study determines the seed of its n-th session.
                 count = len(sessions.of_study(connection, study.row.id, ["person", "simulated"]))
                 chosen = int(np.random.default_rng([int(study.configuration.seed or 0), count]).integers(2**63))
             values = {name: identity.get(name) for name in sessions.IDENTITIES}
@@ -99,7 +99,7 @@ class Sessions:
         try:
             self.database.write(add)
         except sa.exc.IntegrityError:
-            # The connection was lost after the commit, and the second try found the first one's row.
+            # The connection was lost after the commit, and the retry found the inserted row.
             if self.by_token(token) is None:
                 raise
         return session_id, token
@@ -150,7 +150,7 @@ class Sessions:
                 except (VersionConflict, sa.exc.IntegrityError):
                     row = self._fresh(live)
             else:
-                raise Problem(503, "busy", "the session is being answered elsewhere", hint="Try again in a moment.")
+                raise Problem(503, "busy", "another worker is updating this session", hint="Try again in a moment.")
             self._ask(live)
             return state_of(live)
 
@@ -178,7 +178,7 @@ class Sessions:
                 self._refresh(live, row)
                 break
             else:
-                raise Problem(503, "busy", "the session is being answered elsewhere", hint="Try again in a moment.")
+                raise Problem(503, "busy", "another worker is updating this session", hint="Try again in a moment.")
             self._ask(live)
             return state_of(live)
 
@@ -195,17 +195,17 @@ class Sessions:
             raise closed(self.catalogue.numbered(row.study_id).row.slug)
         self.database.write(lambda connection: sessions.blur(connection, row.id, query, lost_at, ms))
 
-    # Memory
+    # Sessions in memory
 
     def live(self, row: SessionRow) -> LiveSession:
         """Return the session in memory, which is loaded if necessary."""
         live = self.peek(row.id)
         if live is None:
             study = self.catalogue.numbered(row.study_id)
-            # A version that no row has: the first use reads the events.
+            # Version -1 never occurs in a row, so the first use reads the events.
             live = LiveSession(replace(row, version=-1), study, self._began(study, row))
         with self._lock:
-            # Of two who came at once, the first one's is kept.
+            # Of two concurrent requests, the first one's object is kept.
             live = self._live.setdefault(row.id, live)
             self._live.move_to_end(row.id)
             while len(self._live) > self._kept:
@@ -258,7 +258,7 @@ class Sessions:
     def _refresh(self, live: LiveSession, row: SessionRow) -> None:
         """Reload the session if the stored version is newer."""
         if row.version < live.row.version:
-            return  # read before this worker's own newest write
+            return  # the row was read before this worker's latest write
         if row.version == live.row.version:
             live.row = row
             return
@@ -286,7 +286,7 @@ class Sessions:
         with self._lock:
             return list(self._live.values())
 
-    # How
+    # Validation and storage
 
     def _answered_before(self, live: LiveSession, said: SubmittedAnswer) -> bool:
         given = live.said(said.query)
@@ -298,7 +298,9 @@ class Sessions:
 
     def _check(self, live: LiveSession, said: SubmittedAnswer) -> None:
         if said.outcome not in OUTCOMES:
-            raise invalid(f"there is no outcome {said.outcome!r}", said.outcome, f"Send one of {', '.join(OUTCOMES)}.")
+            raise invalid(
+                f"{said.outcome!r} is not a valid outcome", said.outcome, f"Send one of {', '.join(OUTCOMES)}."
+            )
         offer = live.study.configuration.offer
         if (said.outcome == "tie" and not offer.tie) or (said.outcome == "skip" and not offer.skip):
             raise invalid(
@@ -315,7 +317,7 @@ class Sessions:
 
     def _check_undo(self, live: LiveSession, query: str) -> None:
         if not live.study.configuration.offer.undo:
-            raise invalid("this study does not offer undo", query, "Go on with the next pair.", "not_offered")
+            raise invalid("this study does not offer undo", query, "Answer the next pair.", "not_offered")
         if not live.row.is_open and live.row.kind == "person":
             raise closed(live.study.row.slug)
         live.parts.check()

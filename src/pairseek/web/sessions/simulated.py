@@ -13,7 +13,7 @@ from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Study
 
 MOST = 200
-# Median and spread of reaction times, of the order of what people need for two pictures.
+# Median and log-standard deviation of simulated reaction times.
 _MEDIAN_MS, _SPREAD = 1500.0, 0.5
 
 

@@ -1,6 +1,7 @@
 """State of a session, rebuilt from its rows without a database.
 
-Rows in, rows out, and nothing but the time of asking from elsewhere. `sessions` stores what is computed here.
+The state is a pure function of the rows, apart from the time of asking. `pairseek.web.sessions.service` stores the
+results.
 """
 
 from __future__ import annotations
@@ -103,9 +104,9 @@ class SessionState:
     Attributes
     ----------
     configuration, parts, seed
-        Settings of the study, and the parts and the seed with which the session began.
+        Settings of the study, and the parts and seed of the session.
     done
-        The answers that count.
+        Effective answers.
     """
 
     configuration: StudyConfiguration
@@ -160,9 +161,9 @@ class SessionState:
         session_id
             Id of the session.
         asked
-            Queries of the session; those before this position may be missing.
+            Queries of the session; those before the current position may be omitted.
         answered
-            Names of those that were answered, even if the answer was taken back.
+            Names of answered queries, including undone answers.
         """
         position = len(self.done)
         here = [query for query in asked if query.position == position]
@@ -179,7 +180,7 @@ class SessionState:
         kind = pair.kind if isinstance(pair, ScheduledPair) else "strategy"
         details = {"after": self.path, **self.estimate_record(), **self._details(pair)}
         if self.configuration.stop:
-            # A forecast takes the belief, which a reply that repeats this query should not have to compute.
+            # The forecast needs the belief; storing it spares responses that repeat this query the computation.
             details["remaining"] = self.remaining
         return QueryRow(session_id, name, position, kind, str(pair.left), str(pair.right), now(), details)
 

@@ -14,7 +14,7 @@ _TAGS = {
     "p", "br", "em", "strong", "del", "ul", "ol", "li", "blockquote", "code", "pre", "h1", "h2", "h3", "h4", "hr", "a",
     "table", "thead", "tbody", "tr", "th", "td", "sub", "sup",
 }  # fmt: skip
-# HTML in the text is shown as text; images would ask another host.
+# HTML is escaped, and images are disabled because they could be loaded from other hosts.
 _markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
 
 
@@ -36,11 +36,11 @@ def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], bas
     Parameters
     ----------
     items, row
-        Which.
+        Items, and the row of the item.
     pictures
-        Name of a picture -> the (width, height) that there are, smallest first.
+        Available (width, height) of each picture by name, smallest first.
     base
-        Address under which the pictures are.
+        Base URL of the pictures.
     """
 
     def value(name: str) -> str | None:
@@ -64,7 +64,7 @@ def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], bas
     seen = image is not None or markdown is not None or any(looks.values())
     return {
         "id": identity,
-        # An id that nobody wrote for people is not shown where there is something else to see.
+        # An id that serves as label is hidden where the card shows something else.
         "label": None if label == identity and seen else label,
         "name": label,
         **looks,

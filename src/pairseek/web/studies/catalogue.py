@@ -39,9 +39,9 @@ class Catalogue:
     Parameters
     ----------
     database
-        Where they are.
+        Database of the studies.
     known
-        Studies that were read before, by their number: a worker takes over what the first process has read.
+        Studies that were read before the worker was forked, by number.
     """
 
     def __init__(self, database: Database, known: Mapping[int, Study] | None = None) -> None:
@@ -81,7 +81,7 @@ class Catalogue:
         known = self._recalled(row)
         if known is not None:
             return known
-        # Everyone comes at once after a restart: one of them reads, which takes a while, and the others wait for it.
+        # After a restart many requests arrive at once: one thread reads the study and the others wait for it.
         with self._reading:
             return self._recalled(row) or self._read(row)
 

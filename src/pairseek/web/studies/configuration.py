@@ -26,12 +26,12 @@ from pairseek.search import Search
 from pairseek.web.pages import languages
 
 SHOWN = ("text", "image", "alt", "colour", "markdown", "audio", "video")
-"""Columns of an items file that say how an item looks."""
+"""Columns of an items file that describe the appearance of an item."""
 _SAME = {"color": "colour", "hex": "colour"}
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 MOST_ITEMS = 200_000
 MOST_TEXT = 20_000
-# What a person should not have to wait for, and a server should not have to hold.
+# Upper limits of settings that determine computing time and memory.
 _MOST = (
     ("posterior", "n", 50_000),
     ("posterior", "points", 50_000),
@@ -72,7 +72,9 @@ class KnownPair(_Strict):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.left == self.right or self.answer not in (self.left, self.right):
-            raise ValueError(f"the answer {self.answer!r} is not one of two different items: name left or right")
+            raise ValueError(
+                f"the answer {self.answer!r} must be one of two different items: give the id of left or right"
+            )
         return self
 
 
@@ -81,7 +83,7 @@ class Attention(_Strict):
 
     pairs: list[KnownPair] = Field(min_length=1, max_length=100)
     every: int = Field(default=10, ge=2, le=1000)
-    allowed: int = Field(default=0, ge=0, description="wrong answers that are still no failure")
+    allowed: int = Field(default=0, ge=0, description="number of wrong answers that is tolerated")
 
 
 class PracticePair(_Strict):
@@ -115,7 +117,7 @@ class Completion(_Strict):
         default=20,
         ge=0,
         le=600,
-        description="seconds until the result page goes there by itself; 0: at once, null: never",
+        description="seconds until the result page redirects there; 0: immediately, null: never",
     )
 
     @model_validator(mode="after")
@@ -123,7 +125,7 @@ class Completion(_Strict):
         if self.address is not None and (
             urlsplit(self.address).scheme not in ("http", "https") or not urlsplit(self.address).hostname
         ):
-            raise ValueError(f"the address {self.address!r} is not one: begin with https://")
+            raise ValueError(f"the address {self.address!r} is not a valid URL: it must begin with https://")
         return self
 
 
@@ -131,7 +133,7 @@ class StudyConfiguration(_Strict):
     """Settings of a study, except its items."""
 
     title: str = Field(min_length=1, max_length=200)
-    slug: str | None = Field(default=None, description="in the link; from the title if it is not given")
+    slug: str | None = Field(default=None, description="name in the link; derived from the title if not given")
     language: str = Field(default="en", pattern=r"^[a-z]{2}(-[A-Z]{2})?$")
     question: str | None = Field(default=None, max_length=300, description="above each pair")
     instructions: Text = ""
@@ -147,26 +149,30 @@ class StudyConfiguration(_Strict):
         default=False, description="centre each coordinate and divide it by its standard deviation"
     )
     scaled: bool = Field(default=False, description="centre and scale the items by the paper's rule")
-    answers: int | None = Field(default=20, ge=1, le=1000, description="number of answers, or the most where stop says")
+    answers: int | None = Field(
+        default=20, ge=1, le=1000, description="number of answers; with stop rules, the maximum"
+    )
     stop: list[Part] = Field(default=[], max_length=4)
     offer: Offer = Offer()
     practice: PracticePair | bool = Field(
-        default=False, description="a pair of items, or true for one that the page brings"
+        default=False, description="a pair of items, or true for the built-in practice pair"
     )
     repeated: Share = 0.0
     random: Share = 0.0
     attention: Attention | None = None
     resume: Resume = Resume()
     completion: Completion = Completion()
-    result: bool = Field(default=True, description="whether the person sees what was found")
+    result: bool = Field(default=True, description="whether participants see their result")
     seed: int | None = Field(default=None, ge=0, lt=2**63)
 
     @model_validator(mode="after")
     def _together(self) -> Self:
         if self.answers is None and not self.stop:
-            raise ValueError("neither answers nor stop is given, so it would never end: give one of the two")
+            raise ValueError(
+                "neither answers nor stop is given, so the study would never end: give at least one of them"
+            )
         if self.slug is not None and not SLUG.fullmatch(self.slug):
-            raise ValueError(f"the slug {self.slug!r} cannot be part of a link: use a-z, 0-9 and hyphens, at most 64")
+            raise ValueError(f"the slug {self.slug!r} is not valid in a link: use at most 64 of a-z, 0-9 and hyphens")
         return self
 
     def named(self) -> str:
@@ -176,8 +182,7 @@ class StudyConfiguration(_Strict):
     def search(self, items: Items, seed: int, population: Population | None = None) -> Search:
         """Create the search of one session. The session counts the answers, because other pairs count too.
 
-        What a population has learned takes the place of the response and the prior. What the response leaves open of a
-        person, k and lapses, stays open.
+        A population replaces the response and the prior. The unknowns of the response, k and lapse, remain unknown.
         """
         parts = {
             kind: registry.decode(kind, value)
@@ -197,14 +202,16 @@ def _of_population(response: Response | None) -> Response | None:
     if response is None or response.plain:
         return None
     known = response.k_prior
-    # A median that was given is in the unit of another noise.
+    # A given median has the unit of another noise kind.
     return Logistic(None if known is None else Unknown(replace(known, median=None)), "constant", response.lapse)
 
 
 def configured(record: Any) -> StudyConfiguration:
     """Validate plain data as a configuration; raise an `InvalidParameter` that names the invalid setting."""
     if not isinstance(record, dict):
-        raise InvalidParameter(f"a study is a list of settings, received {_short(record)}: write title: ... and so on")
+        raise InvalidParameter(
+            f"a study must be a mapping of settings, received {_short(record)}: write title: ... and further settings"
+        )
     try:
         return StudyConfiguration(**{str(key): value for key, value in record.items()})
     except ValidationError as error:
@@ -216,11 +223,11 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
     for part, setting, most in _MOST:
         value = (getattr(configuration, part) or {}).get(setting)
         if isinstance(value, int) and value > most:
-            raise InvalidParameter(f"the setting '{part}.{setting}' is {value}: a server takes at most {most:,}")
+            raise InvalidParameter(f"the setting '{part}.{setting}' is {value}: the maximum is {most:,}")
     try:
         configuration.search(items, 0)
     except (TypeError, ArithmeticError, MemoryError) as error:
-        # A part was given a setting of another kind than it takes.
+        # A setting of a part has the wrong type.
         raise InvalidParameter(f"the parts of the study do not fit together ({error}): check their settings") from None
     if configuration.language not in languages():
         raise InvalidParameter(
@@ -235,7 +242,7 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
     for name, where in named:
         if name not in known:
             raise InvalidParameter(
-                f"{where} names the item {name!r}, which is not among the items: use an id of theirs"
+                f"{where} names the item {name!r}, which is not an item of the study: use the id of an item"
             )
 
 
@@ -252,8 +259,8 @@ def read_yaml(text: str) -> Any:
     except (RecursionError, ValueError) as error:
         raise InvalidParameter(f"the study's file cannot be read: {error}; write plain settings") from None
     if refers:
-        # A few lines of references to references can stand for more than any memory holds.
-        raise InvalidParameter("the study's file holds references (*name): write the settings out")
+        # Nested aliases can expand to more than fits in memory.
+        raise InvalidParameter("the study's file contains aliases (*name): write the settings in full")
     return record
 
 
@@ -291,7 +298,7 @@ def _check_shown(name: str, value: str, item: Any) -> None:
     if name in ("audio", "video") and value:
         parts = urlsplit(value)
         if parts.scheme != "https" and (parts.scheme or not value.startswith("/") or value.startswith("//")):
-            # Others are stopped by the pages' content policy.
+            # The content security policy of the pages blocks other addresses.
             raise InvalidItems(f"the {name} of item {item!r} is {value[:100]!r}: give an address with https://")
 
 

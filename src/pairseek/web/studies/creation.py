@@ -18,7 +18,7 @@ from pairseek.web.errors import Problem
 from pairseek.web.studies.configuration import StudyConfiguration, check, configured, pack_items, read_items, read_yaml
 from pairseek.web.studies.media import Files, copies, from_folder, with_pictures
 
-__all__ = ["create", "from_file", "from_record", "read_items", "set_open"]
+__all__ = ["create_study", "from_file", "from_record", "read_items", "set_open"]
 
 
 def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
@@ -28,7 +28,7 @@ def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidParameter(f"the study's file {path} cannot be read: {error}") from None
     if isinstance(record, dict) and "space" in record:
-        from_record(record)  # which says why that cannot be
+        from_record(record)  # raises an error that explains it
     if not isinstance(record, dict) or "items" not in record:
         raise InvalidParameter(f"{path} names no items: add items: FILE.csv, a path beside the study's file")
     place = path.parent / str(record["items"])
@@ -46,7 +46,7 @@ def from_record(record: Mapping[str, Any]) -> tuple[StudyConfiguration, bool]:
     return configured(settings), is_open
 
 
-def create(
+def create_study(
     database: Database,
     configuration: StudyConfiguration,
     items: Items,
@@ -63,10 +63,10 @@ def create(
     packed = pack_items(items)
 
     def add(connection: sa.Connection) -> int:
-        # Closed until its pictures are there, which take too long for one transaction.
+        # Closed until its pictures are stored, which takes too long for one transaction.
         ready = is_open and not readers
         number = studies.add(connection, slug, record, packed, is_open=ready, who=who)
-        studies.note(connection, who, "create", slug, items=items.n)
+        studies.note(connection, who, "create_study", slug, items=items.n)
         return number
 
     try:

@@ -45,7 +45,7 @@ _NESTED = (
 )
 _MOST_YAML = 1_000_000
 STOPS = {"radius": "radius", "information": "bits", "best_item": "probability"}
-"""Rules that the form offers -> the setting of each that its number is."""
+"""Stop rules of the form, and the setting that the number of each is."""
 # How a part's own refusal begins -> the field that it is about.
 _PLACES = {
     "unknown strategy": "strategy",
@@ -83,10 +83,12 @@ def record_of(sent: object, values: Mapping[str, str]) -> dict[str, Any]:
 def _of_file(sent: UploadFile) -> dict[str, Any]:
     content = sent.file.read(_MOST_YAML + 1)
     if len(content) > _MOST_YAML:
-        raise InvalidParameter(f"the study's file has more than {_MOST_YAML:,} bytes: it holds settings, not items")
+        raise InvalidParameter(
+            f"the study's file has more than {_MOST_YAML:,} bytes: it must contain settings, not items"
+        )
     record = read_yaml(content.decode("utf-8", errors="replace"))
     if not isinstance(record, dict):
-        raise InvalidParameter("the study's file holds no settings: write title: ... and so on")
+        raise InvalidParameter("the study's file contains no settings: write title: ... and further settings")
     return record
 
 
@@ -99,7 +101,7 @@ def _complete(record: dict[str, Any], values: Mapping[str, str]) -> dict[str, An
     if "response" in record:
         record["response"].setdefault("name", "logistic")
     if "name" not in record.get("prior", {"name": ""}):
-        raise InvalidParameter("the setting 'prior.name' is empty, and there are numbers for it: choose which it is")
+        raise InvalidParameter("the setting 'prior.name' is empty, but its numbers are given: choose a prior")
     return record
 
 
@@ -112,7 +114,7 @@ def _stop(values: Mapping[str, str]) -> dict[str, Any]:
     name, value = (values.get(field, "").strip() for field in ("stop.name", "stop.value"))
     if not name:
         if value:
-            raise InvalidParameter(f"the setting 'stop.name' is empty, and its number is {value[:50]!r}: choose a rule")
+            raise InvalidParameter(f"the setting 'stop.name' is empty, but its number is {value[:50]!r}: choose a rule")
         return {}
     if name not in STOPS:
         raise InvalidParameter(f"the setting 'stop.name' is {name[:50]!r}: give one of {', '.join(STOPS)}")

@@ -15,7 +15,7 @@ from pairseek.model.items import Items
 from pairseek.store.media import StoredPicture
 
 Files: TypeAlias = Mapping[str, Callable[[], bytes]]
-"""Name -> what reads the file."""
+"""Functions that read a file, by name."""
 
 WIDTHS = (320, 640, 1280)
 MOST_PICTURES = 10_000
@@ -61,7 +61,7 @@ def from_zip(file: BinaryIO) -> Files:
             raise InvalidItems(f"the image {path.name!r} has {one.file_size:,} bytes: at most {MOST_BYTES:,}")
 
         def read(one: zipfile.ZipInfo = one) -> bytes:
-            # What the zip says of a size need not be so: no more than allowed is ever unpacked.
+            # The declared size may be wrong, so the number of bytes read is limited too.
             with archive.open(one) as member:
                 return member.read(MOST_BYTES + 1)
 
@@ -123,7 +123,7 @@ def _opened(name: str, content: bytes) -> Any:
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             image = Image.open(io.BytesIO(content), formats=KINDS)
     except (OSError, UnidentifiedImageError, SyntaxError, ValueError, Image.DecompressionBombError):
-        raise InvalidItems(f"{name!r} is no image that can be read: send {', '.join(KINDS)}") from None
+        raise InvalidItems(f"{name!r} is not a readable image: send {', '.join(KINDS)}") from None
     if image.width * image.height > MOST_PIXELS:
         size = f"{image.width} x {image.height}"
         image.close()

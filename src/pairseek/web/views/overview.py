@@ -20,7 +20,7 @@ from pairseek.web.studies.catalogue import Study
 from pairseek.web.views.result import flat
 
 _KEPT = 5000
-# Sessions read at once.
+# Number of sessions read in one batch.
 _BATCH = 200
 
 Seen: TypeAlias = tuple[JSON, JSON | None]
@@ -34,7 +34,7 @@ class Overview:
     Parameters
     ----------
     database
-        Where they are.
+        Database of the studies.
     """
 
     def __init__(self, database: Database) -> None:
@@ -55,7 +55,7 @@ class Overview:
                 along = history.estimates_along(study, one)
                 seen = person(study, one, along), _point(study, one, along)
                 known[one.row.id] = seen
-                # What was read may be newer than the row: then it is read again next time.
+                # Rows that are newer than the session's version are not cached.
                 if len(one.events) + len(one.marks) == one.row.version:
                     self._keep(_state(one.row), seen)
         return [found for row in rows if (found := known[row.id]) is not None]

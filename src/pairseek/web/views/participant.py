@@ -68,7 +68,7 @@ def result_page(service: Service, study: Study, row: SessionRow) -> JSON:
         "debrief_html": safe_html(study.configuration.debrief) if study.configuration.debrief else None,
         "mine": f"/s/{study.row.slug}/mine",
         "redirect": way_back(study, code, row.prolific_pid or row.participant),
-        # Who only looks how it will be is not sent anywhere.
+        # Previews never redirect to the completion URL.
         "wait": None if row.kind == "preview" else study.configuration.completion.wait,
         "code": code,
         "preview": row.kind == "preview",

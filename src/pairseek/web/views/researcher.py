@@ -33,11 +33,11 @@ from pairseek.web.views.result import dots, flat, nearest
 
 PAGE = 50
 """Participants on one page of the list."""
-# Answers a minute are counted over so many minutes.
+# Window in minutes over which the answer rate is computed.
 _RATE_MINUTES = 5
 _SAMPLES = 400
 _SHOWN = ("void", "restore", "open", "close", "create", "simulate", "population")
-# Items that a map sends; the rest would not be seen.
+# Maximum number of items on a map; more could not be distinguished.
 _DOTS = 4000
 
 
@@ -197,7 +197,7 @@ def _scales(items: Items) -> JSON | None:
 
 
 def _column(column: ColumnScale) -> JSON:
-    # Rounded to four digits: a page shows all decimals that it is given.
+    # Rounded to four digits, because the page shows all decimals.
     numbers = {"low": column.low, "high": column.high, "deviation": column.deviation}
     return {"number": column.index + 1} | {name: float(f"{value:.4g}") for name, value in numbers.items()}
 

@@ -15,7 +15,7 @@ from pairseek.web.sessions.history import SessionHistory
 from pairseek.web.sessions.state import NEAREST, EffectiveAnswer, SessionState
 from pairseek.web.studies.catalogue import Study
 
-# Corners of the outline of the credible region.
+# Number of corners of the credible region's outline.
 _CORNERS = 48
 # sqrt of the 95 % quantile of chi² with two degrees of freedom.
 _ELLIPSE = 2.4477468306808164
@@ -30,7 +30,7 @@ def plane(items: Items) -> tuple[FloatArray, FloatArray]:
     if items.d == 2:
         return np.zeros(2), np.eye(2)
     _, _, axes = np.linalg.svd(items.coordinates - centre, full_matrices=False)
-    # The sign of a component is arbitrary: its largest entry is made positive.
+    # The sign of a principal component is arbitrary; its largest entry is made positive.
     signs = np.sign(axes[np.arange(len(axes)), np.argmax(np.abs(axes), axis=1)])
     return centre, np.asarray((axes * signs[:, None])[:2].T)
 
