@@ -154,6 +154,83 @@ class Counting:
         return np.zeros(len(candidates))
 
 
+INTERACTIVE = """
+import sys
+from dataclasses import dataclass
+from typing import ClassVar
+import numpy as np
+import pairseek as ps
+from pairseek.experiments import Contender, Setting, Specification, run
+
+@dataclass(frozen=True)
+class Mine:
+    name: ClassVar[str] = "mine"
+
+    def score(self, candidates, belief):
+        return np.arange(len(candidates))
+
+items = ps.Items(np.random.default_rng(0).normal(size=(30, 2)))
+spec = Specification("own", (Setting("own", items, prior=None),), (Contender(Mine()),), queries=2, trials=2, rate=None)
+if sys.argv[2] == "without":
+    sys.modules["cloudpickle"] = None
+print(run(spec, sys.argv[1], jobs=2).values.shape)
+"""
+
+
+class TestPartsOfOnesOwn:
+    """Strategies that workers cannot import by name."""
+
+    def interactive(self, tmp_path, cloudpickle):
+        command = [sys.executable, "-c", INTERACTIVE, str(tmp_path / "out"), cloudpickle]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+    def test_a_strategy_of_a_notebook_runs_in_several_processes(self, tmp_path):
+        done = self.interactive(tmp_path, "with")
+        assert done.stdout == "(1, 1, 2, 3, 2)\n", done.stderr
+
+    def test_without_cloudpickle_it_is_refused_with_the_reason(self, tmp_path):
+        done = self.interactive(tmp_path, "without")
+        assert done.returncode == 1
+        assert "cannot be sent to worker processes (Mine is defined in an interactive session)" in done.stderr
+        assert "pip install cloudpickle" in done.stderr
+
+    def test_a_strategy_defined_in_a_function(self, tmp_path, monkeypatch):
+        @dataclass(frozen=True)
+        class Local:
+            name: ClassVar[str] = "local"
+
+            def score(self, candidates, belief):
+                return np.arange(len(candidates))
+
+        spec = replace(SPEC, strategies=(Contender(Local()),), trials=1)
+        assert np.isfinite(run(spec, tmp_path / "out").values).all()
+        monkeypatch.setitem(sys.modules, "cloudpickle", None)
+        with pytest.raises(InvalidParameter, match=r"cannot be sent to worker processes \(Can't .*Local"):
+            run(replace(spec, trials=2), tmp_path / "out")
+
+    def test_work_that_cannot_be_unpacked_names_the_error(self, tmp_path):
+        spec = replace(SPEC, strategies=(Contender(Unreadable()),), trials=1)
+        with pytest.raises(PairseekError, match="failed: RuntimeError: not on this machine; finished trials are kept"):
+            run(spec, tmp_path / "out")
+
+
+def _unreadable():
+    raise RuntimeError("not on this machine")
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A strategy that can be pickled and not be unpickled."""
+
+    name: ClassVar[str] = "unreadable"
+
+    def score(self, candidates, belief):
+        return np.zeros(len(candidates))
+
+    def __reduce__(self):
+        return _unreadable, ()
+
+
 class TestKilling:
     @pytest.mark.slow
     def test_after_three_sigkills_the_table_is_byte_for_byte_that_of_an_undisturbed_run(self, tmp_path):

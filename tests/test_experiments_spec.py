@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek.errors import InvalidParameter
+from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.experiments import (
     MEASURES,
     REPRODUCTIONS,
@@ -21,8 +21,10 @@ from pairseek.experiments import (
     Contender,
     Setting,
     Specification,
+    Task,
     read_record,
     read_specification,
+    run_trial,
     to_toml,
 )
 from pairseek.experiments.data import Parcel, load_items
@@ -112,8 +114,60 @@ class TestReading:
         assert spec.labels == ("Widest",)
         assert read_record(spec.record()) == spec
 
+    @pytest.mark.parametrize(
+        "response", [ps.Probit(1.0), ps.Logistic(1.5, "constant", lapse=0.1), ps.Logistic(ps.Unknown())]
+    )
+    def test_a_response_is_taken_as_it_is(self, response):
+        truth = ps.Logistic(2.0) if response.unknown else "matched"
+        spec = replace(read_record(MINIMAL), settings=(Setting("a", "colours", response=response, truth=truth),))
+        assert spec.settings[0].response_model(3) == response
+        again = read_record(tomllib.loads(to_toml(spec)))
+        assert again.settings[0].response_model(3) == response
+        assert to_toml(again) == to_toml(spec)
+
+    def test_a_truth_and_a_prior_of_ones_own_are_read_back(self):
+        spec = replace(read_record(MINIMAL), settings=(Setting("a", "colours", prior=Inner(), truth=Stubborn(1.0)),))
+        again = read_record(tomllib.loads(to_toml(spec)))
+        assert again == spec
+        outcome = run_trial(replace(again, queries=2, rate=None), Task(0, 0, 0), load_items(again)[0])
+        assert np.isfinite(outcome.values).all()
+
+
+@dataclass(frozen=True)
+class Inner(ps.UniformBox):
+    """A prior of one's own."""
+
+    low: float = -0.5
+    high: float = 0.5
+    name: ClassVar[str] = "inner"
+
+
+@dataclass(frozen=True)
+class Stubborn(ps.Logistic):
+    """A response of one's own, for users."""
+
+    name: ClassVar[str] = "stubborn"
+
+    def link_function(self, logits):
+        return np.where(np.asarray(logits) > 0, 0.9, 0.1)
+
 
 class TestRefusing:
+    @pytest.mark.parametrize(
+        ("parts", "error", "message"),
+        [
+            ({"response": "logistic"}, InvalidParameter, "response is 'logistic': give an Answering, or a response"),
+            ({"response": ps.Logistic(ps.Unknown())}, InvalidParameter, "simulated users need a known k and lapse"),
+            ({"response": Stubborn(1.0)}, Unsupported, "Stubborn"),
+            ({"truth": ps.Logistic()}, InvalidParameter, "k of Logistic is not set"),
+            ({"truth": 3}, InvalidParameter, "truth is 3"),
+            ({"prior": "box"}, InvalidParameter, r"prior is 'box', which has no box\(\)"),
+        ],
+    )
+    def test_parts_that_cannot_be_simulated_at_construction(self, parts, error, message):
+        with pytest.raises(error, match=message):
+            Setting("a", "colours", **parts)
+
     @pytest.mark.parametrize(
         ("change", "message"),
         [

@@ -11,7 +11,6 @@ import json
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
-from pairseek import registry
 from pairseek._version import MODEL_VERSION
 from pairseek.core.types import JSON
 from pairseek.core.validation import one_line, one_of, share, whole
@@ -22,12 +21,13 @@ from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior, UniformBox
 from pairseek.model.responses import NOISES, RESPONSES, Noise, Response
 from pairseek.runs.plan import RunPlan
-from pairseek.runs.strategy_names import default_label, strategy_record
+from pairseek.runs.strategy_names import default_label, part_record, strategy_record
 from pairseek.strategies.base import Procedure, Utility
 
 NAMED_DATA = ("food10k", "synthetic", "colours", "space")
 """Names of built-in data; any other text is a file of items."""
 _PUBLISHED_FOR = ("food10k", "synthetic")
+_PRIOR_METHODS = ("box", "quadratic", "moments", "entropy_bits", "sample")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Answering:
         return facts.response(self.name, noise)  # type: ignore[arg-type]
 
 
-Truth: TypeAlias = Answering | Literal["matched", "noiseless"]
+Truth: TypeAlias = Answering | Response | Literal["matched", "noiseless"]
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,10 @@ class Setting:
     prior
         Distribution of the users and prior of the search. None: the default prior of the items.
     response
-        What the search infers with.
+        Response model of the search: an `Answering`, or a response such as ``ps.Probit(1.0, lapse=0.1)``.
     truth
-        What answers: ``"matched"``, the same; ``"noiseless"``; or another response model.
+        Response model of the users: ``"matched"``, that of the search; ``"noiseless"``; an `Answering`; or any
+        response with known k and lapse, including one of another package.
     """
 
     label: str = "simulation"
@@ -104,7 +105,7 @@ class Setting:
     subsample: int | None = None
     scaled: bool = True
     prior: Prior | None = field(default_factory=lambda: UniformBox(-1.0, 1.0))
-    response: Answering = field(default_factory=Answering)
+    response: Answering | Response = field(default_factory=Answering)
     truth: Truth = "matched"
 
     def __post_init__(self) -> None:
@@ -123,11 +124,41 @@ class Setting:
             whole(self.subsample, "subsample", 2)
         if not isinstance(self.scaled, bool):
             raise InvalidParameter(f"scaled is {self.scaled!r}: give true or false")
+        missing = [name for name in _PRIOR_METHODS if self.prior is not None and not hasattr(self.prior, name)]
+        if missing:
+            raise InvalidParameter(
+                f"prior is {self.prior!r}, which has no {missing[0]}(): give a prior such as UniformBox(-1, 1), or None"
+            )
+        self._check_response()
         self._check_truth()
+
+    def response_model(self, d: int | None) -> Response:
+        """Return the response model of the search in d dimensions."""
+        return self.response if isinstance(self.response, Response) else self.response.response(d)
+
+    def _check_response(self) -> None:
+        if not isinstance(self.response, Answering | Response):
+            raise InvalidParameter(
+                f"response is {self.response!r}: give an Answering, or a response such as Logistic(1.5)"
+            )
+        if isinstance(self.response, Response):
+            # The posteriors of a simulation evaluate compiled links, which exist for some responses only.
+            _ = self.response.link
+            if self.response.unknown and self.truth == "matched":
+                raise InvalidParameter(
+                    f"response is {self.response!r} and truth is 'matched': simulated users need a known k and lapse; "
+                    f"give a truth such as Logistic(1.5)"
+                )
 
     def _check_truth(self) -> None:
         if isinstance(self.truth, str):
             one_of(self.truth, "truth", ("matched", "noiseless"))
+        elif isinstance(self.truth, Response):
+            _ = self.truth.constant, self.truth.share
+        elif not isinstance(self.truth, Answering):
+            raise InvalidParameter(
+                f"truth is {self.truth!r}: give 'matched', 'noiseless', an Answering, or a response with a known k"
+            )
         elif self.truth.k is None:
             raise InvalidParameter("truth.k is missing: a truth of its own needs a number, or 'published'")
         for name in ("response", "truth"):
@@ -273,6 +304,9 @@ def _plain(value: Any) -> Any:
 def _answering_record(part: Truth) -> Any:
     if isinstance(part, str):
         return part
+    if isinstance(part, Response):
+        record = part_record("response", part)
+        return {name: value for name, value in record.items() if name != "lapse" or value != 0.0}
     return {f.name: getattr(part, f.name) for f in fields(part) if getattr(part, f.name) is not None}
 
 
@@ -286,7 +320,7 @@ def _setting_record(setting: Setting) -> JSON:
         if getattr(setting, name) is not None:
             record[name] = getattr(setting, name)
     record["scaled"] = setting.scaled
-    record["prior"] = "items" if setting.prior is None else registry.encode(setting.prior)
+    record["prior"] = "items" if setting.prior is None else part_record("prior", setting.prior)
     record["response"], record["truth"] = _answering_record(setting.response), _answering_record(setting.truth)
     return record
 

@@ -8,12 +8,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from pairseek import registry
 from pairseek.core.validation import known_fields, suggestion, table, whole
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.spec import NAMED_DATA, Answering, Contender, Setting, Specification
+from pairseek.model.responses import Response
 from pairseek.runs import toml
-from pairseek.runs.strategy_names import strategy_from
+from pairseek.runs.strategy_names import part_from, strategy_from
 
 _SETTING = tuple(f.name for f in fields(Setting))
 _OWN = tuple(f.name for f in fields(Specification))
@@ -88,7 +88,7 @@ def _setting(record: Mapping[str, Any], where: str, folder: Path | None) -> Sett
         if values.get("prior") == "items":
             values["prior"] = None
         elif "prior" in values:
-            values["prior"] = registry.decode("prior", table(values["prior"], "prior"))
+            values["prior"] = part_from("prior", table(values["prior"], "prior"))
         return Setting(**values)
     except InvalidParameter as error:
         raise InvalidParameter(f"{where}: {error}") from None
@@ -107,8 +107,10 @@ def _data(value: object, folder: Path | None) -> str:
     return value if folder is None or Path(value).is_absolute() else str(folder / value)
 
 
-def _answering(field: str, value: object) -> Answering:
+def _answering(field: str, value: object) -> Answering | Response:
     record = table(value, field)
+    if ":" in str(record.get("name")) or "lapse" in record or isinstance(record.get("k"), Mapping):
+        return part_from("response", {"name": "logistic", **record})  # type: ignore[no-any-return]
     known_fields(record, field, [f.name for f in fields(Answering)])
     try:
         return Answering(**record)

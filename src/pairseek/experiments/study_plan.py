@@ -183,7 +183,7 @@ def plan(
     setting = specification.settings[0]
     prior = default_prior(shown) if setting.prior is None else setting.prior
     _, covariance = prior.moments(shown.d)
-    response = setting.response.response(shown.d).for_spread(float(np.sqrt(np.trace(covariance) / shown.d)))
+    response = setting.response_model(shown.d).for_spread(float(np.sqrt(np.trace(covariance) / shown.d)))
     start = float(results.trials("plan", specification.labels[0], "credible_radius")[:, 0].mean())
     target = start / 2 if question.target is None else question.target
     needs = tuple(_need(results, label, target) for label in specification.labels)

@@ -88,7 +88,7 @@ def _search(specification: Specification, task: Task, items: Items | Space, seed
     drawn = rate is not None and isinstance(items, Items) and isinstance(contender.strategy, Utility)
     return Search(
         items,
-        response=setting.response.response(items.d),
+        response=setting.response_model(items.d),
         prior=setting.prior,
         posterior=None if specification.samples is None else Particles(specification.samples),
         strategy=contender.strategy,
@@ -98,6 +98,8 @@ def _search(specification: Specification, task: Task, items: Items | Space, seed
 
 
 def _truth(setting: Setting, matched: Response) -> Response | None:
+    if isinstance(setting.truth, Response):
+        return setting.truth
     if isinstance(setting.truth, Answering):
         return setting.truth.response(setting.dimension)
     return matched if setting.truth == "matched" else None

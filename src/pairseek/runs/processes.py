@@ -14,8 +14,9 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
 
 from pairseek.errors import PairseekError
+from pairseek.runs.pickling import pickled
 from pairseek.runs.plan import Outcome, Task, Work
-from pairseek.runs.worker import describe_failure, perform, prepare
+from pairseek.runs.worker import describe_failure, perform, prepare_pickled
 
 ONE_THREAD = (
     "OMP_NUM_THREADS",
@@ -34,21 +35,25 @@ def on_processes(work: Work, pending: list[Task], take: Callable[[Outcome], None
     A worker that dies is replaced and its task run again. An exception in a task ends the run; outcomes that arrived
     before have been passed on.
     """
+    data = pickled(work)
     remaining = dict.fromkeys(pending)
     broken = 0
     while remaining:
         try:
-            _with_pool(work, remaining, take, jobs)
+            _with_pool(work, data, remaining, take, jobs)
         except BrokenProcessPool:
             broken += 1
             if broken > _BROKEN_POOLS:
                 raise PairseekError(
-                    f"worker processes died {broken} times, possibly because memory ran out: run the same command "
-                    f"again with fewer jobs; finished trials are kept"
+                    f"worker processes died {broken} times: if memory ran out, run the same command again with fewer "
+                    f"jobs; if a script starts this run, do so below `if __name__ == '__main__':`; finished trials are "
+                    f"kept"
                 ) from None
 
 
-def _with_pool(work: Work, remaining: dict[Task, None], take: Callable[[Outcome], None], jobs: int) -> None:
+def _with_pool(
+    work: Work, data: bytes, remaining: dict[Task, None], take: Callable[[Outcome], None], jobs: int
+) -> None:
     context = multiprocessing.get_context("spawn")
     # A pool that breaks while it starts a worker loses track of that worker. This end of the pipe closes with the
     # pool, and every remaining worker then exits.
@@ -57,7 +62,7 @@ def _with_pool(work: Work, remaining: dict[Task, None], take: Callable[[Outcome]
         contextlib.closing(life),
         contextlib.closing(held),
         _environment(),
-        ProcessPoolExecutor(jobs, context, initializer=_start, initargs=(work, life)) as pool,
+        ProcessPoolExecutor(jobs, context, initializer=_start, initargs=(data, life)) as pool,
     ):
         waiting = iter(list(remaining))
         running: dict[Future[Outcome], Task] = {}
@@ -101,11 +106,11 @@ def _environment() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _start(work: Work, life: Connection) -> None:
+def _start(data: bytes, life: Connection) -> None:
     # Ctrl-C reaches the whole process group; the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_pool, args=(life,), daemon=True).start()
-    prepare(work)
+    prepare_pickled(data)
 
 
 def _end_with_pool(life: Connection) -> None:

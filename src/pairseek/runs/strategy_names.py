@@ -1,4 +1,4 @@
-"""Names and records of strategies: pairseek's own, and those of other modules as ``module:Class``."""
+"""Names and records of parts: pairseek's own by name, and those of other modules as ``module:Class``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 from pairseek import registry
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter
-from pairseek.strategies import STRATEGIES
 from pairseek.strategies.base import Procedure, Utility
 
 
@@ -21,31 +20,43 @@ def default_label(strategy: Utility | Procedure) -> str:
 
 
 def strategy_record(strategy: Utility | Procedure) -> JSON:
-    """Return name and parameters as plain data."""
-    record = {key: value for key, value in registry.encode(strategy).items() if value is not None}
-    kind = type(strategy)
-    if STRATEGIES.get(strategy.name) is not kind:
-        record["name"] = f"{kind.__module__}:{kind.__qualname__}"
+    """Return name and parameters of a strategy as plain data."""
+    return part_record("strategy", strategy)
+
+
+def part_record(kind: str, part: Any) -> JSON:
+    """Return name and parameters of a part as plain data; ``kind`` is one of `registry.KINDS`."""
+    record = {key: value for key, value in registry.encode(part).items() if value is not None}
+    made = type(part)
+    if registry.KINDS[kind].get(record["name"]) is not made:
+        record["name"] = f"{made.__module__}:{made.__qualname__}"
     return record
+
+
+def part_from(kind: str, record: Mapping[str, Any]) -> Any:
+    """Build the part of a record of `part_record`."""
+    name = str(record.get("name"))
+    if ":" not in name:
+        return registry.decode(kind, record)
+    parameters = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in record.items() if key != "name"
+    }
+    return _imported(kind, name)(**parameters)
 
 
 def strategy_from(record: Mapping[str, Any], queries: int) -> Utility | Procedure:
     """Build the strategy of a record; ``queries`` is the number of answers for strategies that need it."""
-    name = str(record.get("name"))
-    if ":" in name:
-        parameters = {key: value for key, value in record.items() if key != "name"}
-        return _imported(name)(**parameters)  # type: ignore[no-any-return]
-    if name == "gausscloud":
+    if record.get("name") == "gausscloud":
         record = {"answers": queries, **record}
-    strategy: Utility | Procedure = registry.decode("strategy", record)
+    strategy: Utility | Procedure = part_from("strategy", record)
     return strategy
 
 
-def _imported(name: str) -> Any:
+def _imported(kind: str, name: str) -> Any:
     module, _, attribute = name.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidParameter(
-            f"the strategy {name!r} cannot be imported ({error}): give module:Class of an importable module"
+            f"the {kind} {name!r} cannot be imported ({error}): give module:Class of an importable module"
         ) from None

@@ -27,7 +27,8 @@ def _is_array_of_tables(value: object) -> bool:
 
 def _value(value: Any) -> str:
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_value(inner)}" for key, inner in value.items()) + " }"
+        fields = (f"{key} = {_value(inner)}" for key, inner in value.items() if inner is not None)
+        return "{ " + ", ".join(fields) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(map(_value, value)) + "]"
     if isinstance(value, float):

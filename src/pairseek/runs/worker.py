@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 
 from pairseek.numerics.parallel import set_thread_count
@@ -14,6 +15,19 @@ def prepare(work: Work, name: str = "") -> None:
     """Unpack the work and limit this process to one thread."""
     set_thread_count(1)
     _prepared[name] = work.begin()
+
+
+def prepare_pickled(data: bytes) -> None:
+    """Unpack pickled work; an exception is raised by the first task, which can report it to the parent."""
+    try:
+        prepare(pickle.loads(data))
+    except Exception as error:  # noqa: BLE001 - an exception in its initializer breaks a pool without any message
+        failure = error
+
+        def fail(_: Task) -> Outcome:
+            raise failure
+
+        _prepared[""] = fail
 
 
 def perform(task: Task, name: str = "") -> Outcome:

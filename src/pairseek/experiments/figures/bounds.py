@@ -64,7 +64,7 @@ def _stopping(axes: object, results: Results, setting: Setting) -> None:
     times = stopping_times(results, setting.label, volumes)
     mean = times.mean(axis=1)
     error = times.std(axis=1, ddof=1) / np.sqrt(times.shape[1]) if times.shape[1] > 1 else np.zeros(len(mean))
-    k = setting.response.response(d).constant
+    k = setting.response_model(d).constant
     bounds = [stopping_time_bounds(float(v), k, _box(setting), d) for v in volumes]
     lower, upper = np.array([b.lower for b in bounds]), np.array([b.upper for b in bounds])
     upper[upper > CEILING] = np.nan
