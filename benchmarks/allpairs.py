@@ -22,7 +22,7 @@ import pairseek as ps
 from food import items, name, response
 from pairseek.candidates.branch_and_bound.bounds import value
 from pairseek.candidates.branch_and_bound.tree import Tree
-from pairseek.candidates.branch_and_bound.view import View
+from pairseek.candidates.branch_and_bound.view import CatalogueView
 from pairseek.candidates.context import SelectionContext
 from pairseek.numerics.jit import kernel
 from pairseek.numerics.pair_kernels import pair_constant
@@ -64,7 +64,7 @@ def brute_force(start, stop, points, shadows, squares, values, model, out):
 
 def brute(scene, rows=None):
     """Utility of the best pair and seconds; of `rows` evenly spread rows only, with seconds scaled up."""
-    view = View.of(scene, shape_of(scene.strategy))
+    view = CatalogueView.of(scene, shape_of(scene.strategy))
     began = time.perf_counter()
     values, vectors = np.linalg.eigh(scene.belief.covariance)
     shadows = 2.0 * (scene.points - scene.belief.mean) @ (vectors * np.sqrt(values))

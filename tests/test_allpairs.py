@@ -19,9 +19,9 @@ from pairseek.candidates.branch_and_bound import search as _branch
 from pairseek.candidates.branch_and_bound import tree as _tree
 from pairseek.candidates.branch_and_bound.bounds import bound_pairs
 from pairseek.candidates.branch_and_bound.finalists import exact_value
-from pairseek.candidates.branch_and_bound.scan import look_at
+from pairseek.candidates.branch_and_bound.scan import scan_tiles
 from pairseek.candidates.branch_and_bound.tree import Tree, tree_of
-from pairseek.candidates.branch_and_bound.view import View
+from pairseek.candidates.branch_and_bound.view import CatalogueView
 from pairseek.candidates.context import SelectionContext
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import pair_rows
@@ -228,21 +228,21 @@ def utility_of(i, j, points, model):
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_pairs_that_nearly_coincide_are_not_lost_in_rounding(noise):
-    # Rotated coordinates of such a pair say little of its direction. With its own utility as the aim, it must be found.
+    # Rotated coordinates do not determine the direction of such a pair. With its own utility as the target, it must be found.
     for seed, apart in enumerate(10.0 ** np.linspace(-14, -4, 60)):
         rng = rng_of(seed, 3)
         points = rng.standard_normal((40, 3)) + 0.3
         points[7] = points[8] + apart * rng.standard_normal(3)
         root = rng.standard_normal((3, 3))
         scene = scene_of(points, covariance=root @ root.T, mean=points[8], noise=noise, k=2.0)
-        view = View.of(scene, shape_of(scene.strategy))
+        view = CatalogueView.of(scene, shape_of(scene.strategy))
         order = view.points[2]
         i, j = sorted(np.flatnonzero((order == 7) | (order == 8)).tolist())
         u = utility_of(i, j, view.points, view.model)
         utilities, keys, counts = np.full((1, 780), -np.inf), np.full((1, 780), -1), np.zeros((1, 3), dtype=np.int64)
         plain = (view.model, view.cells, view.points, view.scale)
         tile, goal = np.array([[0, 0, 0, 40, 0, 40]]), (u, 1e-12 * u, 780.0, 10**9)
-        look_at(0, 1, 1, tile, plain, scene.resting.pairs, goal, (utilities, keys, counts))
+        scan_tiles(0, 1, 1, tile, plain, scene.resting.pairs, goal, (utilities, keys, counts))
         assert 7 * 40 + 8 in keys
 
 
@@ -294,17 +294,17 @@ def test_when_the_budget_ends_the_bound_still_holds(strategy, noise, small_cells
     assert uncertain
 
 
-def test_the_budget_bounds_what_is_looked_at():
+def test_the_budget_bounds_the_pairs_visited():
     scene = scene_of(rng_of(1).standard_normal((3000, 4)), noise="normalized", k=2.0)
-    looked = [AllPairs(budget=budget).choose(scene, rng_of(0)).considered for budget in (1, 10**5, 10**6, 10**7)]
-    # One tile is looked at in any case, and every piece of a round finishes the tile that it has begun.
-    assert looked[0] <= 64 * 64 * 16
-    assert all(x <= budget + 32 * 64 * 64 for x, budget in zip(looked[1:], (10**5, 10**6, 10**7), strict=True))
-    assert looked == sorted(looked)
-    assert looked[0] < looked[-1]
+    visited = [AllPairs(budget=budget).choose(scene, rng_of(0)).considered for budget in (1, 10**5, 10**6, 10**7)]
+    # One tile is scanned in any case, and every piece of a round finishes the tile that it has begun.
+    assert visited[0] <= 64 * 64 * 16
+    assert all(x <= budget + 32 * 64 * 64 for x, budget in zip(visited[1:], (10**5, 10**6, 10**7), strict=True))
+    assert visited == sorted(visited)
+    assert visited[0] < visited[-1]
 
 
-def test_most_pairs_are_not_looked_at():
+def test_most_pairs_are_not_visited():
     rng = rng_of(2)
     points, covariance = rng.standard_normal((5000, 4)), np.diag([1.0, 0.3, 0.2, 0.1])
     share = {}
@@ -324,7 +324,7 @@ def test_no_pair_of_two_cells_exceeds_their_bound(strategy, noise, small_cells):
     for seed in range(4):
         rng = rng_of(seed, 8, NOISES.index(noise))
         scene = random_scene(rng, 60, (1, 2, 4, 12)[seed], strategy=strategy, noise=noise)
-        view = View.of(scene, shape_of(strategy))
+        view = CatalogueView.of(scene, shape_of(strategy))
         scores = np.full((60, 60), -np.inf)
         first, second, values = listed(scene)
         scores[first, second] = scores[second, first] = values
@@ -458,10 +458,10 @@ def test_the_tree_of_a_read_only_catalogue_is_built_once_and_goes_with_it():
     other = points.copy()
     other.flags.writeable = False
     assert tree_of(other) is not tree
-    kept = len(_tree._kept)
+    kept = len(_tree._cache)
     del points, other
     gc.collect()
-    assert len(_tree._kept) == kept - 2
+    assert len(_tree._cache) == kept - 2
 
 
 # Strategies that say nothing of themselves, and Random

@@ -78,7 +78,7 @@ def test_the_seed_decides_sides_and_what_is_random_by_name():
 
 
 def test_the_samples_of_a_strategy_of_ones_own_change_with_the_answers():
-    """Keyed by evidence, not fixed: otherwise the same few pairs would be looked at for ever."""
+    """Keyed by evidence, not fixed: otherwise the same few pairs would be scored every time."""
     words = pairs(ps.Items(np.random.default_rng(1).standard_normal((1100, 2))), 1, strategy=Longest())[1]
     assert len({frozenset((e.left, e.right)) for e in words.history}) == len(words.history)
     assert "drawn where good pairs are likely" in words.history[-1].query.info.candidates

@@ -41,7 +41,7 @@ def test_it_is_saved_with_the_search(tmp_path):
 
 @pytest.mark.parametrize("pairs", [(), ((0, 0),), ((0, -1),), ((0, 1.5),), (("a", "b"),), ((0, 1, 2),)])
 def test_lists_that_make_no_sense(pairs):
-    with pytest.raises(InvalidParameter, match="ListedPairs takes pairs of two different rows"):
+    with pytest.raises(InvalidParameter, match="ListedPairs expects one or more pairs of different rows"):
         ps.ListedPairs(pairs)
 
 

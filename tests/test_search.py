@@ -490,9 +490,9 @@ def test_a_strategy_that_scores_nan_or_the_wrong_shape_is_named(items):
         def score(self, candidates, belief):
             return self.value(len(candidates))
 
-    with pytest.raises(InvalidParameter, match=r"Broken\.score gave NaN"):
+    with pytest.raises(InvalidParameter, match=r"Broken\.score returned NaN"):
         make(items, strategy=Broken(lambda m: np.full(m, np.nan))).ask()
-    with pytest.raises(InvalidParameter, match=r"Broken.score gave shape \(3,\)"):
+    with pytest.raises(InvalidParameter, match=r"Broken.score returned shape \(3,\)"):
         make(items, strategy=Broken(lambda m: np.zeros(3))).ask()
 
 

@@ -1,4 +1,4 @@
-"""Pairs that might be asked: how they are described, where they come from, and how soon they may come again."""
+"""Sources of candidate pairs, their features, and the rules of rest between repetitions."""
 
 from pairseek.candidates.all_pairs import AllPairs
 from pairseek.candidates.listed import ListedPairs

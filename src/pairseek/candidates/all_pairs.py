@@ -1,4 +1,4 @@
-"""The best of all pairs, without a look at most of them."""
+"""`AllPairs`: the best of all pairs by branch and bound, or by enumeration where no upper bound is known."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from pairseek.candidates.branch_and_bound.search import Found, Goal, best_first
-from pairseek.candidates.branch_and_bound.view import View
+from pairseek.candidates.branch_and_bound.search import Goal, SearchResult, best_first
+from pairseek.candidates.branch_and_bound.view import CatalogueView
 from pairseek.candidates.context import Selection, SelectionContext, best_of
 from pairseek.candidates.sampled import SampledPairs, pair_rows, sampled_pairs
 from pairseek.candidates.weighted import GUIDE, WeightedPairs
@@ -17,9 +17,9 @@ from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
 from pairseek.strategies.shape import UtilityShape, shape_of
 
-# Pairs scored at a time where each must be looked at.
+# Chunk of pairs scored at a time when all pairs are enumerated.
 _LISTED = 1 << 18
-# Random pairs whose median is the zero that gaps of signed utilities are measured from.
+# Number of random pairs whose median score is the reference for gaps of signed utilities.
 _SAMPLE = 1001
 _DRAWS = 4096
 
@@ -28,27 +28,27 @@ _DRAWS = 4096
 class AllPairs:
     """The pair of highest score among all n(n - 1)/2.
 
-    The scores of the strategies that come with pairseek are functions of a few numbers of a pair (see `UtilityShape`),
-    most of them differences of numbers of its items, so they can be bounded over all pairs of two groups of items.
-    Branch and bound over the cells of a tree then leaves few pairs to look at: none is stored, memory is O(n d).
-    Among equals the pair of the earliest items wins.
+    The scores of the built-in strategies are functions of a few features of a pair (see `UtilityShape`), most of them
+    differences between features of its items, so that they have upper bounds over all pairs of two cells of items.
+    Branch and bound over the cells of a tree then leaves few pairs to score; no pair is stored, and memory is O(n d).
+    Ties are broken by the order of the items.
 
-    A strategy without `UtilityShape` scores every pair while there are no more than `budget`, and a sample
-    (`WeightedPairs`) beyond.
+    A strategy without `UtilityShape` scores every pair if there are no more than `budget`, and otherwise a sample
+    (`WeightedPairs`).
 
     Parameters
     ----------
     gap
-        Stop when the best found is certain to be within this share of the best of all, from 0 (exact) to below 1. For
-        scores that may be negative: within this share of the difference between the best and the median pair.
+        Relative optimality gap at which the search may stop, from 0 (exact) to below 1. For scores that may be
+        negative, it is relative to the difference between the best and the median pair.
     budget
-        Pairs to look at, at least 1. When it ends, the best found is returned, with the gap that is certain. It counts
-        pairs and not time, so that every machine asks the same question. What spares looks counts too, by the time it
-        takes: the bound of a pair of cells as 64, a check of an item against a cell as 4.
+        Number of pairs that may be visited, at least 1. When it is exhausted, the best pair found is returned with its
+        certified gap. It counts pairs and not time, so that every machine asks the same question. Pruning counts too,
+        in proportion to its time: a bound of a pair of cells as 64 pairs, a check of an item against a cell as 4.
     rescore
-        How many of the best are scored again by samples; 0 for none. The gap is for the scores before that.
+        Number of the best pairs to rescore by samples; 0 for none. The gap holds for the scores before that.
     listed
-        Up to so many pairs are scored one by one instead: as fast, and without the compilation of the search.
+        Largest number of pairs to enumerate instead: as fast for few pairs, and without compiling the search.
     """
 
     gap: float = 0.0
@@ -66,7 +66,7 @@ class AllPairs:
             whole(getattr(self, setting), f"{setting} of AllPairs", 0)
 
     def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
-        """The best of all; None if the rules leave none."""
+        """Return the best of all pairs; None if the rules of rest leave none."""
         shape = shape_of(context.strategy)
         n = len(context.points)
         enough = getattr(context.strategy, "enough_pairs", None)
@@ -84,7 +84,7 @@ class AllPairs:
         rescore = self.rescore if context.rescores else 0
         zero = median_score(context) if shape.signed and self.gap else 0.0
         goal = Goal(max(1, rescore), self.gap, zero, self.budget)
-        found = best_first(View.of(context, shape), context.resting.pairs, goal)
+        found = best_first(CatalogueView.of(context, shape), context.resting.pairs, goal)
         if not len(found.keys):
             return None
         first, second = np.divmod(found.keys, len(context.points))
@@ -100,12 +100,12 @@ class AllPairs:
         gap = certified_gap(found, zero)
         words = _words(len(context.points), found, gap, len(scores) if rescore else 0, context.caveat)
         return Selection(
-            int(first[row]), int(second[row]), float(scores[row]), found.looked, words, bound=found.bound, gap=gap
+            int(first[row]), int(second[row]), float(scores[row]), found.visited, words, bound=found.bound, gap=gap
         )
 
 
 def median_score(context: SelectionContext) -> float:
-    """The median score of a fixed random sample of the pairs that may be asked; 0 if none of it may."""
+    """Return the median score of a fixed random sample of the permitted pairs; 0 if the sample has none."""
     n = len(context.points)
     first, second = sampled_pairs(n, min(_SAMPLE, n * (n - 1) // 2), np.random.default_rng(0))
     free = context.resting.allows(first, second)
@@ -114,16 +114,16 @@ def median_score(context: SelectionContext) -> float:
     return float(np.median(scores)) if len(scores) else 0.0
 
 
-def certified_gap(found: Found, zero: float) -> float:
-    """How far the best found may be below the best of all, as a share of best - zero."""
+def certified_gap(found: SearchResult, zero: float) -> float:
+    """Return the optimality gap of the best pair found, relative to best - zero."""
     if found.bound <= found.utility:
         return 0.0
-    # Under the zero itself, the share is the larger the lower the best of all is: nothing is certain.
+    # Below the reference the relative gap grows as the optimum decreases, so that no gap can be certified.
     return (found.bound - found.utility) / (found.bound - zero) if found.utility > zero else float("inf")
 
 
 def any_pair(context: SelectionContext, rng: np.random.Generator) -> Selection | None:
-    """A pair drawn from all that may be asked; the best by information where a draw hits none."""
+    """Draw a pair uniformly from the permitted ones; if a batch hits none, from those of highest information."""
     n = len(context.points)
     total = n * (n - 1) // 2
     first, second = sampled_pairs(n, _DRAWS, rng)
@@ -131,7 +131,7 @@ def any_pair(context: SelectionContext, rng: np.random.Generator) -> Selection |
     if np.any(free):
         row = int(np.argmax(free))
         return Selection(int(first[row]), int(second[row]), 0.0, 1, f"any of {total:,} pairs, drawn at random")
-    keys = best_first(View.of(context, GUIDE), context.resting.pairs, Goal(1024, 0.0, 0.0, 1)).keys
+    keys = best_first(CatalogueView.of(context, GUIDE), context.resting.pairs, Goal(1024, 0.0, 0.0, 1)).keys
     if not len(keys):
         return None
     i, j = divmod(int(rng.choice(keys)), n)
@@ -139,7 +139,7 @@ def any_pair(context: SelectionContext, rng: np.random.Generator) -> Selection |
 
 
 def best_by_list(context: SelectionContext, rng: np.random.Generator, *, rescore: int) -> Selection | None:
-    """Return the best of all pairs, each scored, some at a time; equal scores by the order of the items."""
+    """Return the best of all pairs by enumeration in chunks; ties are broken by the order of the items."""
     n = len(context.points)
     total = n * (n - 1) // 2
     wanted = max(1, rescore if context.rescores else 0)
@@ -160,10 +160,10 @@ def best_by_list(context: SelectionContext, rng: np.random.Generator, *, rescore
     return None if choice is None else replace(choice, considered=total, bound=float(best[0][0]), gap=0.0)
 
 
-def _words(n: int, found: Found, gap: float, rescored: int, caveat: str) -> str:
+def _words(n: int, found: SearchResult, gap: float, rescored: int, caveat: str) -> str:
     total = n * (n - 1) // 2
     how = "exact" if gap == 0.0 else f"to within {_percent(max(gap, 1e-6))}"
-    return f"best of all {total:,} pairs, {how}; {_percent(found.looked / total)} visited{caveat}{_again(rescored)}"
+    return f"best of all {total:,} pairs, {how}; {_percent(found.visited / total)} visited{caveat}{_again(rescored)}"
 
 
 def _again(rescored: int) -> str:
@@ -171,7 +171,7 @@ def _again(rescored: int) -> str:
 
 
 def _percent(share: float) -> str:
-    """Two digits, in plain notation, never nothing: 12 %, 0.0004 %."""
+    """Format a share as a percentage with two significant digits in plain notation: 12 %, 0.0004 %."""
     percent = 100.0 * share
     if not 0.0 < percent < np.inf:
         return "0 %" if percent == 0.0 else "an unknown share"

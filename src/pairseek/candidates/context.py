@@ -25,7 +25,7 @@ from pairseek.strategies.shape import shape_of
 
 @dataclass(frozen=True, eq=False)
 class SelectionContext:
-    """All that the selection of a pair depends on, except for randomness.
+    """Everything that the selection of a pair depends on, except for randomness.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class SelectionContext:
     resting
         Pairs and items that may not be asked now.
     history, pending
-        Events so far, and open queries.
+        Events so far, and pending queries.
     """
 
     points: FloatArray
@@ -59,7 +59,7 @@ class SelectionContext:
         strategy: Utility | None = None,
         resting: Resting | None = None,
     ) -> SelectionContext:
-        """Return the context of items; without a strategy, one that can only compute features."""
+        """Return the context of items; without a strategy, it can only compute features."""
         points, appeal = np.empty((0, items.d)), np.empty(0)
         if isinstance(items, Items):
             points, appeal = items.coordinates, items.appeal
@@ -82,15 +82,15 @@ class SelectionContext:
         scores = np.asarray(self.strategy.score(features, self.belief), dtype=np.float64)
         name = type(self.strategy).__name__
         if scores.shape != (len(features),):
-            raise InvalidParameter(f"{name}.score gave shape {scores.shape} for {len(features)} features")
+            raise InvalidParameter(f"{name}.score returned shape {scores.shape}, expected ({len(features)},)")
         usable = features.length > 0
         if np.any(np.isnan(scores[usable])):
             if not np.all(np.isfinite(features.logit_deviation[usable])):
                 raise InvalidParameter(
-                    "the belief, or the distances of the items times k, are beyond what a double can hold: scale the "
-                    "items, or use a tighter prior"
+                    "the belief, or k times the distances of the items, overflows double precision: scale the items "
+                    "or use a tighter prior"
                 )
-            raise InvalidParameter(f"{name}.score gave NaN for a usable candidate: fix its formula")
+            raise InvalidParameter(f"{name}.score returned NaN for a valid pair: fix its formula")
         return np.where(usable, scores, -np.inf)
 
     @cached_property
@@ -104,7 +104,7 @@ class SelectionContext:
         return replace(self.belief, mean=mean, covariance=covariance)
 
     def generator(self, purpose: str) -> np.random.Generator:
-        """Return a generator for draws that nobody asked to be random: keyed by all that the choice depends on."""
+        """Return a generator for draws that save time: keyed by everything that the choice depends on."""
         resting = self.resting
         return keyed_generator(
             self.belief, (purpose, self.strategy, self.response, self.points.shape), resting.pairs, resting.items
@@ -112,26 +112,27 @@ class SelectionContext:
 
     @property
     def drawn(self) -> bool:
-        """Whether the strategy takes any pair for as good as any other, so that one is to be drawn."""
+        """Whether the utility is constant, so that a pair is drawn uniformly."""
         shape = shape_of(self.strategy)
         return shape is not None and shape.kind == "even"
 
     @property
     def caveat(self) -> str:
-        """The limitation of a certified gap, in words: for which score it holds."""
+        """The limitation of a certified gap, in words: the score for which it holds."""
         unknown = self.belief.reliability is not None
         return "; by a score that takes k and lapse for independent of the point" if unknown else ""
 
     @property
     def rescores(self) -> bool:
-        """Whether the strategy gains from a second score by samples."""
+        """Whether the best pairs are rescored by samples."""
         return hasattr(self.strategy, "exact") and getattr(self.strategy, "rescored", True)
 
     def rescored(self, features: PairFeatures) -> FloatArray:
         """Return (m,) utilities by all samples, with the noise of their first two moments removed.
 
-        The score at the belief's moments, which hold little noise, plus what the samples add beyond their own moments:
-        exact(samples) - score(moments of the samples). Strategies without `exact` are exact already.
+        The result is the score at the belief's moments, which have little noise, plus the correction by the samples
+        beyond their own moments: exact(samples) - score(moments of the samples). A strategy without `exact` keeps its
+        scores.
         """
         scores = self.scores(features)
         exact = getattr(self.strategy, "exact", None)
@@ -139,7 +140,7 @@ class SelectionContext:
             return scores
         same = self.features(features.first, features.second, self.sample_belief)
         again = np.asarray(scores + exact(features, self.sample_belief) - self.strategy.score(same, self.sample_belief))
-        # Where the samples carry no information, as for logits beyond their range, the first score stands.
+        # The correction is undefined for logits beyond the range of the samples; the first score is kept there.
         return np.where(np.isnan(again), scores, again)
 
 
@@ -152,16 +153,16 @@ class Selection:
     first, second
         Rows.
     utility
-        By the strategy.
+        Score by the strategy.
     considered
         Number of pairs scored.
     words
-        The set it was chosen from, in words.
+        Description of the set of candidates.
     bound
-        No pair that may be asked has a higher score; None where that is not known.
+        Upper bound on the score of any permitted pair; None if unknown.
     gap
-        Upper bound on the shortfall of its score from the best of all pairs: a share of the best or, where scores may
-        be negative, of the difference between the best and the median pair. None where that is not known.
+        Certified optimality gap: relative to the best score or, where scores may be negative, to the difference
+        between the best and the median pair. None if unknown.
     """
 
     first: int
@@ -187,12 +188,12 @@ class Source(Protocol):
         ...
 
     def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
-        """Return the best pair found; None if the rules leave none."""
+        """Return the best pair found; None if the rules of rest leave none."""
         ...
 
 
 def keyed_generator(belief: Belief, settings: tuple[object, ...], *arrays: npt.NDArray[Any]) -> np.random.Generator:
-    """Return a generator keyed by a belief, by settings, whose `repr` tells them apart, and by arrays."""
+    """Return a generator keyed by a belief, by settings with a distinguishing `repr`, and by arrays."""
     digest = hashlib.sha256(repr(settings).encode())
     for array in (belief.mean, belief.covariance, *arrays):
         digest.update(repr(array.shape).encode())
@@ -203,9 +204,9 @@ def keyed_generator(belief: Belief, settings: tuple[object, ...], *arrays: npt.N
 def best_of(
     context: SelectionContext, first: IntArray, second: IntArray, rng: np.random.Generator, *, rescore: int, words: str
 ) -> Selection | None:
-    """Return the best of listed pairs: by score, the `rescore` best again by samples.
+    """Return the best of listed pairs by score, the `rescore` best of which are rescored by samples.
 
-    Equal scores are told apart by the order of the items; for a strategy that takes all pairs for equal, one is drawn.
+    Ties are broken by the order of the items; for a constant utility, one pair is drawn uniformly.
     """
     free = np.flatnonzero(context.resting.allows(first, second))
     if len(free) < len(first):

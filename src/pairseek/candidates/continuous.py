@@ -1,6 +1,6 @@
 """Pairs in a continuous space: two points mirrored in a plane.
 
-The paper's "arbitrary pairs of items can be generated" (sections 3.3 and 3.4).
+This is the case "arbitrary pairs of items can be generated" of the paper (sections 3.3 and 3.4).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def mirrored_pairs(
 ) -> tuple[FloatArray, FloatArray]:
     """Return (m, d) left and right points, mirrored in the planes and inside the space.
 
-    As far apart as serves the noise model within the space's bounds on separation, with the midpoint as close to
-    `near` as that allows.
+    The separation is optimal for the noise model within the bounds of the space, and the midpoint is as close to `near`
+    as that allows.
     """
     low, high = np.array(space.low), np.array(space.high)
     offsets, t = fit_into(space, planes, response)

@@ -1,4 +1,4 @@
-"""Pairs that somebody listed: nothing else may be asked."""
+"""`ListedPairs`: the best of an explicit list of pairs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pairseek.errors import InvalidParameter
 
 @dataclass(frozen=True)
 class ListedPairs:
-    """The best of a list: answers that were recorded, pairs that were printed, pairs that are allowed.
+    """The best of an explicit list, such as pairs with recorded answers or pairs that were printed.
 
     Parameters
     ----------
     pairs
-        Rows of the two items of each pair, counted from 0 in the order of `Items.ids`; which stands first is no matter.
+        Rows of the two items of each pair, counted from 0 in the order of `Items.ids`; their order does not matter.
     rescore
-        How many of the best are scored again by samples; 0 for none.
+        Number of the best pairs to rescore by samples; 0 for none.
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -34,14 +34,14 @@ class ListedPairs:
         except (TypeError, ValueError):
             rows = np.full((1, 2), np.nan)
         if not len(rows) or not np.all((rows >= 0) & (rows == np.floor(rows))) or np.any(rows[:, 0] == rows[:, 1]):
-            raise InvalidParameter("ListedPairs takes pairs of two different rows, such as ((0, 3), (2, 5)): give some")
+            raise InvalidParameter("ListedPairs expects one or more pairs of different rows, such as ((0, 3), (2, 5))")
         if self.rescore < 0:
             raise InvalidParameter(f"ListedPairs(rescore={self.rescore}): give 0 or more")
         plain = tuple((int(first), int(second)) for first, second in rows)
         object.__setattr__(self, "pairs", plain)
 
     def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
-        """The best of the list; None if the rules leave none."""
+        """Return the best pair of the list; None if the rules of rest leave none."""
         first, second = np.array(self.pairs, dtype=np.int64).T
         n = len(context.points)
         most = int(max(first.max(), second.max()))

@@ -1,4 +1,4 @@
-"""How soon a pair or an item may come again."""
+"""Rules of rest: the number of questions before a pair or an item may be repeated."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pairseek.errors import InvalidParameter
 
 @dataclass(frozen=True)
 class Rest:
-    """How many questions a pair, or an item, rests after it was shown.
+    """Number of questions for which a pair, or an item, rests after it was shown.
 
     Parameters
     ----------
     pair
-        0: a pair may come again at once. None (the default): as late as possible, that is, not before every other
-        usable pair was shown.
+        0: a pair may be repeated immediately. None (the default): as late as possible, that is, not before every other
+        permitted pair was shown.
     item
-        0 (the default): an item may stand in two questions running.
+        0 (the default): an item may occur in consecutive questions.
     """
 
     pair: int | None = None
@@ -34,16 +34,16 @@ class Rest:
                 raise InvalidParameter(f"Rest({name}={value!r}): give a whole number of questions, at least 0")
 
     def after(self, shown: Sequence[tuple[int, int]], n: int) -> Iterator[Resting]:
-        """What rests after these pairs of rows were shown, oldest first.
+        """Yield the resting sets after these pairs of rows were shown (oldest first), strictest first.
 
-        Strictest first: where one leaves no pair, the next is to be tried. Numbers that were asked for are kept to;
-        only "as late as possible" gives way, to the pair that was shown longest ago first.
+        If one leaves no pair, the next is to be tried. Explicit numbers are never relaxed; "as late as possible" is
+        relaxed one pair at a time, from the one shown longest ago.
         """
         items = shown[-self.item :] if self.item else []
         if self.pair is not None:
             yield Resting.of(n, shown[-self.pair :] if self.pair else [], items, self._rule())
             return
-        # Each pair once, at its latest place.
+        # Each pair occurs once, at its latest position.
         latest = list(dict.fromkeys((min(pair), max(pair)) for pair in reversed(shown)))[::-1]
         for resting in range(len(latest), -1, -1):
             yield Resting.of(n, latest[len(latest) - resting :], items, self._rule())
@@ -67,7 +67,7 @@ class Resting:
     items
         Sorted rows of resting items.
     rule
-        In words, for the error when nothing is left.
+        Description of the rule, for the error when no pair is left.
     """
 
     n: int
@@ -79,25 +79,25 @@ class Resting:
     def of(
         cls, n: int, pairs: Sequence[tuple[int, int]], items: Sequence[tuple[int, int]], rule: str = "no pair rests"
     ) -> Resting:
-        """From pairs of rows that rest, and pairs of rows whose items rest."""
+        """Return the resting set from pairs of rows that rest, and pairs of rows whose items rest."""
         keys = [min(i, j) * n + max(i, j) for i, j in pairs]
         rows = [row for pair in items for row in pair]
         return cls(n, np.unique(np.array(keys, dtype=np.int64)), np.unique(np.array(rows, dtype=np.int64)), rule)
 
     def also(self, pairs: Sequence[tuple[int, int]]) -> Resting:
-        """The same, and the items of these pairs rest too."""
+        """Return the resting set extended by the items of these pairs."""
         rows = np.array([row for pair in pairs for row in pair], dtype=np.int64)
         return Resting(self.n, self.pairs, np.union1d(self.items, rows), self.rule)
 
     def allows(self, first: IntArray, second: IntArray) -> BoolArray:
-        """(m,) True where neither the pair nor an item of it rests, and the two items differ."""
+        """Return an (m,) mask, True where neither the pair nor an item of it rests, and the two items differ."""
         free = first != second
         if len(self.items):
             resting = np.zeros(self.n, dtype=np.bool_)
             resting[self.items] = True
             free &= ~(resting[first] | resting[second])
         if len(self.pairs):
-            # Few candidates touch two items of resting pairs; only those are looked up.
+            # Few candidates consist of two items of resting pairs; the search is limited to those.
             touched = np.zeros(self.n, dtype=np.bool_)
             touched[self.pairs // self.n] = touched[self.pairs % self.n] = True
             rows = np.flatnonzero(touched[first] & touched[second])

@@ -1,4 +1,4 @@
-"""A random sample of the pairs: what the paper does."""
+"""`SampledPairs`: a uniform random sample of the pairs, as in the paper."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pairseek.candidates.context import Selection, SelectionContext, best_of
 from pairseek.core.types import IntArray
 from pairseek.errors import InvalidParameter
 
-# Up to this many pairs a sample that finds nothing usable is replaced by the list of all.
+# Largest number of pairs to enumerate when every sample was without a permitted pair.
 _LISTABLE = 2_000_000
 _DRAWS = 10
 
@@ -23,11 +23,11 @@ class SampledPairs:
     Parameters
     ----------
     rate
-        β, the share of all pairs, above 0 and up to 1.
+        β, the fraction of all pairs, above 0 and up to 1.
     count
-        Or their number. Give one of the two.
+        Number of pairs. Exactly one of `rate` and `count` must be given.
     rescore
-        How many of the best are scored again by samples; 0 for none.
+        Number of the best pairs to rescore by samples; 0 for none.
     """
 
     rate: float | None = None
@@ -37,7 +37,7 @@ class SampledPairs:
 
     def __post_init__(self) -> None:
         if (self.rate is None) == (self.count is None):
-            raise InvalidParameter(f"SampledPairs takes rate or count, received {self.rate} and {self.count}: give one")
+            raise InvalidParameter(f"SampledPairs expects rate or count, got {self.rate} and {self.count}: give one")
         if self.rate is not None and not 0 < self.rate <= 1:
             raise InvalidParameter(f"SampledPairs(rate={self.rate}): give a share above 0 and up to 1")
         if self.count is not None and self.count < 1:
@@ -46,10 +46,10 @@ class SampledPairs:
             raise InvalidParameter(f"SampledPairs(rescore={self.rescore}): give 0 or more")
 
     def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
-        """The best of a sample; of a larger one where the rules left nothing of it."""
+        """Return the best of a sample, enlarged while the rules of rest leave none of it; None if all pairs rest."""
         n = len(context.points)
         total = n * (n - 1) // 2
-        # At least one, whatever n: a rate of a thousandth of three pairs is still a question.
+        # A sample has at least one pair, also where the rate times the number of pairs is below 1.
         count = max(1, int(self.rate * total)) if self.rate is not None else min(self.count or 1, total)
         for _ in range(_DRAWS):
             first, second = sampled_pairs(n, count, rng)
@@ -65,7 +65,7 @@ class SampledPairs:
 
 
 def sampled_pairs(n: int, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """`count` pairs of different rows. Distinct where they are a tenth of all or more; else a few may repeat."""
+    """Draw `count` pairs of different rows: without replacement from a tenth of all pairs on, otherwise with."""
     total = n * (n - 1) // 2
     if 10 * count >= total:
         return pair_rows(rng.permutation(total)[:count], n)
@@ -75,10 +75,10 @@ def sampled_pairs(n: int, count: int, rng: np.random.Generator) -> tuple[IntArra
 
 
 def pair_rows(keys: IntArray, n: int) -> tuple[IntArray, IntArray]:
-    """The pairs numbered 0 to n(n-1)/2 - 1: row i of the upper triangle starts at i(2n - i - 1)/2."""
+    """Return the rows of pairs numbered 0 to n(n-1)/2 - 1: row i of the upper triangle starts at i(2n - i - 1)/2."""
     keys = keys.astype(np.int64)
     i = np.floor((2 * n - 1 - np.sqrt((2.0 * n - 1) ** 2 - 8.0 * keys)) / 2).astype(np.int64)
-    # The square root may be off by one at the ends of a row.
+    # Rounding of the square root may shift i by one at the ends of a row.
     i -= (i * (2 * n - i - 1) // 2) > keys
     i += ((i + 1) * (2 * n - i - 2) // 2) <= keys
     return i, keys - i * (2 * n - i - 1) // 2 + i + 1

@@ -1,8 +1,8 @@
 """Upper bounds of a utility over all pairs of two cells.
 
 With Δ = p - q along the eigenvectors of Σ (eigenvalues λ): |a|² = 4 Σ Δ², a'Σa = 4 Σ λ Δ², and
-a·μ - b = |q - μ|² - |p - μ|², a difference of one number for each item. A utility grows with s = k_pq sqrt(a'Σa) and
-falls with |m|, so its value at the highest s and the lowest |m| that the boxes of two cells allow is a bound.
+a·μ - b = |q - μ|² - |p - μ|², a difference of one number per item. A utility increases with s = k_pq sqrt(a'Σa) and
+decreases with |m|, so that its value at the highest s and the lowest |m| over the boxes of two cells is an upper bound.
 """
 
 from __future__ import annotations
@@ -13,46 +13,44 @@ from typing import Any
 import numpy as np
 
 from pairseek.numerics.jit import inner, kernel, primitive
-from pairseek.numerics.pair_kernels import pair_constant
+from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED, pair_constant
 from pairseek.numerics.tables import interpolate
 
-# Outward rounding of what a bound is computed from.
+# Factors of outward rounding for the quantities that enter a bound.
 _UP = 1.0 + 1e-12
 _DOWN = 1.0 - 1e-12
-# Not infinite: it may be multiplied by zero.
+# It stands for infinity but is finite, because it may be multiplied by zero.
 _HUGE = 1e300
 
 TABLE, TRACE, CHANCE, DISTANCE = range(4)
-CONSTANT, NORMALIZED, DECAYING = range(3)
-# Columns of the ranges of a cell: |x - μ|², appeal, and the length of x in the metric of Σ from the middle.
+# Columns of the ranges of a cell: |x - μ|², appeal, and the norm of x - middle in the metric of Σ.
 SQUARE_LOW, SQUARE_HIGH, APPEAL_LOW, APPEAL_HIGH, SHELL = range(5)
 
 
 @inner
 def value(shape: int, penalty: float, table: Any, m: float, s: float, distance: float, gain: float) -> float:
-    """The utility at |m|, s, distance of μ from the plane, and |Σa|²/(a'Σa)."""
+    """Return the utility at |m|, s, distance of μ from the plane, and |Σa|²/(a'Σa)."""
     if shape == DISTANCE:
         return s - penalty * distance
-    # Neither a negative number nor NaN may become an index.
-    looked_up = interpolate(table, m if m > 0.0 else 0.0, s if s > 0.0 else 0.0)
+    # Clamp to 0, because neither a negative number nor NaN may become an index.
+    tabulated = interpolate(table, m if m > 0.0 else 0.0, s if s > 0.0 else 0.0)
     if shape == CHANCE:
-        return s - penalty * abs(looked_up - 0.5)
-    return gain * looked_up if shape == TRACE else looked_up
+        return s - penalty * abs(tabulated - 0.5)
+    return gain * tabulated if shape == TRACE else tabulated
 
 
 @primitive
 def steepness(length: float, k: float, noise: int) -> float:
-    """k_pq |a| at |a| = length."""
+    """Return k_pq |a| at |a| = length."""
     return k if noise == NORMALIZED else pair_constant(length, k, noise) * length
 
 
 @inner
 def highest_mean(a: int, b: int, centre: Any, half: Any, values: Any, power: float) -> float:
-    """The highest Σ λ w/Σ w, w = λ^power Δ², over two boxes: high weights for large λ, low ones for small.
+    """Return the maximum of Σ λ w/Σ w, w = λ^power Δ², over two boxes.
 
-    The power is 0 or 1, and a float because numba compiles anew for each literal integer.
-
-    A linear fractional programme over a box: the best takes the highest weights exactly where λ exceeds the optimum.
+    This is a linear fractional programme over a box: the optimum has the highest weights exactly where λ exceeds it.
+    The power is 0 or 1, and a float because numba specialises on each literal integer.
     """
     d = len(values)
     numerator = 0.0
@@ -78,7 +76,7 @@ def highest_mean(a: int, b: int, centre: Any, half: Any, values: Any, power: flo
 
 @inner
 def distances(a: int, b: int, centre: Any, half: Any) -> tuple[float, float]:
-    """The shortest and the longest |a| = 2|p - q| over two boxes."""
+    """Return the minimum and maximum of |a| = 2|p - q| over two boxes."""
     near = 0.0
     far = 0.0
     for h in range(centre.shape[1]):
@@ -92,7 +90,7 @@ def distances(a: int, b: int, centre: Any, half: Any) -> tuple[float, float]:
 
 @inner
 def highest_deviation(a: int, b: int, centre: Any, half: Any, values: Any) -> float:
-    """The highest sqrt(a'Σa) over two boxes."""
+    """Return the maximum of sqrt(a'Σa) over two boxes."""
     total = 0.0
     for h in range(len(values)):
         wide = abs(centre[a, h] - centre[b, h]) + half[a, h] + half[b, h]
@@ -102,12 +100,12 @@ def highest_deviation(a: int, b: int, centre: Any, half: Any, values: Any) -> fl
 
 @inner
 def logit_range(a: int, b: int, ranges: Any, least: float, most: float) -> tuple[float, float]:
-    """The range of m over two cells, for k_pq from least to most."""
-    # |q - μ|² - |p - μ|² cancels: what that may have cost.
+    """Return the range of m over two cells, for k_pq from least to most."""
+    # The slack covers the cancellation error of |q - μ|² - |p - μ|².
     slack = 1e-13 * (ranges[a, SQUARE_HIGH] + ranges[b, SQUARE_HIGH])
     low = ranges[b, SQUARE_LOW] - ranges[a, SQUARE_HIGH] - slack
     high = ranges[b, SQUARE_HIGH] - ranges[a, SQUARE_LOW] + slack
-    # With whichever end of the range of k_pq widens it.
+    # Use the end of the range of k_pq that widens the interval.
     m_low = (low * least if low > 0.0 else low * most) + ranges[a, APPEAL_LOW] - ranges[b, APPEAL_HIGH]
     m_high = (high * most if high > 0.0 else high * least) + ranges[a, APPEAL_HIGH] - ranges[b, APPEAL_LOW]
     return m_low, m_high
@@ -115,20 +113,20 @@ def logit_range(a: int, b: int, ranges: Any, least: float, most: float) -> tuple
 
 @inner
 def lowest_distance(a: int, b: int, ranges: Any, m: float, least: float, steep: float, longest: float) -> float:
-    """The shortest distance of μ from the plane of even odds over two cells, for |m| of m or more."""
+    """Return the minimal distance of μ from the plane of even odds over two cells, for |m| of m or more."""
     same = ranges[a, APPEAL_LOW] == ranges[b, APPEAL_HIGH] and ranges[a, APPEAL_HIGH] == ranges[b, APPEAL_LOW]
     if same:
         low, high = logit_range(a, b, ranges, 1.0, 1.0)
         return max(low, -high, 0.0) / longest * _DOWN
-    # Where k_pq may be too small for a double, appeal plays no part.
+    # If k_pq may underflow, appeal admits no bound other than 0.
     return m / steep * _DOWN if least > 0.0 and steep > 0.0 else 0.0
 
 
 @inner
 def cell_bound(a: int, b: int, cells: Any, model: Any, enough: float) -> float:
-    """An upper bound of the utility over pairs of an item of cell a and one of cell b; -inf where there is none.
+    """Return an upper bound of the utility over pairs of an item of cell a and one of cell b; -inf if a cell is empty.
 
-    A coarse one will do where it is no higher than `enough`.
+    The coarse bound is returned if it does not exceed `enough`.
     """
     centre, half, still_centre, still_half, ranges, values = cells
     shape, noise, k, penalty, table = model
@@ -140,12 +138,12 @@ def cell_bound(a: int, b: int, cells: Any, model: Any, enough: float) -> float:
         shortest, longest = distances(a, b, still_centre, still_half)
         least = pair_constant(longest, k, noise)
         most = pair_constant(shortest, k, noise) if shortest > 0.0 or noise != NORMALIZED else _HUGE
-        # k_pq |a| is highest at an end, or at |a| = 1 for decaying noise.
+        # k_pq |a| is maximal at the longest |a|, or at |a| = 1 for decaying noise.
         steep = steepness(min(max(shortest, 1.0), longest) if noise == DECAYING else longest, k, noise)
     m_low, m_high = logit_range(a, b, ranges, least, most)
     m = max(m_low, -m_high, 0.0) * _DOWN
     distance = lowest_distance(a, b, ranges, m, least, steep, longest) if shape == DISTANCE else 0.0
-    # First what the distances from the middle say; only if that is not enough, what the boxes say.
+    # The coarse bound uses the shells alone; only if it exceeds `enough` are the boxes evaluated.
     s = min(steep * math.sqrt(values[0]), most * 2.0 * (ranges[a, SHELL] + ranges[b, SHELL])) * _UP
     gain = values[0]
     for fine in range(2):
@@ -165,7 +163,7 @@ def cell_bound(a: int, b: int, cells: Any, model: Any, enough: float) -> float:
 
 @kernel
 def bound_pairs(start: int, stop: int, first: Any, second: Any, cells: Any, model: Any, out: Any) -> None:
-    """Bounds for listed pairs of cells."""
+    """Compute the upper bounds of listed pairs of cells."""
     for row in range(start, stop):
         out[row] = cell_bound(first[row], second[row], cells, model, -np.inf)
 
@@ -174,10 +172,11 @@ def bound_pairs(start: int, stop: int, first: Any, second: Any, cells: Any, mode
 def bound_children(
     start: int, stop: int, first: Any, second: Any, view: Any, enough: float, pairs: Any, out: Any
 ) -> None:
-    """The pairs of children of listed pairs of cells, four columns each, their bounds and their promises.
+    """Compute the child pairs of listed pairs of cells, four columns each, with upper bounds and estimates.
 
-    ``view`` is (model, cells, cores). The bound of a pair that repeats is -inf. A promise is the bound for the cores
-    of the cells: not certain, but a better guess of what is there. It is only made where the bound is above `enough`.
+    ``view`` is (model, cells, cores). The bound of a duplicate pair is -inf. An estimate is the bound for the cores of
+    the cells: it is not guaranteed, but predicts the best utility better. It is computed only if the bound exceeds
+    `enough`.
     """
     model, cells, cores = view
     for row in range(start, stop):
@@ -187,7 +186,7 @@ def bound_children(
             place = 4 * row + child
             pairs[0, place] = x
             pairs[1, place] = y
-            # A cell with itself has its two children in either order: once is enough.
+            # A cell paired with itself yields its two children in either order; one of them is a duplicate.
             bound = -np.inf if a == b and child == 2 else cell_bound(x, y, cells, model, enough)
             out[0, place] = bound
             out[1, place] = bound

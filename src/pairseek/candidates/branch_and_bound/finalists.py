@@ -1,4 +1,4 @@
-"""Pairs that passed the sieve: their exact utility, and the list of the best."""
+"""Exact utility of the pairs that pass the prefilter, and the sorted list of the best."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pairseek.candidates.branch_and_bound.bounds import value
 from pairseek.numerics.jit import inner
 from pairseek.numerics.pair_kernels import pair_constant
 
-# Places in an aim: what a pair must reach, how far under it ties are still kept, and how many are wanted.
+# Indices into a target: the utility to reach, the tolerance below it within which ties are kept, and the number wanted.
 LEAST, SLACK, WANTED = range(3)
 
 
 @inner
 def exact_value(i: int, j: int, rows: Any, mean: Any, root: Any, appeal: float, model: Any, scratch: Any) -> float:
-    """The utility of a pair of positions, computed as `describe` does; -inf where the points coincide."""
+    """Return the utility of a pair of positions, by the arithmetic of `describe`; -inf if the points coincide."""
     shape, noise, k, penalty, table = model
     d = rows.shape[1]
     margin = 0.0
@@ -49,7 +49,7 @@ def exact_value(i: int, j: int, rows: Any, mean: Any, root: Any, appeal: float, 
 
 @inner
 def keep(u: float, key: int, found: Any, keys: Any) -> bool:
-    """Put a pair into a list sorted by falling utility, then rising key, if it belongs there."""
+    """Insert a pair into a list sorted by descending utility, then ascending key; return whether it was inserted."""
     place = len(found)
     while place > 0 and (u > found[place - 1] or (u == found[place - 1] and key < keys[place - 1])):
         if place < len(found):
@@ -65,7 +65,7 @@ def keep(u: float, key: int, found: Any, keys: Any) -> bool:
 
 @inner
 def _listed(key: int, keys: Any) -> bool:
-    """Whether sorted keys hold a key."""
+    """Return whether sorted keys contain a key, by binary search."""
     low, high = 0, len(keys)
     while low < high:
         middle = (low + high) >> 1
@@ -77,16 +77,16 @@ def _listed(key: int, keys: Any) -> bool:
 
 
 @inner
-def consider(i: int, j: int, points: Any, model: Any, resting: Any, aim: Any, best: Any, scratch: Any) -> None:
-    """Keep a pair of positions if it is good enough and may be asked; raise the aim where it can be."""
+def consider(i: int, j: int, points: Any, model: Any, resting: Any, target: Any, best: Any, scratch: Any) -> None:
+    """Insert a pair of positions into the best if it reaches the target and is permitted; then raise the target."""
     columns, _, order, rows, mean, root = points
     d, n = rows.shape[1], len(order)
     appeal = columns[d + 1, i] - columns[d + 1, j]
     u = exact_value(i, j, rows, mean, root, appeal, model, scratch)
-    if not u >= aim[LEAST] - aim[SLACK]:
+    if not u >= target[LEAST] - target[SLACK]:
         return
     p, q = order[i], order[j]
     key = min(p, q) * n + max(p, q)
     found, keys = best
     if not _listed(key, resting) and keep(u, key, found, keys):
-        aim[LEAST] = max(aim[LEAST], found[int(aim[WANTED]) - 1])
+        target[LEAST] = max(target[LEAST], found[int(target[WANTED]) - 1])

@@ -1,4 +1,4 @@
-"""What a search over pairs of cells carries from round to round: the pairs that wait, and the best so far."""
+"""State of branch and bound: the frontier of open pairs of cells, and the incumbents."""
 
 from __future__ import annotations
 
@@ -6,75 +6,75 @@ import numpy as np
 
 from pairseek.core.types import FloatArray, IntArray
 
-# Equals up to rounding that are kept beside those wanted, to be told apart by the strategy's own score.
+# Number of ties up to rounding kept beside the wanted pairs; the strategy's own score breaks them.
 _TIES = 16
 
 
-class Pool:
-    """Pairs of cells that wait. Not changed once made.
+class Frontier:
+    """Open pairs of cells. Immutable.
 
     Attributes
     ----------
     first, second
-        Cells.
+        Indices of the cells.
     bounds
-        No pair of items of the two cells has a higher utility.
-    promises
-        A guess of the best there is in them, for the order in which they are looked at.
+        Upper bounds of the utility over pairs of items of the two cells.
+    estimates
+        Upper bound estimates, which determine the order of expansion.
     """
 
-    def __init__(self, first: IntArray, second: IntArray, bounds: FloatArray, promises: FloatArray) -> None:
-        self.first, self.second, self.bounds, self.promises = first, second, bounds, promises
+    def __init__(self, first: IntArray, second: IntArray, bounds: FloatArray, estimates: FloatArray) -> None:
+        self.first, self.second, self.bounds, self.estimates = first, second, bounds, estimates
 
     def __len__(self) -> int:
         return len(self.bounds)
 
-    def __add__(self, other: Pool) -> Pool:
-        return Pool(
+    def __add__(self, other: Frontier) -> Frontier:
+        return Frontier(
             np.concatenate([self.first, other.first]),
             np.concatenate([self.second, other.second]),
             np.concatenate([self.bounds, other.bounds]),
-            np.concatenate([self.promises, other.promises]),
+            np.concatenate([self.estimates, other.estimates]),
         )
 
     @property
     def highest(self) -> float:
-        """The highest bound; -inf if nothing waits."""
+        """The highest bound; -inf if the frontier is empty."""
         return float(np.max(self.bounds, initial=-np.inf))
 
-    def take(self, rows: IntArray) -> Pool:
-        """Some of them."""
-        return Pool(self.first[rows], self.second[rows], self.bounds[rows], self.promises[rows])
+    def take(self, rows: IntArray) -> Frontier:
+        """Return a subset of the pairs of cells."""
+        return Frontier(self.first[rows], self.second[rows], self.bounds[rows], self.estimates[rows])
 
-    def cut(self, count: int) -> tuple[Pool, Pool]:
-        """The first `count`, and the others."""
+    def split(self, count: int) -> tuple[Frontier, Frontier]:
+        """Split into the first `count` pairs of cells and the others."""
         rows = np.arange(len(self))
         return self.take(rows[:count]), self.take(rows[count:])
 
-    def above(self, bound: float) -> tuple[Pool, float]:
-        """Those whose bounds are higher, and the highest bound of the others."""
+    def above(self, bound: float) -> tuple[Frontier, float]:
+        """Return the pairs of cells with higher bounds, and the highest bound of the pruned others."""
         keep = self.bounds > bound
         dropped = float(np.max(self.bounds, where=~keep, initial=-np.inf))
         return self.take(np.flatnonzero(keep)), dropped
 
-    def most_promising(self, count: int) -> tuple[Pool, Pool]:
-        """The `count` of highest promise, highest first, and the others."""
+    def split_best(self, count: int) -> tuple[Frontier, Frontier]:
+        """Split into the `count` pairs of cells of highest estimate, in descending order, and the others."""
         if len(self) <= count:
             best, others = np.arange(len(self)), np.empty(0, dtype=np.int64)
         else:
-            rows = np.argpartition(-self.promises, count)
+            rows = np.argpartition(-self.estimates, count)
             best, others = rows[:count], rows[count:]
-        return self.take(best[np.lexsort((best, -self.promises[best]))]), self.take(others)
+        return self.take(best[np.lexsort((best, -self.estimates[best]))]), self.take(others)
 
 
-def all_pairs(*, empty: bool) -> Pool:
-    """The root with itself, of which nothing is known yet; nothing where no item may be asked about."""
+def root_frontier(*, empty: bool) -> Frontier:
+    """Return the initial frontier: the root paired with itself, without a bound; none if every item rests."""
     root = np.zeros(0 if empty else 1, dtype=np.int64)
-    return Pool(root, root, np.full(len(root), np.inf), np.full(len(root), np.inf))
+    return Frontier(root, root, np.full(len(root), np.inf), np.full(len(root), np.inf))
 
 
-class Best:
-    """The best pairs of items so far, best first, equals by key; key -1 and utility -inf where there is none yet."""
+class Incumbents:
+    """The best pairs of items so far, in descending order, ties by key; empty slots have key -1 and utility -inf."""
 
     def __init__(self, wanted: int) -> None:
         self.wanted = wanted
@@ -83,16 +83,16 @@ class Best:
 
     @property
     def least(self) -> float:
-        """What a pair must exceed to be wanted."""
+        """The utility that a pair must exceed to improve the wanted pairs."""
         return float(self.utilities[self.wanted - 1])
 
     @property
     def found(self) -> IntArray:
-        """Keys of those that there are."""
+        """Keys of the occupied slots."""
         return self.keys[self.keys >= 0]
 
     def add(self, utilities: FloatArray, keys: IntArray) -> None:
-        """Take in more. No pair may be given twice."""
+        """Merge further pairs, none of which may be present already."""
         utilities, keys = np.append(self.utilities, utilities), np.append(self.keys, keys)
         rows = np.lexsort((keys, -utilities))[: len(self.keys)]
         self.utilities, self.keys = utilities[rows], keys[rows]

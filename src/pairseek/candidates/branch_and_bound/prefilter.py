@@ -1,4 +1,4 @@
-"""What a pair must have to reach a given utility: coarse conditions that cost a few operations each."""
+"""Prefilter of pairs: cheap conditions that are necessary to reach a given utility."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from pairseek.candidates.branch_and_bound.bounds import CONSTANT, DISTANCE, NORMALIZED, value
+from pairseek.candidates.branch_and_bound.bounds import DISTANCE, value
 from pairseek.numerics.jit import inner
+from pairseek.numerics.pair_kernels import CONSTANT, NORMALIZED
 
-# Places in a sieve: Σ weights Δ² from and to, s² at least, |m| at most, | |p - μ|² - |q - μ|² | at most.
+# Indices into a prefilter: bounds of Σ weights Δ², minimum of s², maxima of |m| and of | |p - μ|² - |q - μ|² |.
 FROM, TO, DEVIATION, LOGIT, SQUARES = range(5)
 SIZE = 5
 
-# Relative width that is left for rounding.
+# Relative tolerance for rounding.
 _LOOSE = 1e-9
 
 
 @inner
 def lowest_deviation(least: float, top: float, gain: float, shape: int, penalty: float, table: Any) -> float:
-    """The s under which even m = 0 gives less than `least`; by bisection up to `top`."""
+    """Return the s below which the utility is less than `least` even at m = 0, by bisection up to `top`."""
     low, high = 0.0, top
     if value(shape, penalty, table, 0.0, top, 0.0, gain) < least:
         return top
@@ -35,7 +36,7 @@ def lowest_deviation(least: float, top: float, gain: float, shape: int, penalty:
 
 @inner
 def highest_logit(least: float, top: float, steep: float, gain: float, shape: int, penalty: float, table: Any) -> float:
-    """The |m| above which even s = top gives less than `least`."""
+    """Return the |m| above which the utility is less than `least` even at s = top."""
     if shape == DISTANCE:
         return max(top - least, 0.0) / penalty * steep if penalty > 0.0 and steep > 0.0 else np.inf
     low, high = 0.0, 1.0
@@ -54,7 +55,7 @@ def highest_logit(least: float, top: float, steep: float, gain: float, shape: in
 
 @inner
 def decaying_lengths(share: float) -> tuple[float, float]:
-    """From where to where x e^-x is at least `share`; a little wider."""
+    """Return the interval on which x e^-x is at least `share`, rounded outwards."""
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = 0.5 * (low + high)
@@ -73,21 +74,22 @@ def decaying_lengths(share: float) -> tuple[float, float]:
 
 
 @inner
-def set_sieve(least: float, scale: Any, model: Any, weights: Any, sieve: Any) -> None:
-    """Conditions that every pair meets whose utility is `least` or more.
+def set_prefilter(least: float, scale: Any, model: Any, weights: Any, prefilter: Any) -> None:
+    """Set conditions that are necessary for a utility of `least` or more.
 
-    Σ weights Δ² is all that is computed for every pair, so it stands for what each noise makes of s: a'Σa/4 itself
-    if constant, |a|²/4 if decaying, and if normalized a'Σa/4 - (s/k)² |a|²/4, which must not be negative.
+    Only Σ weights Δ² is computed for every pair, so that it encodes the condition on s of each noise kind: it is
+    a'Σa/4 for constant noise, |a|²/4 for decaying noise, and a'Σa/4 - (s/k)² |a|²/4, which must not be negative, for
+    normalized noise.
 
-    ``scale`` is (highest s, highest k_pq |a|, longest |a|, widest difference of appeal, farthest item from the
-    middle, eigenvalues of Σ).
+    ``scale`` is (highest s, highest k_pq |a|, longest |a|, widest difference of appeal, largest distance of an
+    item from the middle, eigenvalues of Σ).
     """
     top, steep, longest, appeal, reach, values = scale
     shape, noise, k, penalty, table = model
     s = lowest_deviation(least, top, values[0], shape, penalty, table) * (1.0 - _LOOSE)
     logit = highest_logit(least, top, steep, values[0], shape, penalty, table) * (1.0 + _LOOSE)
-    sieve[FROM], sieve[TO] = -np.inf, np.inf
-    sieve[DEVIATION], sieve[LOGIT], sieve[SQUARES] = s * s, logit, np.inf
+    prefilter[FROM], prefilter[TO] = -np.inf, np.inf
+    prefilter[DEVIATION], prefilter[LOGIT], prefilter[SQUARES] = s * s, logit, np.inf
     for h in range(len(values)):
         weights[h] = values[h]
     if not (k > 0.0 and values[0] > 0.0):
@@ -96,17 +98,17 @@ def set_sieve(least: float, scale: Any, model: Any, weights: Any, sieve: Any) ->
     error = 1e-14 * reach
     flattest = k
     if noise == CONSTANT:
-        sieve[FROM] = max(0.5 * s / k - error * math.sqrt(values[0]), 0.0) ** 2
+        prefilter[FROM] = max(0.5 * s / k - error * math.sqrt(values[0]), 0.0) ** 2
     elif noise == NORMALIZED:
         for h in range(len(values)):
             weights[h] -= values[0] * (share * share - 8.0 * _LOOSE)
-        sieve[FROM] = -values[0] * _LOOSE * error * reach
+        prefilter[FROM] = -values[0] * _LOOSE * error * reach
         flattest = k / longest
     else:
         for h in range(len(values)):
             weights[h] = 1.0
         near, far = decaying_lengths(share) if share > 0.0 else (0.0, np.inf)
-        sieve[FROM], sieve[TO] = max(0.5 * near - error, 0.0) ** 2, (0.5 * far + error) ** 2
+        prefilter[FROM], prefilter[TO] = max(0.5 * near - error, 0.0) ** 2, (0.5 * far + error) ** 2
         flattest = k * math.exp(-min(far, longest))
     if flattest > 0.0:
-        sieve[SQUARES] = (logit + appeal) / flattest * (1.0 + _LOOSE)
+        prefilter[SQUARES] = (logit + appeal) / flattest * (1.0 + _LOOSE)

@@ -1,4 +1,4 @@
-"""Every pair of two cells, looked at: vectorised sums, a coarse sieve, and exact utilities of what it leaves."""
+"""Exhaustive scan of the pairs of two cells: vectorised sums, a prefilter, and the exact utilities of the rest."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from pairseek.candidates.branch_and_bound.bounds import CONSTANT, DECAYING, SHELL, SQUARE_HIGH, SQUARE_LOW
+from pairseek.candidates.branch_and_bound.bounds import SHELL, SQUARE_HIGH, SQUARE_LOW
 from pairseek.candidates.branch_and_bound.finalists import LEAST, SLACK, WANTED, consider
-from pairseek.candidates.branch_and_bound.prefilter import DEVIATION, FROM, LOGIT, SIZE, SQUARES, TO, set_sieve
+from pairseek.candidates.branch_and_bound.prefilter import DEVIATION, FROM, LOGIT, SIZE, SQUARES, TO, set_prefilter
 from pairseek.candidates.branch_and_bound.tree import LANES
 from pairseek.numerics.jit import inner, kernel
-from pairseek.numerics.pair_kernels import pair_constant
+from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, pair_constant
 
 ROW_COST = 4
-"""A check of an item against a cell takes as long as a look at so many pairs, and counts as much."""
+"""Effort of a check of an item against a cell, in visited pairs."""
 HIT_COST = 8
-"""So does a pair that passes the first look."""
+"""Effort of a pair that passes the first conditions, in visited pairs."""
 _BLOCK = 64
 _FEW = 2
 
 
 @inner
 def _limits(block: int, full: int, columns: Any, centre: Any, half: Any, weights: Any, end: int, out: Any) -> None:
-    """For each of `full` positions the lowest (end 0) or highest (end 1) Σ weights Δ² with any point of a box."""
+    """Compute the minimum (end 0) or maximum (end 1) of Σ weights Δ² over a box, for each of `full` positions."""
     for t in range(full):
         out[t] = 0.0
     for h in range(len(weights)):
@@ -42,7 +42,7 @@ def _limits(block: int, full: int, columns: Any, centre: Any, half: Any, weights
 
 @inner
 def _weighted_squares(i: int, block: int, full: int, columns: Any, weights: Any, sums: Any) -> None:
-    """Σ weights Δ² of one position with `full` others. Four axes at a time: sums are loaded and stored less often."""
+    """Compute Σ weights Δ² of one position with `full` others, four axes at a time to save loads and stores."""
     d = len(weights)
     for t in range(full):
         sums[t] = 0.0
@@ -64,9 +64,9 @@ def _weighted_squares(i: int, block: int, full: int, columns: Any, weights: Any,
 
 
 @inner
-def _hits(full: int, sums: Any, squares: Any, square: float, sieve: Any, hit: Any) -> int:
-    """How many of the positions meet the first conditions; marked in `hit`."""
-    low, high, window = sieve[FROM], sieve[TO], sieve[SQUARES]
+def _hits(full: int, sums: Any, squares: Any, square: float, prefilter: Any, hit: Any) -> int:
+    """Mark in `hit` the positions that meet the first conditions, and return their number."""
+    low, high, window = prefilter[FROM], prefilter[TO], prefilter[SQUARES]
     count = 0
     for t in range(full):
         inside = (sums[t] >= low) & (sums[t] <= high) & (abs(squares[t] - square) <= window)
@@ -76,8 +76,8 @@ def _hits(full: int, sums: Any, squares: Any, square: float, sieve: Any, hit: An
 
 
 @inner
-def _passes(i: int, j: int, columns: Any, values: Any, k: float, noise: int, sieve: Any, trusted: float) -> bool:
-    """Whether a pair meets all conditions."""
+def _passes(i: int, j: int, columns: Any, values: Any, k: float, noise: int, prefilter: Any, trusted: float) -> bool:
+    """Return whether a pair meets all conditions of the prefilter."""
     d = len(values)
     square = 0.0
     variance = 0.0
@@ -86,71 +86,71 @@ def _passes(i: int, j: int, columns: Any, values: Any, k: float, noise: int, sie
         square += part
         variance += values[h] * part
     if square < trusted:
-        # Rotated coordinates of points that nearly coincide say little of their direction.
+        # The rotated coordinates of nearly coincident points do not determine the direction of their difference.
         return True
     constant = pair_constant(2.0 * math.sqrt(square), k, noise)
     if not constant > 0.0:
-        # The logit says nothing of the distance then.
+        # The conditions on the logit do not apply if k_pq underflows.
         return True
-    if 4.0 * constant * constant * variance < sieve[DEVIATION]:
+    if 4.0 * constant * constant * variance < prefilter[DEVIATION]:
         return False
     m = constant * (columns[d, j] - columns[d, i]) + columns[d + 1, i] - columns[d + 1, j]
-    # |q - μ|² - |p - μ|² cancels: what that may have cost.
-    return bool(abs(m) - 1e-13 * constant * (columns[d, j] + columns[d, i]) <= sieve[LOGIT])
+    # The slack covers the cancellation error of |q - μ|² - |p - μ|².
+    return bool(abs(m) - 1e-13 * constant * (columns[d, j] + columns[d, i]) <= prefilter[LOGIT])
 
 
 @inner
 def _rows(
-    block: int, full: int, b: int, points: Any, cells: Any, noise: int, weights: Any, sieve: Any, out: Any
+    block: int, full: int, b: int, points: Any, cells: Any, noise: int, weights: Any, prefilter: Any, out: Any
 ) -> bool:
-    """Mark in `out` which of `full` positions may reach the aim with anything in cell b; False if none may.
+    """Mark in `out` the positions that may reach the target with an item of cell b; return False if there is none.
 
-    Items that rest are NaN and never may.
+    Resting items are NaN and are never marked.
     """
     columns, still = points[0], points[1]
     centre, half, still_centre, still_half, ranges, values = cells
     d = len(values)
     limits, marks = out
     squares, shells = columns[d, block : block + full], columns[d + 2, block : block + full]
-    low, high = ranges[b, SQUARE_LOW] - sieve[SQUARES], ranges[b, SQUARE_HIGH] + sieve[SQUARES]
-    shell = math.sqrt(max(sieve[FROM], 0.0)) - ranges[b, SHELL] if noise == CONSTANT else 0.0
+    low, high = ranges[b, SQUARE_LOW] - prefilter[SQUARES], ranges[b, SQUARE_HIGH] + prefilter[SQUARES]
+    shell = math.sqrt(max(prefilter[FROM], 0.0)) - ranges[b, SHELL] if noise == CONSTANT else 0.0
     count = 0
     for t in range(full):
         marks[t] = (shells[t] >= shell) & (squares[t] >= low) & (squares[t] <= high)
         count += 1 if marks[t] else 0
     if count <= _FEW:
-        # To look at so few is no more work than to check them.
+        # Scanning so few positions costs no more than checking them.
         return count > 0
     near = noise == DECAYING
     source, middle, width = (still, still_centre[b], still_half[b]) if near else (columns, centre[b], half[b])
     _limits(block, full, source, middle, width, weights, 0 if near else 1, limits)
     for t in range(full):
-        marks[t] &= (limits[t] <= sieve[TO]) if near else (limits[t] >= sieve[FROM])
+        marks[t] &= (limits[t] <= prefilter[TO]) if near else (limits[t] >= prefilter[FROM])
     return True
 
 
 @kernel
-def look_at(  # noqa: C901 - a call with so many arrays costs as much as a row of pairs
+def scan_tiles(  # noqa: C901 - a call with this many arrays costs as much as a row of pairs
     start: int, stop: int, chunk: int, tiles: Any, view: Any, resting: Any, goal: Any, out: Any
 ) -> None:
-    """Look at the pairs of the tiles start to stop that may reach the goal, and keep the best.
+    """Scan the pairs of the tiles start to stop that may reach the goal, and keep the best.
 
     ``tiles`` has rows (cell, cell, from, to, from, to) with the ranges of positions of the two cells. ``view`` is
-    (model, cells, points, scale). ``goal`` is (what a pair must reach, how far under it ties are still kept, how many
-    are wanted, effort allowed: no tile is begun beyond it). ``out`` is (utilities, keys, counts), a row for every
-    chunk of tiles; counts are tiles done, pairs looked at, effort.
+    (model, cells, points, scale). ``goal`` is (utility to reach, tolerance below it within which ties are kept, number
+    wanted, effort after which no tile is begun). ``out`` is (utilities, keys, counts), with one row for each chunk of
+    tiles; counts are tiles scanned, pairs visited, effort.
     """
     model, cells, points, scale = view
     columns, values = points[0], scale[5]
     noise, k, d = model[1], model[2], len(values)
     best, counts = (out[0][start // chunk], out[1][start // chunk]), out[2][start // chunk]
-    aim = np.empty(3)
-    aim[LEAST], aim[SLACK], aim[WANTED] = goal[0], goal[1], goal[2]
+    target = np.empty(3)
+    target[LEAST], target[SLACK], target[WANTED] = goal[0], goal[1], goal[2]
     trusted = (1e-6 * scale[4]) ** 2
-    sieve, weights, vector = np.empty(SIZE), np.empty(d), np.empty(d)
+    prefilter, weights, vector = np.empty(SIZE), np.empty(d), np.empty(d)
     limits, marks = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_)
     sums, hit = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_)
-    sifted = np.nan
+    filtered = np.nan
     for row in range(start, stop):
         if row > start and counts[2] >= goal[3]:
             break
@@ -159,13 +159,14 @@ def look_at(  # noqa: C901 - a call with so many arrays costs as much as a row o
             height = min(_BLOCK, tiles[row, 3] - above)
             counts[2] += ROW_COST * height
             for i in range(above, above + height):
-                # The one wanted rarely improves, a thousand often: then a new sieve costs more than it spares.
-                if aim[LEAST] != sifted and (i == above or aim[WANTED] == 1.0):
-                    sifted = aim[LEAST]
-                    set_sieve(sifted - aim[SLACK], scale, model, weights, sieve)
+                # A single best rarely improves. The last of a thousand improves often, and a new prefilter per row
+                # would then cost more than it saves.
+                if target[LEAST] != filtered and (i == above or target[WANTED] == 1.0):
+                    filtered = target[LEAST]
+                    set_prefilter(filtered - target[SLACK], scale, model, weights, prefilter)
                 if i == above:
                     full = (height + LANES - 1) // LANES * LANES
-                    if not _rows(above, full, tiles[row, 1], points, cells, noise, weights, sieve, (limits, marks)):
+                    if not _rows(above, full, tiles[row, 1], points, cells, noise, weights, prefilter, (limits, marks)):
                         break
                 if not marks[i - above]:
                     continue
@@ -173,9 +174,9 @@ def look_at(  # noqa: C901 - a call with so many arrays costs as much as a row o
                     size = min(_BLOCK, tiles[row, 5] - block)
                     full = (size + LANES - 1) // LANES * LANES
                     _weighted_squares(i, block, full, columns, weights, sums)
-                    hits = _hits(full, sums, columns[d, block : block + full], columns[d, i], sieve, hit)
+                    hits = _hits(full, sums, columns[d, block : block + full], columns[d, i], prefilter, hit)
                     counts[1] += size
                     counts[2] += size + HIT_COST * hits
                     for t in range(size if hits > 0 else 0):
-                        if hit[t] and _passes(i, block + t, columns, values, k, noise, sieve, trusted):
-                            consider(i, block + t, points, model, resting, aim, best, vector)
+                        if hit[t] and _passes(i, block + t, columns, values, k, noise, prefilter, trusted):
+                            consider(i, block + t, points, model, resting, target, best, vector)

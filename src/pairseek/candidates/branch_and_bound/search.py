@@ -1,8 +1,8 @@
 """Branch and bound over pairs of cells, best first.
 
-Pairs of cells wait in a pool with an upper bound each. In every round the most promising are taken out: leaves are
-looked at, pairs of larger cells are replaced by the pairs of their children. A round is a fixed set of work whatever
-the number of threads, and so is what it finds.
+The frontier holds open pairs of cells with an upper bound each. Every round removes those of highest estimate: pairs of
+leaves are scanned, pairs of larger cells are replaced by the pairs of their children. The work of a round, and hence
+its result, does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -12,42 +12,42 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairseek.candidates.branch_and_bound.bounds import CHANCE, bound_children
-from pairseek.candidates.branch_and_bound.frontier import Best, Pool, all_pairs
-from pairseek.candidates.branch_and_bound.scan import look_at
-from pairseek.candidates.branch_and_bound.view import View
+from pairseek.candidates.branch_and_bound.frontier import Frontier, Incumbents, root_frontier
+from pairseek.candidates.branch_and_bound.scan import scan_tiles
+from pairseek.candidates.branch_and_bound.view import CatalogueView
 from pairseek.core.types import IntArray
 from pairseek.numerics.parallel import for_ranges
 
 CELL_COST = 64
-"""The bound of a pair of cells takes about as long as a look at so many pairs of items, and counts as much."""
+"""Effort of a bound of a pair of cells, in visited pairs of items."""
 
-# Pairs of cells in a round: few until a first pair is found, which is what prunes; then many, to use all threads.
+# Pairs of cells in a round: few until a first incumbent allows pruning, then many, to use all threads.
 _FIRST_ROUND = 64
 _ROUND = 4096
-# Effort in a round at most, in looks: in all, or for each pair of cells in the pool, which must be sorted.
-_LOOK = 8_000_000
-_LOOK_EACH = 16
-# Beyond so many pairs of cells no more are made: those at hand are looked at whole.
-_POOL = 4_000_000
-# Pieces that a round is cut into, for the threads to share.
+# Limit of the scan effort of a round: in total, or per pair of cells in the frontier, which must be sorted.
+_SCAN = 8_000_000
+_SCAN_EACH = 16
+# Size of the frontier beyond which pairs of cells are scanned instead of branched.
+_LARGEST_FRONTIER = 4_000_000
+# Number of pieces of a round, shared by the threads.
 _PIECES = 32
 
 
 @dataclass(frozen=True)
 class Goal:
-    """When a search may stop.
+    """Stopping criterion of a branch and bound.
 
     Attributes
     ----------
     wanted
-        How many of the best pairs.
+        Number of best pairs to find.
     gap
-        How far from the best they may be, as a share of best - `zero`.
+        Permitted optimality gap, relative to best - `zero`.
     zero
-        What a gap is measured from.
+        Reference utility of the gap.
     budget
-        Pairs of items that may be looked at. The checks that spare looks count too: see `CELL_COST` and `_tiles`. Only
-        where nothing that may be asked was found yet does a search go on beyond it.
+        Number of pairs of items that may be visited. Pruning counts too: see `CELL_COST` and `scan.ROW_COST`. The
+        search exceeds it only while no permitted pair was found.
     """
 
     wanted: int
@@ -55,67 +55,69 @@ class Goal:
     zero: float
     budget: int
 
-    def cut(self, least: float) -> float:
-        """A bound no higher than this need not be followed up once `least` is reached."""
+    def threshold(self, least: float) -> float:
+        """Return the pruning threshold: pairs of cells with a bound no higher are discarded once `least` is reached."""
         return (least - self.gap * self.zero) / (1.0 - self.gap)
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """What a search has found.
+class SearchResult:
+    """Result of a branch and bound.
 
     Attributes
     ----------
     keys
-        Keys i n + j, i < j, of the best pairs looked at, best first, and equals up to rounding.
+        Keys i n + j, i < j, of the best pairs visited, in descending order, including ties up to rounding.
     utility
-        That of the best.
+        Utility of the best pair.
     bound
-        No pair's utility is higher.
-    looked
-        Pairs of items looked at.
+        Upper bound on the utility of any pair.
+    visited
+        Number of pairs of items visited.
     """
 
     keys: IntArray
     utility: float
     bound: float
-    looked: int
+    visited: int
 
 
-def best_first(view: View, resting: IntArray, goal: Goal) -> Found:
+def best_first(view: CatalogueView, resting: IntArray, goal: Goal) -> SearchResult:
     """Search all pairs; `resting` holds the sorted keys of pairs that may not be asked."""
-    pool, best = all_pairs(empty=view.empty), Best(goal.wanted)
-    looked, effort, dropped = 0, 0, -np.inf
+    frontier, best = root_frontier(empty=view.empty), Incumbents(goal.wanted)
+    visited, effort, dropped = 0, 0, -np.inf
     while True:
-        pool, highest = pool.above(goal.cut(best.least))
+        frontier, highest = frontier.above(goal.threshold(best.least))
         dropped = max(dropped, highest)
-        left = goal.budget - effort
-        if not len(pool) or (left <= 0 and len(best.found)):
+        remaining = goal.budget - effort
+        if not len(frontier) or (remaining <= 0 and len(best.found)):
             break
         started = best.least > -np.inf
-        chosen, pool = pool.most_promising(max(_ROUND, len(pool) // 2) if started else _FIRST_ROUND)
-        whole = (chosen.first >= view.tree.leaves) | (len(pool) > _POOL)
+        chosen, frontier = frontier.split_best(max(_ROUND, len(frontier) // 2) if started else _FIRST_ROUND)
+        whole = (chosen.first >= view.tree.leaves) | (len(frontier) > _LARGEST_FRONTIER)
         tiles, parents = chosen.take(np.flatnonzero(whole)), chosen.take(np.flatnonzero(~whole))
-        parents, waiting = parents.cut(max(1, left // (4 * CELL_COST)))
-        children = _children(view, parents, goal.cut(best.least))
-        undone, counts = _look(view, tiles, resting, best, min(left, max(_LOOK, _LOOK_EACH * len(pool))))
-        looked += int(counts[0])
+        parents, waiting = parents.split(max(1, remaining // (4 * CELL_COST)))
+        children = _children(view, parents, goal.threshold(best.least))
+        undone, counts = _scan(view, tiles, resting, best, min(remaining, max(_SCAN, _SCAN_EACH * len(frontier))))
+        visited += int(counts[0])
         effort += int(counts[1]) + CELL_COST * len(children)
-        pool = pool + waiting + children + undone
+        frontier = frontier + waiting + children + undone
     top = float(best.utilities[0])
-    return Found(best.found, top, max(top, dropped, pool.highest), looked)
+    return SearchResult(best.found, top, max(top, dropped, frontier.highest), visited)
 
 
-def _children(view: View, parents: Pool, enough: float) -> Pool:
-    """The pairs of the children of pairs of cells."""
+def _children(view: CatalogueView, parents: Frontier, enough: float) -> Frontier:
+    """Branch: return the pairs of the children of pairs of cells."""
     pairs, bounds = np.empty((2, 4 * len(parents)), dtype=np.int64), np.empty((2, 4 * len(parents)))
     arguments = (parents.first, parents.second, (view.model, view.cells, view.cores), enough, pairs, bounds)
     for_ranges(bound_children, len(parents), max(256, len(parents) // _PIECES), *arguments)
-    return Pool(pairs[0], pairs[1], bounds[0], bounds[1])
+    return Frontier(pairs[0], pairs[1], bounds[0], bounds[1])
 
 
-def _look(view: View, tiles: Pool, resting: IntArray, best: Best, allowed: int) -> tuple[Pool, IntArray]:
-    """Look at tiles and add what is good to the best: the tiles left undone, pairs looked at and effort."""
+def _scan(
+    view: CatalogueView, tiles: Frontier, resting: IntArray, best: Incumbents, allowed: int
+) -> tuple[Frontier, IntArray]:
+    """Scan tiles and merge their best pairs; return the tiles not reached, and the pairs visited and effort."""
     if not len(tiles):
         return tiles, np.zeros(2, dtype=np.int64)
     spans = view.tree.spans(tiles.first), view.tree.spans(tiles.second)
@@ -127,9 +129,9 @@ def _look(view: View, tiles: Pool, resting: IntArray, best: Best, allowed: int) 
     least = best.least
     scale = view.scale[0] if view.model[0] >= CHANCE else 0.0
     slack = 1e-12 * max(abs(least), scale) if least > -np.inf else 0.0
-    aim = (least, slack, float(best.wanted), max(1, allowed // pieces))
+    target = (least, slack, float(best.wanted), max(1, allowed // pieces))
     plain = (view.model, view.cells, view.points, view.scale)
-    for_ranges(look_at, len(tiles), chunk, chunk, rows, plain, resting, aim, (utilities, keys, counts))
+    for_ranges(scan_tiles, len(tiles), chunk, chunk, rows, plain, resting, target, (utilities, keys, counts))
     best.add(utilities.ravel(), keys.ravel())
     number = np.arange(len(tiles))
     return tiles.take(number[number % chunk >= counts[number // chunk, 0]]), counts[:, 1:].sum(axis=0)

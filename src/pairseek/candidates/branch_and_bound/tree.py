@@ -1,8 +1,8 @@
-"""A tree of cells over the items: built once for a catalogue, whatever is believed and asked later.
+"""Balanced k-d tree of cells over the items, independent of beliefs and answers and built once for a catalogue.
 
-Every cell is cut in two at the median of its widest axis until the parts hold at most `LEAF` items. All leaves are
-at the same depth, so nothing but arithmetic is needed to walk: the children of cell c are 2c + 1 and 2c + 2, and
-cell number t of level v holds the positions from t n >> v to (t + 1) n >> v of one order of the items.
+Every cell is bisected at the median of its widest axis until the parts hold at most `LEAF` items. All leaves have the
+same depth, so that the tree is implicit: the children of cell c are 2c + 1 and 2c + 2, and cell t of level v holds the
+positions from t n >> v to (t + 1) n >> v of one order of the items.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ import numpy as np
 from pairseek.core.types import FloatArray, IntArray
 
 LEAF = 64
-"""Items in a leaf at most: enough to fill vector registers, few enough to bound well."""
+"""Largest number of items in a leaf: enough to fill vector registers, few enough for tight bounds."""
 LANES = 16
-"""Kernels read positions so many at a time: columns are longer than there are items by that, and filled with NaN."""
+"""Number of positions that a kernel reads at a time; columns are padded with as many NaN."""
 
-_kept: dict[int, tuple[weakref.ref[FloatArray], Tree]] = {}
+_cache: dict[int, tuple[weakref.ref[FloatArray], Tree]] = {}
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Cells over n points.
+    """Implicit k-d tree of n points.
 
     Attributes
     ----------
     order
-        (n,) rows of the points, cell by cell.
+        (n,) rows of the points, contiguous for every cell.
     points
         (n, d) the points in that order.
     columns
-        (d, n + LANES) their coordinates from `middle` along the principal axes.
+        (d, n + LANES) coordinates relative to `middle` along the principal axes.
     middle
         (d,) mean of the points.
     reach
-        No point is farther from it.
+        Upper bound on the distance of any point from `middle`.
     depth
         Level of the leaves; the root has level 0.
     centre, half
@@ -55,12 +55,12 @@ class Tree:
 
     @property
     def leaves(self) -> int:
-        """Index of the first leaf; also the number of cells that are no leaves."""
+        """Index of the first leaf, which equals the number of inner cells."""
         return (1 << self.depth) - 1
 
     @classmethod
     def of(cls, points: FloatArray) -> Tree:
-        """Build it. O(n log n) time, O(n) memory."""
+        """Build the tree in O(n log n) time and O(n) memory."""
         n, d = points.shape
         depth = max(0, int(np.ceil(np.log2(n / LEAF))))
         middle = points.mean(axis=0)
@@ -69,12 +69,12 @@ class Tree:
         reach = float(np.max(np.abs(columns[:, :n]))) * d**0.5
         order = _cut(columns[:, :n], depth)
         low, high = boxes(columns, n, depth)
-        # Rounding of the rotation must not put a point outside its box.
+        # The margin keeps a point inside its box despite rounding of the rotation.
         centre, half = (low + high) / 2, (high - low) / 2 + 1e-14 * reach
         return cls(order, points[order], columns, middle, reach, depth, centre, half)
 
     def spans(self, cells: IntArray) -> IntArray:
-        """(m, 2) first and last + 1 position of each of m cells."""
+        """Return the (m, 2) half-open ranges of positions of m cells."""
         n = len(self.order)
         level = np.floor(np.log2(cells + 1)).astype(np.int64)
         number = cells + 1 - (np.int64(1) << level)
@@ -82,26 +82,26 @@ class Tree:
 
 
 def tree_of(points: FloatArray) -> Tree:
-    """The tree of these points; the same one again for the same read-only array."""
+    """Return the tree of these points, cached for a read-only array."""
     if points.flags.writeable:
         return Tree.of(points)
     key = id(points)
-    found = _kept.get(key)
+    found = _cache.get(key)
     if found is not None and found[0]() is points:
         return found[1]
     tree = Tree.of(points)
-    _kept[key] = weakref.ref(points, lambda _: _kept.pop(key, None)), tree
+    _cache[key] = weakref.ref(points, lambda _: _cache.pop(key, None)), tree
     return tree
 
 
 def boxes(columns: FloatArray, n: int, depth: int) -> tuple[FloatArray, FloatArray]:
-    """(cells, c) lowest and highest of each of c columns in each cell; NaN takes no part."""
+    """Return the (cells, c) minima and maxima of each of c columns in each cell, ignoring NaN."""
     starts = np.arange(1 << depth) * n >> depth
     return _up(np.fmin, columns[:, :n], starts, np.inf), _up(np.fmax, columns[:, :n], starts, -np.inf)
 
 
 def _up(extreme: np.ufunc, columns: FloatArray, starts: IntArray, nothing: float) -> FloatArray:
-    """(cells, c) extremes of the leaves, then of their parents up to the root."""
+    """Return the (cells, c) extremes, propagated from the leaves to the root."""
     levels = [extreme.reduceat(columns, starts, axis=1)]
     while levels[-1].shape[1] > 1:
         levels.append(extreme(levels[-1][:, ::2], levels[-1][:, 1::2]))
@@ -110,7 +110,7 @@ def _up(extreme: np.ufunc, columns: FloatArray, starts: IntArray, nothing: float
 
 
 def _cut(columns: FloatArray, depth: int) -> IntArray:
-    """Reorder the points so that the cells of every level are contiguous; the order."""
+    """Reorder the columns in place so that the cells of every level are contiguous, and return the order."""
     n = columns.shape[1]
     order = np.arange(n)
     for level in range(depth):
@@ -118,8 +118,8 @@ def _cut(columns: FloatArray, depth: int) -> IntArray:
             first, middle, last = (h * n >> (level + 1) for h in (2 * t, 2 * t + 1, 2 * t + 2))
             inside = columns[:, first:last]
             x = inside[np.argmax(inside.max(axis=1) - inside.min(axis=1))]
-            # By the value of the median alone: what else a selection leaves on either side is not the same on every
-            # processor, and then neither would be the questions.
+            # Only the value of the median is used. The arrangement of a partition differs between processors, and the
+            # questions must not.
             median = np.partition(x, middle - first)[middle - first]
             left = x < median
             left[np.flatnonzero(x == median)[: middle - first - np.count_nonzero(left)]] = True
@@ -130,6 +130,6 @@ def _cut(columns: FloatArray, depth: int) -> IntArray:
 
 
 def _principal_axes(centred: FloatArray) -> FloatArray:
-    """(d, d) axes as columns; scaled first, so that no square overflows."""
+    """Return the (d, d) principal axes as columns; points are scaled first, so that no square overflows."""
     centred = centred / max(float(np.max(np.abs(centred))), np.finfo(float).tiny)
     return np.asarray(np.linalg.eigh(centred.T @ centred)[1])

@@ -1,4 +1,4 @@
-"""The cells of a catalogue as a belief sees them: what depends on μ, Σ, the noise and the items that rest."""
+"""The cells of a catalogue under a belief: the kernel inputs that depend on μ, Σ, the noise and the resting items."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pairseek.candidates.branch_and_bound.bounds import CONSTANT, DECAYING, SHELL, SQUARE_HIGH, SQUARE_LOW, steepness
+from pairseek.candidates.branch_and_bound.bounds import SHELL, SQUARE_HIGH, SQUARE_LOW, steepness
 from pairseek.candidates.branch_and_bound.tree import LANES, Tree, boxes, tree_of
 from pairseek.candidates.context import SelectionContext
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.errors import InvalidParameter
-from pairseek.model.responses import NOISES
 from pairseek.numerics.jit import kernel
 from pairseek.numerics.mixtures import TableName, table
+from pairseek.numerics.pair_kernels import CONSTANT, DECAYING
 from pairseek.numerics.parallel import for_ranges
 from pairseek.strategies.shape import SHAPE_KINDS, UtilityShape
 
@@ -24,19 +24,19 @@ Cells: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatAr
 Points: TypeAlias = tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray, FloatArray]
 Scale: TypeAlias = tuple[float, float, float, float, float, FloatArray]
 
-# Share of a cell's width that its core has.
+# Width of the core of a cell, relative to the cell.
 _CORE = 0.5
 _CHUNK = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class View:
-    """All that the kernels read, in the tuples that they take.
+class CatalogueView:
+    """Inputs of the branch-and-bound kernels, as tuples.
 
     Attributes
     ----------
     tree
-        The catalogue's tree; positions are those of its order.
+        Tree of the catalogue; positions refer to its order.
     model
         Shape, noise, k, penalty and table of the utility.
     cells
@@ -49,8 +49,8 @@ class View:
         Highest s and highest k_pq |a| of any pair, longest |a|, widest difference of appeal, reach of the items, and
         the eigenvalues.
 
-    The shell of an item is its length sqrt(x'Σx) from the middle of the items: a pair's sqrt(a'Σa) is at most twice
-    the sum of both.
+    The shell of an item is the norm sqrt(x'Σx) of its offset x from the middle of the items: by the triangle
+    inequality, a pair's sqrt(a'Σa) is at most twice the sum of both shells.
     """
 
     tree: Tree
@@ -67,38 +67,38 @@ class View:
 
     @cached_property
     def cores(self) -> Cells:
-        """Like `cells`, for the inner part of each."""
+        """Like `cells`, with the boxes shrunk to their cores."""
         centre, half, still_centre, still_half, ranges, values = self.cells
         return centre, _CORE * half, still_centre, _CORE * still_half, ranges, values
 
     @classmethod
-    def of(cls, context: SelectionContext, shape: UtilityShape) -> View:
-        """Look at a catalogue. O(n d²)."""
+    def of(cls, context: SelectionContext, shape: UtilityShape) -> CatalogueView:
+        """Project a catalogue onto the axes of the belief, in O(n d²)."""
         values, vectors = _axes(context.belief.mean, context.belief.covariance)
         tree = tree_of(context.points)
         n, d = tree.points.shape
         columns = np.full((d + 3, n + LANES), np.nan)
         appeal = np.ascontiguousarray(context.appeal[tree.order])
-        # A copy, because kernels are compiled anew for an array that is read-only.
+        # A writable copy, because numba would compile the kernels again for a read-only array.
         mean = np.array(context.belief.mean)
-        for_ranges(_seen, n, _CHUNK, tree.points, tree.middle, mean, vectors, values, appeal, columns)
+        for_ranges(_project, n, _CHUNK, tree.points, tree.middle, mean, vectors, values, appeal, columns)
         farthest = float(np.max(columns[d, :n]))
         if not np.isfinite(farthest * farthest * max(1.0, float(values[0]))):
             raise InvalidParameter(
-                f"variances up to {values[0]:.3g} at distances up to {farthest**0.5:.3g} are more than a double can "
-                f"square: scale the items, or use a tighter prior"
+                f"variances up to {values[0]:.3g} at distances up to {farthest**0.5:.3g} overflow double "
+                f"precision: scale the items, or use a tighter prior"
             )
         if len(context.resting.items):
             rests = np.zeros(n, dtype=np.bool_)
             rests[context.resting.items] = True
             columns[:, np.flatnonzero(rests[tree.order])] = np.nan
         low, high = boxes(columns, n, tree.depth)
-        # Where every item of a cell rests there is nothing between low and high.
+        # The box of a cell without permitted items is empty, and its centre is NaN.
         with np.errstate(invalid="ignore"):
             centre, half = (low[:, :d] + high[:, :d]) / 2, (high[:, :d] - low[:, :d]) / 2 + 1e-14 * tree.reach
         ranges = np.stack([low[:, d], high[:, d], low[:, d + 1], high[:, d + 1], high[:, d + 2]], axis=1)
         cells = (centre, half, tree.centre, tree.half, ranges, values)
-        noise = NOISES.index(context.response.noise)
+        noise = context.response.noise_kind.code
         k = context.response.constant
         known = context.belief.reliability
         spread = 0.0 if known is None else known.spread
@@ -110,7 +110,7 @@ class View:
 
 
 def _axes(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(d,) eigenvalues, largest first, none under 0, and (d, d) eigenvectors as columns."""
+    """Return the (d,) non-negative eigenvalues in descending order, and the (d, d) eigenvectors as columns."""
     if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(covariance))):
         raise InvalidParameter("the mean or covariance of the belief is not finite: no pair can be compared by it")
     values, vectors = np.linalg.eigh(covariance)
@@ -136,10 +136,10 @@ def _table(link: int, name: TableName, spread: float, lapse: float) -> FloatArra
 
 
 @kernel
-def _seen(
+def _project(
     start: int, stop: int, points: Any, middle: Any, mean: Any, vectors: Any, values: Any, appeal: Any, columns: Any
 ) -> None:
-    """Columns of `View.points` for the positions from start to stop."""
+    """Compute the columns of `CatalogueView.points` for the positions from start to stop."""
     d = points.shape[1]
     moved = np.empty(d)
     for row in range(start, stop):
