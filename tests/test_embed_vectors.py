@@ -170,7 +170,7 @@ def test_a_note_about_other_items_is_refused(plane, tmp_path):
     with pytest.raises(InvalidFile, match="describes other items"):
         read_provenance(table)
     note.write_text("{}")
-    with pytest.raises(InvalidFile, match="is not a note"):
+    with pytest.raises(InvalidFile, match="is not a valid provenance file"):
         read_provenance(table)
     note.unlink()
     assert read_provenance(table) is None

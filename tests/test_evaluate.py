@@ -344,15 +344,15 @@ def test_the_command_leaves_one_out(truth, tmp_path, monkeypatch, capsys):
     assert (tmp_path / "out" / "evaluation.png").exists()
     assert _app.run([*words.split(), "--strategies", "infogain", "--out", "out"]) == 0
     shown = capsys.readouterr().out
-    assert "Choices predicted right" in shown
-    assert "people say the same" in shown
+    assert "Accuracy of predicted choices" in shown
+    assert "Self-agreement on repeated pairs" in shown
 
 
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ("evaluate c.csv", "where are the items"),
-        ("evaluate c.csv --items items.csv --learn 2", "coordinates are given or learned"),
+        ("evaluate c.csv", "the coordinates of the items are missing"),
+        ("evaluate c.csv --items items.csv --learn 2", "coordinates are either given or learned"),
         ("evaluate c.csv --learn many", "--learn is 'many'"),
         ("evaluate c.csv --learn 2 --answers five", "--answers is 'five'"),
         ("evaluate c.csv --learn 2 --appeal perhaps", "--appeal is 'perhaps'"),

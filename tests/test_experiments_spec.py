@@ -123,7 +123,7 @@ class TestReading:
         assert spec.settings[0].response_model(3) == response
         again = read_record(tomllib.loads(to_toml(spec)))
         assert again.settings[0].response_model(3) == response
-        assert to_toml(again) == to_toml(spec)
+        assert tomllib.loads(to_toml(again)) == tomllib.loads(to_toml(spec))
 
     def test_a_truth_and_a_prior_of_ones_own_are_read_back(self):
         spec = replace(read_record(MINIMAL), settings=(Setting("a", "colours", prior=Inner(), truth=Stubborn(1.0)),))
