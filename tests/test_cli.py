@@ -26,7 +26,7 @@ from pairseek.cli.terminal.conversation import SimulatedTypist, converse
 from pairseek.cli.terminal.frames import Frame, ScreenState
 from pairseek.cli.terminal.keys import Key, PipeKeys, TerminalKeys, decode
 from pairseek.cli.terminal.result import Result
-from pairseek.cli.terminal.saving import how_to_go_on
+from pairseek.cli.terminal.saving import resume_command
 from pairseek.cli.terminal.swatches import Colour, bar, ink, luminance, swatch
 
 NAMED = {"1": Key.LEFT, "2": Key.RIGHT, "=": Key.TIE, "s": Key.SKIP, "u": Key.UNDO, "q": Key.QUIT, "?": Key.HELP}
@@ -220,7 +220,7 @@ class TestTheScreen:
         text = " ".join(" ".join(lines).replace("│", " ").split())
         assert len(lines) <= rows
         assert max(map(len, lines)) <= columns
-        for words in ("Which colour do you prefer?", "#533cc6", "#c2ff89", "← 1", "→ 2", "q quit and keep", "? help"):
+        for words in ("Which colour do you prefer?", "#533cc6", "#c2ff89", "← 1", "→ 2", "q quit and save", "? help"):
             assert words in text
         for words in ("4 answers", "95 % radius 0.341", "11 more expected", "Blue with", "Light"):
             assert words in text
@@ -240,7 +240,7 @@ class TestTheScreen:
             lines, _ = drawn(Frame(screen(help=True)), columns, rows, colours)
             assert len(lines) <= rows
             assert max(map(len, lines)) <= columns
-            assert "Any key goes back." in "".join(lines)
+            assert "Press any key to go back." in "".join(lines)
 
     def test_marks_what_was_chosen(self):
         assert "".join(drawn(Frame(screen(chosen=Key.RIGHT)), 80, 24)[0]).count("●") == 1
@@ -296,7 +296,7 @@ class TestTheResult:
         place = items.coordinates[target]
         distance = float(np.sqrt(sum((answered.estimate().point - place) ** 2)))
         farther = sum(np.sqrt(sum((other - place) ** 2)) > distance for other in items.coordinates) / items.n
-        assert f"had {items.labels[target]} {items.data['hex'][target]} in mind" in text
+        assert f"favourite is {items.labels[target]} {items.data['hex'][target]}" in text
         assert f"within {distance:.3f} of it, closer than {100 * farther:.0f} % of the names" in text
 
 
@@ -326,7 +326,7 @@ class TestSimulation:
         command("demo", "--simulate", "--seed", 5, "--answers", 3, "--save", "me.json")
         code, out, _ = command("demo", "--simulate", "--resume", "me.json", "--answers", 6)
         assert code == 0
-        assert out.split("Kept")[0].split("Found")[1].strip() == whole[1].split("Found")[1].strip()
+        assert out.split("Saved")[0].split("Found")[1].strip() == whole[1].split("Found")[1].strip()
 
 
 class TestKeysFromAPipe:
@@ -337,9 +337,9 @@ class TestKeysFromAPipe:
         assert [event.outcome for event in events] == ["answer", "tie", "skip", "answer"]
         assert events[0].winner == events[0].left
         assert events[3].winner == events[3].right
-        assert "Kept 3 answers in me.json. Go on with" in out
+        assert "Saved 3 answers in me.json. Resume:" in out
         assert "demo --resume me.json" in out
-        assert "the last one is taken back" in out
+        assert "undo the previous answer" in out
         assert "1 answer  ·  95 % radius" in out
 
     def test_that_mean_nothing_get_a_hint_and_are_ignored(self, command):
@@ -347,14 +347,14 @@ class TestKeysFromAPipe:
         assert "That key does nothing: ? shows help." in out
         assert "There is nothing to undo yet." in out
         assert out.count("s skip") == 2
-        assert "Nothing was answered, so nothing was kept." in out
+        assert "There are no answers, so nothing was saved." in out
         assert not list(Path().iterdir())
 
     def test_that_end_are_like_quitting_and_kept_under_a_free_name(self, command):
         for name in ("pairseek-demo.json", "pairseek-demo-2.json"):
             code, out, _ = command("demo", "--seed", 1, keys="12")
             assert code == 0
-            assert f"Kept 2 answers in {name}." in out
+            assert f"Saved 2 answers in {name}." in out
             assert ps.Search.load(name).answers == 2
         assert len(list(Path().iterdir())) == 2
 
@@ -362,7 +362,7 @@ class TestKeysFromAPipe:
         code, out, _ = command("demo", "--seed", 1, "--answers", 2, keys="12")
         assert code == 0
         assert "Your colour" in out
-        assert "The nearest names, each with its chance to be the best of 949" in out
+        assert "The nearest names, with their probability to be the best of 949" in out
         assert not list(Path().iterdir())
 
 
@@ -466,13 +466,13 @@ class TestErrors:
         ps.Search(ps.Items([[0.0], [1.0], [2.0]]), rng=0).save("other.json")
         code, _, err = command("demo", "--resume", "other.json")
         assert code == 2
-        assert "is a search among other things than the named colours" in err
+        assert "is not a search over the named colours" in err
 
     def test_an_existing_file_is_not_overwritten(self, command):
         Path("me.json").write_text("dear diary")
         code, _, err = command("demo", "--save", "me.json", keys="1")
         assert code == 2
-        assert "that exists already; go on with --resume me.json, or give another name" in err
+        assert "the file exists already; resume it with --resume me.json, or give another name" in err
         assert Path("me.json").read_text() == "dear diary"
 
     @pytest.mark.parametrize("saves", [0, 2])
@@ -481,7 +481,7 @@ class TestErrors:
         monkeypatch.setattr("pairseek.core.files.os.fsync", disk_that_fills_up_after(saves))
         code, _, err = command("demo", "--resume", "me.json", keys="122")
         assert code == 2
-        assert err == ("pairseek: cannot save to me.json: No space left on device; the file is as it was before\n")
+        assert err == ("pairseek: cannot save to me.json: No space left on device; the file is unchanged\n")
         # The first save is made before the first pair, the second after its answer.
         assert ps.Search.load("me.json").answers == (1 if saves == 0 else 2)
         assert [path.name for path in Path().iterdir()] == ["me.json"]
@@ -498,10 +498,10 @@ class TestHowToGoOn:
     def test_is_a_command_that_the_shell_finds(self, monkeypatch, tmp_path):
         monkeypatch.setattr(sys, "argv", ["env/bin/pairseek", "demo"])
         monkeypatch.setenv("PATH", str(tmp_path))
-        assert how_to_go_on(Path("my search.json")) == "env/bin/pairseek demo --resume 'my search.json'"
+        assert resume_command(Path("my search.json")) == "env/bin/pairseek demo --resume 'my search.json'"
         installed = tmp_path / "pairseek"
         installed.touch(0o755)
-        assert how_to_go_on(Path("me.json"), ["--simulate"]) == "pairseek demo --resume me.json --simulate"
+        assert resume_command(Path("me.json"), ["--simulate"]) == "pairseek demo --resume me.json --simulate"
 
 
 class TestTheProgram:
@@ -523,7 +523,7 @@ class TestTheProgram:
             "--simulate",
             "--save",
             "--resume",
-            "quit and keep",
+            "quit and save",
             "undo",
             "a tie",
             "skip",

@@ -96,7 +96,7 @@ def test_a_whole_search_with_arrows_undo_tie_skip_quit_and_resume_on_a_smaller_t
     demo.press("q")
     rest, code = demo.end()
     assert code == 0
-    assert "Kept 3 answers in me.json. Go on with" in rest
+    assert "Saved 3 answers in me.json. Resume:" in rest
     events = ps.Search.load(tmp_path / "me.json").history
     assert [event.outcome for event in events] == ["answer", "tie", "skip", "answer"]
     assert events[0].winner == events[0].right
@@ -121,7 +121,7 @@ def test_ctrl_c_keeps_and_gives_the_terminal_back(terminal, tmp_path):
     demo.press("11")  # a double press is one answer
     demo.frame("Too fast")
     demo.press("?")
-    demo.child.expect("Any key goes back")
+    demo.child.expect("Press any key to go back")
     demo.all += demo.child.before
     demo.press("q")  # any key
     demo.frame(r"\b1 answer\b")
@@ -129,7 +129,7 @@ def test_ctrl_c_keeps_and_gives_the_terminal_back(terminal, tmp_path):
     demo.frame(r"\b1 answer\b")
     demo.press("\x03")
     rest, _ = demo.end()
-    assert "Kept 1 answer in pairseek-demo.json" in rest
+    assert "Saved 1 answer in pairseek-demo.json" in rest
     assert "code 130" in rest
     assert ps.Search.load(tmp_path / "pairseek-demo.json").answers == 1
     before, after = re.findall(r"^[0-9a-f:]{40,}", ANSI.sub("", demo.all), re.MULTILINE)
@@ -158,7 +158,7 @@ def test_being_told_to_end_keeps_and_gives_the_terminal_back(terminal, tmp_path)
     demo.child.kill(signal.SIGTERM)
     rest, code = demo.end()
     assert code == 128 + signal.SIGTERM
-    assert "Kept 1 answer in me.json" in rest
+    assert "Saved 1 answer in me.json" in rest
     assert demo.all.count(ENTER_SCREEN) == demo.all.count(LEAVE_SCREEN) == 1
     assert demo.all.rindex(SHOW_CURSOR) > demo.all.rindex("\x1b[?25l")
     assert ps.Search.load(tmp_path / "me.json").answers == 1
@@ -185,7 +185,7 @@ def test_a_simulated_search_can_be_watched(terminal):
     demo.frame(r"\b1 answer\b")
     rest, code = demo.end()
     assert code == 0
-    assert "The simulated user had" in rest
+    assert "The simulated user's favourite" in rest
     assert demo.all.count(ENTER_SCREEN) == demo.all.count(LEAVE_SCREEN) == 1
 
 

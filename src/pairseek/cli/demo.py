@@ -1,4 +1,4 @@
-"""``pairseek demo``: find your colour by asking which of two you prefer."""
+"""Command ``pairseek demo``: a search for a favourite colour in the terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.text import Text
 from pairseek.cli.terminal.conversation import SimulatedTypist, converse
 from pairseek.cli.terminal.keys import PipeKeys, TerminalKeys, Typist
 from pairseek.cli.terminal.result import Result
-from pairseek.cli.terminal.saving import ANSWERS, SearchFile, how_to_go_on, new_search, resumed_search, unused
+from pairseek.cli.terminal.saving import ANSWERS, SearchFile, new_search, resume_command, resumed_search, unused
 from pairseek.cli.terminal.tty import Stopped, is_keyboard, keyboard, orderly_stop
 from pairseek.cli.terminal.views import DemoView, FullScreen, Lines
 from pairseek.core.text import plural
@@ -24,54 +24,50 @@ from pairseek.datasets import colours
 from pairseek.errors import InvalidParameter
 from pairseek.search import Search
 
-_WATCHED = 6.0  # seconds that a simulated search may take to be watched, whatever its length
-_PAUSE = 0.4  # seconds for one of its answers
-_REHEARSED = 3  # answers; after that the particles have been weighed and moved
+_WATCHED = 6.0  # maximum seconds of a simulated search on the screen
+_PAUSE = 0.4  # maximum seconds per simulated answer
+_WARMUP = 3  # answers that exercise all compiled kernels
 
 
 def demo(
     *,
     answers: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", help=f"Stop after so many answers (ties count, skips do not).  [dim]\\[{ANSWERS}][/]"
-        ),
+        typer.Option(metavar="N", help=f"Number of answers. Ties count, skips do not.  [dim]\\[{ANSWERS}][/]"),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", help="The same seed and the same answers give the same questions.")
+        int | None, typer.Option(metavar="N", help="Random seed. The same seed and answers give the same questions.")
     ] = None,
     simulate: Annotated[
         bool,
-        typer.Option(
-            "--simulate", metavar="", help="Let a simulated user answer, with a colour in mind that the seed decides."
-        ),
+        typer.Option("--simulate", metavar="", help="Let a simulated user answer. The seed determines its favourite."),
     ] = False,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keep the search in this new file, after every answer.")
+        Path | None, typer.Option(metavar="FILE", help="Save the search to this new file after every answer.")
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Go on with a search that was kept, and keep it there.")
+        Path | None, typer.Option(metavar="FILE", help="Resume a saved search, and continue to save it there.")
     ] = None,
 ) -> None:
-    """Find your colour among 949 by saying which of two you prefer.
+    """Find your favourite among 949 colours by comparing two at a time.
 
-    Two colours at a time, chosen so that your answer tells most about where
-    your favourite lies. At the end you see the colour that fits your answers
-    and the five names nearest to it, each with its chance to be your best.
+    Each pair is the one with the most informative answer. The result shows the
+    estimated colour and the five nearest names, with their probability to be
+    your favourite.
 
-    [bold]←[/] or [bold]1[/]  the left one         [bold]u[/]  undo
-    [bold]→[/] or [bold]2[/]  the right one        [bold]q[/]  quit and keep
+    [bold]←[/] or [bold]1[/]  choose left          [bold]u[/]  undo
+    [bold]→[/] or [bold]2[/]  choose right         [bold]q[/]  quit and save
     [bold]=[/]       a tie                [bold]?[/]  help
-    [bold]s[/]       skip, no answer
+    [bold]s[/]       skip
 
-    The colours need a terminal with true colour; elsewhere there are names and
-    codes. Keys can come from a pipe too, as characters.
+    A terminal without true colour shows names and codes. Standard input may be
+    a pipe with one character per key.
     """
-    _check(answers, seed, resume)
+    _validate(answers, seed, resume)
     try:
         with orderly_stop():
             code = _search(Console(highlight=False), answers, seed, save, resume, simulate=simulate)
-    except Stopped as stopped:  # before the first pair or after the last
+    except Stopped as stopped:  # a signal before the first pair or after the last one
         code = stopped.code
     raise typer.Exit(code)
 
@@ -79,20 +75,20 @@ def demo(
 def _search(
     console: Console, answers: int | None, seed: int | None, save: Path | None, resume: Path | None, *, simulate: bool
 ) -> int:
-    """Open the search, ask, and say what was found or where it was kept; give the exit code."""
+    """Run the search, print the result and the saved file, and return the exit code."""
     search = new_search(answers, seed) if resume is None else resumed_search(resume, answers)
-    file = SearchFile(_where_to_keep(save, resume))
+    file = SearchFile(_save_path(save, resume))
     person = SimulatedTypist(search) if simulate else None
     if save is not None or search.finished is None:
-        file.save(search)  # a place that cannot be written to is better known before the first answer
-    code = 0 if search.finished else _sitting(console, search, file, person)
+        file.save(search)  # fail before the first answer if the file is not writable
+    code = 0 if search.finished else _run(console, search, file, person)
     if search.finished:
         console.print(Result(search, None if person is None else person.target))
-    _say_farewell(console, search, file.path, simulate=simulate)
+    _print_saved(console, search, file.path, simulate=simulate)
     return code
 
 
-def _check(answers: int | None, seed: int | None, resume: Path | None) -> None:
+def _validate(answers: int | None, seed: int | None, resume: Path | None) -> None:
     if answers is not None and answers < 1:
         raise InvalidParameter(f"--answers is {answers}: give a whole number, at least 1")
     if seed is not None and seed < 0:
@@ -103,19 +99,19 @@ def _check(answers: int | None, seed: int | None, resume: Path | None) -> None:
         )
 
 
-def _where_to_keep(save: Path | None, resume: Path | None) -> Path | None:
+def _save_path(save: Path | None, resume: Path | None) -> Path | None:
     if save is None or (resume is not None and save.resolve() == resume.resolve()):
         return resume
     return unused(save)
 
 
-def _sitting(console: Console, search: Search, file: SearchFile, person: SimulatedTypist | None) -> int:
-    """Ask until the end, or until the person or a signal ends it; give the exit code."""
+def _run(console: Console, search: Search, file: SearchFile, person: SimulatedTypist | None) -> int:
+    """Ask questions until the search, the person or a signal ends it, and return the exit code."""
     with ExitStack() as stack:
         stack.enter_context(keyboard())
         view: DemoView
         if is_keyboard() and sys.stdout.isatty() and not console.is_dumb_terminal:
-            _rehearse(console)
+            _warm_up(console)
             view = stack.enter_context(FullScreen.opened(console))
             if person is not None:
                 person.linger = min(_PAUSE, _WATCHED / (search.forecast() or 1)) / 2
@@ -127,8 +123,8 @@ def _sitting(console: Console, search: Search, file: SearchFile, person: Simulat
         except Stopped as stopped:
             done, code = False, stopped.code
         if not done:
-            # While the screen is still open: leaving it fails if the terminal is gone, and the answers must not.
-            file.keep(search)
+            # Save before the screen closes: closing it fails if the terminal was closed.
+            file.save_always(search)
     return code
 
 
@@ -138,38 +134,38 @@ def _typist(view: DemoView) -> Typist:
     return PipeKeys(None if sys.stdin is None else sys.stdin.buffer)
 
 
-def _rehearse(console: Console) -> None:
-    """Go once through all that an answer takes, so that nothing has to be compiled while a person waits for it."""
+def _warm_up(console: Console) -> None:
+    """Run a short search, so that no kernel is compiled while a person waits."""
     logger = logging.getLogger("pairseek")
     with Status("Preparing the first pair", console=console) as status, ExitStack() as stack:
-        handler = _Beside(status)
+        handler = _StatusHandler(status)
         logger.addHandler(handler)
         stack.callback(logger.removeHandler, handler)
         search = Search(colours(), rng=0)
-        for _ in range(_REHEARSED):
+        for _ in range(_WARMUP):
             query = search.ask()
             search.tell(query, winner=query.left)
 
 
-class _Beside(logging.Handler):
-    """What the library has to say, next to the spinner and not across it."""
+class _StatusHandler(logging.Handler):
+    """Log handler that shows messages next to the spinner."""
 
     def __init__(self, status: Status) -> None:
         super().__init__()
         self._status = status
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show it."""
+        """Show the message of a record."""
         self._status.update(record.getMessage().capitalize())
 
 
-def _say_farewell(console: Console, search: Search, path: Path | None, *, simulate: bool) -> None:
+def _print_saved(console: Console, search: Search, path: Path | None, *, simulate: bool) -> None:
     lines = []
     if path is None and search.finished is None:
-        lines = ["Nothing was answered, so nothing was kept."]
+        lines = ["There are no answers, so nothing was saved."]
     elif path is not None:
         further = ["--simulate"] if simulate else []
         if search.finished:
             further += ["--answers", str(search.answers + ANSWERS)]
-        lines = [f"Kept {plural(search.answers, 'answer')} in {path}. Go on with", how_to_go_on(path, further)]
+        lines = [f"Saved {plural(search.answers, 'answer')} in {path}. Resume:", resume_command(path, further)]
     console.print(Text("\n".join(["", *(f"  {line}" for line in lines), ""])), soft_wrap=True)

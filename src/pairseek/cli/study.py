@@ -16,19 +16,18 @@ app = typer.Typer(help="Create, list, open and close studies.", no_args_is_help=
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Name of the study in its link.")]
 
 
-@app.command()
-def create_study(
+@app.command("create")
+def create(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="Study configuration as YAML; see docs/studies.md.")],
     *,
     database: DatabaseOption = None,
 ) -> None:
     """Create a study from a YAML file and the items file that it names."""
     with open_database(database) as opened:
-        from pairseek.web.studies.creation import create_study as store_study
-        from pairseek.web.studies.creation import from_file
+        from pairseek.web.studies.creation import create_study, from_file
 
         configuration, items, is_open, files = from_file(path)
-        slug = store_study(opened, configuration, items, is_open=is_open, who=current_user(), files=files)
+        slug = create_study(opened, configuration, items, is_open=is_open, who=current_user(), files=files)
     if items.scale_note is not None:
         typer.echo(f"Note: {items.scale_note}", err=True)
     typer.echo(f"Created the study {slug} with {items.n:,} items, {'open' if is_open else 'closed'}.")

@@ -1,4 +1,4 @@
-"""A search as a conversation: show a pair, take a key, until the search has finished or the person has."""
+"""Main loop of the demo: show a pair, read a key, update the search."""
 
 from __future__ import annotations
 
@@ -19,48 +19,48 @@ from pairseek.simulate import SimulatedUser
 
 _HINTS = {
     Key.OTHER: "That key does nothing: ? shows help.",
-    Key.HASTY: "Too fast: look, then press again.",
+    Key.HASTY: "Too fast: look at the pair, then press again.",
     Key.UNDO: "There is nothing to undo yet.",
 }
-# One word more in the seed's key, so that the person simulated is not drawn from the search's own numbers.
+# Stream constant of the simulated user, which keeps its random numbers independent of those of the search.
 _PERSON = 0x636F6C6F7572
 
 
 def converse(search: Search, typist: Typist, view: DemoView, save: Callable[[Search], None]) -> bool:
-    """Ask until the search has finished.
+    """Ask questions until the search has finished or the person quits.
 
     Parameters
     ----------
     search
         A search over the named colours.
     typist
-        Who answers.
+        Source of the keys.
     view
-        Where it is shown.
+        Display of the questions.
     save
         Called after every answer, tie, skip and undo.
 
     Returns
     -------
     bool
-        False if the typist quit before the end.
+        Whether the search has finished. False if the person quit.
     """
     said = ""
     while search.finished is None:
         query = search.ask()
-        screen = dataclasses.replace(_screen(search, query), said=said)
-        key = _meant(typist, view, screen)
+        screen = dataclasses.replace(_screen_state(search, query), said=said)
+        key = _valid_key(typist, view, screen)
         if key in (Key.QUIT, Key.END):
             return False
         view.show(dataclasses.replace(screen, chosen=key))
         time.sleep(typist.linger)
-        said = _act(search, query, key)
+        said = _apply(search, query, key)
         save(search)
     return True
 
 
-def _meant(typist: Typist, view: DemoView, screen: ScreenState) -> Key:
-    """The next key that means something at this screen; the others get a hint."""
+def _valid_key(typist: Typist, view: DemoView, screen: ScreenState) -> Key:
+    """Return the next key that is valid in this state; invalid keys show a hint."""
     while True:
         view.show(screen)
         key = typist.next(screen.query)
@@ -76,11 +76,11 @@ def _meant(typist: Typist, view: DemoView, screen: ScreenState) -> Key:
             return key
 
 
-def _act(search: Search, query: Query, key: Key) -> str:
-    """Tell the search, and say what was done."""
+def _apply(search: Search, query: Query, key: Key) -> str:
+    """Apply a key to the search, and return a confirmation."""
     if key is Key.UNDO:
         search.undo()
-        return "Taken back: here is that pair again."
+        return "Undone: this is the previous pair."
     if key is Key.SKIP:
         search.skip(query)
         return "Skipped."
@@ -93,7 +93,7 @@ def _act(search: Search, query: Query, key: Key) -> str:
     return f"Chosen: {items.labels[items.index(winner)]}."
 
 
-def _screen(search: Search, query: Query) -> ScreenState:
+def _screen_state(search: Search, query: Query) -> ScreenState:
     items = _items(search)
     return ScreenState(
         query=query,
@@ -112,14 +112,14 @@ def _items(search: Search) -> Items:
 
 
 class SimulatedTypist:
-    """A simulated user with one of the colours in mind, the same for the same seed of the search.
+    """Simulated user whose favourite is one of the colours.
 
     Parameters
     ----------
     search
-        Its seed decides the colour and the answers.
+        The search, whose seed determines the favourite colour and the answers.
     pause
-        Seconds to look at a pair before answering, so that people can follow.
+        Seconds per question, so that people can follow the simulation.
     """
 
     def __init__(self, search: Search, *, pause: float = 0.0) -> None:
@@ -131,6 +131,6 @@ class SimulatedTypist:
         self._items = items
 
     def next(self, query: Query) -> Key:
-        """The key for the colour that this user prefers."""
+        """Return the key of the preferred colour."""
         time.sleep(self.linger)
         return Key.LEFT if self._user.answer(self._items, query) == query.left else Key.RIGHT

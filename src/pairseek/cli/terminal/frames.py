@@ -1,4 +1,4 @@
-"""One screen of the search: two colours, what is known so far, and the keys."""
+"""Screen layout of the demo: two colours, the progress and the keys."""
 
 from __future__ import annotations
 
@@ -15,52 +15,52 @@ from pairseek.core.text import plural
 from pairseek.core.types import Query
 
 QUESTION = "Which colour do you prefer?"
-_WIDEST, _TALLEST = 96, 18  # cells; beyond that the two colours are too far apart to compare
+_WIDEST, _TALLEST = 96, 18  # maximum size in cells; larger swatches are too far apart to compare
 _GAP = 2
-_KEYS = (("← →", "choose"), ("=", "tie"), ("s", "skip"), ("u", "undo"), ("q", "quit and keep"), ("?", "help"))
+_KEYS = (("← →", "choose"), ("=", "tie"), ("s", "skip"), ("u", "undo"), ("q", "quit and save"), ("?", "help"))
 _HELP = (
-    ("← or 1", "the left one"),
-    ("→ or 2", "the right one"),
-    ("=", "a tie, both alike"),
-    ("s", "skip: no answer"),
-    ("u", "undo the last of these"),
-    ("q", "quit and keep; Ctrl-C too"),
+    ("← or 1", "choose left"),
+    ("→ or 2", "choose right"),
+    ("=", "tie: no preference"),
+    ("s", "skip this pair"),
+    ("u", "undo the last key"),
+    ("q", "quit and save; Ctrl-C too"),
 )
 _ABOUT = (
-    "The 95 % radius says how closely your colour is known: with that certainty it is within this distance of "
-    "the estimate. Black to white is a distance of 1."
+    "The 95 % radius measures the uncertainty: your colour is within this distance of the estimate with a probability "
+    "of 95 %. The distance from black to white is 1."
 )
 
 _NO_COLOUR = "No true colour: names only (see ?)."
-_COLOURLESS = "A terminal with true colour says so by COLORTERM=truecolor. "
+_COLOURLESS = "A terminal with true colour sets COLORTERM=truecolor. "
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenState:
-    """All that is on the screen.
+    """Content of the screen.
 
     Attributes
     ----------
     query
-        What is asked.
+        The current query.
     left, right
         The two colours.
     answers
-        Number given so far.
+        Number of answers so far.
     radius
-        Of the 95 % region, in Oklab.
+        Radius of the 95 % credible region in Oklab.
     remaining
-        Answers still expected; None where no end is in sight.
+        Expected number of remaining answers; None without a stop rule.
     undoable
-        Whether there is something to take back.
+        Whether undo is possible.
     said
-        What happened last.
+        Confirmation of the last action.
     hint
-        Why the last press did nothing.
+        Explanation of an invalid key.
     chosen
-        The answer to this pair, for the screen before the next pair comes.
+        The answer to this pair, which is shown briefly before the next pair.
     help
-        Whether the help stands in place of the colours.
+        Whether the help replaces the colours.
     """
 
     query: Query
@@ -77,22 +77,22 @@ class ScreenState:
 
 
 def progress(screen: ScreenState) -> list[str]:
-    """The three figures, each in words."""
+    """Describe the number of answers, the radius and the remaining answers."""
     return [
         plural(screen.answers, "answer"),
         f"95 % radius {screen.radius:.3f}",
-        "no end set" if screen.remaining is None else f"{screen.remaining} more expected",
+        "no stop rule" if screen.remaining is None else f"{screen.remaining} more expected",
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A screen as a whole screen, laid out for whatever size the terminal has when it is drawn."""
+    """Renderable that fits the state of the screen to the current size of the terminal."""
 
     screen: ScreenState
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Lines that fit, centred."""
+        """Yield lines that fit the terminal, centred."""
         columns, rows = options.size
         width = min(columns - 4, _WIDEST) if columns >= 24 else columns
         lines = self._lines(console, width, rows)
@@ -105,7 +105,7 @@ class Frame:
             yield row
 
     def _lines(self, console: Console, width: int, rows: int) -> list[Text]:
-        # Below this height the blank lines go first.
+        # Small terminals omit the blank lines.
         blank = [Text()] if rows >= 17 else []
         head = [
             *blank,
@@ -116,7 +116,7 @@ class Frame:
         foot = [*blank, *self._progress(width), *blank, *_wrapped(_KEYS, width)]
         room = rows - len(head) - len(foot)
         if self.screen.help:
-            return [*head, *_help(console, width), *blank, Text("Any key goes back.", "dim")]
+            return [*head, *_help(console, width), *blank, Text("Press any key to go back.", "dim")]
         height = min(max(room - 1, 2), _TALLEST)
         return [*head, *self._pair(console, width, height), *foot]
 
@@ -160,7 +160,7 @@ def _wrapped(keys: Iterable[tuple[str, str]], width: int) -> list[Text]:
 
 
 def _flowed(parts: Iterable[Text], separator: Text, width: int) -> list[Text]:
-    """The parts in as few lines as the width allows, none of them broken."""
+    """Arrange the parts in as few lines as possible, without breaking a part."""
     lines: list[Text] = []
     for part in parts:
         if lines and lines[-1].cell_len + separator.cell_len + part.cell_len <= width:

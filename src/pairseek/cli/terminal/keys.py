@@ -1,4 +1,4 @@
-"""Key presses: what they mean, and reading them from a terminal or a pipe."""
+"""Keys of the demo: their meaning, and readers for terminals and pipes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import BinaryIO, Protocol
 from pairseek.core.types import Query
 
 SETTLING = 0.15
-"""Seconds for which a new pair takes no answer: nobody has looked at it yet, so the press was meant for the last."""
+"""Seconds for which a new pair accepts no answer, because the press was meant for the previous pair."""
 REPEATING = 0.06
-"""Presses closer together than this many seconds come from a key that is held down, not from a decision."""
-_SPLIT = 0.1  # seconds that the rest of an escape sequence may take; over slow lines it comes in pieces
-_IDLE = 0.2  # seconds between looks at the size of the terminal
+"""Minimum seconds between two answers; faster presses are key repeats."""
+_SPLIT = 0.1  # maximum seconds between the parts of an escape sequence, which a slow connection may split
+_IDLE = 0.2  # seconds between checks of the terminal size
 
 
 class Key(Enum):
-    """What a press means."""
+    """Meaning of a key press."""
 
     LEFT = auto()
     RIGHT = auto()
@@ -32,11 +32,11 @@ class Key(Enum):
     QUIT = auto()
     HELP = auto()
     OTHER = auto()
-    """Nothing here."""
+    """A key without a meaning."""
     HASTY = auto()
-    """Something, but too soon to be meant for this pair."""
+    """A valid key that came too early for this pair."""
     END = auto()
-    """There will be no more."""
+    """The end of the input."""
 
 
 _CHARACTERS = {
@@ -55,14 +55,14 @@ _UNFINISHED = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|O)?\Z")
 
 
 def decode(data: bytes, *, final: bool = False) -> tuple[list[Key], bytes]:
-    r"""The keys in these bytes, and the beginning of an escape sequence that is not complete yet.
+    r"""Decode bytes into keys, and return the bytes of an incomplete escape sequence.
 
     Parameters
     ----------
     data
-        As they came from the terminal.
+        Bytes from the terminal.
     final
-        Nothing more will follow: an incomplete sequence is a press that means nothing.
+        Whether the input ends here. An incomplete sequence is then a key without a meaning.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def decode(data: bytes, *, final: bool = False) -> tuple[list[Key], bytes]:
     at = 0
     while at < len(data):
         if data[at] != 0x1B:
-            # The later bytes of a UTF-8 character are not presses of their own.
+            # Skip the continuation bytes of UTF-8 characters.
             if not 0x80 <= data[at] < 0xC0:
                 keys.append(_CHARACTERS.get(data[at], Key.OTHER))
             at += 1
@@ -89,25 +89,25 @@ def decode(data: bytes, *, final: bool = False) -> tuple[list[Key], bytes]:
 
 
 class Typist(Protocol):
-    """Whoever answers: a person at a terminal, a pipe, a simulation."""
+    """Source of keys: a person at a terminal, a pipe, or a simulation."""
 
     linger: float
-    """Seconds for which an answer stays on the screen before the next pair comes."""
+    """Seconds for which an answer is shown before the next pair."""
 
     def next(self, query: Query) -> Key:
-        """The next key, when this query is on the screen."""
+        """Return the next key while this query is shown."""
         ...
 
 
 class TerminalKeys:
-    """Presses on a terminal that hands over every byte at once, see `pairseek.cli.terminal.tty.keyboard`.
+    """Keys from a terminal in the raw mode of `pairseek.cli.terminal.tty.keyboard`.
 
     Parameters
     ----------
     descriptor
         The terminal's file descriptor.
     idle
-        Called a few times a second while nothing is pressed.
+        Called a few times per second while no key is pressed.
     """
 
     linger = 0.0
@@ -121,7 +121,7 @@ class TerminalKeys:
         self._appeared = self._pressed = float("-inf")
 
     def next(self, query: Query) -> Key:
-        """The next key; `Key.HASTY` for an answer that came too soon or from a key held down."""
+        """Return the next key; `Key.HASTY` for an answer that came too early or from a key repeat."""
         if query.id != self._query:
             self._query, self._appeared = query.id, time.monotonic()
         while not self._keys:
@@ -140,7 +140,7 @@ class TerminalKeys:
         try:
             data = os.read(self._descriptor, 1024)
         except OSError:
-            data = b""  # the terminal has gone away
+            data = b""  # the terminal was closed
         self._take(data, final=not data)
         if not data:
             self._keys.append(Key.END)
@@ -151,7 +151,7 @@ class TerminalKeys:
 
 
 class PipeKeys:
-    """Characters from a pipe or a file; white space between them means nothing."""
+    """Keys from the characters of a pipe or a file, without white space."""
 
     linger = 0.0
 
@@ -160,8 +160,8 @@ class PipeKeys:
         self._keys: deque[Key] = deque()
         self._rest = b""
 
-    def next(self, query: Query) -> Key:  # noqa: ARG002 - a pipe does not look at the pair
-        """The next key, or `Key.END`."""
+    def next(self, query: Query) -> Key:  # noqa: ARG002 - the protocol has this argument
+        """Return the next key, or `Key.END`."""
         while not self._keys:
             data = b"" if self._stream is None else self._stream.read(1)
             keys, self._rest = decode(self._rest + data.translate(None, b" \t\r\n"), final=not data)

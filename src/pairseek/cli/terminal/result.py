@@ -1,4 +1,4 @@
-"""What a search found: the colour, the names nearest to it, and how sure that is."""
+"""Result of the demo: the estimated colour, the nearest names and their probabilities."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ _HEIGHT = 7
 
 
 def colour_of(items: Items, row: int) -> Colour:
-    """The colour in a row of the named colours."""
+    """Return the named colour in this row."""
     return Colour(items.labels[row], str(items.data["hex"][row]))
 
 
 def found_colour(items: Items, estimate: Estimate) -> Colour:
-    """The estimated colour, with the name nearest to it."""
+    """Return the estimated colour with the nearest name."""
     nearest = int(np.argmin(np.linalg.norm(items.coordinates - estimate.point, axis=1)))
     return Colour(f"near {items.labels[nearest]}", hex_from_oklab(estimate.point))
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The end of a search.
+    """Renderable result of a finished search.
 
     Attributes
     ----------
     search
         The search, over the named colours.
     target
-        Row of the colour that a simulated user had in mind; None for a person.
+        Row of the favourite colour of a simulated user; None for a person.
     """
 
     search: Search
     target: int | None = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Lines that fit the width."""
+        """Yield lines that fit the width of the terminal."""
         width = min(options.max_width - 4, _WIDEST)
         for line in self._lines(console, max(width, 20)):
             yield Text.assemble("  " if line.plain else "", line, no_wrap=True, overflow="crop")
@@ -65,7 +65,7 @@ class Result:
         else:
             each, wanted = (width - 2) // 2, colour_of(items, self.target)
             yield from side_by_side(
-                [draw(found, each, _HEIGHT, title="Found"), draw(wanted, each, _HEIGHT, title="In mind")], 2
+                [draw(found, each, _HEIGHT, title="Found"), draw(wanted, each, _HEIGHT, title="Favourite")], 2
             )
         yield Text()
         yield from self._names(console, items, width)
@@ -86,7 +86,7 @@ class Result:
         chip = 5 if coloured else 0
         name = min(max(len(colour.name) for colour in colours), width - chip - code - 9)
         length = max(0, min(width - chip - name - code - 10, 40))
-        for line in textwrap.wrap(f"The nearest names, each with its chance to be the best of {items.n}", width):
+        for line in textwrap.wrap(f"The nearest names, with their probability to be the best of {items.n}", width):
             yield Text(line, "bold")
         yield Text()
         for one, colour in zip(near, colours, strict=True):
@@ -99,7 +99,7 @@ class Result:
                 label,
                 (f"  {colour.hex}", "dim") if code else "",
                 "  " if length else "",
-                # In the text's own colour: a dark bar on a dark terminal would not be seen.
+                # The bar has the colour of the text, because dark colours are invisible on a dark terminal.
                 bar(share, length),
                 f" {one.probability:6.1%}".replace("%", " %"),
             )
@@ -111,6 +111,6 @@ def _closeness(items: Items, estimate: Estimate, target: int) -> str:
     distance = float(np.linalg.norm(estimate.point - items.coordinates[target]))
     farther = f"{np.mean(distances > distance):.0%}".replace("%", " %")
     return (
-        f"The simulated user had {wanted.name} {wanted.hex} in mind. The search came within {distance:.3f} of it, "
-        f"closer than {farther} of the names are."
+        f"The simulated user's favourite is {wanted.name} {wanted.hex}. The estimate is within {distance:.3f} of it, "
+        f"closer than {farther} of the names."
     )

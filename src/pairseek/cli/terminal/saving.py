@@ -1,4 +1,4 @@
-"""The file that keeps a search between one sitting and the next."""
+"""File of a demo search, to save and resume it."""
 
 from __future__ import annotations
 
@@ -14,61 +14,62 @@ from pairseek.search import Search
 from pairseek.stopping import AfterAnswers
 
 ANSWERS = 15
-"""Enough to find the region of a colour (median error about 0.1 in Oklab), few enough for a minute."""
+"""Default number of answers: they take a minute, and the median error is about 0.1 in Oklab."""
 _DEFAULT = "pairseek-demo"
 
 
 class SearchFile:
-    """Saves a search to the file that was named for it, if one was.
+    """Optional file to which a search is saved.
 
     Parameters
     ----------
     path
-        The file; None: none until the person quits.
+        The file. None saves nothing until `save_always` chooses a name.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
 
     def save(self, search: Search) -> None:
-        """Save, if there is a file to save to."""
+        """Save the search if there is a file."""
         if self.path is not None:
             _write(search, self.path)
 
-    def keep(self, search: Search) -> None:
-        """Save what was answered in any case: without a name, to one that is free in the current folder."""
+    def save_always(self, search: Search) -> None:
+        """Save a search that has answers; without a path, choose an unused name in the current folder."""
         if self.path is None and search.history:
             self.path = _free_name()
         self.save(search)
 
 
 def new_search(answers: int | None, seed: int | None) -> Search:
-    """A search over the named colours."""
+    """Start a search over the named colours."""
     return Search(colours(), stop=AfterAnswers(ANSWERS if answers is None else answers), rng=seed)
 
 
 def resumed_search(path: Path, answers: int | None) -> Search:
-    """The search in a file; with a number of answers, that is its end from now on."""
+    """Load a search, and optionally replace its number of answers."""
     search = Search.load(path)
     if search.items != colours():
-        raise InvalidFile(f"{path} is a search among other things than the named colours: load it with Search.load")
+        raise InvalidFile(f"{path} is not a search over the named colours: load it with Search.load")
     if answers is not None:
         search.stop = (AfterAnswers(answers),)
     return search
 
 
 def unused(path: Path) -> Path:
-    """The path for a new file; an existing one is never overwritten."""
+    """Return the path if no file exists there; raise an error otherwise."""
     if path.exists():
         raise InvalidParameter(
-            f"--save {path}: that exists already; go on with --resume {shlex.quote(str(path))}, or give another name"
+            f"--save {path}: the file exists already; resume it with --resume {shlex.quote(str(path))}, or give "
+            f"another name"
         )
     return path
 
 
-def how_to_go_on(path: Path, further: Sequence[str] = ()) -> str:
-    """The command that takes the search up again."""
-    # In a virtual environment that is not activated, the name alone would not be found.
+def resume_command(path: Path, further: Sequence[str] = ()) -> str:
+    """Return the shell command that resumes the search."""
+    # The name alone is not on the path if the virtual environment is not activated.
     own = Path(sys.argv[0]).name == "pairseek" and not shutil.which("pairseek")
     program = sys.argv[0] if own else "pairseek"
     return shlex.join([program, "demo", "--resume", str(path), *further])
@@ -87,5 +88,5 @@ def _write(search: Search, path: Path) -> None:
     try:
         search.save(path)
     except OSError as error:
-        before = "the file is as it was before" if path.exists() else "nothing was written"
+        before = "the file is unchanged" if path.exists() else "nothing was written"
         raise InvalidFile(f"cannot save to {path}: {error.strerror or error}; {before}") from error

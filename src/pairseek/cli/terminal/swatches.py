@@ -1,4 +1,4 @@
-"""Colours as blocks of a terminal: swatches with their names, small chips, bars."""
+"""Terminal graphics of colours: swatches, cards and bars."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from rich.text import Text
 
 @dataclass(frozen=True, slots=True)
 class Colour:
-    """A colour to show: its name and ``#rrggbb``."""
+    """Colour with its name and its code ``#rrggbb``."""
 
     name: str
     hex: str
 
 
 def in_true_colour(console: Console) -> bool:
-    """Whether the terminal shows every colour as it is. A palette would make different colours look the same."""
+    """Return whether the terminal has true colour. A palette would map different colours to the same one."""
     return console.color_system == "truecolor" and not console.no_color
 
 
 def ink(hex_code: str) -> str:
-    """Black or white, whichever is easier to read on this colour (the contrast ratio of WCAG 2).
+    """Return black or white, whichever has the higher contrast ratio with this colour (WCAG 2).
 
     Examples
     --------
@@ -36,23 +36,23 @@ def ink(hex_code: str) -> str:
 
 
 def luminance(hex_code: str) -> float:
-    """Relative luminance of an sRGB colour, from 0 (black) to 1 (white)."""
+    """Return the relative luminance of an sRGB colour, from 0 (black) to 1 (white)."""
     channels = [int(hex_code[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def swatch(colour: Colour, width: int, height: int, *, title: str = "") -> list[Text]:
-    """A block of the colour, as lines of exactly this width, with its name and code at the foot.
+    """Draw a block of the colour with its name and code at the bottom, as lines of equal width.
 
     Parameters
     ----------
     colour
-        What to show.
+        The colour.
     width, height
-        In cells; at least 8 by 2.
+        Size in cells, at least 8 by 2.
     title
-        A word in the top left corner.
+        Text in the top left corner.
     """
     words = _foot(colour, width, height)
     blank_below = 1 if height > len(words) + 1 else 0
@@ -67,7 +67,7 @@ def swatch(colour: Colour, width: int, height: int, *, title: str = "") -> list[
 
 
 def card(colour: Colour, width: int, height: int, *, title: str = "") -> list[Text]:
-    """The same without colour: name and code in a frame, lines of exactly this width."""
+    """Draw a frame with the name and code, for terminals without true colour."""
     words = _foot(colour, width - 2, min(height, 6) - 2)
     lines = [f"  {title}", *words] if title and height > len(words) + 2 else words
     edge = "─" * (width - 2)
@@ -77,7 +77,7 @@ def card(colour: Colour, width: int, height: int, *, title: str = "") -> list[Te
 
 
 def side_by_side(blocks: Sequence[Sequence[Text]], gap: int) -> list[Text]:
-    """Blocks of lines next to each other; the shorter ones end earlier."""
+    """Place blocks of lines next to each other, and pad the shorter ones."""
     height = max(map(len, blocks))
     widths = [block[0].cell_len for block in blocks]
     rows = []
@@ -90,7 +90,7 @@ def side_by_side(blocks: Sequence[Sequence[Text]], gap: int) -> list[Text]:
 
 
 def bar(share: float, width: int) -> str:
-    """A line that fills this share of a width, to half a cell.
+    """Draw a bar that fills this share of the width, to half a cell.
 
     Examples
     --------
@@ -102,6 +102,6 @@ def bar(share: float, width: int) -> str:
 
 
 def _foot(colour: Colour, width: int, height: int) -> list[str]:
-    """The name, wrapped, and the code, indented; the name gives way where there is no room."""
+    """Return the wrapped name and the code, indented; shorten the name if the height is too small."""
     lines = textwrap.wrap(colour.name, width - 4)[: max(1, height - 1)]
     return [f"  {line}" for line in [*lines, colour.hex]][: max(1, height)]

@@ -1,4 +1,4 @@
-"""A terminal borrowed and given back: key presses without Enter, and an orderly end when a signal comes."""
+"""Terminal modes and signals: unbuffered keys, and a clean end on a signal."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from types import FrameType
 
 try:
     import termios
-except ImportError:  # not a Unix: keys are then read as lines
+except ImportError:  # not Unix: keys are read line by line
     termios = None  # type: ignore[assignment]
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked this process to end; ``code`` is the exit code that says which."""
+    """Termination by a signal; ``code`` is the conventional exit code of the signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -28,7 +28,7 @@ class Stopped(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def orderly_stop() -> Iterator[None]:
-    """Turn the first Ctrl-C, SIGTERM or SIGHUP into `Stopped`; further ones do not disturb the tidying up."""
+    """Raise `Stopped` at the first Ctrl-C, SIGTERM or SIGHUP, and ignore further signals during the cleanup."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -47,16 +47,16 @@ def orderly_stop() -> Iterator[None]:
 
 
 def is_keyboard() -> bool:
-    """Whether standard input is a terminal whose keys can be read one by one."""
+    """Return whether standard input is a terminal with unbuffered keys."""
     return termios is not None and sys.stdin is not None and sys.stdin.isatty()
 
 
 @contextlib.contextmanager
 def keyboard() -> Iterator[None]:
-    r"""Hand over each key at once and unseen; on leaving, the terminal is as it was.
+    r"""Disable line buffering and echo, and restore the terminal at the end.
 
-    Ctrl-C still sends its signal. Ctrl-Z and Ctrl-\ do not: they would leave the shell with this screen.
-    What was typed ahead is dropped at both ends, so that it answers no pair and reaches no shell.
+    Ctrl-C still sends its signal. Ctrl-Z and Ctrl-\ do not, because they would leave the full screen open in the shell.
+    Pending input is discarded at both ends, so that it neither answers a pair nor reaches the shell.
     """
     if not is_keyboard():
         yield
@@ -72,6 +72,6 @@ def keyboard() -> Iterator[None]:
         termios.tcsetattr(descriptor, termios.TCSAFLUSH, modes)
         yield
     finally:
-        # A terminal that has gone away needs nothing back.
+        # Restoring fails if the terminal was closed.
         with contextlib.suppress(termios.error):
             termios.tcsetattr(descriptor, termios.TCSAFLUSH, before)

@@ -1,4 +1,4 @@
-"""Where a search is shown: a screen that is redrawn in place, or line after line."""
+"""Views of the demo: a full screen that is redrawn in place, or plain lines."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from pairseek.cli.terminal.frames import QUESTION, Frame, ScreenState, progress
 from pairseek.cli.terminal.keys import Key
 from pairseek.cli.terminal.swatches import in_true_colour
 
-_CHOSEN = {Key.TIE: "a tie", Key.SKIP: "skipped", Key.UNDO: "the last one is taken back"}
+_CHOSEN = {Key.TIE: "tie", Key.SKIP: "skipped", Key.UNDO: "undo the previous answer"}
 
-_KEYS = "1 or 2,  = tie,  s skip,  u undo,  q quit and keep"
+_KEYS = "1 or 2,  = tie,  s skip,  u undo,  q quit and save"
 
 
 class DemoView(Protocol):
-    """Somewhere to show a screen of the search."""
+    """Display of the state of the demo."""
 
     def show(self, screen: ScreenState) -> None:
-        """Show it."""
+        """Show this state."""
         ...
 
     def idle(self) -> None:
-        """Called now and then while nothing happens."""
+        """React to changes of the terminal while no key is pressed."""
         ...
 
 
 class FullScreen:
-    """One screen, redrawn in place and fitted anew when the terminal changes its size."""
+    """Full-screen view that is redrawn in place and adapts to the size of the terminal."""
 
     def __init__(self, console: Console, live: Live) -> None:
         self._console = console
@@ -42,34 +42,34 @@ class FullScreen:
     @classmethod
     @contextmanager
     def opened(cls, console: Console) -> Iterator[FullScreen]:
-        """The terminal's other screen, so that what was there before comes back untouched."""
-        # Only what is shown here may write to the screen: a redirected line would tear it.
+        """Open the alternate screen of the terminal, and restore the previous content at the end."""
+        # Redirected output would corrupt the screen.
         with Live(
             console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
         ) as live:
             yield cls(console, live)
 
     def show(self, screen: ScreenState) -> None:
-        """Redraw."""
+        """Redraw the screen."""
         self._size = self._console.size
         self._live.update(Frame(screen), refresh=True)
 
     def idle(self) -> None:
-        """Redraw if the terminal has another size now."""
+        """Redraw the screen if the size of the terminal has changed."""
         if self._console.size != self._size:
             self._size = self._console.size
             self._live.refresh()
 
 
 class Lines:
-    """Line after line: for pipes, files and terminals that cannot move their cursor.
+    """View that prints lines, for pipes, files and dumb terminals.
 
     Parameters
     ----------
     console
-        Where to print.
+        Console for the output.
     keys
-        Whether somebody types and should know the keys.
+        Whether to list the keys, for a person who types.
     """
 
     def __init__(self, console: Console, *, keys: bool) -> None:
@@ -78,7 +78,7 @@ class Lines:
         self._print(Text.assemble((QUESTION, "bold"), f"  {_KEYS}" if keys else ""))
 
     def show(self, screen: ScreenState) -> None:
-        """Say what is new since the last screen."""
+        """Print the changes since the last state."""
         if screen.query.id != self._asked:
             self._asked = screen.query.id
             self._print(Text())
@@ -93,7 +93,7 @@ class Lines:
             self._print(Text(f"  {screen.hint}"))
 
     def idle(self) -> None:
-        """Nothing to do: what is written stays."""
+        """Do nothing, because printed lines need no update."""
 
     def _pair(self, screen: ScreenState) -> Text:
         text = Text()
