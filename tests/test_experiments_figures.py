@@ -19,9 +19,9 @@ from pairseek.errors import InvalidParameter, MissingExtra
 from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, Results, Wishes, read_record
 from pairseek.experiments.figures import bounds, curves, posterior
 from pairseek.experiments.paper import with_data
-from pairseek.experiments.study_plan import Question, plan
 from pairseek.experiments.report import Section, write_report
 from pairseek.experiments.reproduction import chosen, draw_any, reproduce, specification_of
+from pairseek.experiments.study_plan import Question, plan
 from pairseek.runs.figure_style import COLOURS, canvas, drawing, line_of, plain_log, save
 from pairseek.runs.plan import Outcome, RunPlan
 
