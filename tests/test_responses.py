@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pairseek.candidates.branch_and_bound.bounds import steepness
 from pairseek.errors import InvalidParameter
 from pairseek.model.geometry import hyperplanes
+from pairseek.model.noise import NOISE_KINDS, noise_kind
 from pairseek.model.responses import NOISES, RESPONSES, Logistic, Probit
 from pairseek.model.unknowns import LogNormal, Unknown
+from pairseek.numerics.pair_kernels import pair_constant
 from reference import naive_constant, naive_log_likelihood, naive_log_posterior, naive_logit, naive_probability
 from situations import evidence_of
 
@@ -192,3 +196,39 @@ class TestSettings:
     def test_k_may_be_a_whole_number_or_numpys(self):
         assert Logistic(2) == Logistic(2.0) == Logistic(np.float32(2)) == Logistic(np.int64(2))
         assert type(Logistic(np.int64(2)).k) is float
+
+
+class TestNoiseKinds:
+    def test_each_name_has_one_record_with_its_kernel_code(self):
+        assert tuple(NOISE_KINDS) == NOISES
+        assert len({kind.code for kind in NOISE_KINDS.values()}) == len(NOISES)
+        for name, kind in NOISE_KINDS.items():
+            assert kind.name == name
+            lengths = np.array([0.25, 1.0, 3.0])
+            by_kernel = [pair_constant(length, 2.0, kind.code) for length in lengths]
+            assert by_kernel == pytest.approx(kind.pair_constant(2.0, lengths), rel=1e-15)
+            assert kind.steepness(0.7) == pytest.approx(float(kind.pair_constant(1.0, np.array([0.7]))[0]) * 0.7)
+
+    @pytest.mark.parametrize("span", [(0.0, 0.5), (0.2, 4.0), (2.0, 5.0)])
+    @pytest.mark.parametrize("kind", NOISE_KINDS.values(), ids=NOISE_KINDS)
+    def test_the_bound_rule_gives_the_steepest_length(self, kind, span):
+        steepest = kind.steepness(kind.steepest_length(*span))
+        assert steepest >= max(kind.steepness(length) for length in np.linspace(*span, 101)) - 1e-12
+
+    def test_an_unknown_kind_raises_and_its_code_is_no_number(self):
+        for name in ("growing", 2, None):
+            with pytest.raises(
+                InvalidParameter, match=rf"unknown noise {name!r}: use one of constant, normalized, dec"
+            ):
+                noise_kind(name)
+        with pytest.raises(InvalidParameter, match="unknown noise 'growing'"):
+            Logistic(1.0, "growing")
+        for code in (-1, 3):
+            assert math.isnan(pair_constant(1.0, 2.0, code))
+            assert math.isnan(steepness(1.0, 2.0, code))
+
+    def test_the_docs_describe_every_kind(self):
+        page = (Path(__file__).resolve().parents[1] / "docs" / "model.md").read_text()
+        for kind in NOISE_KINDS.values():
+            formula = kind.formula.replace("|", r"\|")
+            assert f'| `"{kind.name}"` | {formula} | {kind.summary} |' in page

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self, TypeAlias, get_args
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr, ndtri
@@ -20,10 +20,10 @@ from scipy.special import expit, log_expit, log_ndtr, ndtr, ndtri
 from pairseek.core.types import Evidence, FloatArray
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.geometry import hyperplanes
+from pairseek.model.noise import NOISES as NOISES
+from pairseek.model.noise import Noise as Noise
+from pairseek.model.noise import NoiseKind, noise_kind
 from pairseek.model.unknowns import Beta, LogNormal, Unknown, checked_lapse, checked_unknown_k
-
-Noise: TypeAlias = Literal["constant", "normalized", "decaying"]
-NOISES: tuple[Noise, ...] = get_args(Noise)
 
 TYPICAL_LOGIT = 2.0
 """The default k puts the logit at 2 (88 % right answers) one prior standard deviation from the plane."""
@@ -75,8 +75,7 @@ class Response:
     typical: ClassVar[float] = TYPICAL_LOGIT
 
     def __post_init__(self) -> None:
-        if self.noise not in NOISES:
-            raise InvalidParameter(f"unknown noise {self.noise!r}: use one of {', '.join(NOISES)}")
+        noise_kind(self.noise)
         object.__setattr__(self, "lapse", checked_lapse(self.lapse))
         if isinstance(self.k, Unknown):
             object.__setattr__(self, "k", checked_unknown_k(self.k))
@@ -100,6 +99,11 @@ class Response:
                 f"answers given to observe()"
             )
         return code
+
+    @property
+    def noise_kind(self) -> NoiseKind:
+        """Return the record of the noise kind."""
+        return noise_kind(self.noise)
 
     @property
     def constant(self) -> float:
@@ -165,9 +169,8 @@ class Response:
                 f"decaying noise has a unit of its own, k exp(-|a|), and |a| is about {normal:.3g} here: scale the "
                 f"items, as with items.scaled(), or give k"
             )
-        decaying = min(normal, 1.0)
-        factor = {"constant": normal, "normalized": 1.0, "decaying": decaying * np.exp(-decaying)}[self.noise]
-        k = float(self.typical / (factor * spread))
+        kind = self.noise_kind
+        k = float(self.typical / (kind.steepness(kind.steepest_length(0.0, normal)) * spread))
         if unknown is None:
             return dataclasses.replace(self, k=k)
         # Inferred lapses allow for people who click at random: the prior must not assume a reliable person then.
@@ -180,12 +183,7 @@ class Response:
         Where k is unknown, for the median of its prior.
         """
         length = np.asarray(length, dtype=np.float64)
-        k = self.reference
-        if self.noise == "constant":
-            return np.where(length > 0, k, 0.0)
-        if self.noise == "normalized":
-            return np.divide(k, length, out=np.zeros_like(length), where=length > 0)
-        return np.where(length > 0, k * np.exp(-length), 0.0)
+        return self.noise_kind.pair_constant(self.reference, length)
 
     def planes(
         self, first: FloatArray, second: FloatArray, appeal: FloatArray | float = 0.0

@@ -9,15 +9,20 @@ import numpy as np
 
 from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, primitive
 
+CONSTANT, NORMALIZED, DECAYING = 0, 1, 2
+"""Codes of the noise kinds; `pairseek.model.noise` describes them."""
+
 
 @primitive
 def pair_constant(length: float, k: float, noise: int) -> float:
-    """k_pq for |a| = length > 0: K1, K2, K3 of the paper as noise 0, 1, 2."""
-    if noise == 0:
+    """Return k_pq for |a| = length > 0: K1, K2, K3 of the paper; NaN for an unknown noise."""
+    if noise == CONSTANT:
         return k
-    if noise == 1:
+    if noise == NORMALIZED:
         return k / length
-    return k * math.exp(-length)
+    if noise == DECAYING:
+        return k * math.exp(-length)
+    return math.nan
 
 
 @kernel

@@ -4,8 +4,8 @@ For a density π that is known up to a constant and a field φ whose normal comp
 support, E[div φ + φ·∇log π] = 0. Such a function of the samples has a known mean, so the regression of x and xx' on
 several of them removes the variance that they explain (Mira, Solgi, Imparato, Statistics and Computing 2013; Oates,
 Girolami, Chopin, JRSS-B 2017). Here φ = B_i(x) g(x) e_i with B_i = (x_i - low_i)(high_i - x_i), which vanishes on the
-faces of the box (B_i = 1 without a box), and g = 1 or a coordinate. For the prior alone this makes mean and covariance exact;
-after some answers it divides their variance by five to twenty.
+faces of the box (B_i = 1 without a box), and g = 1 or a coordinate. For the prior alone this makes mean and
+covariance exact; after some answers it divides their variance by five to twenty.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from pairseek.core.types import Belief, FloatArray, IntArray
-from pairseek.model.responses import NOISES, Response
+from pairseek.model.responses import Response
 from pairseek.numerics.jit import read_only
 from pairseek.numerics.mixtures import TableName, table
 from pairseek.numerics.moments import sample_moments
@@ -98,7 +98,7 @@ class PairFeatures:
         shadows = np.empty_like(used)
         mean = read_only(belief.mean)
         for_ranges(shadow, len(used), _CHUNK, used, mean, square_root(belief.covariance), shadows)
-        noise = NOISES.index(response.noise)
+        noise = response.noise_kind.code
         for_ranges(describe, m, _CHUNK, i, j, used, shadows, mean, response.constant, noise, out)
         margin, length, constant, variance = out
         difference = np.zeros(len(first)) if appeal is None else appeal[first] - appeal[second]
