@@ -334,7 +334,7 @@ PAGES: dict[str, tuple[str, dict]] = {
             **USER,
             "studies": [
                 study_row(),
-                study_row("walks", LONG, "draft") | {"last_answer": None},
+                study_row("walks", LONG, "closed") | {"last_answer": None},
                 study_row("wine", "Wine", "closed"),
             ],
         },
@@ -357,7 +357,7 @@ PAGES: dict[str, tuple[str, dict]] = {
         "study",
         STUDY
         | {
-            "study": study_row(status="draft"),
+            "study": study_row(status="closed"),
             "people": [],
             "audit": [],
             "paging": {"page": 1, "pages": 1, "first": 1, "total": 0},

@@ -79,7 +79,7 @@ def test_a_full_disk_and_a_read_only_database_are_said_and_lose_nothing(tmp_path
         assert refused.status_code == 503
         assert refused.json()["error"]["code"] == "store_unavailable"
         assert words in refused.json()["error"]["message"]
-        assert "is safe" in refused.json()["error"]["hint"]
+        assert "acknowledged answers are stored" in refused.json()["error"]["hint"]
         # What was acknowledged is still shown, and a page says the same in words.
         assert browser.get("/s/which/state").json() == state
         browser.headers["accept"] = "text/html"

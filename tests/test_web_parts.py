@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek import cli, defaults, registry
+from pairseek import cli, defaults, serialization
 from pairseek._version import MODEL_VERSION
 from pairseek.client import Client
 from pairseek.errors import InvalidFile
@@ -128,7 +128,7 @@ def test_an_unknown_k_and_lapse_resolve_to_themselves():
     made = configuration(response={"name": "logistic", "k": "unknown", "lapse": "unknown"})
     parts = Parts.resolved(made, ITEMS)
     assert Parts(ITEMS, parts.record).search(5).configuration == parts.record
-    assert registry.decode("response", parts.record["response"]).k_prior.median is not None
+    assert serialization.decode("response", parts.record["response"]).k_prior.median is not None
 
 
 def test_a_session_with_a_population_keeps_appeal_prior_and_response(tmp_path, monkeypatch):
@@ -294,7 +294,7 @@ def test_a_bundle_is_replayed_with_the_parts_of_each_session(database, tmp_path,
         cli.main(["replay", str(tmp_path / "which.zip")])
     said = capsys.readouterr().out
     assert left.value.code == 0
-    assert "2 sessions with answers, computed again with the same versions and processor." in said
+    assert "2 sessions with answers, recomputed with the same versions and processor." in said
     assert f"Version of the model: {MODEL_VERSION}." in said
     assert "same to the bit" in said
     # Other parts lead to other estimates: they are not looked up anywhere else.

@@ -138,7 +138,7 @@ def test_the_command_learns_from_a_study_and_from_a_file(database, tmp_path, mon
     code, said = run("population", "fit", "which", "--database", str(tmp_path / "p.db"))
     assert code == 0, said
     assert "Learned from 10 people about 12 items." in said
-    assert "begin with version 1" in said
+    assert "start with version 1" in said
     assert run("export", "which", "--out", "w.zip", "--database", str(tmp_path / "p.db"))[0] == 0
     code, said = run("population", "fit", "w.zip")
     assert code == 0, said
@@ -200,7 +200,7 @@ def test_the_button(tmp_path):
         answered(database, 10)
         reply = browser.post("/studies/which/population", data={"csrf": csrf_of(page)})
         assert (reply.status_code, reply.headers["location"]) == (303, "/studies/which#population")
-        assert "learned from finished sessions" in browser.get("/studies/which").text
+        assert "fitted a population" in browser.get("/studies/which").text
         assert browser.post("/studies/which/population").status_code == 403
 
 

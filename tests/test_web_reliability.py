@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek import registry
+from pairseek import serialization
 from pairseek.client import Client
 from pairseek.errors import InvalidParameter
 from pairseek.store import migrate
@@ -61,17 +61,17 @@ def answered(database, *, clicks, seed, count=16):
 
 
 def test_unknown_is_a_word_in_files():
-    response = registry.decode("response", UNKNOWN)
+    response = serialization.decode("response", UNKNOWN)
     assert response == ps.Logistic(ps.Unknown(), lapse=ps.Unknown())
     with pytest.raises(InvalidParameter, match="k is 'unknow'"):
-        registry.decode("response", {"name": "logistic", "k": "unknow"})
+        serialization.decode("response", {"name": "logistic", "k": "unknow"})
 
 
 def test_the_form_leaves_it_open():
     found = record_of(None, {"title": "Which", "response.unknown": "true", "response.k": "3"})["response"]
-    assert registry.decode("response", found) == ps.Logistic(ps.Unknown(ps.LogNormal(3.0)), lapse=ps.Unknown())
+    assert serialization.decode("response", found) == ps.Logistic(ps.Unknown(ps.LogNormal(3.0)), lapse=ps.Unknown())
     bare = record_of(None, {"title": "Which", "response.unknown": "true"})["response"]
-    assert registry.decode("response", bare) == ps.Logistic(ps.Unknown(), lapse=ps.Unknown())
+    assert serialization.decode("response", bare) == ps.Logistic(ps.Unknown(), lapse=ps.Unknown())
     assert "response" not in record_of(None, {"title": "Which"})
 
 

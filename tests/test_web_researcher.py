@@ -176,7 +176,7 @@ def test_a_part_that_cannot_be_is_said_at_its_field(ann, fields, place):
 @pytest.mark.parametrize(
     ("fields", "items", "words"),
     [
-        ({"title": "t", "more": "a: &a [1]\nb: [*a, *a]"}, CSV, "holds references (*name): write the settings out<"),
+        ({"title": "t", "more": "a: &a [1]\nb: [*a, *a]"}, CSV, "contains aliases (*name): write the settings"),
         ({"title": "t", "more": "space: {low: 0, high: 1}"}, CSV, "a continuous space has none"),
         ({"title": ""}, CSV, "setting &#39;title&#39; is missing"),
         ({"title": "t", "answers": "many"}, CSV, "give a number"),

@@ -13,13 +13,13 @@ from typing import Any
 from fastapi import Request
 from starlette.responses import HTMLResponse
 
-from pairseek.core.types import JSON
 from pairseek.errors import PairseekError
 from pairseek.store import migrate, people
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
 from pairseek.web.metrics import Latency
 from pairseek.web.pages import languages, preferred_language, render
+from pairseek.web.pages.contexts import StateContext
 from pairseek.web.rates import Rates
 from pairseek.web.security import CSRF_COOKIE, csrf_token, form_nonce, set_cookie
 from pairseek.web.sessions.live import SubmittedAnswer
@@ -99,7 +99,7 @@ class Service:
 
         self._workers.submit(run)
 
-    def answered(self, row: SessionRow, said: SubmittedAnswer) -> JSON:
+    def answered(self, row: SessionRow, said: SubmittedAnswer) -> StateContext:
         """Store an answer, return the next state, and start prefetching."""
         self.rates.answers.check(row.id)
         began = time.perf_counter()
@@ -110,7 +110,7 @@ class Service:
             self.prefetcher.prefetch(row, state["query"]["query"])
         return state
 
-    def undone(self, row: SessionRow, query: str) -> JSON:
+    def undone(self, row: SessionRow, query: str) -> StateContext:
         """Undo the last answer, which must be the one to this query."""
         self.rates.answers.check(row.id)
         with self.gate.working():

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from pairseek import records
+from pairseek import serialization
 from pairseek._version import MODEL_VERSION, __version__
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidFile, MissingExtra
@@ -65,7 +65,7 @@ def write(database: Database, study: Study, out: BinaryIO) -> None:
                     learned[str(one.row.population)] = population.record()
         archive.writestr(PARTS, _json(began))
         archive.writestr(POPULATIONS, _json(learned))
-        archive.writestr("items.json", _json(records.items_record(study.items)))
+        archive.writestr("items.json", _json(serialization.items_record(study.items)))
         archive.writestr("codebook.csv", _codebook(study))
         archive.writestr("README.txt", _README.format(slug=study.row.slug))
 
@@ -185,7 +185,7 @@ def read(path: Path) -> Bundle:
             _check_format(path, record)
             names = ("items.json", "sessions.jsonl", PARTS, POPULATIONS)
             items, sessions, parts, learned = (_content(archive, path, name) for name in names)
-        given = records.items_from(json.loads(items))
+        given = serialization.items_from(json.loads(items))
         assert isinstance(given, Items)
         people = tuple(json.loads(line) for line in sessions.splitlines() if line)
         known = {int(number): Population.from_record(one) for number, one in json.loads(learned).items()}

@@ -1,7 +1,7 @@
 """Template contexts: the data from which each page is rendered.
 
-Contexts hold plain data only. Values of keys named ``*_html`` are sanitized HTML; all others are escaped. ``csrf`` is
-the CSRF token of the forms. Times are ISO 8601.
+Contexts hold plain data only. Values of keys named ``*_html`` are sanitized HTML; all others are escaped. Times are
+ISO 8601. The service adds the CSRF token of the forms to every context.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class CardContext(TypedDict):
 
     id: str
     label: str | None
+    name: str
     text: str | None
     html: str | None
     colour: str | None
@@ -94,7 +95,6 @@ class StartPage(TypedDict):
     consent_html: str | None
     instructions_html: str | None
     answers: int | None
-    csrf: str
     preview: bool
     begun: bool
 
@@ -202,7 +202,6 @@ class User(TypedDict):
 class LoginPage(TypedDict):
     """``login``: the sign-in form."""
 
-    csrf: str
     next: str | None
     name: str
     error: ErrorContext | None
@@ -226,7 +225,6 @@ class StudiesPage(TypedDict):
     """``studies``: the list of studies."""
 
     user: User
-    csrf: str
     studies: list[StudyContext]
 
 
@@ -239,7 +237,6 @@ class NewStudyPage(TypedDict):
     """
 
     user: User
-    csrf: str
     strategies: list[str]
     stops: list[str]
     responses: list[str]
@@ -313,6 +310,7 @@ class AuditRow(TypedDict):
     action: str
     what: str
     reason: str | None
+    session: str | None
 
 
 class Paging(TypedDict):
@@ -347,7 +345,6 @@ class StudyPage(TypedDict):
     """
 
     user: User
-    csrf: str
     study: StudyContext
     link: str
     live: LiveContext
@@ -410,7 +407,6 @@ class PersonPage(TypedDict):
     """``person``: one participant."""
 
     user: User
-    csrf: str
     study: StudyContext
     person: PersonRow
     reliability: ReliabilityContext | None
@@ -436,7 +432,6 @@ class TokensPage(TypedDict):
     """``tokens``: ``fresh`` is the secret of a token that was just created, shown once."""
 
     user: User
-    csrf: str
     tokens: list[TokenRow]
     scopes: list[str]
     fresh: str | None

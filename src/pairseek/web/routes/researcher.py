@@ -16,9 +16,8 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from pairseek.core.types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter, PairseekError
 from pairseek.store import people, sessions, studies
 from pairseek.store.database import stamp
@@ -195,9 +194,9 @@ def show_study(
 
 
 @router.get("/studies/{slug}/live.json")
-def live(slug: str, service: TheService, who: Researcher) -> JSON:  # noqa: ARG001 - any signed-in user
+def live(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - any signed-in user
     """Return the figures that the dashboard refreshes."""
-    return views.live(service, service.catalogue.named(slug))
+    return JSONResponse(views.live(service, service.catalogue.named(slug)))
 
 
 @router.post("/studies/{slug}/open", dependencies=[OurForm])

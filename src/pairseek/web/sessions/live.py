@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import cast
 
-from pairseek.core.types import JSON
 from pairseek.store.cache import Prefetched
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.sessions import SessionRow
+from pairseek.web.pages.contexts import PairContext, StateContext
 from pairseek.web.sessions.parts import Parts
 from pairseek.web.sessions.schedule import AnsweredPair, Kind
 from pairseek.web.sessions.state import EffectiveAnswer, SessionState, counted, shown
@@ -147,7 +147,7 @@ def restore_prefetched(live: LiveSession) -> None:
     }
 
 
-def state_of(live: LiveSession) -> JSON:
+def state_of(live: LiveSession) -> StateContext:
     """Return the state of a session as JSON for pages and API."""
     study = live.study
     offer = study.configuration.offer
@@ -177,7 +177,7 @@ def _remaining(live: LiveSession) -> int | None:
     return live.current.details["remaining"] if live.study.configuration.stop else live.state.remaining
 
 
-def pair_of(study: Study, query: QueryRow) -> JSON:
+def pair_of(study: Study, query: QueryRow) -> PairContext:
     """Return a query as JSON, without its kind, which participants must not see."""
     return {
         "query": query.name,

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 import scipy
 
-from pairseek import registry
+from pairseek import serialization
 from pairseek._version import MODEL_VERSION, __version__
 from pairseek.core.types import JSON, Event
 from pairseek.model.items import Items
@@ -99,7 +99,7 @@ class Parts:
 
     @cached_property
     def _decoded(self) -> dict[str, Any]:
-        return {kind: registry.kept(kind, self.record[kind]) for kind in _KINDS}
+        return {kind: serialization.decode_saved(kind, self.record[kind]) for kind in _KINDS}
 
 
 def parts_key(row: SessionRow) -> PartsKey:

@@ -27,6 +27,7 @@ from pairseek.store.events import EventRow, QueryRow, VersionConflict
 from pairseek.store.sessions import SessionRow
 from pairseek.web.errors import Problem, invalid
 from pairseek.web.metrics import ANSWERS, NEXT_PAIRS
+from pairseek.web.pages.contexts import StateContext
 from pairseek.web.sessions.access import closed, expired, taken, too_old
 from pairseek.web.sessions.history import populations_of
 from pairseek.web.sessions.live import LiveSession, SubmittedAnswer, restore_prefetched, state_of, to_save
@@ -126,7 +127,7 @@ class Sessions:
 
     # Asking and answering
 
-    def state(self, row: SessionRow) -> JSON:
+    def state(self, row: SessionRow) -> StateContext:
         """Return the state of a session as JSON for pages and API."""
         live = self.live(row)
         with live.lock:
@@ -134,7 +135,7 @@ class Sessions:
             self._ask(live)
             return state_of(live)
 
-    def answer(self, row: SessionRow, said: SubmittedAnswer) -> JSON:
+    def answer(self, row: SessionRow, said: SubmittedAnswer) -> StateContext:
         """Store an answer and return the next state. The call is idempotent."""
         began = time.perf_counter()
         live = self.live(row)
@@ -154,7 +155,7 @@ class Sessions:
             self._ask(live)
             return state_of(live)
 
-    def undo(self, row: SessionRow, query: str) -> JSON:
+    def undo(self, row: SessionRow, query: str) -> StateContext:
         """Undo the last answer, which must be the one to this query. The call is idempotent."""
         live = self.live(row)
         with live.lock:

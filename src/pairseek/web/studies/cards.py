@@ -7,8 +7,8 @@ from functools import lru_cache
 import nh3
 from markdown_it import MarkdownIt
 
-from pairseek.core.types import JSON
 from pairseek.model.items import Items
+from pairseek.web.pages.contexts import CardContext, ImageContext
 
 _TAGS = {
     "p", "br", "em", "strong", "del", "ul", "ol", "li", "blockquote", "code", "pre", "h1", "h2", "h3", "h4", "hr", "a",
@@ -30,7 +30,7 @@ def safe_html(text: str) -> str:
     )
 
 
-def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], base: str) -> JSON:
+def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], base: str) -> CardContext:
     """Return the card of an item.
 
     Parameters
@@ -48,10 +48,10 @@ def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], bas
         return str(column[row]) or None if column is not None else None
 
     identity, label = str(items.ids[row]), items.labels[row]
-    looks = {name: value(name) for name in ("text", "colour", "audio", "video")}
+    text, colour, audio, video = (value(name) for name in ("text", "colour", "audio", "video"))
     markdown, name = value("markdown"), value("image")
     sizes = pictures.get(name or "", [])
-    image = None
+    image: ImageContext | None = None
     if sizes:
         width, height = sizes[-1]
         image = {
@@ -61,13 +61,16 @@ def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], bas
             "height": height,
             "alt": value("alt") or label,
         }
-    seen = image is not None or markdown is not None or any(looks.values())
+    seen = image is not None or markdown is not None or any((text, colour, audio, video))
     return {
         "id": identity,
         # An id that serves as label is hidden where the card shows something else.
         "label": None if label == identity and seen else label,
         "name": label,
-        **looks,
+        "text": text,
+        "colour": colour,
+        "audio": audio,
+        "video": video,
         "html": None if markdown is None else safe_html(markdown),
         "image": image,
     }

@@ -7,12 +7,12 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pairseek.core.types import JSON
 from pairseek.model.items import Items
 from pairseek.store import media, studies
 from pairseek.store.database import Database
 from pairseek.store.studies import StudyRow
 from pairseek.web.errors import not_found
+from pairseek.web.pages.contexts import CardContext
 from pairseek.web.studies.cards import card
 from pairseek.web.studies.configuration import StudyConfiguration, configured, unpack_items
 
@@ -28,7 +28,7 @@ class Study:
     items: Items
     pictures: dict[str, list[tuple[int, int]]] = field(repr=False)
 
-    def card(self, item: str) -> JSON:
+    def card(self, item: str) -> CardContext:
         """Return the card of an item."""
         return card(self.items, self.items.index(item), self.pictures, f"/media/{self.row.slug}")
 

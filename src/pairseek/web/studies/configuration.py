@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from pairseek import records, registry
+from pairseek import serialization
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.model.items import Items
@@ -185,15 +185,15 @@ class StudyConfiguration(_Strict):
         A population replaces the response and the prior. The unknowns of the response, k and lapse, remain unknown.
         """
         parts = {
-            kind: registry.decode(kind, value)
+            kind: serialization.decode(kind, value)
             for kind in ("strategy", "response", "prior", "posterior", "candidates")
             if (value := getattr(self, kind)) is not None
         }
         if population is not None:
             parts["prior"] = None
             parts["response"] = _of_population(parts.get("response"))
-        stop = [registry.decode("stop", rule) for rule in self.stop]
-        rest = registry.decode("rest", {"name": "rest", **self.rest})
+        stop = [serialization.decode("stop", rule) for rule in self.stop]
+        rest = serialization.decode("rest", {"name": "rest", **self.rest})
         return Search(items, rest=rest, stop=stop, rng=seed, population=population, **parts)
 
 
@@ -304,12 +304,12 @@ def _check_shown(name: str, value: str, item: Any) -> None:
 
 def pack_items(items: Items) -> bytes:
     """Serialize items for the store."""
-    return zlib.compress(json.dumps(records.items_record(items), allow_nan=False).encode(), 6)
+    return zlib.compress(json.dumps(serialization.items_record(items), allow_nan=False).encode(), 6)
 
 
 def unpack_items(content: bytes) -> Items:
     """Deserialize items of `pack_items`."""
-    items = records.items_from(json.loads(zlib.decompress(content)))
+    items = serialization.items_from(json.loads(zlib.decompress(content)))
     assert isinstance(items, Items)
     return items
 

@@ -6,12 +6,13 @@ import json
 from typing import Any
 
 from pairseek.core.types import JSON
+from pairseek.web.pages.contexts import DocsPage, Operation, Shape
 
 
-def docs_page(openapi: JSON) -> JSON:
+def docs_page(openapi: JSON) -> DocsPage:
     """Return the context of the API reference."""
     shapes = openapi.get("components", {}).get("schemas", {})
-    operations = []
+    operations: list[Operation] = []
     for path, methods in openapi["paths"].items():
         for method, facts in methods.items():
             replies: JSON = facts["responses"]
@@ -33,7 +34,7 @@ def docs_page(openapi: JSON) -> JSON:
     return {"operations": operations}
 
 
-def _shape(message: JSON, shapes: JSON) -> JSON | None:
+def _shape(message: JSON, shapes: JSON) -> Shape | None:
     schema: Any = message.get("content", {}).get("application/json", {}).get("schema")
     if not schema:
         return None

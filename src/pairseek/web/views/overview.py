@@ -15,6 +15,7 @@ from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
 from pairseek.web.data import tables
 from pairseek.web.data.quality import signs
+from pairseek.web.pages.contexts import MapPoint, PersonRow
 from pairseek.web.sessions import history
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.views.result import flat
@@ -23,7 +24,7 @@ _KEPT = 5000
 # Number of sessions read in one batch.
 _BATCH = 200
 
-Seen: TypeAlias = tuple[JSON, JSON | None]
+Seen: TypeAlias = tuple[PersonRow, MapPoint | None]
 """A participant's row in the list, and their point on the map, if there is an estimate."""
 _State: TypeAlias = tuple[str, int, bool]
 
@@ -71,11 +72,11 @@ def _state(row: SessionRow) -> _State:
     return row.id, row.version, row.finished_at is not None
 
 
-def person(study: Study, one: history.SessionHistory, along: Sequence[JSON]) -> JSON:
+def person(study: Study, one: history.SessionHistory, along: Sequence[JSON]) -> PersonRow:
     """Return the row of a participant; ``along`` holds the estimate after each answer."""
     row, done = one.row, one.done
     quality = signs(study.configuration, done, tables.manner_of(along))
-    median = quality.pop("median_ms")
+    median = quality["median_ms"]
     return {
         "session": row.id,
         "name": row.participant or row.prolific_pid,
@@ -85,11 +86,17 @@ def person(study: Study, one: history.SessionHistory, along: Sequence[JSON]) -> 
         "median_seconds": None if median is None else median / 1000,
         "simulated": row.kind == "simulated",
         "voided": one.is_void,
-        "quality": quality,
+        "quality": {
+            "consistency": quality["consistency"],
+            "attention": quality["attention"],
+            "left_share": quality["left_share"],
+            "fast_share": quality["fast_share"],
+            "flags": quality["flags"],
+        },
     }
 
 
-def _point(study: Study, one: history.SessionHistory, along: Sequence[JSON]) -> JSON | None:
+def _point(study: Study, one: history.SessionHistory, along: Sequence[JSON]) -> MapPoint | None:
     found = history.latest_estimate(study, one, along)
     if found["radius"] is None:
         return None

@@ -7,6 +7,16 @@ from urllib.parse import quote
 
 from pairseek.core.types import JSON
 from pairseek.store.sessions import SessionRow
+from pairseek.web.pages.contexts import (
+    ClosedPage,
+    DeclinedPage,
+    PracticeContext,
+    ResultPage,
+    RunPage,
+    StartPage,
+    StateContext,
+    StudyHead,
+)
 from pairseek.web.service import Service
 from pairseek.web.sessions.history import estimates_along, latest_estimate, read_histories
 from pairseek.web.sessions.state import EffectiveAnswer
@@ -16,12 +26,12 @@ from pairseek.web.studies.configuration import PracticePair
 from pairseek.web.views.result import found
 
 
-def head(study: Study) -> JSON:
+def head(study: Study) -> StudyHead:
     """Return the study as the participant's pages name it."""
     return {"slug": study.row.slug, "title": study.configuration.title}
 
 
-def start_page(study: Study, *, begun: bool, preview: bool) -> JSON:
+def start_page(study: Study, *, begun: bool, preview: bool) -> StartPage:
     """Return the context of the consent and instruction page."""
     configuration = study.configuration
     return {
@@ -34,10 +44,10 @@ def start_page(study: Study, *, begun: bool, preview: bool) -> JSON:
     }
 
 
-def run_page(study: Study, row: SessionRow, state: JSON) -> JSON:
+def run_page(study: Study, row: SessionRow, state: StateContext) -> RunPage:
     """Return the context of the page with the pairs."""
-    practice = study.configuration.practice
-    pair: JSON | bool | None = None
+    practice, offer = study.configuration.practice, study.configuration.offer
+    pair: PracticeContext | bool | None = None
     if practice and not state["progress"]["answered"]:
         pair = True
         if isinstance(practice, PracticePair):
@@ -47,23 +57,23 @@ def run_page(study: Study, row: SessionRow, state: JSON) -> JSON:
         "session": row.id,
         "question": study.configuration.question,
         "state": state,
-        "offers": study.configuration.offer.model_dump(),
+        "offers": {"undo": offer.undo, "tie": offer.tie, "skip": offer.skip},
         "practice": pair,
         "preview": row.kind == "preview",
     }
 
 
-def result_page(service: Service, study: Study, row: SessionRow) -> JSON:
+def result_page(service: Service, study: Study, row: SessionRow) -> ResultPage:
     """Return the context of the result page."""
     one = read_histories(service.database, study, [row])[0]
-    data = found(study, one) if study.configuration.result else {}
+    data = found(study, one) if study.configuration.result else None
     done = one.done
     code = completion_code(study, done)
     return {
         "study": head(study),
-        "map": data.get("map"),
-        "nearest": data.get("nearest", []),
-        "learned": data.get("learned", []),
+        "map": None if data is None else data.map,
+        "nearest": [] if data is None else data.nearest,
+        "learned": [] if data is None else data.learned,
         "answers": sum(answered.outcome != "skip" for answered in done),
         "debrief_html": safe_html(study.configuration.debrief) if study.configuration.debrief else None,
         "mine": f"/s/{study.row.slug}/mine",
@@ -75,14 +85,14 @@ def result_page(service: Service, study: Study, row: SessionRow) -> JSON:
     }
 
 
-def declined_page(study: Study, identity: Mapping[str, str | None]) -> JSON:
+def declined_page(study: Study, identity: Mapping[str, str | None]) -> DeclinedPage:
     """Return the context of the page for people who do not consent."""
     code = study.configuration.completion.codes.no_consent
     who = identity.get("prolific_pid") or identity.get("participant")
     return {"study": head(study), "redirect": way_back(study, code, who) if code else None, "code": code}
 
 
-def closed_page(study: Study, row: SessionRow | None) -> JSON:
+def closed_page(study: Study, row: SessionRow | None) -> ClosedPage:
     """Return the context of the page of a closed study."""
     return {"study": head(study), "mine": f"/s/{study.row.slug}/mine" if row is not None else None}
 

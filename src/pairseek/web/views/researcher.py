@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import numpy as np
 import yaml
 
-from pairseek.core.types import JSON, Belief, FloatArray
+from pairseek.core.types import Belief, FloatArray
 from pairseek.model.items import Items
+from pairseek.model.priors import PRIORS
 from pairseek.model.responses import NOISES, RESPONSES
 from pairseek.model.scales import ColumnScale
-from pairseek.registry import PRIORS
 from pairseek.store import people, studies
 from pairseek.store.counts import counts, marked
 from pairseek.store.database import now, stamp
@@ -24,6 +23,19 @@ from pairseek.web.auth import SCOPES
 from pairseek.web.data import tables
 from pairseek.web.errors import Problem
 from pairseek.web.pages import languages
+from pairseek.web.pages.contexts import (
+    AuditRow,
+    Column,
+    Dot,
+    LiveContext,
+    NewStudyPage,
+    PersonPage,
+    Scales,
+    StudiesPage,
+    StudyContext,
+    StudyPage,
+    TokensPage,
+)
 from pairseek.web.service import Service
 from pairseek.web.sessions import history
 from pairseek.web.studies.catalogue import Study
@@ -41,7 +53,7 @@ _SHOWN = ("void", "restore", "open", "close", "create", "simulate", "population"
 _DOTS = 4000
 
 
-def study_facts(service: Service, row: StudyRow, items: int) -> JSON:
+def study_facts(service: Service, row: StudyRow, items: int) -> StudyContext:
     """Return a study as a row of the list."""
     found = service.database.read(lambda connection: counts(connection, row.id, "9999"))
     return {
@@ -57,14 +69,14 @@ def study_facts(service: Service, row: StudyRow, items: int) -> JSON:
     }
 
 
-def studies_page(service: Service, user: str) -> JSON:
+def studies_page(service: Service, user: str) -> StudiesPage:
     """Return the context of the list of studies."""
     rows = service.database.read(studies.every)
     facts = [study_facts(service, row, service.catalogue.named(row.slug).items.n) for row in rows]
     return {"user": {"name": user}, "studies": facts}
 
 
-def live(service: Service, study: Study) -> JSON:
+def live(service: Service, study: Study) -> LiveContext:
     """Return the figures that the dashboard refreshes."""
     since = stamp(datetime.now(UTC) - timedelta(minutes=_RATE_MINUTES))
     found = service.database.read(lambda connection: counts(connection, study.row.id, since))
@@ -80,7 +92,7 @@ def live(service: Service, study: Study) -> JSON:
     }
 
 
-def study_page(service: Service, user: str, study: Study, link: str, *, filling: int, page: int) -> JSON:
+def study_page(service: Service, user: str, study: Study, link: str, *, filling: int, page: int) -> StudyPage:
     """Return the context of the dashboard, with one page of its participants, newest first."""
     everyone = service.overview.of(study)
     pages = max(1, -(-len(everyone) // PAGE))
@@ -101,7 +113,7 @@ def study_page(service: Service, user: str, study: Study, link: str, *, filling:
     }
 
 
-def person_page(service: Service, user: str, study: Study, row: SessionRow) -> JSON:
+def person_page(service: Service, user: str, study: Study, row: SessionRow) -> PersonPage:
     """Return the context of a participant's page."""
     one = history.read_histories(service.database, study, [row])[0]
     done, along = one.done, history.estimates_along(study, one)
@@ -141,7 +153,7 @@ def person_page(service: Service, user: str, study: Study, row: SessionRow) -> J
     }
 
 
-def new_page(user: str, values: Mapping[str, str], errors: Mapping[str, str]) -> JSON:
+def new_page(user: str, values: Mapping[str, str], errors: Mapping[str, str]) -> NewStudyPage:
     """Return the context of the form for a new study."""
     first = {
         "answers": "20",
@@ -166,7 +178,7 @@ def new_page(user: str, values: Mapping[str, str], errors: Mapping[str, str]) ->
     }
 
 
-def tokens_page(service: Service, user: str, fresh: str | None = None, error: Problem | None = None) -> JSON:
+def tokens_page(service: Service, user: str, fresh: str | None = None, error: Problem | None = None) -> TokensPage:
     """Return the context of the page of API tokens."""
     rows = service.database.read(people.every_token)
     return {
@@ -188,7 +200,7 @@ def tokens_page(service: Service, user: str, fresh: str | None = None, error: Pr
     }
 
 
-def _scales(items: Items) -> JSON | None:
+def _scales(items: Items) -> Scales | None:
     """Return the widest and the narrowest column, if they differ too much in scale."""
     found = items.scale_contrast
     if found is None or not found.uneven:
@@ -196,24 +208,24 @@ def _scales(items: Items) -> JSON | None:
     return {"widest": _column(found.widest), "narrowest": _column(found.narrowest)}
 
 
-def _column(column: ColumnScale) -> JSON:
+def _column(column: ColumnScale) -> Column:
     # Rounded to four digits, because the page shows all decimals.
-    numbers = {"low": column.low, "high": column.high, "deviation": column.deviation}
-    return {"number": column.index + 1} | {name: float(f"{value:.4g}") for name, value in numbers.items()}
+    low, high, deviation = (float(f"{value:.4g}") for value in (column.low, column.high, column.deviation))
+    return {"number": column.index + 1, "low": low, "high": high, "deviation": deviation}
 
 
-def _audit(service: Service, study: Study) -> list[JSON]:
+def _audit(service: Service, study: Study) -> list[AuditRow]:
     marks, notes = service.database.read(
         lambda connection: (marked(connection, study.row.id), studies.notes(connection, study.row.slug))
     )
-    rows: list[dict[str, Any]] = [
+    rows: list[AuditRow] = [
         {
-            "when": mark["at"],
-            "who": mark["who"],
-            "action": mark["action"],
+            "when": str(mark["at"]),
+            "who": str(mark["who"]),
+            "action": str(mark["action"]),
             "what": f"{str(mark['session_id'])[:8]} {mark['query'] or ''}".strip(),
-            "reason": mark["reason"],
-            "session": mark["session_id"],
+            "reason": str(mark["reason"]),
+            "session": str(mark["session_id"]),
         }
         for mark in marks
     ]
@@ -229,7 +241,7 @@ def _audit(service: Service, study: Study) -> list[JSON]:
         for note in notes
         if note["action"] in _SHOWN
     ]
-    return sorted(rows, key=lambda row: str(row["when"]), reverse=True)
+    return sorted(rows, key=lambda row: row["when"], reverse=True)
 
 
 def _even_samples(belief: Belief) -> FloatArray:
@@ -243,5 +255,5 @@ def _label(study: Study, item: str) -> str:
     return study.items.labels[study.items.index(item)]
 
 
-def _thin(all_dots: list[Any]) -> list[Any]:
+def _thin(all_dots: list[Dot]) -> list[Dot]:
     return all_dots if len(all_dots) <= _DOTS else all_dots[:: -(-len(all_dots) // _DOTS)]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from pairseek.core.types import JSON, FloatArray
 from pairseek.model.items import Items
 from pairseek.strategies.features import typical_response
+from pairseek.web.pages.contexts import Dot, LearnedContext, MapData, Near
 from pairseek.web.sessions.history import SessionHistory
 from pairseek.web.sessions.state import NEAREST, EffectiveAnswer, SessionState
 from pairseek.web.studies.catalogue import Study
@@ -51,21 +52,28 @@ def _dots(items: Items) -> tuple[tuple[float, float, str | None, str], ...]:
     )
 
 
-def dots(items: Items) -> list[Any]:
+def dots(items: Items) -> list[Dot]:
     """Return all items on the map: x, y, colour, label."""
     return list(_dots(items))
 
 
-def found(study: Study, one: SessionHistory) -> JSON:
+@dataclass(frozen=True, slots=True)
+class SessionResult:
+    """Result of a session: nearest items, map, and sentences about the answers."""
+
+    nearest: list[Near]
+    map: MapData | None
+    learned: list[LearnedContext]
+
+
+def found(study: Study, one: SessionHistory) -> SessionResult:
     """Return the result of a session; as stored at its end if the model version differs."""
     done = one.done
     state = one.state(study, done) if one.parts.is_current else None
     shown = nearest(study, state, one.row.final)
-    return {
-        "nearest": shown,
-        "map": _map(study, estimate_facts(state, one.row.final)),
-        "learned": [] if state is None else _learned(state, done, shown),
-    }
+    estimate = estimate_facts(state, one.row.final)
+    learned = [] if state is None else _learned(state, done, shown)
+    return SessionResult(shown, _map(study, estimate), learned)
 
 
 def estimate_facts(state: SessionState | None, final: JSON | None) -> JSON | None:
@@ -76,7 +84,7 @@ def estimate_facts(state: SessionState | None, final: JSON | None) -> JSON | Non
     return {**state.estimate_record(), "covariance": estimate.covariance.tolist()}
 
 
-def nearest(study: Study, state: SessionState | None, final: JSON | None) -> list[JSON]:
+def nearest(study: Study, state: SessionState | None, final: JSON | None) -> list[Near]:
     """Return the items most likely to be the best: computed from the state if given, else as stored."""
     if state is not None:
         pairs = [(str(one.id), one.probability) for one in state.search.recommend(NEAREST)]
@@ -85,7 +93,7 @@ def nearest(study: Study, state: SessionState | None, final: JSON | None) -> lis
     return [{"card": study.card(name), "probability": probability} for name, probability in pairs]
 
 
-def _map(study: Study, estimate: JSON | None) -> JSON | None:
+def _map(study: Study, estimate: JSON | None) -> MapData | None:
     """Return the items, the estimate and the outline of its credible region on the plane of the map."""
     if estimate is None:
         return None
@@ -102,7 +110,7 @@ def _map(study: Study, estimate: JSON | None) -> JSON | None:
     }
 
 
-def _learned(state: SessionState, done: Sequence[EffectiveAnswer], nearest: list[JSON]) -> list[JSON]:
+def _learned(state: SessionState, done: Sequence[EffectiveAnswer], nearest: list[Near]) -> list[LearnedContext]:
     """Return sentences as keys of the message catalogue with their numbers."""
     _, axes = plane(state.parts.given)
     before, after = (
@@ -110,7 +118,7 @@ def _learned(state: SessionState, done: Sequence[EffectiveAnswer], nearest: list
         for belief in (state.search.continued([]).belief, state.search.belief)
     )
     told = [one for one in done if one.winner is not None and not one.void]
-    out: list[JSON] = []
+    out: list[LearnedContext] = []
     if state.answered and before > 0:
         percent = max(1, round(100 * min(1.0, float(np.sqrt(after / before)))))
         out.append({"key": "answers", "values": {"count": state.answered, "percent": percent}})

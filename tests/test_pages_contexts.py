@@ -1,0 +1,116 @@
+"""Contexts of the pages: the service sends exactly the keys that `pairseek.web.pages.contexts` declares."""
+
+from __future__ import annotations
+
+import types
+from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+import pytest
+
+from pairseek.web import service
+from pairseek.web.auth import set_password
+from pairseek.web.pages.rendering import FOLDER
+from serving import answer, begin, configuration, csrf_of, served, some_items
+from test_pages import SHAPES
+
+PASSWORD = "a long password"
+
+
+def differences(value: Any, hint: Any, place: str) -> list[str]:
+    """Return where a value has other keys than its declared type, nested values included."""
+    if is_typeddict(hint):
+        hints = get_type_hints(hint)
+        found = [f"{place}: {sorted(set(value) ^ set(hints))}"] if set(value) != set(hints) else []
+        return found + [
+            line
+            for name in set(value) & set(hints)
+            for line in differences(value[name], hints[name], f"{place}.{name}")
+        ]
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        kinds = [kind for kind in arguments if fits(value, kind)]
+        if not kinds:
+            return [f"{place}: {type(value).__name__} is none of {arguments}"]
+        return min((differences(value, kind, place) for kind in kinds), key=len)
+    if origin is list:
+        return [line for one in value for line in differences(one, arguments[0], f"{place}[]")]
+    if origin is dict:
+        return [line for key, one in value.items() for line in differences(one, arguments[1], f"{place}[{key}]")]
+    return [] if fits(value, hint) else [f"{place}: {type(value).__name__} is not {hint}"]
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Return whether a value is of the outer type of a hint."""
+    if hint is None or hint is type(None):
+        return value is None
+    if is_typeddict(hint):
+        return isinstance(value, dict)
+    kind = get_origin(hint) or hint
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, (tuple, list) if kind is tuple else kind)
+
+
+@pytest.fixture(scope="module")
+def sent(tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
+    """Return the contexts that the service renders while every page is visited."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    render = service.render
+
+    def recorded(name, data, **options):
+        found.setdefault(name, []).append(dict(data))
+        return render(name, data, **options)
+
+    made = configuration(answers=2, consent="May we?", practice=True, offer={"tie": True, "skip": True, "undo": True})
+    path = tmp_path_factory.mktemp("contexts") / "a.db"
+    with pytest.MonkeyPatch.context() as patch, served(path, studies=[(made, some_items())]) as visitors:
+        patch.setattr(service, "render", recorded)
+        set_password(visitors.service.database, "ann", PASSWORD)
+        session = participate(visitors.browser(headers={"accept": "text/html"}))
+        research(visitors.browser(headers={"accept": "text/html"}), session)
+    return found
+
+
+def participate(browser) -> str:
+    """Visit every page of a participant and return the session."""
+    page = browser.get("/s/which")
+    browser.post("/s/which/decline", data={"csrf": csrf_of(page)})
+    browser.get("/s/nothing")
+    state = begin(browser, participant="p1")
+    browser.get("/s/which/run")
+    while state["query"] is not None:
+        state = answer(browser, state).json()
+    browser.get("/s/which/result")
+    return browser.get("/s/which/mine").json()["session"]
+
+
+def research(browser, session: str) -> None:
+    """Visit every page of a researcher."""
+    page = browser.get("/login")
+    browser.post("/login", data={"name": "ann", "password": "wrong password", "csrf": csrf_of(page)})
+    browser.post("/login", data={"name": "ann", "password": PASSWORD, "csrf": csrf_of(page)})
+    form = {"csrf": csrf_of(browser.get("/studies"))}
+    for path in ("/studies/new", "/studies/which", f"/studies/which/people/{session}", "/tokens", "/docs"):
+        assert browser.get(path).status_code == 200, path
+    browser.post("/studies/new", data={**form, "title": ""})
+    browser.post("/tokens", data={**form, "name": "notebook", "scopes": ["read"]})
+    browser.post("/tokens", data={**form, "name": "", "scopes": ["read"]})
+    browser.post(f"/studies/which/people/{session}/void", data={**form, "reason": "a test"})
+    browser.get(f"/studies/which/people/{session}")
+    browser.post("/studies/which/close", data=form)
+    browser.get("/studies/which")
+    browser.get("/s/which")
+
+
+@pytest.mark.parametrize("template", SHAPES)
+def test_the_service_sends_the_declared_keys(sent, template) -> None:
+    assert sent.get(template), "the page was not visited"
+    for context in sent[template]:
+        plain = {name: value for name, value in context.items() if name != "csrf"}
+        assert differences(plain, SHAPES[template], template) == []
+
+
+def test_every_template_is_declared() -> None:
+    assert set(SHAPES) == {path.stem for path in (FOLDER / "templates").glob("[!_]*.html")}
