@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek import errors, registry
+from pairseek import errors, serialization
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {path.name: path.read_text() for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
@@ -36,9 +36,9 @@ def test_the_public_surface_is_sorted_and_complete():
         assert hasattr(ps, name)
 
 
-@pytest.mark.parametrize("kind", registry.KINDS)
+@pytest.mark.parametrize("kind", serialization.KINDS)
 def test_every_part_and_each_of_its_settings_is_documented(kind):
-    for name, part in registry.KINDS[kind].items():
+    for name, part in serialization.KINDS[kind].items():
         assert part.__name__ in EVERYTHING, f"{part.__name__} is not in the docs"
         if kind == "strategy":
             assert f"`{name}`" in PAGES["strategies.md"]
@@ -146,8 +146,8 @@ def test_every_route_of_the_http_api_and_every_command_is_documented():
 
 
 def test_the_studies_of_the_docs_can_be_made():
-    from pairseek.web.studies.creation import from_record
     from pairseek.web.studies.configuration import read_yaml
+    from pairseek.web.studies.creation import from_record
 
     for page in ("README.md", "studies.md"):
         for block in re.findall(r"```yaml\n(.*?)```", PAGES[page], re.DOTALL):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek import registry
+from pairseek import serialization
 from pairseek.errors import InvalidFile, InvalidParameter
 
 FEW = ps.Particles(200)
@@ -71,7 +71,7 @@ def test_a_loaded_search_believes_and_asks_the_same(items, tmp_path, name):
 
 def test_every_registered_part_has_a_configuration_here():
     strategies = {settings.get("strategy", ps.InfoGain()).name for settings in CONFIGURATIONS.values()}
-    assert strategies == set(registry.KINDS["strategy"])
+    assert strategies == set(serialization.KINDS["strategy"])
 
 
 def test_an_open_query_is_kept_and_never_recomputed(items, tmp_path):
@@ -138,7 +138,7 @@ def test_another_version_is_refused_and_named(saved):
 
 def test_another_version_of_the_model_is_refused_and_named(saved):
     resealed(saved, lambda record: record["configuration"].update(model=1))
-    refused(saved, "it was computed by version 1 of the model and this pairseek has 2")
+    refused(saved, "it has version 1 of the model, and this pairseek expects 2")
 
 
 @pytest.mark.parametrize("text", ["hello", "[1, 2]", '{"a": 1}', "\x00\x01"])
@@ -173,8 +173,8 @@ def resealed(path, change):
         (lambda r: r["configuration"]["strategy"].update(name="infogian"), "did you mean 'infogain'"),
         (lambda r: r["configuration"]["response"].update(noise="loud"), "unknown noise 'loud'"),
         (lambda r: r["configuration"]["prior"].update(colour=1), "has no setting 'colour'"),
-        (lambda r: r["items"]["coordinates"][0].__setitem__(0, 9.0), "do not fit their own hash"),
-        (lambda r: r.pop("seed"), "does not make sense"),
+        (lambda r: r["items"]["coordinates"][0].__setitem__(0, 9.0), "do not match their hash"),
+        (lambda r: r.pop("seed"), "is not a valid saved search"),
         (lambda r: r.update(seed=-3), "rng is -3"),
         (lambda r: r.update(seed=None), "its seed is null"),
         (lambda r: r.pop("events"), "it lacks 'events'"),
@@ -183,13 +183,13 @@ def resealed(path, change):
             lambda r: r["configuration"].update(stop={"name": "answers", "count": "x"}),
             "the count of AfterAnswers is 'x'",
         ),
-        (lambda r: r.update(configuration=[1]), "does not make sense"),
-        (lambda r: r.update(items="many"), "does not make sense"),
-        (lambda r: r["events"][0]["query"].update(id="abc"), "a query has the id 'abc': ids are q0, q1"),
+        (lambda r: r.update(configuration=[1]), "is not a valid saved search"),
+        (lambda r: r.update(items="many"), "is not a valid saved search"),
+        (lambda r: r["events"][0]["query"].update(id="abc"), "a query has the id 'abc', expected q0, q1"),
         (lambda r: r["events"][0]["query"].update(id=7), "a query has the id 7"),
-        (lambda r: r["events"][0]["query"].update(id="q3"), "'q3' comes before it can have been asked"),
+        (lambda r: r["events"][0]["query"].update(id="q3"), "'q3' precedes the events that it must follow"),
         (lambda r: r["events"][1]["query"].update(id="q0"), "two queries have the same id"),
-        (lambda r: r["events"][0]["query"].update(info=[]), "does not make sense"),
+        (lambda r: r["events"][0]["query"].update(info=[]), "is not a valid saved search"),
     ],
 )
 def test_a_record_that_makes_no_sense_is_refused_with_its_reason(saved, change, match):
@@ -286,7 +286,7 @@ def test_a_strategy_of_ones_own_is_given_again_when_loading(items, tmp_path):
 
 def test_unknown_parts_are_named_with_the_allowed_ones():
     with pytest.raises(InvalidParameter, match="unknown posterior 'particle': use one of ep, grid, particles"):
-        registry.decode("posterior", {"name": "particle"})
+        serialization.decode("posterior", {"name": "particle"})
 
 
 @dataclass(frozen=True)
@@ -352,11 +352,11 @@ class Held(Plain):
     name = "held"
 
 
-def test_a_part_that_cannot_be_written_down_is_named_and_no_file_is_made(items, tmp_path):
-    with pytest.raises(InvalidParameter, match=r"Plain is not a dataclass.*put @dataclass\(frozen=True\) above it"):
+def test_a_part_that_cannot_be_serialized_is_named_and_no_file_is_made(items, tmp_path):
+    with pytest.raises(InvalidParameter, match=r"Plain is not a dataclass.*decorate it with @dataclass\(frozen=True\)"):
         started(items, strategy=Plain()).save(tmp_path / "me.json")
     for value in (len, float("inf"), {1, 2}):
-        with pytest.raises(InvalidParameter, match=r"Held\.value is .*, which cannot be written down"):
+        with pytest.raises(InvalidParameter, match=r"Held\.value is .*, which cannot be serialized"):
             started(items, strategy=Held(value)).save(tmp_path / "me.json")
     assert list(tmp_path.iterdir()) == []
 

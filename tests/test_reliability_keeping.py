@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek import registry
+from pairseek import serialization
 from pairseek.errors import InvalidFile, InvalidParameter, Unsupported
 
 BOTH = ps.Logistic(ps.Unknown(), lapse=ps.Unknown())
@@ -68,7 +68,7 @@ class TestKeeping:
             self.same(on_threads(threads, lambda: self.told(items).belief), before)
 
     def test_a_response_is_described_by_plain_data(self, items):
-        record = registry.encode(ps.Search(items, response=BOTH, prior=ps.UniformBox(), rng=1).response)
+        record = serialization.encode(ps.Search(items, response=BOTH, prior=ps.UniformBox(), rng=1).response)
         assert record == {
             "name": "logistic",
             "k": {
@@ -78,8 +78,8 @@ class TestKeeping:
             "noise": "normalized",
             "lapse": {"name": "unknown", "prior": {"name": "beta", "a": 1.0, "b": 9.0}},
         }
-        assert registry.encode(registry.decode("response", record)) == record
-        assert registry.decode("response", {"name": "probit", "k": {"name": "unknown"}}) == ps.Probit(ps.Unknown())
+        assert serialization.encode(serialization.decode("response", record)) == record
+        assert serialization.decode("response", {"name": "probit", "k": {"name": "unknown"}}) == ps.Probit(ps.Unknown())
 
     def test_a_file_with_a_prior_that_is_none_is_refused(self, items, tmp_path):
         from pairseek.core import files

@@ -118,9 +118,9 @@ def test_a_winner_that_is_not_in_the_query_is_named_and_nothing_changes(items):
     for winner in (other, "nobody", 3):
         with pytest.raises(InvalidAnswer, match="is not in the query: give"):
             search.tell(query, winner=winner)
-    with pytest.raises(InvalidAnswer, match="one of the two"):
+    with pytest.raises(InvalidAnswer, match="give either winner"):
         search.tell(query)
-    with pytest.raises(InvalidAnswer, match="one of the two"):
+    with pytest.raises(InvalidAnswer, match="give either winner"):
         search.tell(query, winner=query.left, tie=True)
     assert search.history == ()
     assert search.ask() is query
@@ -194,7 +194,7 @@ def test_undo_far_back_rebuilds_from_the_answers(items, user):
 
 
 def test_undo_of_nothing_says_so(items):
-    with pytest.raises(UnknownQuery, match="nothing to undo"):
+    with pytest.raises(UnknownQuery, match="no event to undo"):
         make(items).undo()
 
 
@@ -220,7 +220,7 @@ def test_bad_observations_are_named(items):
     search = make(items)
     with pytest.raises(UnknownItem, match="no item has the id 'nobody'"):
         search.observe("nobody", "i1", winner="i1")
-    with pytest.raises(InvalidAnswer, match="against itself"):
+    with pytest.raises(InvalidAnswer, match="with itself"):
         search.observe("i1", "i1", winner="i1")
     with pytest.raises(InvalidAnswer, match="is not in the query"):
         search.observe("i1", "i2", winner="i3")
@@ -462,8 +462,8 @@ def test_a_procedure_that_is_done_finishes_the_search(user):
             break
         query = search.ask()
         search.tell(query, winner=user.answer(items, query))
-    assert search.finished == "actrank has nothing more to ask"
-    with pytest.raises(SearchFinished, match="actrank has nothing more to ask"):
+    assert search.finished == "actrank has no more pairs to ask"
+    with pytest.raises(SearchFinished, match="actrank has no more pairs to ask"):
         search.ask()
 
 
@@ -578,7 +578,7 @@ def test_what_a_pair_is_expected_to_tell_is_what_the_query_says():
     assert expected.probability_left == pytest.approx(query.info.probability_left, abs=1e-12)
     swapped = search.expect(query.right, query.left)
     assert swapped.probability_left == pytest.approx(1 - expected.probability_left, abs=1e-12)
-    with pytest.raises(ps.errors.InvalidAnswer, match="and itself"):
+    with pytest.raises(ps.errors.InvalidAnswer, match="twice: give two different items"):
         search.expect(3, 3)
     with pytest.raises(ps.errors.Unsupported, match="expect needs items"):
         ps.Search(ps.Space((0.0,), (1.0,)), strategy=ps.EPMV(), rng=1).expect((0.1,), (0.2,))

@@ -1,63 +1,63 @@
-"""Every error that pairseek raises on purpose, in one tree, and its warnings.
+"""The hierarchy of exceptions that pairseek raises, and its warnings.
 
 ::
 
     PairseekError
-    ├── InvalidItems        (ValueError)    the items or the file that holds them
-    ├── InvalidTriplets     (ValueError)    judgements of likeness or the file that holds them
-    ├── InvalidChoices      (ValueError)    people's choices or ratings, or the file that holds them
-    ├── InvalidParameter    (ValueError)    a setting of a model, strategy, rule or search
-    ├── InvalidAnswer       (ValueError)    a winner that was not in the query
-    ├── InvalidFile         (ValueError)    a saved search that cannot be read
-    ├── AnswerConflict      (ValueError)    another answer to a query that has one
-    ├── UnknownItem         (LookupError)   an id that no item has
-    ├── UnknownQuery        (LookupError)   a query that this search did not ask
-    ├── Unsupported         (TypeError)     a combination that has no meaning
-    ├── SearchFinished      (RuntimeError)  a stop rule was met: `.reason`
-    ├── NoPairLeft          (RuntimeError)  the rules leave nothing to ask: `.rule`
-    ├── StoreUnavailable    (OSError)       the database cannot be read or written now
-    ├── StoreOutdated       (RuntimeError)  the database has tables of another version
-    └── MissingExtra        (ImportError)   an optional dependency is not installed
+    ├── InvalidItems        (ValueError)    invalid items, or their file
+    ├── InvalidTriplets     (ValueError)    invalid similarity judgements, or their file
+    ├── InvalidChoices      (ValueError)    invalid choices, rankings or ratings, or their file
+    ├── InvalidParameter    (ValueError)    invalid setting of a model, strategy, rule or search
+    ├── InvalidAnswer       (ValueError)    winner that is not in the query
+    ├── InvalidFile         (ValueError)    saved search that cannot be read
+    ├── AnswerConflict      (ValueError)    different answer to an answered query
+    ├── UnknownItem         (LookupError)   id that no item has
+    ├── UnknownQuery        (LookupError)   query that this search did not ask
+    ├── Unsupported         (TypeError)     unsupported combination of parts
+    ├── SearchFinished      (RuntimeError)  stop rule met: `.reason`
+    ├── NoPairLeft          (RuntimeError)  every pair rests: `.rule`
+    ├── StoreUnavailable    (OSError)       database temporarily unavailable
+    ├── StoreOutdated       (RuntimeError)  database schema of another version
+    └── MissingExtra        (ImportError)   optional dependency not installed
 
-    ScaleWarning            (UserWarning)   columns of items whose scales differ too much
-    AccuracyWarning         (UserWarning)   a posterior that could not be computed exactly
+    ScaleWarning            (UserWarning)   coordinates of very different scales
+    AccuracyWarning         (UserWarning)   posterior of reduced accuracy
 
-A message says what was wrong, what was received, and what to do.
+A message states what is wrong, what was received, and what to do.
 """
 
 from __future__ import annotations
 
 
 class PairseekError(Exception):
-    """The root: ``except PairseekError`` catches all that pairseek raises on purpose."""
+    """Base class: ``except PairseekError`` catches every exception that pairseek defines."""
 
 
 class InvalidItems(PairseekError, ValueError):
-    """The items, or the file that holds them, cannot be used."""
+    """The items, or their file, are invalid."""
 
 
 class InvalidTriplets(PairseekError, ValueError):
-    """The triplets, or the file that holds them, cannot be used."""
+    """The triplets, or their file, are invalid."""
 
 
 class InvalidChoices(PairseekError, ValueError):
-    """People's choices, rankings or ratings, or the file that holds them, cannot be used."""
+    """The choices, rankings or ratings, or their file, are invalid."""
 
 
 class InvalidParameter(PairseekError, ValueError):
-    """A setting is out of range or of the wrong kind."""
+    """A setting is out of range or has the wrong type."""
 
 
 class InvalidAnswer(PairseekError, ValueError):
-    """The winner is not one of the two that were shown."""
+    """The winner is not one of the two sides of the query."""
 
 
 class InvalidFile(PairseekError, ValueError):
-    """A saved search is cut off, edited, of another version, or something else."""
+    """A saved search is truncated, edited, of another version, or not a saved search."""
 
 
 class AnswerConflict(PairseekError, ValueError):
-    """The query has another answer already."""
+    """The query already has a different answer."""
 
 
 class UnknownItem(PairseekError, LookupError):
@@ -65,23 +65,23 @@ class UnknownItem(PairseekError, LookupError):
 
 
 class UnknownQuery(PairseekError, LookupError):
-    """The search did not ask this query, or took it back."""
+    """The search did not ask this query, or it was undone."""
 
 
 class Unsupported(PairseekError, TypeError):
-    """The parts do not fit together."""
+    """The combination of parts is not supported."""
 
 
 class SearchFinished(PairseekError, RuntimeError):
-    """A stop rule was met; ``reason`` says which."""
+    """A stop rule was met; ``reason`` describes it."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"the search has finished: {reason}; read `estimate()`, or undo to go on")
+        super().__init__(f"the search has finished: {reason}; read `estimate()`, or undo to continue")
         self.reason = reason
 
 
 class NoPairLeft(PairseekError, RuntimeError):
-    """The rules leave no pair to ask; ``rule`` names the one that took the last."""
+    """The rules of rest permit no pair; ``rule`` describes the last rule tried."""
 
     def __init__(self, message: str, *, rule: str) -> None:
         super().__init__(message)
@@ -89,15 +89,15 @@ class NoPairLeft(PairseekError, RuntimeError):
 
 
 class StoreUnavailable(PairseekError, OSError):
-    """The database cannot be read or written now."""
+    """The database is temporarily unavailable."""
 
 
 class StoreOutdated(PairseekError, RuntimeError):
-    """The database has tables of another version."""
+    """The database schema has another version."""
 
 
 class MissingExtra(PairseekError, ImportError):
-    """An optional dependency is needed and not installed."""
+    """A required optional dependency is not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs the extra {extra!r}: pip install 'pairseek[{extra}]'")
@@ -105,8 +105,8 @@ class MissingExtra(PairseekError, ImportError):
 
 
 class ScaleWarning(UserWarning):
-    """Columns of coordinates differ so much in scale that only the widest influence distances."""
+    """Coordinates have such different scales that only the widest influence distances."""
 
 
 class AccuracyWarning(UserWarning):
-    """A posterior could not be computed as exactly as it should be."""
+    """A posterior was computed with reduced accuracy."""

@@ -1,9 +1,9 @@
-"""The search: ask, tell, estimate. The only class with state.
+"""`Search`, the interactive search for one user point, and the only class with mutable state.
 
-The belief and the next pair are functions of the configuration and the events so far. The seed decides which item is
-shown on which side, and what strategies and candidates that are random by name draw. Each such draw is keyed by the
-seed, the number of events and a purpose, never taken from one advancing stream, so that undo, load and replay agree by
-construction. One lock makes each call atomic: threads that share a search take turns.
+The belief and the next pair are functions of the configuration and the events so far. The seed determines the side on
+which an item is shown, and the draws of random strategies and candidates. Each such draw is keyed by the seed, the
+number of events and a purpose, never taken from one advancing stream, so that undo, load and replay agree by
+construction. A lock makes each call atomic: threads that share a search are serialised.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from pairseek import records, registry
+from pairseek import serialization
 from pairseek._version import MODEL_VERSION, __version__
 from pairseek.candidates import Rest
 from pairseek.candidates.context import SelectionContext, Source
@@ -63,10 +63,10 @@ _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 
 
-def _alone(
+def _atomic(
     method: Callable[Concatenate[Search, _Given], _Result],
 ) -> Callable[Concatenate[Search, _Given], _Result]:
-    """The method, with the search's lock held: nobody sees or makes half a change."""
+    """Wrap a method so that it holds the lock of the search, which makes it atomic."""
 
     @wraps(method)
     def locked(search: Search, /, *given: _Given.args, **named: _Given.kwargs) -> _Result:
@@ -82,27 +82,27 @@ class Search:
     Parameters
     ----------
     items
-        What can be asked about: `Items`, or a continuous `Space`.
+        The items to ask about, or a continuous `Space`.
     response
-        How people answer. None: logistic with normalized noise and a k that suits the prior's scale.
+        The response model. None: logistic with normalized noise and a k derived from the scale of the prior.
     prior
-        None: Gaussian around the items, or uniform on a `Space`.
+        Prior of the user point. None: Gaussian around the items, or uniform on a `Space`.
     posterior
-        None: ``EP()``; ``Particles()`` where k or the lapse is unknown.
+        Method of inference. None: ``EP()``, or ``Particles()`` if k or the lapse is unknown.
     strategy
-        None: ``InfoGain()``.
+        Rule that chooses pairs. None: ``InfoGain()``.
     candidates
-        Where pairs come from. None: the best of all pairs to within 1 %; for a strategy whose score cannot be
-        bounded, all pairs while they are few, else a sample drawn where good pairs are.
+        Source of pairs. None: the best of all pairs to within 1 %; for a strategy without an upper bound, all pairs if
+        they are few, and otherwise a weighted sample.
     rest
-        How soon a pair or an item may come again. None: ``Rest()``.
+        Number of questions before a pair or an item may be repeated. None: ``Rest()``.
     stop
-        A rule, several (the first that is met counts), or a number of answers. None: never.
+        A stop rule, several (any of them suffices), or a number of answers. None: no stop rule.
     rng
-        A seed (whole number, at least 0), or a generator to draw one from. None: a fresh one.
+        A seed (integer, at least 0), or a generator to draw one from. None: a random seed.
     population
-        What was learned from other people about these items: their appeal, and the prior and response where none is
-        given. A saved search keeps these themselves.
+        A model fitted to other people's choices among these items: it provides appeal, and the prior and response
+        where none is given. A saved search stores these values, not the population.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class Search:
         if not isinstance(items, Items | Space):
             items = Items(items)
         if population is not None:
-            items, response, prior = _begun_from(population, items, response, prior)
+            items, response, prior = _from_population(population, items, response, prior)
         self.items = items
         check_parts(
             response=response, prior=prior, posterior=posterior, strategy=strategy, candidates=candidates, rest=rest
@@ -156,9 +156,9 @@ class Search:
         done = f"{plural(self.answers, 'answer')}, seed {self.seed}"
         return f"<Search of {what} in {plural(items.d, 'dimension')} by {self.strategy.name}: {done}>"
 
-    @_alone
+    @_atomic
     def __getstate__(self) -> dict[str, Any]:
-        # A copy goes its own way: it has its own lists, and its own lock.
+        # A copy is independent of the original: it has its own lists and its own lock.
         own = {"_events": list(self._events), "_pending": list(self._pending), "_belief": None}
         return {name: own.get(name, value) for name, value in vars(self).items() if name != "_lock"}
 
@@ -167,24 +167,24 @@ class Search:
 
     # Asking
 
-    @_alone
+    @_atomic
     def ask(self) -> Query:
-        """The next query: the same one until it is answered, skipped or taken back."""
+        """Return the next query. The call is idempotent until the query is answered, skipped or undone."""
         reason = self.finished
         if reason is not None:
             raise SearchFinished(reason)
         if not self._pending:
             query = self._prepared()
-            assert query is not None  # finished says so otherwise
+            assert query is not None  # `finished` covers the case of None.
             self._pending.append(query)
         return self._pending[0]
 
-    @_alone
+    @_atomic
     def ask_many(self, count: int) -> list[Query]:
-        """Several queries at once, no item in two of them, to be told in any order.
+        """Return several queries without common items, to be answered in any order.
 
-        Those that are open already come first. Fewer than asked for where the items or the rules leave no more:
-        never more than the answers that `AfterAnswers` still allows.
+        Pending queries come first. The list is shorter than `count` if the items or the rules of rest leave no more
+        pairs, or if `AfterAnswers` allows fewer answers.
         """
         count = whole(count, "the count of ask_many")
         if isinstance(self.items, Space) or not isinstance(self.strategy, Utility):
@@ -197,112 +197,112 @@ class Search:
                 query = self._query(len(self._pending), self._pending)
             except NoPairLeft:
                 break
-            assert query is not None  # only procedures finish
+            assert query is not None  # Only procedures return None.
             self._pending.append(query)
         return self._pending[:count]
 
     @property
-    @_alone
+    @_atomic
     def finished(self) -> str | None:
-        """Why the search has stopped, or None."""
+        """The reason for which the search has stopped, or None."""
         progress = _Progress(self)
         for rule in self.stop:
             reason = rule.reached(progress)
             if reason is not None:
                 return reason
         if isinstance(self.strategy, Procedure) and not self._pending and self._prepared() is None:
-            return f"{self.strategy.name} has nothing more to ask"
+            return f"{self.strategy.name} has no more pairs to ask"
         return None
 
-    @_alone
+    @_atomic
     def forecast(self) -> int | None:
-        """Expected number of answers until the first stop rule is met, among those that can tell.
+        """Return the expected number of answers until the first stop rule is met, among rules with a forecast.
 
-        None without such a rule: `BestItemFound` cannot tell before it is met, `RadiusBelow` and `InformationBelow`
-        not where it would take more than a thousand answers.
+        None without such a rule: `BestItemFound` has no forecast, `RadiusBelow` and `InformationBelow` have none beyond
+        a thousand answers.
         """
         progress = _Progress(self)
         counts = [rule.remaining(progress) for rule in self.stop]
         return min((count for count in counts if count is not None), default=None)
 
-    @_alone
+    @_atomic
     def expect(self, left: object, right: object) -> QueryInfo:
-        """What an answer to this pair, which the search need not have chosen, is expected to be and to tell."""
+        """Return the predicted answer to any pair of items, and its expected information."""
         if isinstance(self.items, Space):
             raise Unsupported("expect needs items: a continuous Space has none")
         rows = self.items.index(left), self.items.index(right)
         if rows[0] == rows[1]:
-            raise InvalidAnswer(f"a pair of {left!r} and itself: give two different ones")
+            raise InvalidAnswer(f"the pair consists of {left!r} twice: give two different items")
         return pair_info(self._context(()), *rows)
 
     # Telling
 
-    @_alone
+    @_atomic
     def tell(self, query: Query | str, winner: object = None, *, tie: bool = False) -> None:
-        """The answer to a query. The same answer again is harmless, another one is an `AnswerConflict`."""
+        """Record the answer to a query. Repeating it is idempotent; a different answer raises `AnswerConflict`."""
         if _is_tie(tie) == (winner is not None):
-            raise InvalidAnswer("an answer has a winner or is a tie: give winner=... or tie=True, one of the two")
+            raise InvalidAnswer("an answer must have a winner or be a tie: give either winner=... or tie=True")
         self._close(query, "tie" if tie else "answer", winner)
 
-    @_alone
+    @_atomic
     def skip(self, query: Query | str) -> None:
-        """No answer: it is recorded, and nothing is learned."""
+        """Record that a query was skipped; the belief does not change."""
         self._close(query, "skip", None)
 
-    @_alone
+    @_atomic
     def observe(self, left: object, right: object, winner: object = None, *, tie: bool = False) -> None:
-        """An answer to a pair that the search did not ask: earlier data, another tool's."""
+        """Record an answer to a pair that the search did not ask, such as earlier data."""
         if _is_tie(tie) == (winner is not None):
-            raise InvalidAnswer("an observation has a winner or is a tie: give winner=... or tie=True, one of the two")
+            raise InvalidAnswer("an observation must have a winner or be a tie: give either winner=... or tie=True")
         a, b = self._side(left), self._side(right)
         if a == b:
-            raise InvalidAnswer(f"an observation of {a!r} against itself: give two different ones")
+            raise InvalidAnswer(f"the observation compares {a!r} with itself: give two different items")
         event = Event(a, b, "tie" if tie else "answer", None if tie else self._winner(a, b, winner))
         self._events.append(event)
         self._belief = None
 
-    @_alone
+    @_atomic
     def undo(self) -> Event:
-        """Take back the last event, as if it had never been. Its query, if it had one, is open again."""
+        """Remove the last event and return it. Its query, if any, is pending again."""
         if not self._events:
-            raise UnknownQuery("there is nothing to undo: no answer was given yet")
+            raise UnknownQuery("there is no event to undo: no answer was given yet")
         event = self._events.pop()
         count = len(self._events)
         self._belief = self._next = None
-        self._pending = [query for query in self._pending if records.order(query)[0] <= count]
+        self._pending = [query for query in self._pending if serialization.order(query)[0] <= count]
         if event.query is not None:
-            self._pending = sorted([*self._pending, event.query], key=records.order)
+            self._pending = sorted([*self._pending, event.query], key=serialization.order)
         return event
 
-    @_alone
+    @_atomic
     def continued(self, events: Sequence[Event]) -> Self:
-        """Return a search like this one after these events instead of its own; this one stays as it is."""
+        """Return a copy of this search with these events instead of its own."""
         other = copy.copy(self)
         other._events, other._pending, other._next = list(events), [], None
         return other
 
-    # What is known
+    # State
 
     @property
-    @_alone
+    @_atomic
     def history(self) -> tuple[Event, ...]:
-        """What was asked and answered, in order."""
+        """All events, in order."""
         return tuple(self._events)
 
     @property
-    @_alone
+    @_atomic
     def pending(self) -> tuple[Query, ...]:
-        """Queries that were asked and have no answer yet."""
+        """Queries without an answer."""
         return tuple(self._pending)
 
     @property
-    @_alone
+    @_atomic
     def answers(self) -> int:
-        """Answers and ties given to queries; skips and observations do not count."""
+        """Number of answers and ties given to queries; skips and observations do not count."""
         return sum(event.query is not None and event.outcome != "skip" for event in self._events)
 
     @property
-    @_alone
+    @_atomic
     def belief(self) -> Belief:
         """The posterior after all events."""
         if self._belief is None:
@@ -310,9 +310,9 @@ class Search:
                 self._belief = self.posterior.infer(self._evidence(), self.prior, self.response)
         return self._belief
 
-    @_alone
+    @_atomic
     def estimate(self) -> Estimate:
-        """Where the person is: the posterior mean, or the procedure's own estimate."""
+        """Return the estimate of the user point: the posterior mean, or that of the procedure."""
         belief = self.belief
         reliability = reliability_estimate(belief, self.response, spread_of(self.prior, self.items.d))
         if not isinstance(self.strategy, Procedure) or isinstance(self.items, Space):
@@ -322,37 +322,37 @@ class Search:
         note = None if status is None else status(self.items, self.history)
         return Estimate(point, belief.covariance, belief, note, reliability)
 
-    @_alone
+    @_atomic
     def recommend(self, count: int = 5) -> list[Recommendation]:
-        """The items most likely to be this person's best."""
+        """Return the items of highest probability of being the user's best."""
         if isinstance(self.items, Space):
             raise Unsupported("a continuous Space has no items to recommend: read estimate().point")
         return recommendations(self.items, self.estimate(), typical_response(self.response, self.belief), count)
 
-    # Keeping
+    # Persistence
 
     @property
     def configuration(self) -> JSON:
-        """Every part that is used, by name and with its numbers, and the version of the model, as plain data."""
+        """All parts with their names and settings, and the version of the model, as plain data."""
         parts = ("response", "prior", "posterior", "strategy", "rest")
         return {
             "model": MODEL_VERSION,
-            **{name: registry.encode(getattr(self, name)) for name in parts},
-            "candidates": None if self.candidates is None else registry.encode(self.candidates),
-            "stop": [registry.encode(rule) for rule in self.stop],
+            **{name: serialization.encode(getattr(self, name)) for name in parts},
+            "candidates": None if self.candidates is None else serialization.encode(self.candidates),
+            "stop": [serialization.encode(rule) for rule in self.stop],
         }
 
     def save(self, path: str | Path) -> None:
-        """Write configuration, seed, items and events to a JSON file, in one step."""
+        """Write configuration, seed, items and events to a JSON file, atomically."""
         with self._lock:
             events, pending = self.history, self.pending
         body = {
             "pairseek_version": __version__,
             "configuration": self.configuration,
             "seed": self.seed,
-            "items": records.items_record(self.items),
-            "events": [records.event_record(event) for event in events],
-            "pending": [records.query_record(query) for query in pending],
+            "items": serialization.items_record(self.items),
+            "events": [serialization.event_record(event) for event in events],
+            "pending": [serialization.query_record(query) for query in pending],
         }
         files.write(path, body)
 
@@ -368,14 +368,14 @@ class Search:
         candidates: Source | None = None,
         stop: StopRule | Sequence[StopRule] | int | None = None,
     ) -> Self:
-        """Read a saved search: it believes and asks what the saved one did.
+        """Read a saved search, which reproduces the belief and the queries of the original.
 
         Parameters
         ----------
         path
-            The file.
+            File written by `save`.
         response, prior, posterior, strategy, candidates, stop
-            For parts of one's own, which a file can only name: given again, they take the place of what it names.
+            Replacements of parts in the file. Custom parts must be given, because the file stores only their names.
         """
         record = files.read(path)
         own = {"response": response, "prior": prior, "posterior": posterior, "strategy": strategy}
@@ -383,35 +383,35 @@ class Search:
             return cls._from_record(record, {**own, "candidates": candidates, "stop": stop})
         except (TypeError, ValueError, LookupError, AttributeError, OverflowError, RecursionError) as error:
             words = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-            raise InvalidFile(
-                f"{path} is a saved search that does not make sense: {words}; it was left as it is"
-            ) from error
+            raise InvalidFile(f"{path} is not a valid saved search: {words}; the file was not changed") from error
 
     @classmethod
     def _from_record(cls, record: JSON, own: dict[str, Any]) -> Self:
         saved = record["configuration"]
         if saved["model"] != MODEL_VERSION:
             raise InvalidFile(
-                f"it was computed by version {saved['model']!r} of the model and this pairseek has {MODEL_VERSION}"
+                f"it has version {saved['model']!r} of the model, and this pairseek expects {MODEL_VERSION}"
             )
-        parts = {kind: registry.kept(kind, saved[kind]) if part is None else part for kind, part in own.items()}
+        parts = {
+            kind: serialization.decode_saved(kind, saved[kind]) if part is None else part for kind, part in own.items()
+        }
         if record["seed"] is None:
             raise InvalidFile("its seed is null")
         search = cls(
-            records.items_from(record["items"]),
-            rest=registry.kept("rest", saved["rest"]),
+            serialization.items_from(record["items"]),
+            rest=serialization.decode_saved("rest", saved["rest"]),
             rng=record["seed"],
             **parts,
         )
-        search._events = [records.event_from(event) for event in record["events"]]
-        search._pending = [records.query_from(query) for query in record["pending"]]
+        search._events = [serialization.event_from(event) for event in record["events"]]
+        search._pending = [serialization.query_from(query) for query in record["pending"]]
         shown = [(e.left, e.right) for e in search._events] + [(q.left, q.right) for q in search._pending]
         for side in (side for pair in shown for side in pair):
             search._side(side)
-        records.check_order(search._events, search._pending)
+        serialization.check_order(search._events, search._pending)
         return search
 
-    # How
+    # Internals
 
     def _rng(self, purpose: int, *, events: int = 0, index: int = 0) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence([self.seed, events, purpose, index]))
@@ -433,7 +433,7 @@ class Search:
         return Evidence(np.ascontiguousarray(slopes), offsets, decided, appeal)
 
     def _prepared(self) -> Query | None:
-        """The query that `ask` would give if none were open, worked out once; None when a procedure has finished."""
+        """Return the cached query that `ask` would return if none were pending; None when a procedure has finished."""
         count = len(self._events)
         if self._next is None or self._next[0] != count:
             self._next = (count, self._query(0, ()))
@@ -472,7 +472,7 @@ class Search:
         answered = next((e for e in self._events if e.query is not None and e.query.id == name), None)
         stored = known or (answered.query if answered else None)
         if stored is None or (isinstance(query, Query) and query != stored):
-            raise UnknownQuery(f"this search has no query {query!r}: answer the one that ask() gives")
+            raise UnknownQuery(f"this search has no query {query!r}: answer the one that ask() returns")
         decided = self._winner(stored.left, stored.right, winner) if outcome == "answer" else None
         if known is None:
             assert answered is not None
@@ -501,7 +501,7 @@ class Search:
 
 
 class _Progress:
-    """A search as its stop rules see it."""
+    """Quantities of a search that stop rules read."""
 
     def __init__(self, search: Search) -> None:
         self._search = search
@@ -514,7 +514,7 @@ class _Progress:
         return self._search.estimate().credible_radius(level)
 
     def information(self) -> float:
-        # What would be asked if nothing were open: an open query was chosen for an earlier belief.
+        # A pending query was chosen under an earlier belief, so that the next one is computed instead.
         try:
             query = self._search._prepared()
         except NoPairLeft:
@@ -535,10 +535,10 @@ class _Progress:
         return self._search.items
 
 
-def _begun_from(
+def _from_population(
     population: Population, items: Items | Space, response: Response | None, prior: Prior | None
 ) -> tuple[Items, Response, Prior]:
-    """Items, response and prior as the population says, but for what was given."""
+    """Return items, response and prior from the population, unless given explicitly."""
     if not isinstance(population, Population):
         raise InvalidParameter(
             f"population is {population!r}: give a Population, as from Population.fit(...) or Population.load(path)"

@@ -1,4 +1,4 @@
-"""Selection of the next query: from items, from a continuous space, or by a procedure. Pure functions."""
+"""Pure functions that select the next query: from items, from a continuous space, or by a procedure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pairseek.strategies.features import PairFeatures
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """The generators of one selection: for random sources, for the sides, and the constant one of a procedure."""
+    """Generators of one selection: for random sources, for the sides, and the constant one of a procedure."""
 
     choice: np.random.Generator
     sides: np.random.Generator
@@ -28,7 +28,7 @@ class Draws:
 
 @dataclass(frozen=True, slots=True)
 class PairRules:
-    """The source of pairs and the rules of rest; no source for a space or a procedure."""
+    """Source of pairs and rules of rest; the source is None for a space or a procedure."""
 
     source: Source | None
     rest: Rest
@@ -61,7 +61,7 @@ def next_query(
 
 
 def pair_info(context: SelectionContext, first: int, second: int) -> QueryInfo:
-    """Return the expected answer to a pair of rows and its information, whoever chose the pair."""
+    """Return the predicted answer to any pair of rows, and its expected information."""
     selection = Selection(first, second, float("nan"), 1, "given")
     return _info(_pair(context, selection), selection, "given", swap=False)
 
@@ -99,7 +99,7 @@ def _from_items(
 
 
 def _best_pair(items: Items, context: SelectionContext, rules: PairRules, rng: np.random.Generator) -> Selection:
-    assert rules.source is not None  # only a space or a procedure has none
+    assert rules.source is not None  # Only a space or a procedure has no source.
     shown = [(items.index(event.left), items.index(event.right)) for event in context.history]
     open_pairs = [(items.index(query.left), items.index(query.right)) for query in context.pending]
     rule = ""
@@ -110,7 +110,7 @@ def _best_pair(items: Items, context: SelectionContext, rules: PairRules, rng: n
         rule = resting.rule
     raise NoPairLeft(
         f"no pair is left to ask among {items.n} items after {plural(len(shown), 'question')}: {rule}; "
-        f"allow an earlier return with rest=Rest(pair=..., item=...)",
+        f"allow earlier repetition with rest=Rest(pair=..., item=...)",
         rule=rule,
     )
 
@@ -120,7 +120,7 @@ def _from_space(
 ) -> tuple[PairFeatures, Selection, str]:
     belief, response, strategy = context.belief, context.response, context.strategy
     if not context.drawn:
-        # Planes are sampled to save time: equal answers must lead to equal questions.
+        # Planes are sampled to save time, but equal answers must lead to equal questions.
         rng = keyed_generator(belief, ("planes", strategy, response, space))
     planes = strategy.planes(space, belief, response, rng)  # type: ignore[attr-defined]
     features = continuous_features(space, planes, belief, response)

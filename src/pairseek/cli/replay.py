@@ -64,11 +64,11 @@ def command(
 
 
 def _replay_with(read: Bundle, strategy: str, out: Path | None) -> None:
-    from pairseek import registry
+    from pairseek import serialization
     from pairseek.web.data import bundle
 
     try:
-        registry.decode("strategy", {"name": strategy})
+        serialization.decode("strategy", {"name": strategy})
     except TypeError as error:
         raise InvalidParameter(
             f"the strategy {strategy!r} needs settings, which --strategy does not support ({error}): use another"

@@ -189,3 +189,7 @@ class GaussianPrior:
         mean, covariance = self.moments(d)
         normal = ndtri(np.clip(stratified(n, d, rng), 1e-12, 1 - 1e-12))
         return np.asarray(mean + normal @ np.linalg.cholesky(covariance).T)
+
+
+PRIORS = {prior.name: prior for prior in (UniformBox, GaussianPrior)}
+"""Name table of the priors in files, commands and HTTP."""

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from pairseek import records
+from pairseek import serialization
 from pairseek._version import __version__
 from pairseek.core import files
 from pairseek.core.types import JSON, FloatArray
@@ -248,7 +248,7 @@ class Population:
         return {
             "pairseek_version": __version__,
             "provenance": self.provenance,
-            "items": records.items_record(self.items),
+            "items": serialization.items_record(self.items),
             "mean": self.mean.tolist(),
             "covariance": self.covariance.tolist(),
             "k": self.k,
@@ -270,7 +270,7 @@ class Population:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Build a population from the data that `record` returns."""
-        items = records.items_from(record["items"])
+        items = serialization.items_from(record["items"])
         if isinstance(items, Space):
             raise InvalidFile("items is a continuous space: expected items with coordinates")
         mean, covariance = np.array(record["mean"], dtype=float), np.array(record["covariance"], dtype=float)

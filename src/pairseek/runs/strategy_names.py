@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from pairseek import registry
+from pairseek import serialization
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter
 from pairseek.strategies.base import Procedure, Utility
@@ -25,10 +25,10 @@ def strategy_record(strategy: Utility | Procedure) -> JSON:
 
 
 def part_record(kind: str, part: Any) -> JSON:
-    """Return name and parameters of a part as plain data; ``kind`` is one of `registry.KINDS`."""
-    record = {key: value for key, value in registry.encode(part).items() if value is not None}
+    """Return name and parameters of a part as plain data; ``kind`` is one of `serialization.KINDS`."""
+    record = {key: value for key, value in serialization.encode(part).items() if value is not None}
     made = type(part)
-    if registry.KINDS[kind].get(record["name"]) is not made:
+    if serialization.KINDS[kind].get(record["name"]) is not made:
         record["name"] = f"{made.__module__}:{made.__qualname__}"
     return record
 
@@ -37,7 +37,7 @@ def part_from(kind: str, record: Mapping[str, Any]) -> Any:
     """Build the part of a record of `part_record`."""
     name = str(record.get("name"))
     if ":" not in name:
-        return registry.decode(kind, record)
+        return serialization.decode(kind, record)
     parameters = {
         key: tuple(value) if isinstance(value, list) else value for key, value in record.items() if key != "name"
     }

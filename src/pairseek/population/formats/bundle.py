@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from pairseek import records
+from pairseek import serialization
 from pairseek.core.types import ItemId
 from pairseek.errors import InvalidChoices, PairseekError
 from pairseek.model.items import Items
@@ -50,7 +50,7 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
 def items(path: Path) -> Items:
     """Read the items of a bundle."""
     try:
-        found = records.items_from(json.loads(_content(path, ITEMS)))
+        found = serialization.items_from(json.loads(_content(path, ITEMS)))
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, PairseekError):
             raise

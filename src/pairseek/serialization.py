@@ -1,0 +1,201 @@
+"""Serialization: parts by name (`encode`, `decode`), and records of items, queries and events of a saved search."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pairseek.candidates import SOURCES, Rest
+from pairseek.core.types import JSON, Event, Query, QueryInfo, Side
+from pairseek.errors import InvalidFile, InvalidParameter
+from pairseek.model.items import Items, Space
+from pairseek.model.priors import PRIORS
+from pairseek.model.responses import RESPONSES
+from pairseek.model.unknowns import UNKNOWNS
+from pairseek.posteriors import POSTERIORS
+from pairseek.stopping import STOP_RULES
+from pairseek.strategies import STRATEGIES
+
+KINDS: dict[str, Mapping[str, Any]] = {
+    "response": RESPONSES,
+    "prior": PRIORS,
+    "posterior": POSTERIORS,
+    "strategy": STRATEGIES,
+    "candidates": SOURCES,
+    "stop": STOP_RULES,
+    "rest": {"rest": Rest},
+    "unknown": UNKNOWNS,
+}
+"""Name tables of the parts of a search, by kind."""
+
+_QUERY = re.compile(r"q[0-9]{1,9}(\.[0-9]{1,9})?")
+
+
+def encode(part: Any) -> JSON:
+    """Return a part as {"name": ..., field: value, ...}."""
+    kind = type(part).__name__
+    if not dataclasses.is_dataclass(part):
+        raise InvalidParameter(
+            f"{kind} is not a dataclass, so its settings cannot be serialized: decorate it with @dataclass(frozen=True)"
+        )
+    fields = {
+        f.name: _plain(getattr(part, f.name), f"{kind}.{f.name}")
+        for f in dataclasses.fields(part)
+        if f.init and f.compare
+    }
+    return {"name": getattr(part, "name", type(part).__name__.lower()), **fields}
+
+
+def decode(kind: str, record: Mapping[str, Any]) -> Any:
+    """Return the part that `encode` wrote."""
+    choices = KINDS[kind]
+    if not isinstance(record, Mapping):
+        raise InvalidParameter(f"{kind} is {record!r}: give a name and settings, such as {{'name': ...}}")
+    name = str(record.get("name"))
+    if name not in choices:
+        what = "prior of an unknown number" if kind == "unknown" else kind
+        raise InvalidParameter(
+            f"unknown {what} {name!r}: use one of {', '.join(sorted(choices))}{_nearest(name, choices)}"
+        )
+    fields = {key: _frozen(value) for key, value in record.items() if key != "name"}
+    known = {f.name for f in dataclasses.fields(choices[name]) if f.init}
+    unknown = sorted(set(fields) - known)
+    if unknown:
+        raise InvalidParameter(
+            f"{kind} {name!r} has no setting {unknown[0]!r}: it takes {', '.join(sorted(known)) or 'none'}"
+        )
+    return choices[name](**fields)
+
+
+def decode_saved(kind: str, record: Any) -> Any:
+    """Return a part of a saved search, None for absent candidates, or the list of stop rules."""
+    if record is None and kind == "candidates":
+        return None
+    if kind == "stop" and isinstance(record, list):
+        return [decode_saved(kind, rule) for rule in record]
+    try:
+        return decode(kind, record)
+    except InvalidParameter as error:
+        if not isinstance(record, Mapping) or record.get("name") in KINDS[kind]:
+            raise
+        raise InvalidParameter(f"{error}; a custom one must be given again: load(path, {kind}=...)") from None
+
+
+def _nearest(name: object, choices: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(str(name), choices, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _plain(value: Any, where: str) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, tuple | list):
+        return [_plain(x, where) for x in value]
+    if isinstance(value, tuple(UNKNOWNS.values())):
+        return encode(value)
+    if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise InvalidParameter(
+        f"{where} is {value!r}, which cannot be serialized: use finite numbers, strings and lists of them"
+    )
+
+
+def _frozen(value: Any) -> Any:
+    if value == "unknown":
+        value = {"name": value}
+    if isinstance(value, Mapping):
+        return decode("unknown", value)
+    return tuple(_frozen(x) for x in value) if isinstance(value, list) else value
+
+
+def items_record(items: Items | Space) -> JSON:
+    """Return items or a space as plain data."""
+    if isinstance(items, Space):
+        return {"kind": "space", **dataclasses.asdict(items)}
+    return {
+        "kind": "items",
+        "hash": items.hash,
+        "ids": list(items.ids),
+        "labels": list(items.labels),
+        "coordinates": items.coordinates.tolist(),
+        "appeal": items.appeal.tolist(),
+        "data": {name: list(map(str, values)) for name, values in items.data.items()},
+    }
+
+
+def items_from(record: Mapping[str, Any]) -> Items | Space:
+    """Return the items or space that `items_record` wrote."""
+    if record["kind"] == "space":
+        fields = ("low", "high", "min_separation", "max_separation")
+        return Space(*(record[name] for name in fields))
+    items = Items._unwarned(record["coordinates"], record["ids"], record["labels"], record["appeal"], record["data"])
+    if items.hash != record["hash"]:
+        raise InvalidFile("the items in the file do not match their hash: the file was damaged or edited")
+    return items
+
+
+def query_record(query: Query) -> JSON:
+    """Return a query with its info, without its time. A utility that is not finite becomes null, as JSON requires."""
+    info = None if query.info is None else {k: v for k, v in dataclasses.asdict(query.info).items() if k != "seconds"}
+    if info is not None and info["utility"] is not None and not math.isfinite(info["utility"]):
+        info["utility"] = None
+    return {"id": query.id, "left": query.left, "right": query.right, "info": info}
+
+
+def query_from(record: Mapping[str, Any]) -> Query:
+    """Return the query that `query_record` wrote."""
+    info = None if record["info"] is None else QueryInfo(**record["info"])
+    name = record["id"]
+    if not isinstance(name, str) or not _QUERY.fullmatch(name):
+        raise InvalidFile(f"a query has the id {name!r}, expected q0, q1, q1.2 and so on")
+    return Query(name, _side(record["left"]), _side(record["right"]), info)
+
+
+def order(query: Query) -> tuple[int, int]:
+    """Return the number of events before a query, and its index among those asked at once, from its id."""
+    events, _, index = query.id[1:].partition(".")
+    return int(events), int(index or 0)
+
+
+def check_order(events: Sequence[Event], pending: Sequence[Query]) -> None:
+    """Validate that every query follows the events that its id requires, and that ids are unique."""
+    asked = [(event.query, count) for count, event in enumerate(events) if event.query is not None]
+    asked += [(query, len(events)) for query in pending]
+    for query, count in asked:
+        if order(query)[0] > count:
+            raise InvalidFile(f"the query {query.id!r} precedes the events that it must follow")
+    if len({query.id for query, _ in asked}) < len(asked):
+        raise InvalidFile("two queries have the same id")
+
+
+def event_record(event: Event) -> JSON:
+    """Return an event with the query that it answers."""
+    return {
+        "left": event.left,
+        "right": event.right,
+        "outcome": event.outcome,
+        "winner": event.winner,
+        "query": None if event.query is None else query_record(event.query),
+    }
+
+
+def event_from(record: Mapping[str, Any]) -> Event:
+    """Return the event that `event_record` wrote."""
+    left, right = _side(record["left"]), _side(record["right"])
+    winner = None if record["winner"] is None else _side(record["winner"])
+    outcome = record["outcome"]
+    if outcome not in ("answer", "tie", "skip") or (outcome == "answer") != (winner is not None):
+        raise InvalidFile(f"an event has the outcome {outcome!r} and the winner {winner!r}, which are inconsistent")
+    if winner is not None and winner not in (left, right):
+        raise InvalidFile(f"an event between {left!r} and {right!r} has the winner {winner!r}")
+    return Event(left, right, outcome, winner, None if record["query"] is None else query_from(record["query"]))
+
+
+def _side(value: Any) -> Side:
+    return tuple(map(float, value)) if isinstance(value, list | tuple) else value
