@@ -129,7 +129,7 @@ def test_a_closed_study_takes_neither_answers_nor_sessions_until_it_is_reopened(
         ({"posterior": {"name": "ep", "points": 10**9}}, "the maximum is 50,000"),
         ({"posterior": {"name": "particles", "n": "many"}}, "n of Particles is 'many': give a whole number"),
         ({"strategy": "gausscloud"}, "do not fit together"),
-        ({"language": "xx"}, "there are pages in en, de"),
+        ({"language": "xx"}, "expected one of en, de"),
     ],
 )
 def test_a_wrong_setting_is_named(client, changes, words):

@@ -38,12 +38,23 @@ class Problem(PairseekError):
         Value that was received; never a secret.
     wait
         Seconds after which the request can be repeated.
+    field
+        Form field that the error concerns.
     """
 
     def __init__(
-        self, status: int, code: str, message: str, *, hint: str, received: Any = None, wait: int | None = None
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        hint: str,
+        received: Any = None,
+        wait: int | None = None,
+        field: str = "",
     ) -> None:
         super().__init__(f"{message}: {hint}")
+        self.field = field
         self.status, self.code, self.message, self.hint, self.received = status, code, message, hint, received
         self.wait = wait
 
@@ -55,6 +66,28 @@ class Problem(PairseekError):
     def record(self) -> JSON:
         """Return the JSON body of the response."""
         return {"error": {"code": self.code, "message": self.message, "received": self.received, "hint": self.hint}}
+
+
+class InvalidSetting(InvalidParameter):
+    """Invalid setting of a study.
+
+    Parameters
+    ----------
+    message
+        Description of the error.
+    field
+        Path of the setting in the study file, such as ``prior.low``; empty if it concerns several.
+    """
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class InvalidPictures(InvalidItems):
+    """Invalid pictures of items."""
+
+    field = "images"
 
 
 _KNOWN: dict[type[PairseekError], tuple[int, str, str]] = {
@@ -84,6 +117,11 @@ def problem_of(error: PairseekError) -> Problem:
                 message = message.partition(" (")[0]
             return Problem(status, code, message, hint=hint)
     return Problem(400, "not_possible", str(error), hint="Read the message, fix what it names and try again.")
+
+
+def field_of(error: PairseekError) -> str:
+    """Return the form field that an error concerns; empty for the form as a whole."""
+    return str(getattr(error, "field", "items" if isinstance(error, InvalidItems) else ""))
 
 
 def not_found(what: str, received: Any) -> Problem:

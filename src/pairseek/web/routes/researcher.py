@@ -25,7 +25,7 @@ from pairseek.store.sessions import SessionRow
 from pairseek.web import auth
 from pairseek.web.data import populations
 from pairseek.web.error_responses import local
-from pairseek.web.errors import Problem, invalid, not_found, problem_of
+from pairseek.web.errors import Problem, field_of, invalid, not_found, problem_of
 from pairseek.web.rates import network_of
 from pairseek.web.routes.api import bundle_reply, table_reply
 from pairseek.web.routes.participant import cookie_of
@@ -155,9 +155,8 @@ def _make(request: Request, service: Service, who: str, form: FormData) -> Respo
         slug = _made(service, who, form, values)
     except (InvalidParameter, InvalidItems, Problem) as error:
         problem = problem_of(error)
-        place = forms.place_of(error)
-        message = problem.message if problem.code != "slug_taken" else str(problem)
-        data = views.new_page(who, values, {place: message})
+        message = str(error) if isinstance(error, Problem) else problem.message
+        data = views.new_page(who, values, {field_of(error): message})
         return service.page(request, "study_new", data, status=problem.status)
     service.later(lambda: warm_study(service.catalogue.named(slug)))
     return RedirectResponse(f"/studies/{slug}", 303)

@@ -13,16 +13,17 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from pairseek import serialization
 from pairseek.core.types import JSON
-from pairseek.errors import InvalidItems, InvalidParameter
+from pairseek.errors import InvalidItems, InvalidParameter, PairseekError
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic, Response
 from pairseek.model.unknowns import Unknown
 from pairseek.population import Population
 from pairseek.search import Search
+from pairseek.web.errors import InvalidSetting
 from pairseek.web.pages import languages
 
 SHOWN = ("text", "image", "alt", "colour", "markdown", "audio", "video")
@@ -120,13 +121,14 @@ class Completion(_Strict):
         description="seconds until the result page redirects there; 0: immediately, null: never",
     )
 
-    @model_validator(mode="after")
-    def _is_web(self) -> Self:
-        if self.address is not None and (
-            urlsplit(self.address).scheme not in ("http", "https") or not urlsplit(self.address).hostname
+    @field_validator("address")
+    @classmethod
+    def _is_web(cls, address: str | None) -> str | None:
+        if address is not None and (
+            urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname
         ):
-            raise ValueError(f"the address {self.address!r} is not a valid URL: it must begin with https://")
-        return self
+            raise ValueError("it is not a valid URL, which must begin with https://")
+        return address
 
 
 class StudyConfiguration(_Strict):
@@ -171,9 +173,14 @@ class StudyConfiguration(_Strict):
             raise ValueError(
                 "neither answers nor stop is given, so the study would never end: give at least one of them"
             )
-        if self.slug is not None and not SLUG.fullmatch(self.slug):
-            raise ValueError(f"the slug {self.slug!r} is not valid in a link: use at most 64 of a-z, 0-9 and hyphens")
         return self
+
+    @field_validator("slug")
+    @classmethod
+    def _is_slug(cls, slug: str | None) -> str | None:
+        if slug is not None and not SLUG.fullmatch(slug):
+            raise ValueError("it is not valid in a link; use at most 64 of a-z, 0-9 and hyphens")
+        return slug
 
     def named(self) -> str:
         """Return the slug, derived from the title if none is given."""
@@ -185,16 +192,37 @@ class StudyConfiguration(_Strict):
         A population replaces the response and the prior. The unknowns of the response, k and lapse, remain unknown.
         """
         parts = {
-            kind: serialization.decode(kind, value)
+            kind: _decoded(kind, value)
             for kind in ("strategy", "response", "prior", "posterior", "candidates")
             if (value := getattr(self, kind)) is not None
         }
         if population is not None:
             parts["prior"] = None
             parts["response"] = _of_population(parts.get("response"))
-        stop = [serialization.decode("stop", rule) for rule in self.stop]
-        rest = serialization.decode("rest", {"name": "rest", **self.rest})
+        stop = [_decoded("stop", rule) for rule in self.stop]
+        rest = _decoded("rest", {"name": "rest", **self.rest})
         return Search(items, rest=rest, stop=stop, rng=seed, population=population, **parts)
+
+
+def _decoded(kind: str, value: dict[str, Any]) -> Any:
+    """Decode a part; raise an `InvalidSetting` with the setting that is not valid."""
+    try:
+        return serialization.decode(kind, value)
+    except InvalidParameter as error:
+        raise InvalidSetting(str(error), _invalid_setting(kind, value)) from error
+
+
+def _invalid_setting(kind: str, value: dict[str, Any]) -> str:
+    """Return the path of the first setting that is not valid by itself, or of the first setting."""
+    if kind == "stop":
+        return "stop.value"
+    settings = [name for name in value if name != "name"]
+    for name in settings:
+        try:
+            serialization.decode(kind, {"name": value.get("name"), name: value[name]})
+        except (PairseekError, TypeError):
+            return f"{kind}.{name}"
+    return f"{kind}.{settings[0]}" if settings else kind
 
 
 def _of_population(response: Response | None) -> Response | None:
@@ -215,7 +243,8 @@ def configured(record: Any) -> StudyConfiguration:
     try:
         return StudyConfiguration(**{str(key): value for key, value in record.items()})
     except ValidationError as error:
-        raise InvalidParameter("; ".join(map(_in_words, error.errors()[:5]))) from None
+        errors: list[Any] = [*error.errors()[:5]]
+        raise InvalidSetting("; ".join(map(_in_words, errors)), _place(errors[0])) from None
 
 
 def check(configuration: StudyConfiguration, items: Items) -> None:
@@ -223,15 +252,18 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
     for part, setting, most in _MOST:
         value = (getattr(configuration, part) or {}).get(setting)
         if isinstance(value, int) and value > most:
-            raise InvalidParameter(f"the setting '{part}.{setting}' is {value}: the maximum is {most:,}")
+            raise InvalidSetting(
+                f"the setting '{part}.{setting}' is {value}: the maximum is {most:,}", f"{part}.{setting}"
+            )
     try:
         configuration.search(items, 0)
     except (TypeError, ArithmeticError, MemoryError) as error:
         # A setting of a part has the wrong type.
         raise InvalidParameter(f"the parts of the study do not fit together ({error}): check their settings") from None
     if configuration.language not in languages():
-        raise InvalidParameter(
-            f"the setting 'language' is {configuration.language!r}: there are pages in {', '.join(languages())}"
+        raise InvalidSetting(
+            f"the setting 'language' is {configuration.language!r}: expected one of {', '.join(languages())}",
+            "language",
         )
     named = []
     if configuration.attention is not None:
@@ -241,8 +273,8 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
     known = set(items.ids)
     for name, where in named:
         if name not in known:
-            raise InvalidParameter(
-                f"{where} names the item {name!r}, which is not an item of the study: use the id of an item"
+            raise InvalidSetting(
+                f"{where} names the item {name!r}, which is not an item of the study: use the id of an item", where
             )
 
 
@@ -336,6 +368,11 @@ def _header(path: Path) -> list[str]:
             return []
 
 
+def _place(error: Any) -> str:
+    """Return the form field of a validation error; all pairs of attention share one."""
+    return "attention" if error["loc"][:1] == ("attention",) else ".".join(str(part) for part in error["loc"])
+
+
 def _in_words(error: Any) -> str:
     place = ".".join(str(part) for part in error["loc"])
     kind, received = error["type"], _short(error.get("input"))
@@ -348,7 +385,7 @@ def _in_words(error: Any) -> str:
         return f"there is no setting {place!r}: remove it, or see docs/studies.md for the settings"
     if kind == "missing":
         return f"the setting {place!r} is missing: add it"
-    message = str(error["msg"]).removeprefix("Value error, ")
+    message = str(error["ctx"]["error"] if kind == "value_error" else error["msg"])
     if not place:
         return message
     return f"the setting {place!r} is {received}: {message[0].lower()}{message[1:]}"

@@ -73,7 +73,12 @@ def create_study(
         number = database.write(add)
     except sa.exc.IntegrityError:
         raise Problem(
-            409, "slug_taken", f"there is a study {slug!r} already", received=slug, hint="Give another slug."
+            409,
+            "slug_taken",
+            f"there is a study {slug!r} already",
+            received=slug,
+            hint="Give another slug.",
+            field="slug",
         ) from None
     if readers:
         try:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from starlette.datastructures import UploadFile
 
-from pairseek.errors import InvalidItems, InvalidParameter, PairseekError
-from pairseek.web.errors import Problem
+from pairseek.web.errors import InvalidPictures, InvalidSetting
 from pairseek.web.studies.configuration import read_yaml
 from pairseek.web.studies.media import MOST_BYTES, MOST_PICTURES, Files, from_zip
 
@@ -46,21 +44,6 @@ _NESTED = (
 _MOST_YAML = 1_000_000
 STOPS = {"radius": "radius", "information": "bits", "best_item": "probability"}
 """Stop rules of the form, and the setting that the number of each is."""
-# How a part's own refusal begins -> the field that it is about.
-_PLACES = {
-    "unknown strategy": "strategy",
-    "the slug": "slug",
-    "attention names": "attention",
-    "the address": "completion.address",
-    "RadiusBelow": "stop.value",
-    "InformationBelow": "stop.value",
-    "BestItemFound": "stop.value",
-    "k is": "response.k",
-    "the box from": "prior.low",
-    "the covariance of a GaussianPrior": "prior.covariance",
-    "Rest(pair": "rest.pair",
-    "Rest(item": "rest.item",
-}
 
 
 def record_of(sent: object, values: Mapping[str, str]) -> dict[str, Any]:
@@ -83,12 +66,12 @@ def record_of(sent: object, values: Mapping[str, str]) -> dict[str, Any]:
 def _of_file(sent: UploadFile) -> dict[str, Any]:
     content = sent.file.read(_MOST_YAML + 1)
     if len(content) > _MOST_YAML:
-        raise InvalidParameter(
+        raise InvalidSetting(
             f"the study's file has more than {_MOST_YAML:,} bytes: it must contain settings, not items"
         )
     record = read_yaml(content.decode("utf-8", errors="replace"))
     if not isinstance(record, dict):
-        raise InvalidParameter("the study's file contains no settings: write title: ... and further settings")
+        raise InvalidSetting("the study's file contains no settings: write title: ... and further settings", "yaml")
     return record
 
 
@@ -101,7 +84,9 @@ def _complete(record: dict[str, Any], values: Mapping[str, str]) -> dict[str, An
     if "response" in record:
         record["response"].setdefault("name", "logistic")
     if "name" not in record.get("prior", {"name": ""}):
-        raise InvalidParameter("the setting 'prior.name' is empty, but its numbers are given: choose a prior")
+        raise InvalidSetting(
+            "the setting 'prior.name' is empty, but its numbers are given: choose a prior", "prior.name"
+        )
     return record
 
 
@@ -114,10 +99,12 @@ def _stop(values: Mapping[str, str]) -> dict[str, Any]:
     name, value = (values.get(field, "").strip() for field in ("stop.name", "stop.value"))
     if not name:
         if value:
-            raise InvalidParameter(f"the setting 'stop.name' is empty, but its number is {value[:50]!r}: choose a rule")
+            raise InvalidSetting(
+                f"the setting 'stop.name' is empty, but its number is {value[:50]!r}: choose a rule", "stop.name"
+            )
         return {}
     if name not in STOPS:
-        raise InvalidParameter(f"the setting 'stop.name' is {name[:50]!r}: give one of {', '.join(STOPS)}")
+        raise InvalidSetting(f"the setting 'stop.name' is {name[:50]!r}: give one of {', '.join(STOPS)}", "stop.name")
     return {"stop": [{"name": name, STOPS[name]: _number("stop.value", value)}]}
 
 
@@ -127,18 +114,18 @@ def _further(text: str) -> dict[str, Any]:
         return {}
     further = read_yaml(text)
     if not isinstance(further, dict):
-        raise InvalidParameter(f"the setting 'more' is {text.strip()[:80]!r}: write settings, as in prior: ...")
+        raise InvalidSetting(f"the setting 'more' is {text.strip()[:80]!r}: write settings, as in prior: ...", "more")
     return {str(name): value for name, value in further.items()}
 
 
 def pictures_of(sent: Sequence[UploadFile]) -> Files:
     """Return the uploaded pictures: the content of one zip, or single files."""
     if len(sent) > MOST_PICTURES:
-        raise InvalidItems(f"{len(sent):,} images were sent: a study takes at most {MOST_PICTURES:,}")
+        raise InvalidPictures(f"{len(sent):,} images were sent: a study takes at most {MOST_PICTURES:,}")
     zips = [file for file in sent if str(file.filename).lower().endswith(".zip")]
     if zips:
         if len(sent) > 1:
-            raise InvalidItems(f"{len(sent)} files of images were sent, a zip among them: send one zip, or images")
+            raise InvalidPictures(f"{len(sent)} files of images were sent, a zip among them: send one zip, or images")
         return from_zip(zips[0].file)
 
     def reader(file: UploadFile) -> Any:
@@ -149,19 +136,6 @@ def pictures_of(sent: Sequence[UploadFile]) -> Files:
         return read
 
     return {PurePosixPath(str(file.filename).replace("\\", "/")).name: reader(file) for file in sent}
-
-
-def place_of(error: PairseekError) -> str:
-    """Return the form field that an error concerns; empty for the form as a whole."""
-    if isinstance(error, Problem):
-        return "slug" if error.code == "slug_taken" else ""
-    text = str(error)
-    if isinstance(error, InvalidItems):
-        return "images" if re.search(r"\bimages?\b|\bzip\b", text) else "items"
-    found = re.match(r"the setting '([^']+)'", text)
-    if found:
-        return found[1]
-    return next((place for words, place in _PLACES.items() if text.startswith(words)), "")
 
 
 def _put(record: dict[str, Any], name: str, value: Any) -> None:
@@ -175,7 +149,7 @@ def _number(name: str, text: str) -> float | int:
     try:
         number = float(text.replace(",", "."))
     except ValueError:
-        raise InvalidParameter(f"the setting {name!r} is {text[:50]!r}: give a number") from None
+        raise InvalidSetting(f"the setting {name!r} is {text[:50]!r}: give a number", name) from None
     return int(number) if number.is_integer() and name in _WHOLE else number
 
 
@@ -186,6 +160,8 @@ def _attention(text: str) -> dict[str, Any]:
             continue
         parts = [part.strip() for part in line.split(",")]
         if len(parts) != 3:
-            raise InvalidParameter(f"the setting 'attention' has the line {line[:80]!r}: write left, right, answer")
+            raise InvalidSetting(
+                f"the setting 'attention' has the line {line[:80]!r}: write left, right, answer", "attention"
+            )
         pairs.append(dict(zip(("left", "right", "answer"), parts, strict=True)))
     return {"attention": {"pairs": pairs}} if pairs else {}

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, TypeAlias
 
-from pairseek.errors import InvalidItems, MissingExtra
+from pairseek.core.text import quoted
+from pairseek.errors import MissingExtra
 from pairseek.model.items import Items
 from pairseek.store.media import StoredPicture
+from pairseek.web.errors import InvalidPictures
 
 Files: TypeAlias = Mapping[str, Callable[[], bytes]]
 """Functions that read a file, by name."""
@@ -35,7 +37,7 @@ def from_folder(items: Items, folder: Path) -> Files:
             continue
         path = (root / name).resolve()
         if root not in path.parents:
-            raise InvalidItems(f"the image {name!r} is outside the folder of the items: put it beside them")
+            raise InvalidPictures(f"the image {name!r} is outside the folder of the items: put it beside them")
         if path.is_file():
             files[name] = path.read_bytes
     return files
@@ -47,18 +49,18 @@ def from_zip(file: BinaryIO) -> Files:
         archive = zipfile.ZipFile(file)
         members = [one for one in archive.infolist() if not one.is_dir() and "__MACOSX" not in one.filename]
     except (zipfile.BadZipFile, OSError, ValueError) as error:
-        raise InvalidItems(f"the file of images is not a zip that can be read ({error}): pack it again") from None
+        raise InvalidPictures(f"the file of images is not a zip that can be read ({error}): pack it again") from None
     if len(members) > MOST_PICTURES:
-        raise InvalidItems(f"the zip holds {len(members):,} files: at most {MOST_PICTURES:,} images")
+        raise InvalidPictures(f"the zip holds {len(members):,} files: at most {MOST_PICTURES:,} images")
     if sum(one.file_size for one in members) > MOST_UNPACKED:
-        raise InvalidItems(f"the zip unpacks to more than {MOST_UNPACKED:,} bytes: send smaller images")
+        raise InvalidPictures(f"the zip unpacks to more than {MOST_UNPACKED:,} bytes: send smaller images")
     files: dict[str, Callable[[], bytes]] = {}
     for one in members:
         path = PurePosixPath(one.filename)
         if path.is_absolute() or ".." in path.parts or "\\" in one.filename:
-            raise InvalidItems(f"the zip holds the path {one.filename[:100]!r}: use plain names")
+            raise InvalidPictures(f"the zip holds the path {one.filename[:100]!r}: use plain names")
         if one.file_size > MOST_BYTES:
-            raise InvalidItems(f"the image {path.name!r} has {one.file_size:,} bytes: at most {MOST_BYTES:,}")
+            raise InvalidPictures(f"the image {path.name!r} has {one.file_size:,} bytes: at most {MOST_BYTES:,}")
 
         def read(one: zipfile.ZipInfo = one) -> bytes:
             # The declared size may be wrong, so the number of bytes read is limited too.
@@ -75,11 +77,10 @@ def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable
     wanted = [str(name) for name in items.data.get("image", ())]
     distinct = {name for name in wanted if name}
     if len(distinct) > MOST_PICTURES:
-        raise InvalidItems(f"the items name {len(distinct):,} images: a study takes at most {MOST_PICTURES:,}")
+        raise InvalidPictures(f"the items name {len(distinct):,} images: a study takes at most {MOST_PICTURES:,}")
     missing = sorted(distinct - set(files))
     if missing:
-        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise InvalidItems(f"the image {missing[0]!r}{more} is named by the items and was not sent: send it along")
+        raise InvalidPictures(f"the image {quoted(missing, 1)} is named by the items and was not sent: send it along")
     if not distinct:
         return items, {}
     kept, readers = {}, {}
@@ -108,7 +109,7 @@ def copies(study_id: int, name: str, content: bytes) -> Iterator[StoredPicture]:
             smaller.save(out, "WEBP", quality=_QUALITY, method=4)
             yield StoredPicture(study_id, name, width, height, "image/webp", out.getvalue())
     except (OSError, UnidentifiedImageError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise InvalidItems(f"the image {name!r} is damaged ({error}): save it again") from None
+        raise InvalidPictures(f"the image {name!r} is damaged ({error}): save it again") from None
 
 
 def _opened(name: str, content: bytes) -> Any:
@@ -117,17 +118,17 @@ def _opened(name: str, content: bytes) -> Any:
     except ModuleNotFoundError:
         raise MissingExtra("a study with images", "web") from None
     if len(content) > MOST_BYTES:
-        raise InvalidItems(f"the image {name!r} has more than {MOST_BYTES:,} bytes: send a smaller one")
+        raise InvalidPictures(f"the image {name!r} has more than {MOST_BYTES:,} bytes: send a smaller one")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             image = Image.open(io.BytesIO(content), formats=KINDS)
     except (OSError, UnidentifiedImageError, SyntaxError, ValueError, Image.DecompressionBombError):
-        raise InvalidItems(f"{name!r} is not a readable image: send {', '.join(KINDS)}") from None
+        raise InvalidPictures(f"{name!r} is not a readable image: send {', '.join(KINDS)}") from None
     if image.width * image.height > MOST_PIXELS:
         size = f"{image.width} x {image.height}"
         image.close()
-        raise InvalidItems(f"the image {name!r} has {size} pixels: at most {MOST_PIXELS:,} in all")
+        raise InvalidPictures(f"the image {name!r} has {size} pixels: at most {MOST_PIXELS:,} in all")
     return image
 
 
