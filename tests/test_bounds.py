@@ -1,4 +1,4 @@
-"""The paper's theory, against closed forms, naive quadrature and densities whose entropy is known."""
+"""Tests of the paper's bounds against closed forms, naive quadrature and densities of known entropy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of one's own: accepted where they meet their contract, refused by name where they do not."""
+"""Tests of user-defined parts: accepted if they meet their contract, else rejected with the missing members."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expectation propagation: its integrals, its sweeps against a plain loop, and its check against known posteriors."""
+"""Tests of EP: tilted moments, sweeps against a plain loop, and the check against known posteriors."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ def test_a_missing_folder_and_what_is_no_file_are_named_as_given(items, tmp_path
     for path, words in (
         (tmp_path / "nowhere" / "me.json", f"there is no folder '{tmp_path / 'nowhere'}'; make it first"),
         (tmp_path, "that is a folder; name a file in it"),
-        (tmp_path / "pipe", "that is no ordinary file"),
+        (tmp_path / "pipe", "it is not a regular file"),
     ):
         with pytest.raises(InvalidFile, match=re.escape(f"cannot save to {path}: {words}")):
             search.save(path)

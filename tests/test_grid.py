@@ -1,4 +1,4 @@
-"""Grid, the reference of other tests, and its limits."""
+"""Tests of Grid and of its limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items and spaces: what they hold, what they refuse and in which words, and the files they come from."""
+"""Tests of items and spaces: content, validation messages and file formats."""
 
 from __future__ import annotations
 

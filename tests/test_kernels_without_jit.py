@@ -1,4 +1,4 @@
-"""The kernels as plain Python: what the compiler is given says what the twins say.
+"""Tests of the kernels as plain Python against the naive reference functions.
 
 In another process, since the choice is made at import. A subset with few examples: plain Python is slow.
 """

@@ -1,4 +1,4 @@
-"""Metrics against textbook loops and scipy's Kendall tau."""
+"""Tests of metrics against textbook loops and scipy's Kendall tau."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Particles against quadrature, through everything that could break them."""
+"""Tests of Particles against quadrature, in difficult situations."""
 
 from __future__ import annotations
 

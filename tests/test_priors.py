@@ -1,4 +1,4 @@
-"""Priors: moments, entropy and samples against scipy, and what they refuse."""
+"""Tests of priors: moments, entropy and samples against scipy, and validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Response models: equation 1 of the paper by distances, stable logarithms, gradients, simulation."""
+"""Tests of response models: logits, stable logarithms, gradients, simulation and noise kinds."""
 
 from __future__ import annotations
 

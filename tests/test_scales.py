@@ -1,4 +1,4 @@
-"""Columns of different scale: what is said of them, where, and what standardization does about it."""
+"""Tests of columns of different scale: warnings and standardization."""
 
 from __future__ import annotations
 

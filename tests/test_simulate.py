@@ -1,4 +1,4 @@
-"""Simulated users are functions of a seed and a question."""
+"""Tests of simulated users: pure functions of a seed and a query."""
 
 import pickle
 

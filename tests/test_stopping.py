@@ -1,4 +1,4 @@
-"""When a search stops, why, and how many answers it expects to need."""
+"""Tests of stop rules and forecasts of the remaining answers."""
 
 import numpy as np
 import pytest

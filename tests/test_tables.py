@@ -1,4 +1,4 @@
-"""The tables of a Gaussian logit against adaptive quadrature, closed forms and limits."""
+"""Tests of the tables of a Gaussian logit against adaptive quadrature, closed forms and limits."""
 
 from __future__ import annotations
 

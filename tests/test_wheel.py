@@ -1,4 +1,4 @@
-"""The wheel: what is in it, that it runs when installed, and that its annotations count for a user's type checker."""
+"""Tests of the wheel: its files, an installation, and its annotations as a user's type checker sees them."""
 
 from __future__ import annotations
 

@@ -43,8 +43,8 @@ class ReliabilityEstimate:
         Share of answers given at random.
     agreement
         Share of answers that follow the person's own taste, for questions whose plane is one standard deviation of
-        the prior away from the person: lapse/2 + (1 - lapse) f(z). One half is a coin, 0.88 is what a search assumes
-        that is told nothing.
+        the prior away from the person: lapse/2 + (1 - lapse) f(z). It is 0.5 for random answers, and 0.88 for the
+        default response of a search.
     word
         The likeliest of consistent (`agreement` of 0.8 or more), noisy, and random (below 0.6).
     """
@@ -66,11 +66,11 @@ class Estimate:
     covariance
         (d, d) posterior covariance.
     belief
-        The samples behind it.
+        The belief that the estimate summarizes.
     note
-        What a procedure has to say of its own estimate, such as that the answers contradict each other.
+        A remark of a procedure on its own estimate, for example that the answers contradict each other.
     reliability
-        How the person answers; None where k is known and there are no lapses.
+        Inferred reliability; None where k is known and there are no lapses.
     """
 
     point: FloatArray

@@ -68,7 +68,7 @@ class SimulatedUser:
         Parameters
         ----------
         items
-            What the query is about.
+            The items, or the space, of the query.
         query
             The pair.
         repeat

@@ -135,7 +135,7 @@ class InformationBelow:
     def __post_init__(self) -> None:
         if not (is_number(self.bits) and 0 < self.bits < 1):
             raise InvalidParameter(
-                f"InformationBelow({self.bits!r}): an answer tells between 0 and 1 bit, give such a number"
+                f"InformationBelow({self.bits!r}): give a number of bits between 0 and 1, the range of an answer"
             )
 
     def reached(self, progress: Progress) -> str | None:
@@ -167,8 +167,8 @@ class BestItemFound:
     def remaining(self, progress: Progress) -> int | None:
         """Return 0 once it is found, else None.
 
-        A person near the border between two items needs hundreds of answers where another needs ten, and which of
-        the two this person is shows only at the end. Any number would mislead.
+        The number of answers depends on whether the user point is near the border between two items, which is known
+        only at the end; it varies from ten to hundreds, so that a forecast would mislead.
         """
         return 0 if progress.best_probability() >= self.probability else None
 

@@ -92,7 +92,7 @@ def _target(path: str | Path) -> Path:
         raise InvalidFile(f"cannot save to {path}: that is a folder; name a file in it")
     if target.exists() and not target.is_file():
         raise InvalidFile(
-            f"cannot save to {path}: that is no ordinary file, and would be replaced by one; name another"
+            f"cannot save to {path}: it is not a regular file, and would be replaced by one; name another"
         )
     return target
 

@@ -176,7 +176,7 @@ class Belief:
     cloud
         The source of its samples.
     reliability
-        What is believed of k and lapse, sample by sample; None where k is known and there are no lapses.
+        Posterior of k and the lapse for each sample; None where k is known and there are no lapses.
     """
 
     mean: FloatArray

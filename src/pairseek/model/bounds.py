@@ -192,7 +192,7 @@ class StoppingTimeBounds:
     lower
         max(tau_1, 0): no strategy needs fewer answers on average.
     upper
-        What EPMV needs at most on average; 0 if the prior is below the threshold already.
+        Upper bound on the mean number of answers of EPMV; 0 if the prior is below the threshold.
     c
         The constant of `information_lower_bound` that made `upper` lowest; 0 where none is needed (no noise, or
         nothing to ask).

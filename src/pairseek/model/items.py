@@ -106,7 +106,7 @@ class Items:
     labels
         One text for each, to show to people; the ids if None.
     appeal
-        One number for each, added to the item's logit whoever is asked; zero if None.
+        One number for each, added to the item's logit for every person; zero if None.
     data
         Further columns, kept as they are: a sequence of n for each name.
 
@@ -309,7 +309,7 @@ class Items:
         The column ``id`` (or ``item`` or ``name``, or one that ends in ``_id``, or else the first column if it is
         not numeric) names the items, ``label`` is shown to people, ``appeal`` is appeal, in capitals or not; the
         columns in `keep` are kept as data, and all others are coordinates. A first column without a name that
-        numbers the rows is the id where there is no other, and never a coordinate. Two columns that may both be
+        numbers the rows is the id if no other column is, and never a coordinate. Two columns that may both be
         the id, or a first row of numbers, are refused. Ids and data are read as text: item ``"7"``, not 7.
         """
         return cls._of_csv(path, keep)._warned()

@@ -13,7 +13,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 
 CHUNK = 1 << 18
-"""Pairs or triplets looked at in one go: a few megabytes, whatever the number asked for."""
+"""Pairs or triplets that are evaluated together, which bounds the memory to a few megabytes."""
 
 
 def _finite(name: str, values: npt.ArrayLike, shape: str, *axes: int) -> FloatArray:
@@ -79,7 +79,7 @@ def kendall_tau_distance(
     Parameters
     ----------
     items
-        What is ranked.
+        The items to rank.
     estimate, point
         (d,) what was found, and where the user is.
     batch

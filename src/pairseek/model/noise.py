@@ -7,6 +7,7 @@ A new kind is a record in `NOISE_KINDS`, its name in `Noise`, and its code with 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
@@ -39,6 +40,8 @@ class NoiseKind:
         The bound rule: the length from low to high at which k_pq |a| is largest, as a function (low, high).
     steepness
         k_pq |a| / k at a length.
+    farthest
+        Longest |a| for which there is a default k: beyond, answers are random for any k that suits shorter ones.
     """
 
     name: Noise
@@ -48,6 +51,7 @@ class NoiseKind:
     pair_constant: Callable[[float, FloatArray], FloatArray]
     steepest_length: Callable[[float, float], float]
     steepness: Callable[[float], float]
+    farthest: float = math.inf
 
 
 def _constant(k: float, length: FloatArray) -> FloatArray:
@@ -91,6 +95,7 @@ NOISE_KINDS: dict[str, NoiseKind] = {
             _decaying,
             _nearest_to_one,
             lambda length: float(length * np.exp(-length)),
+            farthest=100.0,
         ),
     )
 }

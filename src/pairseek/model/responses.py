@@ -41,8 +41,6 @@ _COMPILED = (
 )
 # Squares of logits must not overflow.
 _LARGEST = 1e100
-# With decaying noise, answers about points farther apart than this, in |a|, are guesses for any k that suits near ones.
-_FAR = 100.0
 
 
 @dataclass(frozen=True)
@@ -156,20 +154,19 @@ class Response:
     def for_spread(self, spread: float) -> Self:
         """Return the response with k set if it was None, or with the median of the prior of an unknown k set.
 
-        An answer about a plane one such deviation of the prior away is then right 88 times in 100. For constant noise
-        that is so when the two points are two deviations apart, and for decaying noise, whose unit is fixed, when |a|
-        is as long as that but no longer than 1, where an answer tells most.
+        ``spread`` is the standard deviation of the prior along a coordinate. The logit of a plane at that distance from
+        the user is then `typical`, so that 88 % of the answers are right. For constant noise this holds for points two
+        deviations apart; for decaying noise, for the most informative |a| up to that length, which is at most 1.
         """
         unknown = self.k_prior
         if self.k is not None and (unknown is None or unknown.median is not None):
             return self
-        normal = 4.0 * spread
-        if self.noise == "decaying" and normal > _FAR:
+        normal, kind = 4.0 * spread, self.noise_kind
+        if normal > kind.farthest:
             raise InvalidParameter(
-                f"decaying noise has a unit of its own, k exp(-|a|), and |a| is about {normal:.3g} here: scale the "
-                f"items, as with items.scaled(), or give k"
+                f"{kind.name} noise has a unit of its own, {kind.formula}, and |a| is about {normal:.3g} here: scale "
+                f"the items, as with items.scaled(), or give k"
             )
-        kind = self.noise_kind
         k = float(self.typical / (kind.steepness(kind.steepest_length(0.0, normal)) * spread))
         if unknown is None:
             return dataclasses.replace(self, k=k)

@@ -33,11 +33,11 @@ class LogNormal:
     Parameters
     ----------
     median
-        Half of all people have a higher k. Above 0. None: a search takes the k that it would otherwise have assumed,
-        which suits the scale of its prior, or, if no lapses are inferred, a median `around` it.
+        Median of k, above 0. None: a search sets it to the default k for the scale of its prior or, if no lapses are
+        inferred, to the median of ``LogNormal.around`` that k.
     spread
-        Standard deviation of log k, above 0 and at most 5. With 1, two of three people are within a factor of 2.7 of
-        the median, and 19 of 20 within 7.1.
+        Standard deviation of log k, above 0 and at most 5. With 1, k is within a factor of 2.7 of the
+        median for two of three people, and within 7.1 for 19 of 20.
     """
 
     median: float | None = None

@@ -80,7 +80,7 @@ def _finer(values: FloatArray, step: int) -> FloatArray:
 def _cell(link: int, i: int, j: int) -> FloatArray:
     """Return (4, rows, columns) coarse tables at SPREADS[i] and LAPSES[j]: square roots, except the probability.
 
-    A utility goes with s² where s is small, so its root is nearly straight between two places.
+    A utility is proportional to s² for small s, so that its square root is nearly linear between grid points.
     """
     spread, lapse = float(SPREADS[i]), float(LAPSES[j])
     m, s = axis(M0, M_OCTAVES)[::_M_STEP], axis(S0, S_OCTAVES)[::_S_STEP]

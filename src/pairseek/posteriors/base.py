@@ -17,8 +17,8 @@ class Posterior(Protocol):
     """Inference of the user point from all answers.
 
     ``infer`` is a pure function: the same evidence, prior and response give the same belief, to the bit, whatever was
-    inferred before and on any number of threads. Draws that it needs are keyed by what it is given. Whatever the
-    answers, the belief is finite, and nothing that was passed is changed.
+    inferred before and on any number of threads. Random draws are keyed by the arguments. The belief is
+    finite for any answers, and no argument is modified.
 
     Optional members declare what a posterior can do; a search reads them to refuse a combination at once:
 
@@ -80,7 +80,7 @@ def sampled_belief(
 def generator_for(evidence: Evidence, *settings: object) -> np.random.Generator:
     """Return a generator keyed by the number of answers and by settings, whose `repr` tells them apart.
 
-    Not by the answers themselves: their last digits differ between kinds of processors, and the draws should not.
+    The answers are not part of the key: their last digits differ between processors, and the draws must not.
     """
     digest = hashlib.sha256(repr((evidence.slopes.shape, settings)).encode())
     return np.random.default_rng(np.frombuffer(digest.digest(), dtype="<u4"))

@@ -59,20 +59,19 @@ _EVEN = 0.25
 class EP:
     """Expectation propagation with a check of its accuracy, and samplers where it fails.
 
-    The moments are computed from nothing at every call, by sweeps over the answers until they stand: a pure function
-    of the evidence, without randomness, in O(sweeps answers d²). Four to six sweeps are usual.
+    Every call starts from the prior and sweeps over the answers until convergence: a pure function of the evidence,
+    without randomness, in O(sweeps answers d²). Four to six sweeps are usual.
 
-    EP is exact for one answer and a Gaussian prior, and close where each answer alone tells little beside all others.
-    It is wrong for answers that are nearly noiseless, whose posterior is almost a polytope. So the largest standard
-    deviation of an answer's logit under all other answers is checked. Where it exceeds 2, or a lapse makes the
-    posterior other than log-concave, points from a wider Gaussian are weighted by the posterior; where enough of them
-    count, their weighted moments are taken, and otherwise those of `Particles`. `Belief.info` says which of the three
-    it was.
+    EP is exact for one probit answer and a Gaussian prior, and accurate where each answer is little informative given
+    all others. It is inaccurate for nearly noiseless answers, whose posterior is almost a polytope. The check is the
+    largest standard deviation of an answer's logit under its cavity. Where it exceeds 2, or a lapse makes the posterior
+    not log-concave, importance samples from a wider Gaussian replace EP; if their effective sample size is too small,
+    `Particles` do. ``Belief.info.method`` tells which of the three was used.
 
     Parameters
     ----------
     points
-        Number of weighted points, for that check and as samples of the belief: a low-discrepancy sequence.
+        Number of importance samples, for the check and as samples of the belief: a low-discrepancy sequence.
     """
 
     points: int = 2048

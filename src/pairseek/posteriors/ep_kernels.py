@@ -259,8 +259,8 @@ def _refresh(evidence: Any, prior: Any, sites: Any, work: Any, mean: Any, covari
 def _replace_site(site: Any, tau: float, nu: float, here: Any, column: Any, mean: Any, covariance: Any) -> float:
     """Give a site new parameters and update mean and covariance.
 
-    Returned is the change in deviations of z and shares of its variance; infinity where the step had to be shortened or
-    left out. ``here`` is the present mean and variance of the site's z, ``column`` the covariance of w with z.
+    The result is the change in deviations of z and shares of its variance; infinity where the step was shortened or
+    omitted. ``here`` is the present mean and variance of the site's z, ``column`` the covariance of w with z.
     """
     z, v = here
     more, pull = tau - site[0], nu - site[1]
@@ -304,7 +304,7 @@ def propagate(  # noqa: C901
 
     ``evidence`` is (slopes (m, d), offsets (m,), decided (m,)); ``prior`` (low, high, centre, precision) as elsewhere;
     ``rule`` nodes and weights of Gauss and Legendre; ``half`` half of the lapse; ``goal`` (tolerance, most sweeps).
-    Written are ``sites`` (m + d, 2) with precision and shift of the answers and of the coordinates of the box, mean,
+    The outputs are ``sites`` (m + d, 2), precision and shift of the answers and of the coordinates of the box, mean,
     covariance, and ``facts``: whether it converged, the sweeps made, and the largest cavity deviation of a logit.
     O(sweeps m (d² + nodes)).
     """

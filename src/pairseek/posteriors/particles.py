@@ -28,9 +28,8 @@ class Particles:
     All answers enter together, with a power that grows from 0 to 1 in stages; each stage keeps half of the effective
     sample size. In a stage particles are resampled (systematically) and each is moved by slice steps along a random
     orthonormal frame of the whitened space: for a Gaussian posterior one sweep over the frame would make it independent
-    of where it was. A quarter of the particles is tempered, the others are
-    resampled from them at the end. Where k or the lapse is
-    unknown, a particle has a k and a lapse too, and moves in all of them.
+    of where it was. A quarter of the particles is tempered, and the others are resampled
+    from them at the end. Where k or the lapse is unknown, both are coordinates of a particle too.
 
     Control variates remove most of the sampling variance of the mean and covariance.
 
@@ -84,7 +83,7 @@ class PointTarget:
     Attributes
     ----------
     evidence, prior, response
-        What the posterior follows from.
+        The answers, the prior and the response model that define the posterior.
     """
 
     evidence: Evidence
