@@ -132,6 +132,29 @@ class TestReading:
         outcome = run_trial(replace(again, queries=2, rate=None), Task(0, 0, 0), load_items(again)[0])
         assert np.isfinite(outcome.values).all()
 
+    @pytest.mark.parametrize("posterior", [ps.Particles(300), ps.EP(points=64)])
+    def test_a_posterior_is_used_and_read_back(self, posterior):
+        spec = replace(read_record(MINIMAL), posterior=posterior, queries=2)
+        again = read_record(tomllib.loads(to_toml(spec)))
+        assert again == spec
+        assert again.identity(load_items(again)) != replace(spec, posterior=None).identity(load_items(spec))
+        first, samples = (
+            run_trial(one, Task(0, 0, 0), load_items(spec)[0]).values
+            for one in (spec, replace(spec, posterior=None, samples=300))
+        )
+        assert (first == samples) == isinstance(posterior, ps.Particles)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"posterior": ps.EP(), "samples": 300}, "samples is 300 and posterior is EP.*give one of the two"),
+            ({"posterior": "ep"}, r"posterior is 'ep', which has no infer\(\)"),
+        ],
+    )
+    def test_posteriors_that_cannot_be_used(self, change, message):
+        with pytest.raises(InvalidParameter, match=message):
+            replace(read_record(MINIMAL), **change)
+
 
 @dataclass(frozen=True)
 class Inner(ps.UniformBox):

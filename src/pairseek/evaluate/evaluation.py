@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from pairseek.core.text import quoted
 from pairseek.core.types import IntArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter
@@ -18,7 +19,6 @@ from pairseek.evaluate.results import EvaluationResults, agreement_of
 from pairseek.evaluate.spec import Evaluation, HoldOut, ways
 from pairseek.model.items import Items
 from pairseek.population import Choices, Population
-from pairseek.population.choices import named
 from pairseek.population.fit import FitState
 from pairseek.population.population import state_of, without
 from pairseek.runs.plan import Outcome, RunStatus, Task
@@ -155,8 +155,8 @@ def evaluate(
     able = np.array([row for row in range(len(usable.people)) if len(Person.of(usable, row)) > 1], dtype=np.int64)
     if len(usable.people) < 3 or not len(able):
         who = "person" if len(usable.people) == 1 else "people"
-        whose = f" ({named(usable.people)})" if usable.people else ""
-        others = f"; {named(choices.unusable)} gave no usable pair" if choices.unusable else ""
+        whose = f" ({quoted(usable.people)})" if usable.people else ""
+        others = f"; {quoted(choices.unusable)} gave no usable pair" if choices.unusable else ""
         raise InvalidChoices(
             f"{len(usable.people)} {who} gave usable choices{whose}, {len(able)} of them two or more{others}: an "
             f"evaluation needs at least three people, one of them with two"

@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 from pairseek.core.types import JSON
 from pairseek.core.validation import one_of, whole
 from pairseek.errors import InvalidParameter
+from pairseek.runs.part_records import default_label, strategy_record
 from pairseek.runs.plan import RunPlan
-from pairseek.runs.strategy_names import default_label, strategy_record
 from pairseek.strategies import UTILITIES, InfoGain, Random
 from pairseek.strategies.base import Utility
 

@@ -20,8 +20,9 @@ from pairseek.experiments.measures import MEASURES
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior, UniformBox
 from pairseek.model.responses import NOISES, RESPONSES, Noise, Response
+from pairseek.posteriors.base import Posterior
+from pairseek.runs.part_records import default_label, part_record, strategy_record
 from pairseek.runs.plan import RunPlan
-from pairseek.runs.strategy_names import default_label, part_record, strategy_record
 from pairseek.strategies.base import Procedure, Utility
 
 NAMED_DATA = ("food10k", "synthetic", "colours", "space")
@@ -179,7 +180,7 @@ class Contender:
     Parameters
     ----------
     strategy
-        A strategy, one's own as well: it must then be a dataclass in a module that worker processes can import.
+        A strategy of pairseek or of another package; it must be a dataclass.
     label
         Label in tables and figures. Empty: the name of the strategy.
     rate
@@ -211,7 +212,9 @@ class Specification:
     rate
         Share of the pairs that are candidates of a query, the paper's β. None: the default of a search.
     samples
-        Number of `Particles` of the posterior. None: `EP`.
+        Number of `Particles` of the posterior. None: `EP`, unless ``posterior`` is given.
+    posterior
+        Posterior of the search in place of ``samples``, one of another package as well; it must be a dataclass.
     queries
         Number of answers in a trial.
     trials
@@ -235,6 +238,7 @@ class Specification:
     metrics: tuple[str, ...] = ("squared_error", "posterior_trace")
     every: int = 1
     seed: int = 2019
+    posterior: Posterior | None = None
 
     def __post_init__(self) -> None:
         one_line(self.name, "name")
@@ -243,6 +247,7 @@ class Specification:
         )
         for name, least in least_values.items():
             object.__setattr__(self, name, whole(getattr(self, name), name, least))
+        self._check_posterior()
         if self.rate is not None:
             object.__setattr__(self, "rate", share(self.rate, "rate"))
         for name in ("settings", "strategies", "metrics"):
@@ -257,6 +262,18 @@ class Specification:
             twice = next((label for label in labels if labels.count(label) > 1), None)
             if twice is not None:
                 raise InvalidParameter(f"{name} has the label {twice!r} twice: use unique labels")
+
+    def _check_posterior(self) -> None:
+        if self.posterior is None:
+            return
+        if self.samples is not None:
+            raise InvalidParameter(
+                f"samples is {self.samples} and posterior is {self.posterior!r}: give one of the two"
+            )
+        if not hasattr(self.posterior, "infer"):
+            raise InvalidParameter(
+                f"posterior is {self.posterior!r}, which has no infer(): give a posterior such as EP()"
+            )
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -274,6 +291,7 @@ class Specification:
         return {
             **{name: _plain(getattr(self, name)) for name in numbers},
             "rate": "default" if self.rate is None else self.rate,
+            **({} if self.posterior is None else {"posterior": part_record("posterior", self.posterior)}),
             "settings": [_setting_record(setting) for setting in self.settings],
             "strategies": [_contender_record(contender) for contender in self.strategies],
         }

@@ -13,7 +13,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.experiments.spec import NAMED_DATA, Answering, Contender, Setting, Specification
 from pairseek.model.responses import Response
 from pairseek.runs import toml
-from pairseek.runs.strategy_names import part_from, strategy_from
+from pairseek.runs.part_records import part_from, strategy_from
 
 _SETTING = tuple(f.name for f in fields(Setting))
 _OWN = tuple(f.name for f in fields(Specification))
@@ -48,6 +48,8 @@ def read_record(record: Mapping[str, Any], *, folder: Path | None = None) -> Spe
     own = {name: record[name] for name in _OWN if name in record and name not in ("settings", "strategies")}
     if own.get("rate") == "default":
         own["rate"] = None
+    if "posterior" in own:
+        own["posterior"] = part_from("posterior", table(own["posterior"], "posterior"))
     if "metrics" in own:
         own["metrics"] = tuple(_texts("metrics", own["metrics"]))
     if "strategies" not in record:

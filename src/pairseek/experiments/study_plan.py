@@ -20,8 +20,8 @@ from pairseek.model.bounds import mse_lower_bound, stopping_time_bounds
 from pairseek.model.items import Items
 from pairseek.model.priors import UniformBox
 from pairseek.model.responses import Noise, Response
+from pairseek.runs.part_records import strategy_from
 from pairseek.runs.plan import RunStatus
-from pairseek.runs.strategy_names import strategy_from
 
 LEVEL = 0.95
 STRATEGIES = ("infogain", "epmv", "mcmv", "random")

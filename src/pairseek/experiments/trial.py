@@ -90,7 +90,7 @@ def _search(specification: Specification, task: Task, items: Items | Space, seed
         items,
         response=setting.response_model(items.d),
         prior=setting.prior,
-        posterior=None if specification.samples is None else Particles(specification.samples),
+        posterior=specification.posterior if specification.samples is None else Particles(specification.samples),
         strategy=contender.strategy,
         candidates=SampledPairs(rate=rate) if drawn else None,
         rng=seed,
