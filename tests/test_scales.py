@@ -388,7 +388,9 @@ class TestPages:
 def test_a_stored_study_is_read_without_a_warning(tmp_path):
     with served(tmp_path / "s.db") as visitors:
         database = visitors.service.database
-        create_study(database, configured({"title": "Wine"}), uneven(ids=[f"w{k}" for k in range(60)]), is_open=True, who="x")
+        create_study(
+            database, configured({"title": "Wine"}), uneven(ids=[f"w{k}" for k in range(60)]), is_open=True, who="x"
+        )
         row = database.read(lambda connection: studies.by_slug(connection, "wine"))
         content = database.read(lambda connection: studies.items(connection, row.id))
         assert unpack_items(content).scale_note.startswith(SAID)

@@ -181,11 +181,11 @@ def test_the_best_item_has_no_meaning_in_a_continuous_space():
         (lambda: ps.AfterAnswers(2.5), "give a whole number"),
         (lambda: ps.RadiusBelow(0.0), "give a radius above 0"),
         (lambda: ps.RadiusBelow(1.0, level=1.0), "between 0 and 1"),
-        (lambda: ps.InformationBelow(1.0), "between 0 and 1 bit"),
+        (lambda: ps.InformationBelow(1.0), "give a number of bits between 0 and 1"),
         (lambda: ps.BestItemFound(0.0), "between 0 and 1"),
         (lambda: ps.RadiusBelow("x"), "give a radius above 0"),
         (lambda: ps.RadiusBelow(1.0, level=None), "between 0 and 1"),
-        (lambda: ps.InformationBelow("x"), "between 0 and 1 bit"),
+        (lambda: ps.InformationBelow("x"), "give a number of bits between 0 and 1"),
         (lambda: ps.BestItemFound("x"), "between 0 and 1"),
     ],
 )
