@@ -171,11 +171,11 @@ class TestOklab:
     @pytest.mark.parametrize(
         ("function", "value", "message"),
         [
-            (datasets.oklab_from_srgb, [1.0, 0.0], r"rgb has shape \(2,\): give three numbers a colour"),
+            (datasets.oklab_from_srgb, [1.0, 0.0], r"rgb has shape \(2,\): give three numbers per colour"),
             (datasets.oklab_from_srgb, [255, 0, 10], r"rgb runs from 0 to 255: .*divided by 255"),
             (datasets.oklab_from_srgb, [-0.1, 0.0, 0.0], "rgb runs from -0.1 to 0"),
             (datasets.srgb_from_oklab, 0.5, r"lab has shape \(\)"),
-            (datasets.srgb_from_oklab, [0.5, np.nan, 0.0], "lab holds numbers that are not finite"),
+            (datasets.srgb_from_oklab, [0.5, np.nan, 0.0], "lab contains numbers that are not finite"),
             (datasets.hex_from_oklab, [[0.5, 0.0, 0.0]], r"lab has shape \(1, 3\): give one colour"),
         ],
     )

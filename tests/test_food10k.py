@@ -115,13 +115,13 @@ class TestFetching:
     def test_offline_it_says_where_to_put_the_file(self, small):
         # nothing listens on the discard port
         with pytest.raises(
-            InvalidItems, match=r"is not here and could not be fetched.*put few.mat \(or items-d04.npy\)"
+            InvalidItems, match=r"has no local copy and could not be fetched.*put few.mat \(or items-d04.npy\)"
         ):
             ps.datasets.food10k(4, base_url="http://127.0.0.1:9/")
 
     def test_offline_with_a_folder_it_names_that_folder(self, small, monkeypatch, tmp_path):
         monkeypatch.setenv("PAIRSEEK_DATA", str(tmp_path))
-        with pytest.raises(InvalidItems, match=f"into {tmp_path}.data.food10k, or name another source"):
+        with pytest.raises(InvalidItems, match=f"into {tmp_path}.data.food10k, or set PAIRSEEK_FOOD10K_URL"):
             ps.datasets.food10k(4, base_url="http://127.0.0.1:9/")
 
     def test_without_pooch_it_names_the_extra(self, small, monkeypatch):

@@ -1,6 +1,6 @@
-"""A small client of the HTTP API: studies, sessions, answers, data.
+"""Client of the HTTP API: studies, sessions, answers and data.
 
-Needs nothing beyond Python's own library.
+The client requires the standard library only.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pairseek.errors import PairseekError
 Outcome: TypeAlias = Literal["left", "right", "tie", "skip"]
 _TRIES = 4
 _PAUSE = 0.2
-# Seconds: of what the service asks for, no more is waited at a time.
-_LONGEST = 10.0
-# Worth another try: the answer was not taken, or nobody knows.
-_AGAIN = (429, 502, 503, 504)
+# Maximum seconds of a Retry-After header that the client obeys.
+_MAX_PAUSE = 10.0
+# Status codes after which an idempotent request is retried.
+_RETRIED = (429, 502, 503, 504)
 
 
 class ServiceError(PairseekError):
-    """The service refused, and says why."""
+    """Error response of the service."""
 
     def __init__(self, status: int, code: str, message: str, hint: str | None = None, received: Any = None) -> None:
         super().__init__(f"{message}: {hint}" if hint else message)
@@ -35,7 +35,7 @@ class ServiceError(PairseekError):
 
 @dataclass(frozen=True)
 class Pair:
-    """Two items to choose between; ``left`` and ``right`` are their ids, ``cards`` how they look."""
+    """Two items to compare. ``left`` and ``right`` are their ids, ``cards`` describe their appearance."""
 
     query: str
     number: int
@@ -46,7 +46,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class State:
-    """Where a session stands: ``asking``, ``finished`` or ``closed``."""
+    """State of a session. Its status is ``asking``, ``finished`` or ``closed``."""
 
     status: str
     pair: Pair | None
@@ -57,7 +57,7 @@ class State:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Where the person is found to be; `reliability` says how they answer, where the study infers it."""
+    """Estimate of a person's user point, and of their `reliability` if the study infers it."""
 
     point: tuple[float, ...]
     covariance: tuple[tuple[float, ...], ...]
@@ -68,7 +68,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """An item for this person."""
+    """Recommended item with its probability to be the person's best."""
 
     id: str
     label: str
@@ -84,12 +84,12 @@ class _Connection:
     seconds: float = 30.0
 
     def send(self, method: str, path: str, body: Any = None, *, again: bool = True) -> bytes:
-        """The reply's body; after a lost connection it is sent again, unless that would do it twice."""
+        """Send a request and return the body of the response; retry it if `again`, for idempotent requests."""
         content = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         url = f"{self.address.rstrip('/')}/api/v1{path}"
-        # Too many requests: nothing was done, so that is never done twice.
-        retried = _AGAIN if again else (429,)
+        # Status 429 means that the request had no effect, so a retry is always safe.
+        retried = _RETRIED if again else (429,)
         for attempt in range(_TRIES):
             last = attempt == _TRIES - 1
             pause = _PAUSE * 2**attempt
@@ -100,7 +100,7 @@ class _Connection:
             except urllib.error.HTTPError as error:
                 with error:
                     refused, asked = _refused(error.code, error.read()), error.headers.get("Retry-After", "")
-                pause = max(pause, min(float(asked), _LONGEST)) if asked.isdigit() else pause
+                pause = max(pause, min(float(asked), _MAX_PAUSE)) if asked.isdigit() else pause
                 if error.code not in retried or last:
                     raise refused from None
             except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
@@ -109,62 +109,62 @@ class _Connection:
                         0,
                         "unreachable",
                         f"the service at {self.address} cannot be reached ({error})",
-                        "Check the address, and whether it runs.",
+                        "Check the address, and that the service is running.",
                     ) from None
             sleep(pause)
         raise AssertionError("unreachable")
 
     def json(self, method: str, path: str, body: Any = None, *, again: bool = True) -> Any:
-        """The reply as data."""
+        """Send a request and return the body of the response as JSON data."""
         return json.loads(self.send(method, path, body, again=again))
 
 
 @dataclass(frozen=True)
 class Session:
-    """One person's session. ``token`` opens it and nothing else: it can be handed to the person's device."""
+    """Session of one person. Its ``token`` gives access to this session only, so a person's device may hold it."""
 
     id: str
     token: str = field(repr=False)
     connection: _Connection = field(repr=False)
 
     def state(self) -> State:
-        """Where it stands; the pair is the same one until it is answered."""
+        """Return the state of the session. The pair stays the same until it is answered."""
         return _state(self.connection.json("GET", f"/sessions/{self.id}/query"))
 
     def answer(self, query: Pair | str, outcome: Outcome, *, rt_ms: int | None = None) -> State:
-        """Answer a pair; the same answer again is harmless."""
+        """Answer a pair. The request is idempotent."""
         name = query if isinstance(query, str) else query.query
         body = {"query": name, "outcome": outcome, "rt_ms": rt_ms}
         return _state(self.connection.json("POST", f"/sessions/{self.id}/answers", body))
 
     def undo(self, query: str) -> State:
-        """Take back the last answer."""
+        """Undo the last answer."""
         return _state(self.connection.json("POST", f"/sessions/{self.id}/undo", {"query": query}))
 
     def estimate(self) -> Estimate:
-        """Where the person is found to be."""
+        """Return the estimate of the person's user point."""
         found = self.connection.json("GET", f"/sessions/{self.id}/estimate")
         rows = tuple(tuple(row) for row in found["covariance"])
         return Estimate(tuple(found["point"]), rows, found["radius"], found["answers"], found.get("reliability"))
 
     def recommend(self, count: int = 5) -> list[Recommendation]:
-        """The items that are most likely the best for this person."""
+        """Return the items with the highest probability to be the best for this person."""
         found = self.connection.json("GET", f"/sessions/{self.id}/recommendations?count={count}")
         return [Recommendation(**one) for one in found]
 
 
 @dataclass(frozen=True)
 class Client:
-    """The service at an address.
+    """Client of the service at an address.
 
     Parameters
     ----------
     address
-        Such as ``https://studies.example.org``.
+        Address of the service, such as ``https://studies.example.org``.
     token
-        Made on the service's page of tokens.
+        API token, which the token page of the service creates.
     seconds
-        To wait for a reply.
+        Timeout of a request.
     """
 
     address: str
@@ -176,13 +176,13 @@ class Client:
         return _Connection(self.address, self.token, self.seconds)
 
     def studies(self) -> list[Mapping[str, Any]]:
-        """The studies that the token may read."""
+        """List the studies that the token may read."""
         return list(self._connection.json("GET", "/studies"))
 
     def create_study(
         self, configuration: Mapping[str, Any], items: Sequence[Mapping[str, Any]], *, is_open: bool = True
     ) -> str:
-        """Make a study; its slug. An item is ``{"id": ..., "coordinates": [...]}`` and how it looks."""
+        """Create a study and return its slug. An item is ``{"id": ..., "coordinates": [...]}`` with display columns."""
         body = {"configuration": dict(configuration), "items": [dict(item) for item in items], "open": is_open}
         return str(self._connection.json("POST", "/studies", body, again=False)["slug"])
 
@@ -191,21 +191,21 @@ class Client:
         self._connection.send("POST", f"/studies/{_quoted(slug)}/{'open' if is_open else 'close'}")
 
     def open_session(self, slug: str, *, participant: str | None = None, seed: int | None = None) -> Session:
-        """Begin a session."""
+        """Start a session."""
         body = {"participant": participant, "seed": seed}
         found = self._connection.json("POST", f"/studies/{_quoted(slug)}/sessions", body, again=False)
         return self.session(found["session"], found["token"])
 
     def session(self, session_id: str, token: str) -> Session:
-        """A session that was begun before."""
+        """Return an existing session."""
         return Session(session_id, token, _Connection(self.address, token, self.seconds))
 
     def export(self, slug: str, table: str, ending: str = "csv") -> bytes:
-        """A table: answers, participants, estimates or items, as ``csv`` or ``parquet``."""
+        """Download a table: answers, participants, estimates or items, as ``csv`` or ``parquet``."""
         return self._connection.send("GET", f"/studies/{_quoted(slug)}/export/{table}.{ending}")
 
     def bundle(self, slug: str) -> bytes:
-        """Everything in one zip."""
+        """Download the zip bundle of a study."""
         return self._connection.send("GET", f"/studies/{_quoted(slug)}/bundle.zip")
 
 
@@ -228,4 +228,6 @@ def _refused(status: int, body: bytes) -> ServiceError:
         facts = json.loads(body)["error"]
         return ServiceError(status, facts["code"], facts["message"], facts["hint"], facts["received"])
     except (ValueError, KeyError, TypeError):
-        return ServiceError(status, "not_understood", f"the service answered with status {status} and no reason")
+        return ServiceError(
+            status, "not_understood", f"the service answered with status {status} and without a valid error message"
+        )

@@ -1,4 +1,4 @@
-"""Data that ships with pairseek, or is fetched. Nothing is read until it is asked for."""
+"""Datasets that are part of pairseek or are downloaded on demand."""
 
 from pairseek.datasets.colours import colours, hex_from_oklab, oklab_from_srgb, srgb_from_oklab
 from pairseek.datasets.food10k import Food10kFacts, food10k, food10k_dimensions, food10k_facts, synthetic

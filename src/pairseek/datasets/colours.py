@@ -1,9 +1,9 @@
-"""Named colours in Oklab, and the way from Oklab to the screen and back.
+"""Named colours in Oklab, and conversions between Oklab and sRGB.
 
 Oklab (Björn Ottosson, "A perceptual color space for image processing", 2020,
-https://bottosson.github.io/posts/oklab/) is made so that equal distances look equally different, which is what
-an embedding of items should be. Its coordinates are lightness, from 0 to 1, and two of hue and saturation: green
-to red, and blue to yellow.
+https://bottosson.github.io/posts/oklab/) is perceptually uniform: equal distances are equal perceived differences. This
+makes it a suitable embedding of colours. Its coordinates are the lightness, from 0 to 1, and two opponent axes, from
+green to red and from blue to yellow.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 
-# The published matrices; their inverses are taken numerically, so that a colour comes back to the last digit.
+# The published matrices. Their numerical inverses make conversions reversible to the last digit.
 _CONES_FROM_LINEAR = np.array(
     [
         [0.4122214708, 0.5363325363, 0.0514459929],
@@ -39,10 +39,10 @@ _CONE_ROOTS_FROM_LAB = np.linalg.inv(_LAB_FROM_CONE_ROOTS)
 
 @cache
 def colours() -> Items:
-    """The 949 colours of the XKCD survey, with the names people gave them, in Oklab (d = 3).
+    """Return the 949 named colours of the XKCD survey in Oklab (d = 3).
 
-    Ids are the names, and so are labels, but for a few names that are coarse; ``data["hex"]`` has the colours as
-    ``#rrggbb``. The coordinates are Oklab's own; `scaled` on the result centres and stretches them as the paper does.
+    The ids are the names, and so are the labels except for a few coarse names. ``data["hex"]`` has the colours as
+    ``#rrggbb``. The coordinates are not scaled; `Items.scaled` centres and scales them as in the paper. The data are
     CC0: see ``xkcd_colours.SOURCE.txt``.
 
     Examples
@@ -58,14 +58,14 @@ def colours() -> Items:
 def _triples(name: str, values: npt.ArrayLike) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim == 0 or array.shape[-1] != 3:
-        raise InvalidParameter(f"{name} has shape {array.shape}: give three numbers a colour, shape (..., 3)")
+        raise InvalidParameter(f"{name} has shape {array.shape}: give three numbers per colour, shape (..., 3)")
     if not np.all(np.isfinite(array)):
-        raise InvalidParameter(f"{name} holds numbers that are not finite: give three finite numbers a colour")
+        raise InvalidParameter(f"{name} contains numbers that are not finite: give three finite numbers per colour")
     return array
 
 
 def oklab_from_srgb(rgb: npt.ArrayLike) -> FloatArray:
-    """(..., 3) Oklab coordinates of (..., 3) sRGB colours from 0 to 1.
+    """Convert (..., 3) sRGB colours from 0 to 1 to (..., 3) Oklab coordinates.
 
     Examples
     --------
@@ -82,9 +82,9 @@ def oklab_from_srgb(rgb: npt.ArrayLike) -> FloatArray:
 
 
 def srgb_from_oklab(lab: npt.ArrayLike) -> FloatArray:
-    """(..., 3) sRGB colours from 0 to 1 of (..., 3) Oklab coordinates.
+    """Convert (..., 3) Oklab coordinates to (..., 3) sRGB colours from 0 to 1.
 
-    Points that no screen can show are clipped, channel by channel, to what it can, which may change their hue.
+    Colours outside the sRGB gamut are clipped in each channel, which may change their hue.
     """
     cones = (_triples("lab", lab) @ _CONE_ROOTS_FROM_LAB.T) ** 3
     linear = np.clip(cones @ _LINEAR_FROM_CONES.T, 0.0, 1.0)
@@ -93,7 +93,7 @@ def srgb_from_oklab(lab: npt.ArrayLike) -> FloatArray:
 
 
 def hex_from_oklab(lab: npt.ArrayLike) -> str:
-    """The colour of one (3,) point of Oklab as ``#rrggbb``, clipped to what a screen can show.
+    """Convert one (3,) point of Oklab to ``#rrggbb``, clipped to the sRGB gamut.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The paper's items: the authors' embeddings of Yummly Food-10k, found or fetched, and the published facts about them.
+"""Embeddings of Yummly Food-10k by the authors of the paper, and published facts about them.
 
-The embeddings are not in this package. They are looked for under the folder that ``PAIRSEEK_DATA`` names, and else
-fetched once from the authors' repository at a fixed commit and checked against a published checksum. The facts (scale,
-triplet error, fitted noise constants) are here: see ``food10k.SOURCE.txt``.
+The embeddings are not part of this package. The environment variable ``PAIRSEEK_DATA`` names a folder with local
+copies. Otherwise they are downloaded once from a fixed commit of the authors' repository, and verified with a checksum.
+The facts (scale, triplet error, fitted noise constants) are part of this package: see ``food10k.SOURCE.txt``.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ _SECONDS = 30
 
 @dataclass(frozen=True)
 class Food10kFacts:
-    """What was published about the embedding in one dimension.
+    """Published facts about the embedding in d dimensions.
 
     Attributes
     ----------
     d, n
-        Dimensions and items.
+        Number of dimensions and of items.
     scale
-        Factor on the centred coordinates; ``Items.scaled`` finds the same.
+        Factor of the centred coordinates, equal to that of ``Items.scaled``.
     triplet_error
-        Share of the training triplets that the embedding gets wrong.
+        Share of training triplets that the embedding violates.
     best
-        The noise of highest likelihood for ``"logistic"`` and for ``"probit"``.
+        Kind of noise with the highest likelihood for ``"logistic"`` and for ``"probit"``.
     source, size, sha256
-        The authors' file.
+        Name, size and checksum of the authors' file.
     """
 
     d: int
@@ -64,7 +64,7 @@ class Food10kFacts:
     _constants: MappingProxyType[str, Any]
 
     def response(self, name: Literal["logistic", "probit"], noise: Noise) -> Response:
-        """The response model with the published constant.
+        """Return the response model with the published noise constant.
 
         Examples
         --------
@@ -101,7 +101,7 @@ def _published() -> dict[int, Food10kFacts]:
 
 
 def food10k_dimensions() -> tuple[int, ...]:
-    """Dimensions for which the authors published an embedding.
+    """Return the dimensions of the published embeddings.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def food10k_dimensions() -> tuple[int, ...]:
 
 
 def food10k_facts(d: int) -> Food10kFacts:
-    """What was published about the embedding in d dimensions."""
+    """Return the published facts about the embedding in d dimensions."""
     if isinstance(d, bool) or d not in _published():
         raise InvalidParameter(
             f"there is no Food-10k embedding in {d!r} dimensions: use one of {', '.join(map(str, _published()))}"
@@ -121,31 +121,31 @@ def food10k_facts(d: int) -> Food10kFacts:
 
 
 def food10k(d: int, *, base_url: str | None = None) -> Items:
-    """The 12,624 items of Food-10k in d dimensions, as published: neither centred nor scaled.
+    """Return the 12,624 items of Food-10k in d dimensions as published, neither centred nor scaled.
 
-    ``food10k(d).scaled()`` is what the paper's experiments use.
+    The experiments of the paper use ``food10k(d).scaled()``.
 
     Parameters
     ----------
     d
         One of `food10k_dimensions`.
     base_url
-        Where to fetch the authors' files from if they are not at hand. None: the environment variable
+        Address to download the authors' files from if there is no local copy. None takes the environment variable
         ``PAIRSEEK_FOOD10K_URL``, or the authors' repository.
     """
     facts = food10k_facts(d)
-    path = _at_hand(facts) or _fetched(facts, base_url or os.environ.get(MIRROR) or BASE_URL)
+    path = _local_copy(facts) or _download(facts, base_url or os.environ.get(MIRROR) or BASE_URL)
     items = Items.from_file(path)
     if (items.n, items.d) != (facts.n, facts.d):
         raise InvalidItems(
-            f"{path} holds {items.n} items in {items.d} dimensions, Food-10k has {facts.n} in {facts.d}: it is another "
-            f"file; remove it, or put {facts.source} in its place"
+            f"{path} holds {items.n} items in {items.d} dimensions, Food-10k has {facts.n} in {facts.d}: it is not the "
+            f"published file; remove it, or replace it with {facts.source}"
         )
     return items
 
 
 def synthetic(d: int, *, n: int = 12_624) -> Items:
-    """Normally distributed items, the same in every call: a stand-in of Food-10k's shape where it cannot be had.
+    """Return normally distributed items, equal in every call, with the size of Food-10k by default.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def _names(facts: Food10kFacts) -> tuple[str, str]:
     return f"items-d{facts.d:02d}.npy", facts.source
 
 
-def _at_hand(facts: Food10kFacts) -> Path | None:
+def _local_copy(facts: Food10kFacts) -> Path | None:
     folder = os.environ.get(ENVIRONMENT)
     if not folder:
         return None
@@ -170,12 +170,12 @@ def _at_hand(facts: Food10kFacts) -> Path | None:
     return next((path for path in places if path.is_file()), None)
 
 
-def _fetched(facts: Food10kFacts, base_url: str) -> Path:
+def _download(facts: Food10kFacts, base_url: str) -> Path:
     try:
         import pooch
     except ModuleNotFoundError:
-        raise MissingExtra(f"fetching Food-10k ({_where_to_put(facts)})", "data") from None
-    # pooch tells of every download; what matters is said by the caller.
+        raise MissingExtra(f"fetching Food-10k ({_instructions(facts)})", "data") from None
+    # Suppress the download messages of pooch.
     pooch.get_logger().setLevel(logging.ERROR)
     url = f"{base_url.rstrip('/')}/{facts.source}"
     cache = Path(pooch.os_cache("pairseek")) / "food10k"
@@ -190,18 +190,18 @@ def _fetched(facts: Food10kFacts, base_url: str) -> Path:
             )
         )
     except ValueError as error:
-        raise InvalidItems(f"{url} is not the published file: {error}; {_where_to_put(facts)}") from None
-    except Exception as error:  # noqa: BLE001 - pooch lets through whatever its transport raises
+        raise InvalidItems(f"{url} is not the published file: {error}; {_instructions(facts)}") from None
+    except Exception as error:  # noqa: BLE001 - pooch passes on any exception of its transport
         reason = str(error) if 0 < len(str(error)) < 100 else type(error).__name__
         raise InvalidItems(
-            f"the Food-10k embedding in {facts.d} dimensions is not here and could not be fetched from {url} "
-            f"({reason}); {_where_to_put(facts)}"
+            f"the Food-10k embedding in {facts.d} dimensions has no local copy and could not be fetched from {url} "
+            f"({reason}); {_instructions(facts)}"
         ) from None
 
 
-def _where_to_put(facts: Food10kFacts) -> str:
+def _instructions(facts: Food10kFacts) -> str:
     npy, mat = _names(facts)
     folder = os.environ.get(ENVIRONMENT)
     where = f"{folder}{os.sep}data{os.sep}food10k" if folder else f"a folder data{os.sep}food10k"
-    rest = "" if folder else f" and let {ENVIRONMENT} name the folder that holds data"
-    return f"put {mat} (or {npy}) into {where}{rest}, or name another source with {MIRROR}"
+    rest = "" if folder else f" and set {ENVIRONMENT} to the parent of the folder data"
+    return f"put {mat} (or {npy}) into {where}{rest}, or set {MIRROR} to another source"

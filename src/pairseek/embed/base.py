@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from pairseek.core.text import quoted
 from pairseek.core.types import FloatArray, IntArray, ItemId
 from pairseek.core.validation import whole
 from pairseek.embed.noise_scale import best_scale
@@ -22,7 +23,6 @@ from pairseek.model.items import Items
 from pairseek.model.metrics import triplet_error
 from pairseek.numerics.compilation import first_use
 
-_NAMED = 5
 # Factor on the tolerance of the fits along the path, which only provide starting points.
 _COARSE = 10.0
 
@@ -225,10 +225,8 @@ class TripletEmbedding:
             )
         missing = triplets.unseen
         if missing and self.unseen == "refuse":
-            named = ", ".join(map(repr, missing[:_NAMED]))
-            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
             raise InvalidTriplets(
-                f"{len(missing)} of {triplets.n} items are in no triplet: {named}{more}; leave them out, or "
+                f"{len(missing)} of {triplets.n} items are in no triplet: {quoted(missing)}; leave them out, or "
                 f"place them at the mean with unseen='mean'"
             )
 

@@ -10,6 +10,7 @@ import numpy as np
 import scipy
 
 from pairseek.candidates import SampledPairs
+from pairseek.core.text import listed
 from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.embed.noise import NoiseFit
 from pairseek.embed.objective import distances
@@ -37,7 +38,6 @@ MOST_ANSWERS = 100
 """Largest number of simulated answers; people do not give more in one session."""
 _CANDIDATES = 2000
 _PAIRS, _USERS, _CHUNK = 4000, 400, 500
-_NAMED = 5
 _FEWEST_TRIPLETS = 5
 
 
@@ -68,8 +68,7 @@ Part = tuple[Finding, JSON]
 
 def _named(items: Items, marked: BoolArray | IntArray) -> str:
     places = np.flatnonzero(marked) if marked.dtype == bool else marked
-    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
-    return ", ".join(items.labels[i] for i in places[:_NAMED].tolist()) + more
+    return listed(items.labels[i] for i in places.tolist())
 
 
 def size(items: Items) -> Part:
@@ -237,9 +236,7 @@ def agreeing(response: Response, agreement: float) -> Part:
         advice = "People answer nearly at random: ask clearer questions, or expect several times as many of them."
         return Finding("predicted agreement", "act", found, advice), numbers
     if agreement > 0.98:
-        advice = (
-            "People are rarely this reliable: check that k matches the scale of the items, or fit it to triplets."
-        )
+        advice = "People are rarely this reliable: check that k matches the scale of the items, or fit it to triplets."
         return Finding("predicted agreement", "note", found, advice), numbers
     return Finding("predicted agreement", "good", found), numbers
 

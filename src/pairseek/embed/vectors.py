@@ -10,11 +10,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from pairseek.core.text import listed
 from pairseek.core.types import FloatArray, ItemId
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.model.items import Items
-
-_NAMED = 5
 
 
 @dataclass(kw_only=True, eq=False)
@@ -115,9 +114,8 @@ class PCA:
         kept = np.ptp(vectors, axis=0) > 0
         if self.constant == "refuse" and not kept.all():
             flat = np.flatnonzero(~kept)
-            more = f" and {len(flat) - _NAMED} more" if len(flat) > _NAMED else ""
             raise InvalidItems(
-                f"{'column' if len(flat) == 1 else 'columns'} {', '.join(map(str, flat[:_NAMED].tolist()))}{more} of "
+                f"{'column' if len(flat) == 1 else 'columns'} {listed(flat.tolist())} of "
                 f"{vectors.shape[1]} (from 0) {'is' if len(flat) == 1 else 'are'} the same for all items, such as "
                 f"{vectors[0, flat[0]]:g}, and carries no information: remove it, or use constant='drop'"
             )

@@ -11,20 +11,12 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
-from pairseek.core.text import plural
+from pairseek.core.text import plural, quoted
 from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
 from pairseek.core.validation import is_number
 from pairseek.errors import InvalidChoices
 
-_NAMED = 5
 Ranking: TypeAlias = "Sequence[ItemId | Sequence[ItemId]]"
-
-
-def named(names: Iterable[object]) -> str:
-    """Format a list of names, abbreviated after a few: 'a', 'b' and 7 more."""
-    texts = [repr(name) for name in names]
-    rest = len(texts) - _NAMED
-    return ", ".join(texts[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,11 +219,11 @@ class Choices:
             who = "person has" if len(self.unusable) == 1 else "people have"
             out.append(
                 f"{len(self.unusable)} {who} no usable pair (one item only, or all items equal) and will be ignored: "
-                f"{named(self.unusable)}"
+                f"{quoted(self.unusable)}"
             )
         if self.uncompared:
             what = "item is" if len(self.uncompared) == 1 else "items are"
-            out.append(f"{len(self.uncompared)} {what} in no usable pair: {named(self.uncompared)}")
+            out.append(f"{len(self.uncompared)} {what} in no usable pair: {quoted(self.uncompared)}")
         return tuple(out)
 
     @cached_property
@@ -274,8 +266,8 @@ class Choices:
         missing = [self.ids[row] for row in used if self.ids[row] not in places]
         if missing:
             raise InvalidChoices(
-                f"the choices contain items that are not among the {len(ids)} given: {named(missing)}; give all items, "
-                f"or remove these choices"
+                f"the choices contain items that are not among the {len(ids)} given: {quoted(missing)}; give all "
+                f"items, or remove these choices"
             )
         rows = np.array([places.get(item, -1) for item in self.ids], dtype=np.int64)
         return replace(self, ids=tuple(ids), winner=rows[self.winner], loser=rows[self.loser])
@@ -307,11 +299,11 @@ def _places(occurring: Iterable[ItemId], ids: Sequence[ItemId] | None) -> tuple[
     places = {item: row for row, item in enumerate(names)}
     if len(places) < len(names):
         twice = [item for row, item in enumerate(names) if places[item] != row]
-        raise InvalidChoices(f"ids has {named(twice)} more than once: name each item once")
+        raise InvalidChoices(f"ids has {quoted(twice)} more than once: name each item once")
     unknown = [item for item in used if item not in places]
     if unknown:
         raise InvalidChoices(
-            f"the choices contain unknown items: {named(unknown)}; give all items of the choices, with ids as text if "
+            f"the choices contain unknown items: {quoted(unknown)}; give all items of the choices, with ids as text if "
             f"the choices come from a file"
         )
     return names, places

@@ -12,6 +12,7 @@ import numpy as np
 from pairseek import serialization
 from pairseek._version import __version__
 from pairseek.core import files
+from pairseek.core.text import quoted
 from pairseek.core.types import JSON, FloatArray
 from pairseek.core.validation import seed_of
 from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter, Unsupported
@@ -20,7 +21,7 @@ from pairseek.model.priors import GaussianPrior
 from pairseek.model.responses import Logistic, Response
 from pairseek.model.unknowns import Unknown
 from pairseek.population import fit as fitting
-from pairseek.population.choices import Choices, named
+from pairseek.population.choices import Choices
 from pairseek.population.model import FitOptions, FittedModel, fit_model
 from pairseek.population.selection import choose, options
 
@@ -194,8 +195,8 @@ class Population:
         missing = [name for name in items.ids if name not in known]
         extra = [name for name in self.items.ids if name not in given]
         if missing or extra:
-            words = [f"the population does not contain {named(missing)}"] if missing else []
-            words += [f"the search lacks {named(extra)}"] if extra else []
+            words = [f"the population does not contain {quoted(missing)}"] if missing else []
+            words += [f"the search lacks {quoted(extra)}"] if extra else []
             raise InvalidParameter(
                 f"this population was fitted to other items: {' and '.join(words)}; fit it to these items, or search "
                 f"population.items"
@@ -216,7 +217,7 @@ class Population:
         moved = [items.ids[row] for row in np.flatnonzero(gap > 0)]
         configuration = self.provenance.get("configuration", {})
         if moved and not configuration.get("rescale"):
-            return f"the coordinates of {named(moved)} differ"
+            return f"the coordinates of {quoted(moved)} differ"
         return "appeal, order or coordinates differ"
 
     def reliability(self, choices: Choices) -> dict[str, float]:
@@ -299,18 +300,18 @@ def _usable(choices: Choices, items: Items | None) -> Choices:
     if not len(choices):
         why = f"all {choices.ties} pairs are ties" if choices.ties else "nobody compared two items"
         raise InvalidChoices(
-            f"there is nothing to learn from {named(choices.people)}: {why}; give choices between two items, or "
+            f"there is nothing to learn from {quoted(choices.people)}: {why}; give choices between two items, or "
             f"ratings that differ"
         )
     usable = choices.usable()
     if len(usable.people) < 2:
-        others = f"; {named(choices.unusable)} gave no usable pair" if choices.unusable else ""
+        others = f"; {quoted(choices.unusable)} gave no usable pair" if choices.unusable else ""
         raise InvalidChoices(
             f"only {usable.people[0]!r} gave usable choices{others}: a population needs at least two people"
         )
     if items is None and choices.uncompared:
         raise InvalidChoices(
-            f"nobody compared {named(choices.uncompared)} with another item: its coordinates cannot be learned; leave "
+            f"nobody compared {quoted(choices.uncompared)} with another item: its coordinates cannot be learned; leave "
             f"it out, or give coordinates"
         )
     return usable
