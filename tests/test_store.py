@@ -216,7 +216,7 @@ def test_what_another_process_commits_is_seen(database, session):
 
 @pytest.mark.parametrize(
     ("url", "words"),
-    [("mysql://a/b", "is a 'mysql': use"), ("sqlite://", "needs a file"), (":::://", "is not one: give a path")],
+    [("mysql://a/b", "is a 'mysql': use"), ("sqlite://", "needs a file"), (":::://", "is not valid: give a path")],
 )
 def test_an_address_that_is_no_database_is_refused(url, words):
     with pytest.raises(InvalidParameter, match=words):

@@ -155,7 +155,7 @@ def test_a_backup_that_was_cut_off_restores_nothing(folder, capsys):
     run(capsys, "backup", "all.gz", "--database", "w.db")
     content = (folder / "all.gz").read_bytes()
     (folder / "cut.gz").write_bytes(content[: len(content) // 2])
-    assert "damaged or cut off" in run(capsys, "restore", "cut.gz", "--database", "new.db")[2]
+    assert "damaged or truncated" in run(capsys, "restore", "cut.gz", "--database", "new.db")[2]
     assert run(capsys, "restore", "all.gz", "--database", "new.db")[0] == 0
 
 

@@ -71,7 +71,7 @@ def _verified(path: Path) -> int:
         last = record
         count += "table" in record
     if last is None or last.get("rows") != count:
-        raise InvalidFile(f"{path} is cut off: it holds {count:,} rows and not its end; nothing was restored")
+        raise InvalidFile(f"{path} is truncated after {count:,} rows; nothing was restored")
     return count
 
 
@@ -115,7 +115,7 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
     except (OSError, EOFError, ValueError) as error:
         if isinstance(error, InvalidFile):
             raise
-        raise InvalidFile(f"{path} is damaged or cut off ({error}); nothing was restored") from None
+        raise InvalidFile(f"{path} is damaged or truncated ({error}); nothing was restored") from None
 
 
 def _tables() -> list[sa.Table]:

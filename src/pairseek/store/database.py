@@ -91,7 +91,7 @@ class Database:
                     return self._done(function, writes=writes)
             except (DataError, UnicodeEncodeError):
                 raise InvalidParameter(
-                    "a text holds characters that cannot be stored, such as NUL or half a surrogate: remove them"
+                    "a text contains characters that cannot be stored, such as NUL or a lone surrogate: remove them"
                 ) from None
             except (DBAPIError, sa.exc.TimeoutError) as error:
                 if isinstance(error, _CALLERS):
@@ -117,14 +117,14 @@ def unavailable(error: Exception) -> StoreUnavailable:
         "read-only": "the database is read-only",
         "disk is full": "the disk of the database is full",
         "No space left": "the disk of the database is full",
-        "disk I/O error": "the disk of the database does not answer as it should",
+        "disk I/O error": "the disk of the database has an I/O error",
         "unable to open": "the database file cannot be opened",
         "malformed": "the database file is damaged",
         "not a database": "the file is not a database",
         "is locked": "the database is locked by another process",
     }
     what = next((words for key, words in known.items() if key in text), "the database cannot be reached")
-    return StoreUnavailable(f"{what} ({text}): nothing was acknowledged that is not stored; fix it and try again")
+    return StoreUnavailable(f"{what} ({text}): acknowledged answers are stored; fix it and try again")
 
 
 def _passing(error: Exception) -> bool:
@@ -145,7 +145,7 @@ def _url(text: str) -> sa.URL:
         url = sa.make_url(text)
     except sa.exc.ArgumentError:
         raise InvalidParameter(
-            "the address of the database is not one: give a path, sqlite:///FILE or postgresql://USER@HOST/NAME"
+            "the database address is not valid: give a path, sqlite:///FILE or postgresql://USER@HOST/NAME"
         ) from None
     backend = url.get_backend_name()
     if backend == "postgres":

@@ -1,5 +1,5 @@
-// One tab at a time: `alone(name, work)` waits for its turn, then runs `work` to its end.
-// Web Locks exist on secure origins only; on a plain address of the local network a lease in localStorage stands in.
+// Mutual exclusion between tabs: `alone(name, work)` acquires the lock, then runs `work`.
+// Web Locks exist on secure origins only; on plain HTTP a lease in localStorage replaces them.
 
 const LEASE_MS = 20000;
 const me = `${Math.random()}`;

@@ -1,4 +1,4 @@
-// Calls to the service. Two ways to fail: `Unreachable` is worth another try, `Refused` is not.
+// Requests to the service. `Unreachable` errors can be retried, `Refused` errors cannot.
 
 const PATIENCE_MS = 15000;
 
@@ -25,7 +25,7 @@ async function problemOf(reply) {
   }
 }
 
-// JSON, or null where the service has nothing to say (204).
+// Return JSON, or null for an empty response (204).
 async function call(address, options) {
   let reply;
   try {
@@ -48,7 +48,7 @@ async function call(address, options) {
 
 export const get = (address) => call(address, { headers: { "X-Pairseek": "1" } });
 
-// `keepalive`: an answer on its way outlives the page.
+// `keepalive`: the request continues after the page is closed.
 export const post = (address, body) =>
   call(address, {
     method: "POST",

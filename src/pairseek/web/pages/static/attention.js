@@ -1,6 +1,6 @@
 // Losses of focus: another tab, another window, a closed laptop.
 
-// `current()` names what was looked at; `lost(name, at, ms)` is told when the person is back.
+// `current()` returns the query on the screen; `lost(name, at, ms)` is called when focus returns.
 export function watchFocus(current, lost) {
   let since = null;
 

@@ -1,4 +1,4 @@
-// From a card's data to what is seen, ready before it is shown.
+// Card elements, built and decoded before they are shown.
 
 const LOADING_MS = 10000;
 
@@ -20,7 +20,7 @@ function moving(tag, src) {
   return made(tag, { src, controls: true, preload: "auto", playsInline: true });
 }
 
-// A picture that cannot be loaded shows its alternative text; it must not keep a person waiting for ever.
+// A picture that cannot be loaded shows its alternative text; it must not block the page.
 function loaded(element) {
   const late = new Promise((done) => setTimeout(done, LOADING_MS));
   if (element.tagName === "IMG") return Promise.race([element.decode().catch(() => {}), late]);
@@ -50,14 +50,14 @@ function build(card) {
   return parts;
 }
 
-// `parts` by side, and a promise that all of them can be painted.
+// Elements by side, and a promise that resolves when all can be painted.
 export function prepare(pair) {
   const left = build(pair.left);
   const right = build(pair.right);
   return { left, right, ready: Promise.all([...left, ...right].map(loaded)) };
 }
 
-// Text, players and broad pictures need width: such cards stand below each other on a narrow screen.
+// Text, players and wide pictures need width: such cards are stacked on a narrow screen.
 export const wide = ({ left, right }) => [left, right].some(needsWidth);
 
 const needsWidth = (card) =>

@@ -1,4 +1,4 @@
-// The researcher's pages: numbers that change while one looks, plots, and buttons that copy.
+// Researcher's pages: live figures, plots and copy buttons.
 
 import { personMap, personRadius, studyMap } from "./plots.js";
 import { block, speaker } from "./words.js";
@@ -17,7 +17,7 @@ function watch(section) {
       const reply = await fetch(section.dataset.live, { cache: "no-store", signal: AbortSignal.timeout(10000) });
       if (reply.ok) draw(await reply.json());
     } catch {
-      // The numbers stay as they were; the next look may succeed.
+      // Keep the old figures and retry at the next interval.
     }
     setTimeout(look, document.hidden ? 10 * EVERY_MS : EVERY_MS);
   }

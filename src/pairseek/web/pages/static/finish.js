@@ -1,4 +1,4 @@
-// Back to where a person came from, after a while that they can see and end. Only time in sight counts.
+// Countdown to the completion URL, which can be cancelled. Only time in the foreground counts.
 
 const line = document.getElementById("leaving");
 const said = line.firstElementChild;

@@ -1,4 +1,4 @@
-// Keys to answers: arrows, F and J, and a letter each for tie, skip and undo.
+// Keyboard shortcuts: arrows, F and J, and a letter each for tie, skip and undo.
 
 const MEANING = {
   ArrowLeft: "left",
@@ -17,7 +17,7 @@ export function listenKeys(toggle, act) {
   try {
     on = localStorage.getItem(SWITCH) !== "off";
   } catch {
-    // Nothing is remembered where nothing can be stored.
+    // Without storage the setting is not remembered.
   }
   const show = () => toggle.setAttribute("aria-pressed", String(on));
   toggle.addEventListener("click", () => {
@@ -34,7 +34,7 @@ export function listenKeys(toggle, act) {
   addEventListener("keydown", (event) => {
     if (event.target.closest("input, textarea, select, audio, video, [contenteditable]")) return;
     if (event.repeat) {
-      // A held key answers once; a held Enter would press the button again and again.
+      // A held key answers once; a held Enter would repeat the click.
       if (event.key === "Enter" || event.key in MEANING) event.preventDefault();
       return;
     }

@@ -1,4 +1,4 @@
-// Sends what is unsent, in order, again and again until it has arrived. Sending twice is harmless: an answer names its query.
+// Queue of unsent operations: sent in order and retried until acknowledged. Requests are idempotent.
 
 import { get, post, Refused } from "./api.js";
 import { alone } from "./alone.js";
@@ -30,7 +30,7 @@ export function openOutbox(base, session, record, { lost, back, refused }) {
       } catch (failure) {
         if (!(failure instanceof Refused)) throw failure;
         const state = await get(`${base}/state`);
-        // The service knows better: what builds on this operation falls with it.
+        // The service rejected it: discard the operations that depend on it.
         record.update((now) => Object.assign(now, { ops: [], state }));
         refused(failure, op);
       }
@@ -83,7 +83,7 @@ export function openOutbox(base, session, record, { lost, back, refused }) {
     wait = FIRST_MS;
     flush();
   });
-  // Whether something is under way, or will be again.
+  // Whether a request is in progress or scheduled.
   const busy = () => sending || timer !== 0;
 
   return { flush, busy };

@@ -1,4 +1,4 @@
-// Plots by Plotly, in the colours and type of the page.
+// Plotly plots in the style of the page.
 
 function look() {
   const style = getComputedStyle(document.documentElement);
@@ -33,14 +33,14 @@ function layout(page, more) {
 const BARE = { showgrid: false, showticklabels: false, showline: false };
 const MAP = { margin: { l: 16, r: 16, t: 24, b: 40 }, xaxis: BARE, yaxis: { ...BARE, scaleanchor: "x" } };
 
-// Drawn as SVG: WebGL traces compile code from strings, which the content policy forbids. So not more than this many.
+// Maximum number of SVG points. WebGL traces are blocked by the content security policy.
 const MOST = 2500;
 const some = (list) => {
   const step = Math.ceil(list.length / MOST);
   return step < 2 ? list : list.filter((_, index) => index % step === 0);
 };
 
-// Labels come from people's files and Plotly reads some tags: what looks like one is made plain text.
+// Plotly interprets some tags, so labels are escaped.
 const plain = (text) => String(text ?? "").replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 
 function itemTrace(all, page, say) {

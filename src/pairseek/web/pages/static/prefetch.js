@@ -1,4 +1,4 @@
-// While a person thinks: the pairs that may come next, fetched, built, and their pictures decoded.
+// Prefetching of the pairs that may come next: fetched, built, and their pictures decoded.
 
 import { get } from "./api.js";
 import { prepare } from "./cards.js";
@@ -11,7 +11,7 @@ export function openPrefetch(base) {
   let wanted = null;
   let coming = null;
 
-  // Done when what may follow this query is here, or will not come.
+  // Resolves when the pairs are available, or cannot be fetched.
   function look(query) {
     if (wanted !== query) {
       wanted = query;
@@ -26,7 +26,7 @@ export function openPrefetch(base) {
       try {
         reply = await get(`${base}/prefetch?query=${encodeURIComponent(query)}`);
       } catch {
-        break; // it was only a kindness
+        break; // prefetching is optional
       }
       if (reply) {
         if (wanted !== query) return;
@@ -37,14 +37,14 @@ export function openPrefetch(base) {
         held = new Map([[query, next]]);
         return;
       }
-      await pause(500 * 2 ** tried); // the service is busy with people
+      await pause(500 * 2 ** tried); // the service is busy
     }
     if (wanted === query) wanted = null;
   }
 
   const after = (query, outcome) => held.get(query)?.[outcome]?.pair ?? null;
 
-  // What was built for this pair, once: nodes can stand in one place only.
+  // Return the elements of this pair once: a node can be inserted in one place only.
   function take(pair) {
     for (const next of held.values()) {
       for (const one of Object.values(next)) {

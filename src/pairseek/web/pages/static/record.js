@@ -1,10 +1,10 @@
-// What this browser knows of a session: the last state the service sent, and what is not yet sent.
-// One record in localStorage for all tabs: each draws what the record says, so all show the same pair.
+// Local record of a session: the last state of the service, and unsent operations.
+// All tabs share one record in localStorage and therefore show the same pair.
 //
-// state      the service's last word
+// state      last state that the service sent
 // ops        answers and undos not yet acknowledged, oldest first; `next` is the pair to show after them, if known
 // focus      losses of focus not yet sent
-// practised  whether the practice pair is behind us
+// practised  whether the practice pair was answered
 
 const EMPTY = { state: null, ops: [], focus: [], practised: false };
 
@@ -42,7 +42,7 @@ export function openRecord(session, changed) {
   return { read, update, remove };
 }
 
-// Where a person stands if all that is unsent has arrived.
+// Return the state after all unsent operations.
 export function outlook({ state, ops }, offers) {
   if (!ops.length) return state;
   const { answered, total, remaining, share } = state.progress;

@@ -1,4 +1,4 @@
-// The pairs: shows what the record says, and writes answers into it. All else happens in the modules named here.
+// Page of the pairs: shows the state of the record and adds answers to it.
 
 import { get, Refused } from "./api.js";
 import { openPrefetch } from "./prefetch.js";
@@ -32,7 +32,7 @@ const record = openRecord(session, draw);
 const prefetch = openPrefetch(base);
 const outbox = openOutbox(base, session, record, { lost, back, refused });
 
-// The query on the screen, if it is one that counts.
+// Return the query on the screen, except for practice.
 const asked = () => (shown && shown.pair.query !== "practice" ? shown.pair.query : null);
 
 function practicePair() {
@@ -93,7 +93,7 @@ function draw() {
   else if (shown.at !== null) look();
 }
 
-// What is on the screen comes first; only then what may come next, and only once the service knows where we are.
+// Prefetch after the current pair is shown and all operations are acknowledged.
 async function look() {
   const query = asked();
   if (!query || record.read().ops.length) return;
@@ -133,12 +133,12 @@ async function show(pair) {
     right: spoken(pair.right),
   });
   if (part("notice").textContent === say("run.moment")) notice("");
-  // The second frame begins when the first, with both items in it, has been handed to the screen.
+  // The second frame begins after the first, with both items, has been painted.
   requestAnimationFrame(() =>
     requestAnimationFrame((time) => {
       if (mine !== turn) return;
       Object.assign(shown, { at: time, since: new Date().toISOString() });
-      part("stage").dataset.shown = pair.query; // this and `prefetched` are for those who watch, such as tests
+      part("stage").dataset.shown = pair.query; // this and `prefetched` are for tests
       look();
     }),
   );
@@ -146,14 +146,14 @@ async function show(pair) {
 
 function place(card, data, parts) {
   card.querySelector(".card-show").replaceChildren(...parts);
-  // A player takes the presses on it, so the button needs a place and a word of its own.
+  // A player handles clicks on it, so the card needs a separate button.
   const name = data.label ?? (bare(data) ? data.id : data.audio || data.video ? say("run.this") : "");
   card.querySelector(".card-label").textContent = name;
   card.classList.toggle("bare", bare(data));
   card.classList.toggle("nameless", !name);
 }
 
-// Nothing to show until the service has replied; should nobody be waiting for that reply, it is asked again.
+// Wait for the response of the service; request the state if none is pending.
 function wait() {
   turn += 1;
   shown = null;
@@ -191,7 +191,7 @@ function trouble(title, text, hint) {
   panel(title, text, hint, "panel-again");
 }
 
-// All is saved. The result waits for a word, so that the last answer can be taken back like any other.
+// All answers are saved. The result needs a confirmation, so that the last answer can be undone.
 function last(count) {
   if (ended !== null) return;
   turn += 1;
@@ -216,7 +216,7 @@ function refused(failure, op) {
   notice(failure.status === 409 ? say("run.elsewhere") : failure.problem.message, 6000);
 }
 
-// The moment of an event is on the same clock as that of a frame.
+// Event and frame timestamps use the same clock.
 function act(what, moment) {
   if (gone || moment - pressed < GUARD_MS) return;
   if (what === "undo") {
@@ -252,7 +252,7 @@ function act(what, moment) {
   outbox.flush();
 }
 
-// What was taken back is asked again under a new name, which only the service knows: so its reply is waited for.
+// The service asks an undone query again under a new name, so wait for its response.
 function undo() {
   record.update((now) => {
     const query = here(now).can.undo;

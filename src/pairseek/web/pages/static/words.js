@@ -1,4 +1,4 @@
-// The words of the page, from the catalogue that the service put into it.
+// Messages of the page, from the catalogue that it embeds.
 
 export const block = (id) => JSON.parse(document.getElementById(id).textContent);
 
