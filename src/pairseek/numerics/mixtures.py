@@ -37,18 +37,18 @@ def table(link: int, name: TableName, spread: float = 0.0, lapse: float = 0.0) -
     if spread == 0.0 and lapse == 0.0:
         values: FloatArray = getattr(tables(link), name)
         return values
-    return _blended(link, name, min(spread, float(SPREADS[-1])), lapse)
+    return _interpolated(link, name, min(spread, float(SPREADS[-1])), lapse)
 
 
 @lru_cache(maxsize=16)
-def _blended(link: int, name: TableName, spread: float, lapse: float) -> FloatArray:
+def _interpolated(link: int, name: TableName, spread: float, lapse: float) -> FloatArray:
     coarse: FloatArray | None = None
-    for i, by_spread in _shares(SPREADS, spread):
-        for j, by_lapse in _shares(LAPSES, lapse):
+    for i, by_spread in _interpolation_weights(SPREADS, spread):
+        for j, by_lapse in _interpolation_weights(LAPSES, lapse):
             part = by_spread * by_lapse * _cell(link, i, j)[NAMES.index(name)]
             coarse = part if coarse is None else coarse + part
     assert coarse is not None
-    fine = np.ascontiguousarray(_finer(_finer(coarse, _S_STEP).T, _M_STEP).T)
+    fine = np.ascontiguousarray(_refined(_refined(coarse, _S_STEP).T, _M_STEP).T)
     if name != "probability":
         # Restore the monotonicity that bounds rely on, against rounding.
         fine = np.maximum.accumulate(np.maximum.accumulate(fine, axis=0)[:, ::-1], axis=1)[:, ::-1]
@@ -60,14 +60,14 @@ def _blended(link: int, name: TableName, spread: float, lapse: float) -> FloatAr
     return fine
 
 
-def _shares(grid: FloatArray, value: float) -> list[tuple[int, float]]:
+def _interpolation_weights(grid: FloatArray, value: float) -> list[tuple[int, float]]:
     """Return the grid points next to a value with their interpolation weights; one where it lies on a grid point."""
     i = int(np.clip(np.searchsorted(grid, value, side="right") - 1, 0, len(grid) - 2))
     share = float((value - grid[i]) / (grid[i + 1] - grid[i]))
     return [(place, weight) for place, weight in ((i, 1.0 - share), (i + 1, share)) if weight > 0.0]
 
 
-def _finer(values: FloatArray, step: int) -> FloatArray:
+def _refined(values: FloatArray, step: int) -> FloatArray:
     """Return rows interpolated linearly, `step` for each original one."""
     out = np.empty((step * (len(values) - 1) + 1, values.shape[1]))
     for part in range(step):

@@ -27,7 +27,7 @@ from pairseek.numerics.jit import LOGISTIC, PROBIT
 from pairseek.posteriors.base import effective_samples, generator_for
 from pairseek.posteriors.control_variates import controlled_moments
 from pairseek.posteriors.ep_kernels import propagate
-from pairseek.posteriors.particles import Particles, PointTarget, log_posterior_over
+from pairseek.posteriors.particles import Particles, PointTarget, log_importance_ratios
 from pairseek.posteriors.smc import square_root
 from pairseek.posteriors.weights import resampled, reweighted
 
@@ -45,9 +45,9 @@ _NOISE = {LOGISTIC: math.pi / math.sqrt(3.0), PROBIT: 1.0}
 # and at least _SAMPLES_PER_CONTROL for each control variate. Otherwise a sampler runs.
 _COUNTED = 0.3
 _SAMPLES_PER_CONTROL = 10.0
-# Where the weighted moments differ from the Gaussian's by more than _MOVED, relative to its variances, importance
+# Where the weighted moments differ from the Gaussian's by more than _FAR_MOMENTS, relative to its variances, importance
 # sampling is repeated from a Gaussian with the new moments, up to _ROUNDS times.
-_MOVED = 0.3
+_FAR_MOMENTS = 0.3
 _ROUNDS = 3
 _PARTICLES = 4000
 _SWEEPS = 2
@@ -93,7 +93,7 @@ class EP:
         info = BeliefInfo("ep", logit_deviation=sharpest, sweeps=sweeps, seconds=time.perf_counter() - began)
         if converged and sharpest <= _SHARP * _NOISE[response.link] and response.plain:
             return Belief(mean, covariance, info, cloud)
-        return _sampled_instead(cloud, info, began, trusted=converged)
+        return _importance_sampled(cloud, info, began, trusted=converged)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +139,7 @@ class GaussianCloud:
         # The points have exactly this mean and covariance, which removes most of the sampling variance.
         samples = self.mean + np.einsum("nd,ed->ne", standard_points(n, len(self.mean)), root)
         base = self.mean, np.ascontiguousarray(np.linalg.inv(covariance))
-        logs = log_posterior_over(samples, self.evidence, self.prior, self.response, base)
+        logs = log_importance_ratios(samples, self.evidence, self.prior, self.response, base)
         if not np.any(np.isfinite(logs)):
             return samples, np.full(n, 1.0 / n)
         return samples, reweighted(np.full(n, 1.0 / n), logs, 1.0)
@@ -181,7 +181,7 @@ def gaussian_posterior(
     return origin + unit * mean, out * np.outer(unit, unit), facts
 
 
-def _sampled_instead(cloud: GaussianCloud, info: BeliefInfo, began: float, *, trusted: bool) -> Belief:
+def _importance_sampled(cloud: GaussianCloud, info: BeliefInfo, began: float, *, trusted: bool) -> Belief:
     """Return the belief by weighted points if enough of them count, else by a sampler."""
     evidence, prior, response = cloud.evidence, cloud.prior, cloud.response
     d = len(cloud.mean)
@@ -195,7 +195,7 @@ def _sampled_instead(cloud: GaussianCloud, info: BeliefInfo, began: float, *, tr
         if counted < max(_COUNTED * len(weights), least):
             break
         mean, covariance = controlled_moments(samples, weights, evidence, prior, response)
-        if _moved(cloud, mean, covariance) < _MOVED:
+        if _moment_distance(cloud, mean, covariance) < _FAR_MOMENTS:
             info = BeliefInfo("weighted", counted, **facts, seconds=time.perf_counter() - began)
             for array in (mean, covariance):
                 array.flags.writeable = False
@@ -205,7 +205,7 @@ def _sampled_instead(cloud: GaussianCloud, info: BeliefInfo, began: float, *, tr
     return replace(belief, info=replace(belief.info, **facts, seconds=time.perf_counter() - began))
 
 
-def _moved(cloud: GaussianCloud, mean: FloatArray, covariance: FloatArray) -> float:
+def _moment_distance(cloud: GaussianCloud, mean: FloatArray, covariance: FloatArray) -> float:
     """Return how far moments are from those of the cloud's Gaussian, in its variances, in the worst direction."""
     root = square_root(cloud.covariance)
     white = np.linalg.solve(root, np.linalg.solve(root, covariance).T)

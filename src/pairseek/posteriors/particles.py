@@ -18,7 +18,7 @@ from pairseek.posteriors.base import generator_for, sampled_belief
 from pairseek.posteriors.control_variates import controlled_moments
 from pairseek.posteriors.reliability import reliable_belief
 from pairseek.posteriors.slice_kernels import log_densities, slice_sweep
-from pairseek.posteriors.smc import WIDTH, annealed, square_root
+from pairseek.posteriors.smc import WIDTH, square_root, tempered_samples
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Particles:
             samples, weights = prior.sample(self.n, d, rng), np.full(self.n, 1 / self.n)
             info = BeliefInfo("particles", seconds=time.perf_counter() - began)
             return sampled_belief(samples, weights, prior.moments(d), info)
-        samples, stages = annealed(PointTarget(evidence, prior, response), self.n, self.sweeps, rng)
+        samples, stages = tempered_samples(PointTarget(evidence, prior, response), self.n, self.sweeps, rng)
         weights = np.full(self.n, 1 / self.n)
         moments = controlled_moments(samples, weights, evidence, prior, response)
         info = BeliefInfo("particles", stages=stages, seconds=time.perf_counter() - began)
@@ -94,10 +94,10 @@ class PointTarget:
         """Draw points from the prior."""
         return self.prior.sample(n, self.evidence.slopes.shape[1], rng)
 
-    def gain(self, states: FloatArray) -> FloatArray:
+    def log_likelihood(self, states: FloatArray) -> FloatArray:
         """Return the log-likelihood of all answers."""
         base = self.prior.quadratic(states.shape[1])
-        return log_posterior_over(states, self.evidence, self.prior, self.response, base)
+        return log_importance_ratios(states, self.evidence, self.prior, self.response, base)
 
     def move(
         self, states: FloatArray, covariance: FloatArray, power: float, sweeps: int, rng: np.random.Generator
@@ -125,7 +125,7 @@ class PointTarget:
         return states
 
 
-def log_posterior_over(
+def log_importance_ratios(
     points: FloatArray,
     evidence: Evidence,
     prior: Prior,

@@ -18,7 +18,7 @@ from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.base import sampled_belief
 from pairseek.posteriors.control_variates import lapsing_moments
 from pairseek.posteriors.lapse_kernels import conditionals, lapsing_sweep, log_answers
-from pairseek.posteriors.smc import WIDTH, annealed, square_root
+from pairseek.posteriors.smc import WIDTH, square_root, tempered_samples
 
 # Number of samples with a conditional distribution of k and the lapse, and of the nodes of k and of the lapse.
 _ROWS = 256
@@ -42,7 +42,7 @@ def reliable_belief(
     if m == 0:
         states, stages, moments = target.start(n, rng), 0, prior.moments(d)
     else:
-        states, stages = annealed(target, n, sweeps, rng)
+        states, stages = tempered_samples(target, n, sweeps, rng)
         moments = lapsing_moments(states, weights, data, prior, response)
     info = BeliefInfo("particles", stages=stages)
     belief = _belief(states, weights, moments, data, response, info)
@@ -71,7 +71,7 @@ class ReliableTarget:
         lapses = np.full(n, response.share) if lapse_prior is None else lapse_prior.quantiles(uniform[:, 1])
         return np.ascontiguousarray(np.column_stack([points, ratios, lapses]))
 
-    def gain(self, states: FloatArray) -> FloatArray:
+    def log_likelihood(self, states: FloatArray) -> FloatArray:
         """Return the log-likelihood of all answers."""
         out = np.empty(len(states))
         for_ranges(log_answers, len(states), CHUNK, states, self.data, self.response.link, out)

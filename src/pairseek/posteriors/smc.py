@@ -13,13 +13,13 @@ import numpy as np
 
 from pairseek.core.types import FloatArray
 from pairseek.numerics.moments import sample_moments
-from pairseek.posteriors.weights import resampled, reweighted, stage_power
+from pairseek.posteriors.weights import resampled, reweighted, tempering_step
 
 WIDTH = 5.0
 """Slice interval in standard deviations along the direction."""
 # A share of the particles is tempered; the others are resampled from them at the end, in a fraction of the time.
-_SCOUTS = 4
-_LEAST_SCOUTS = 250
+_TEMPERED_SHARE = 4
+_LEAST_TEMPERED = 250
 # Largest number of stages, which bounds the time; the rest of the path is then one step. A stage gains about a bit.
 _MOST_STAGES = 200
 
@@ -31,7 +31,7 @@ class Target(Protocol):
         """Draw (n, columns) states from the prior."""
         ...
 
-    def gain(self, states: FloatArray) -> FloatArray:
+    def log_likelihood(self, states: FloatArray) -> FloatArray:
         """Return the (n,) log-likelihood of all answers, up to a constant."""
         ...
 
@@ -42,20 +42,20 @@ class Target(Protocol):
         ...
 
 
-def annealed(target: Target, n: int, sweeps: int, rng: np.random.Generator) -> tuple[FloatArray, int]:
+def tempered_samples(target: Target, n: int, sweeps: int, rng: np.random.Generator) -> tuple[FloatArray, int]:
     """Return n equally weighted states of the posterior, and the number of stages."""
-    scouts = min(n, max(n // _SCOUTS, _LEAST_SCOUTS))
-    states = target.start(scouts, rng)
-    even = np.full(scouts, 1.0 / scouts)
+    tempered = min(n, max(n // _TEMPERED_SHARE, _LEAST_TEMPERED))
+    states = target.start(tempered, rng)
+    even = np.full(tempered, 1.0 / tempered)
     power, stages = 0.0, 0
     while True:
-        gain = target.gain(states)
+        log_likelihood = target.log_likelihood(states)
         rest = 1.0 - power
-        step = rest if stages >= _MOST_STAGES else stage_power(even, gain, rest, scouts / 2)
-        weights = reweighted(even, gain, step)
+        step = rest if stages >= _MOST_STAGES else tempering_step(even, log_likelihood, rest, tempered / 2)
+        weights = reweighted(even, log_likelihood, step)
         power = 1.0 if step >= rest else power + step
         _, covariance = sample_moments(states, weights)
-        count = scouts if power < 1.0 else n
+        count = tempered if power < 1.0 else n
         states = np.ascontiguousarray(states[resampled(weights, count, rng)])
         stages += 1
         states = target.move(states, covariance, power, sweeps if power < 1.0 else sweeps + 1, rng)

@@ -8,24 +8,24 @@ from pairseek.core.types import FloatArray, IntArray
 from pairseek.posteriors.base import effective_samples
 
 
-def reweighted(weights: FloatArray, gain: FloatArray, power: float) -> FloatArray:
+def reweighted(weights: FloatArray, log_likelihood: FloatArray, power: float) -> FloatArray:
     """Return the weights after a likelihood, given as logarithms, to a power."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(weights) + power * gain
+        logs = np.log(weights) + power * log_likelihood
     # A state of probability zero has weight zero at any power.
     logs = np.where(np.isnan(logs), -np.inf, logs)
     out = np.exp(logs - logs.max())
     return np.asarray(out / out.sum())
 
 
-def stage_power(weights: FloatArray, gain: FloatArray, most: float, target: float) -> float:
+def tempering_step(weights: FloatArray, log_likelihood: FloatArray, most: float, target: float) -> float:
     """Return the power at which the effective sample size falls to the target, by bisection; `most` if it does not."""
-    if effective_samples(reweighted(weights, gain, most)) > target:
+    if effective_samples(reweighted(weights, log_likelihood, most)) > target:
         return most
     low, high = 0.0, most
     for _ in range(40):
         middle = 0.5 * (low + high)
-        if effective_samples(reweighted(weights, gain, middle)) > target:
+        if effective_samples(reweighted(weights, log_likelihood, middle)) > target:
             low = middle
         else:
             high = middle
