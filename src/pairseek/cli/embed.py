@@ -102,9 +102,9 @@ def command(
         if method == PCA.name or dimensions != AUTO:
             raise InvalidParameter("--plot shows the selection of the dimension: use it with triplets and -d auto")
     if method == PCA.name:
-        made: TripletEmbedding | PCA = _components(source, dimensions, standardize, drop_constant)
-        record = provenance(made)
-        result, choice = made.to_items(scaled=scaled), None
+        embedding: TripletEmbedding | PCA = _components(source, dimensions, standardize, drop_constant)
+        record = provenance(embedding)
+        result, choice = embedding.to_items(scaled=scaled), None
     else:
         one_of(unseen, "--unseen", ("refuse", "mean"))
         settings = {"mu": mu, "alpha": alpha, "shrinkage": shrinkage}
@@ -118,11 +118,11 @@ def command(
         base = kind(**given, unseen=unseen, random_state=seed, progress=True)  # type: ignore[arg-type]
         choice = _choice(dimensions, data.fitted, base, seed)
         base.set_params(n_components=choice.chosen if choice else _whole(dimensions))
-        made = base.fit(data.fitted)
-        record = {**provenance(made, held_out=data.held), "triplets": len(data.fitted)}
+        embedding = base.fit(data.fitted)
+        record = {**provenance(embedding, held_out=data.held), "triplets": len(data.fitted)}
         if choice is not None:
             record["dimension_choice"] = choice.record()
-        result = made.to_items(scaled=scaled, labels=None if known is None else known.labels)
+        result = embedding.to_items(scaled=scaled, labels=None if known is None else known.labels)
     files = [*save_items(result, out, record, scaled=scaled)]
     if plot is not None and choice is not None:
         files.append(choice.plot(plot))
@@ -184,8 +184,8 @@ def _components(source: Path, text: str, standardize: bool, drop: bool) -> PCA: 
             wanted = int(text) if text.isdigit() else float(text)
         except ValueError:
             raise InvalidParameter(f"--dimensions is {text!r}: give a whole number, or a share such as 0.9") from None
-    made = PCA(n_components=wanted, standardize=standardize, constant="drop" if drop else "refuse")
-    return made.fit(read_items(source, quiet=True))
+    embedding = PCA(n_components=wanted, standardize=standardize, constant="drop" if drop else "refuse")
+    return embedding.fit(read_items(source, quiet=True))
 
 
 def _show(console: Console, record: JSON, choice: DimensionChoice | None, items: Items, files: list[Path]) -> None:

@@ -100,7 +100,11 @@ def _list() -> Columns:
     for name, reproduction in REPRODUCTIONS.items():
         counts = []
         for preset in PRESETS:
-            made = SPECIFICATIONS[name](preset) if name in SPECIFICATIONS else None
-            counts.append(f"{made.trials * len(made.settings) * len(made.strategies):,}" if made else "-")
+            specification = SPECIFICATIONS[name](preset) if name in SPECIFICATIONS else None
+            counts.append(
+                f"{specification.trials * len(specification.settings) * len(specification.strategies):,}"
+                if specification
+                else "-"
+            )
         columns.add_row(name, reproduction.title, *counts)
     return columns

@@ -69,7 +69,7 @@ class Food10kFacts:
         Examples
         --------
         >>> food10k_facts(4).response("logistic", "normalized")
-        Logistic(k=1.5636842555329606, noise='normalized')
+        Logistic(k=1.5636842555329606, noise='normalized', lapse=0.0)
         """
         if name not in _RESPONSES or noise not in NOISES:
             raise InvalidParameter(

@@ -102,8 +102,8 @@ def bootstrap_intervals(
     drawn = []
     for _ in range(replicates):
         counts = generator.multinomial(count, np.full(count, 1.0 / count)).astype(np.float64)
-        made, found, _ = fit_model(usable, items, learned, people=counts, state=state, rounds=_ROUNDS)
-        drawn.append(identifiable(Population.of(made, found, usable, items, population.provenance)))
+        model, found, _ = fit_model(usable, items, learned, people=counts, state=state, rounds=_ROUNDS)
+        drawn.append(identifiable(Population.of(model, found, usable, items, population.provenance)))
     utility, spread = identifiable(population)
     errors = [np.std([one[part] for one in drawn], axis=0, ddof=1) for part in (0, 1)]
     return PopulationIntervals(utility, np.asarray(errors[0]), spread, np.asarray(errors[1]), replicates)

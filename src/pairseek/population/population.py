@@ -155,7 +155,7 @@ class Population:
         tried = options(len(usable.ids), dimension=dimension, appeal=appeal, rescale=rescale, curvature=curvature)
         chosen = choose(usable, items, tried, rng=seed, progress=progress) if len(tried) > 1 else None
         learned = tried[0] if chosen is None else chosen.best
-        made, state, note = fit_model(usable, items, learned)
+        model, state, note = fit_model(usable, items, learned)
         configuration: JSON = {**learned.record(), "noise": "constant", "items": None if items is None else items.hash}
         provenance: JSON = {
             "pairseek": __version__,
@@ -169,18 +169,18 @@ class Population:
             "notes": [*choices.notes, *([] if note is None else [note])],
             "choice": None if chosen is None else chosen.record(),
         }
-        return cls.of(made, state, usable, items, provenance)
+        return cls.of(model, state, usable, items, provenance)
 
     @classmethod
     def of(
-        cls, made: FittedModel, state: fitting.FitState, choices: Choices, items: Items | None, provenance: JSON
+        cls, model: FittedModel, state: fitting.FitState, choices: Choices, items: Items | None, provenance: JSON
     ) -> Self:
         """Build a population from a fit."""
         labels, data = (None, None) if items is None else (items.labels, items.data)
-        catalogue = Items._unwarned(made.coordinates, choices.ids, labels, made.appeal, data)
+        catalogue = Items._unwarned(model.coordinates, choices.ids, labels, model.appeal, data)
         given = None if items is None else items.hash
         people = len(choices.people)
-        return cls(catalogue, made.mean, made.covariance, made.k, state.honest, people, given, provenance)
+        return cls(catalogue, model.mean, model.covariance, model.k, state.honest, people, given, provenance)
 
     def matched(self, items: Items | Space) -> Items:
         """Return the items with the learned appeal and coordinates; reject items of another population."""
@@ -326,10 +326,10 @@ def without(
     counts[person] = 0.0
     if len(counts) <= _FEW:
         others = choices.only(np.flatnonzero(counts))
-        made, found, _ = fit_model(others, items, learned)
+        model, found, _ = fit_model(others, items, learned)
     else:
-        made, found, _ = fit_model(choices, items, learned, people=counts, state=state, rounds=_ROUNDS)
-    return Population.of(made, found, choices, items, population.provenance)
+        model, found, _ = fit_model(choices, items, learned, people=counts, state=state, rounds=_ROUNDS)
+    return Population.of(model, found, choices, items, population.provenance)
 
 
 def options_of(population: Population) -> FitOptions:

@@ -155,16 +155,16 @@ def _score(
     inside = np.isin(choices.person, people)
     hidden = choices.rows(inside & ~seen)
     try:
-        made, _, _ = fit_model(choices.only(others), items, learned)
+        model, _, _ = fit_model(choices.only(others), items, learned)
     except InvalidChoices:
         return np.full(len(people), -np.log(2.0))
-    factors = 2.0 * made.k * made.coordinates
-    base = factors @ made.mean - made.k * np.sum(made.coordinates**2, axis=1) + made.appeal
+    factors = 2.0 * model.k * model.coordinates
+    base = factors @ model.mean - model.k * np.sum(model.coordinates**2, axis=1) + model.appeal
     shown = choices.rows(inside & seen)
     # So few choices are nearly independent, so each has the weight 1.
     data = fitting.Data.of(shown)
     data = fitting.Data(data.starts, data.rows, np.ones(len(data.weight)), data.n)
-    mean, covariance, _ = fitting.beliefs(data, base, factors, made.covariance)
+    mean, covariance, _ = fitting.beliefs(data, base, factors, model.covariance)
     delta = factors[hidden.winner] - factors[hidden.loser]
     logit = base[hidden.winner] - base[hidden.loser] + np.einsum("md,md->m", delta, mean[hidden.person])
     variance = np.einsum("mi,mij,mj->m", delta, covariance[hidden.person], delta)
