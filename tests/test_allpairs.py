@@ -228,7 +228,7 @@ def utility_of(i, j, points, model):
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_pairs_that_nearly_coincide_are_not_lost_in_rounding(noise):
-    # Rotated coordinates do not determine the direction of such a pair. It must be found with its own utility as target.
+    # Rotated coordinates do not determine the direction of such a pair. With its own utility as target, it is found.
     for seed, apart in enumerate(10.0 ** np.linspace(-14, -4, 60)):
         rng = rng_of(seed, 3)
         points = rng.standard_normal((40, 3)) + 0.3

@@ -156,7 +156,7 @@ class TestPairs:
             assert strategy.status(items, history) is None
             history.append(asked(items, pair, "skip"))
         assert len(history) == 3
-        assert strategy.status(items, history) == "every pair was skipped: there is nothing left to ask"
+        assert strategy.status(items, history) == "every pair was skipped: no pair is left to ask"
 
     def test_the_only_pair_may_be_asked_twice_in_a_row(self):
         items = Items([[0.0], [1.0]])

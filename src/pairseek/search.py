@@ -174,7 +174,7 @@ class Search:
         if reason is not None:
             raise SearchFinished(reason)
         if not self._pending:
-            query = self._prepared()
+            query = self._cached_query()
             assert query is not None  # `finished` covers the case of None.
             self._pending.append(query)
         return self._pending[0]
@@ -210,7 +210,7 @@ class Search:
             reason = rule.reached(progress)
             if reason is not None:
                 return reason
-        if isinstance(self.strategy, Procedure) and not self._pending and self._prepared() is None:
+        if isinstance(self.strategy, Procedure) and not self._pending and self._cached_query() is None:
             return f"{self.strategy.name} has no more pairs to ask"
         return None
 
@@ -242,12 +242,12 @@ class Search:
         """Record the answer to a query. Repeating it is idempotent; a different answer raises `AnswerConflict`."""
         if _is_tie(tie) == (winner is not None):
             raise InvalidAnswer("an answer must have a winner or be a tie: give either winner=... or tie=True")
-        self._close(query, "tie" if tie else "answer", winner)
+        self._record(query, "tie" if tie else "answer", winner)
 
     @_atomic
     def skip(self, query: Query | str) -> None:
         """Record that a query was skipped; the belief does not change."""
-        self._close(query, "skip", None)
+        self._record(query, "skip", None)
 
     @_atomic
     def observe(self, left: object, right: object, winner: object = None, *, tie: bool = False) -> None:
@@ -387,6 +387,7 @@ class Search:
 
     @classmethod
     def _from_record(cls, record: JSON, own: dict[str, Any]) -> Self:
+        """Build a search from a record of `save`; `own` are parts that replace those of the record."""
         saved = record["configuration"]
         if saved["model"] != MODEL_VERSION:
             raise InvalidFile(
@@ -417,10 +418,11 @@ class Search:
         return np.random.default_rng(np.random.SeedSequence([self.seed, events, purpose, index]))
 
     def _evidence(self) -> Evidence:
-        told = [event for event in self._events if event.outcome != "skip"]
-        if not told:
+        """Return the logit planes of all answers and ties, oriented towards the winner."""
+        answered = [event for event in self._events if event.outcome != "skip"]
+        if not answered:
             return Evidence(np.empty((0, self.items.d)), np.empty(0), np.empty(0))
-        sides = [(e.left, e.right) if e.winner is None else (e.winner, e.loser) for e in told]
+        sides = [(e.left, e.right) if e.winner is None else (e.winner, e.loser) for e in answered]
         if isinstance(self.items, Items):
             first, second = (np.array([self.items.index(side[i]) for side in sides]) for i in (0, 1))
             winners, losers = self.items.coordinates[first], self.items.coordinates[second]
@@ -429,10 +431,10 @@ class Search:
             winners, losers = (np.array([side[i] for side in sides], dtype=np.float64) for i in (0, 1))
             appeal = np.zeros(len(sides))
         slopes, offsets = self.response.planes(winners, losers, appeal)
-        decided = np.array([float(event.outcome == "answer") for event in told])
+        decided = np.array([float(event.outcome == "answer") for event in answered])
         return Evidence(np.ascontiguousarray(slopes), offsets, decided, appeal)
 
-    def _prepared(self) -> Query | None:
+    def _cached_query(self) -> Query | None:
         """Return the cached query that `ask` would return if none were pending; None when a procedure has finished."""
         count = len(self._events)
         if self._next is None or self._next[0] != count:
@@ -440,12 +442,14 @@ class Search:
         return self._next[1]
 
     def _context(self, pending: Sequence[Query]) -> SelectionContext:
+        """Return the inputs of a pair selection under the present belief."""
         belief = self.belief
         strategy = self.strategy if isinstance(self.strategy, Utility) else None
         context = SelectionContext.of(self.items, belief, typical_response(self.response, belief), strategy)
         return replace(context, history=self.history, pending=pending)
 
     def _query(self, index: int, pending: Sequence[Query]) -> Query | None:
+        """Compute query `index` after the present events, given pending ones; None when a procedure has finished."""
         began = time.perf_counter()
         events = len(self._events)
         draws = Draws(
@@ -466,7 +470,8 @@ class Search:
             return None
         return replace(query, info=replace(query.info, seconds=time.perf_counter() - began))
 
-    def _close(self, query: Query | str, outcome: Outcome, winner: object) -> None:
+    def _record(self, query: Query | str, outcome: Outcome, winner: object) -> None:
+        """Record the outcome of a pending query; verify that a repeated outcome agrees with the recorded one."""
         name = query.id if isinstance(query, Query) else query if isinstance(query, str) else None
         known = next((q for q in self._pending if q.id == name), None)
         answered = next((e for e in self._events if e.query is not None and e.query.id == name), None)
@@ -516,7 +521,7 @@ class _Progress:
     def information(self) -> float:
         # A pending query was chosen under an earlier belief, so that the next one is computed instead.
         try:
-            query = self._search._prepared()
+            query = self._search._cached_query()
         except NoPairLeft:
             return 0.0
         return 0.0 if query is None or query.info is None else query.info.information

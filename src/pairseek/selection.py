@@ -99,6 +99,7 @@ def _from_items(
 
 
 def _best_pair(items: Items, context: SelectionContext, rules: PairRules, rng: np.random.Generator) -> Selection:
+    """Return the best permitted pair, under the strictest resting set that permits one."""
     assert rules.source is not None  # Only a space or a procedure has no source.
     shown = [(items.index(event.left), items.index(event.right)) for event in context.history]
     open_pairs = [(items.index(query.left), items.index(query.right)) for query in context.pending]
@@ -118,6 +119,7 @@ def _best_pair(items: Items, context: SelectionContext, rules: PairRules, rng: n
 def _from_space(
     space: Space, context: SelectionContext, rng: np.random.Generator
 ) -> tuple[PairFeatures, Selection, str]:
+    """Return the features of the best pair of a space, the selection, and the name of the strategy."""
     belief, response, strategy = context.belief, context.response, context.strategy
     if not context.drawn:
         # Planes are sampled to save time, but equal answers must lead to equal questions.

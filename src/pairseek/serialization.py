@@ -93,6 +93,7 @@ def _nearest(name: object, choices: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any, where: str) -> Any:
+    """Return a setting as JSON data; `where` names it in errors."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, tuple | list):
@@ -107,6 +108,7 @@ def _plain(value: Any, where: str) -> Any:
 
 
 def _frozen(value: Any) -> Any:
+    """Return a setting from JSON data, with lists as tuples and unknown numbers decoded."""
     if value == "unknown":
         value = {"name": value}
     if isinstance(value, Mapping):

@@ -81,6 +81,7 @@ class AllPairs:
         return self._best(context, shape)
 
     def _best(self, context: SelectionContext, shape: UtilityShape) -> Selection | None:
+        """Return the best pair by branch and bound, rescored by samples where the strategy gains from it."""
         rescore = self.rescore if context.rescores else 0
         zero = median_score(context) if shape.signed and self.gap else 0.0
         goal = Goal(max(1, rescore), self.gap, zero, self.budget)
@@ -98,7 +99,7 @@ class AllPairs:
         if shape.signed and not self.gap:
             zero = median_score(context)
         gap = certified_gap(found, zero)
-        words = _words(len(context.points), found, gap, len(scores) if rescore else 0, context.caveat)
+        words = _description(len(context.points), found, gap, len(scores) if rescore else 0, context.caveat)
         return Selection(
             int(first[row]), int(second[row]), float(scores[row]), found.visited, words, bound=found.bound, gap=gap
         )
@@ -154,19 +155,19 @@ def best_by_list(context: SelectionContext, rng: np.random.Generator, *, rescore
         merged = np.append(best[0], scores[good]), np.append(best[1], numbers[free][good])
         rows = np.lexsort((merged[1], -merged[0]))[:wanted]
         best = merged[0][rows], merged[1][rows]
-    again = _again(min(rescore, total) if context.rescores else 0)
+    again = _rescored(min(rescore, total) if context.rescores else 0)
     words = f"all {total:,} pairs, each scored{context.caveat}{again}"
     choice = best_of(context, *pair_rows(best[1], n), rng, rescore=rescore, words=words)
     return None if choice is None else replace(choice, considered=total, bound=float(best[0][0]), gap=0.0)
 
 
-def _words(n: int, found: SearchResult, gap: float, rescored: int, caveat: str) -> str:
+def _description(n: int, found: SearchResult, gap: float, rescored: int, caveat: str) -> str:
     total = n * (n - 1) // 2
     how = "exact" if gap == 0.0 else f"to within {_percent(max(gap, 1e-6))}"
-    return f"best of all {total:,} pairs, {how}; {_percent(found.visited / total)} visited{caveat}{_again(rescored)}"
+    return f"best of all {total:,} pairs, {how}; {_percent(found.visited / total)} visited{caveat}{_rescored(rescored)}"
 
 
-def _again(rescored: int) -> str:
+def _rescored(rescored: int) -> str:
     return f"; the best {rescored} scored again by samples" if rescored else ""
 
 

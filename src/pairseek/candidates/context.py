@@ -63,8 +63,8 @@ class SelectionContext:
         points, appeal = np.empty((0, items.d)), np.empty(0)
         if isinstance(items, Items):
             points, appeal = items.coordinates, items.appeal
-        nothing = Resting.of(len(points), [], [])
-        return cls(points, appeal, belief, response, strategy or Random(), resting or nothing)
+        unrestricted = Resting.of(len(points), [], [])
+        return cls(points, appeal, belief, response, strategy or Random(), resting or unrestricted)
 
     def features(self, first: IntArray, second: IntArray, belief: Belief | None = None) -> PairFeatures:
         """Compute the features of pairs of rows."""

@@ -77,12 +77,12 @@ def weighted_pairs(context: SelectionContext, count: int, rng: np.random.Generat
     estimates = np.empty(cells.shape[1])
     for_ranges(bound_pairs, len(estimates), _CHUNK, cells[0], cells[1], view.cores, view.model, estimates)
     even = rng.permutation(np.arange(share) % len(estimates))
-    spread = _within(view.tree, cells[:, even], rng)
+    spread = _draw_items(view.tree, cells[:, even], rng)
     observed = np.full(len(estimates), -np.inf)
     scores = context.scores(context.features(*spread))
     np.maximum.at(observed, even, np.where(context.resting.allows(*spread), scores, -np.inf))
     drawn = [rng.choice(len(estimates), size=share, p=_by_rank(values)) for values in (observed, estimates)]
-    more = _within(view.tree, cells[:, np.concatenate(drawn)], rng)
+    more = _draw_items(view.tree, cells[:, np.concatenate(drawn)], rng)
     return np.concatenate([informative[0], spread[0], more[0]]), np.concatenate([informative[1], spread[1], more[1]])
 
 
@@ -93,7 +93,7 @@ def _by_rank(values: FloatArray) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-def _within(tree: Tree, cells: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def _draw_items(tree: Tree, cells: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Draw one row uniformly from each cell, for both sides of the pairs."""
     spans = [tree.spans(side) for side in cells]
     first, second = (tree.order[rng.integers(span[:, 0], span[:, 1])] for span in spans)

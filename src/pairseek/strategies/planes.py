@@ -99,6 +99,7 @@ def _probabilities(response: Response, belief: Belief, logits: FloatArray) -> Fl
 
 
 def _unit(vectors: FloatArray) -> FloatArray:
+    """Return the vectors normalised to unit length; the first axis in place of a zero vector."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     axis = np.zeros(vectors.shape[1])
     axis[0] = 1.0

@@ -67,7 +67,7 @@ class Tree:
         columns = np.full((d, n + LANES), np.nan)
         columns[:, :n] = ((points - middle) @ _principal_axes(points - middle)).T
         reach = float(np.max(np.abs(columns[:, :n]))) * d**0.5
-        order = _cut(columns[:, :n], depth)
+        order = _partition(columns[:, :n], depth)
         low, high = boxes(columns, n, depth)
         # The margin keeps a point inside its box despite rounding of the rotation.
         centre, half = (low + high) / 2, (high - low) / 2 + 1e-14 * reach
@@ -97,19 +97,19 @@ def tree_of(points: FloatArray) -> Tree:
 def boxes(columns: FloatArray, n: int, depth: int) -> tuple[FloatArray, FloatArray]:
     """Return the (cells, c) minima and maxima of each of c columns in each cell, ignoring NaN."""
     starts = np.arange(1 << depth) * n >> depth
-    return _up(np.fmin, columns[:, :n], starts, np.inf), _up(np.fmax, columns[:, :n], starts, -np.inf)
+    return _propagate(np.fmin, columns[:, :n], starts, np.inf), _propagate(np.fmax, columns[:, :n], starts, -np.inf)
 
 
-def _up(extreme: np.ufunc, columns: FloatArray, starts: IntArray, nothing: float) -> FloatArray:
+def _propagate(extreme: np.ufunc, columns: FloatArray, starts: IntArray, empty: float) -> FloatArray:
     """Return the (cells, c) extremes, propagated from the leaves to the root."""
     levels = [extreme.reduceat(columns, starts, axis=1)]
     while levels[-1].shape[1] > 1:
         levels.append(extreme(levels[-1][:, ::2], levels[-1][:, 1::2]))
     out = np.concatenate(levels[::-1], axis=1).T
-    return np.ascontiguousarray(np.where(np.isnan(out), nothing, out))
+    return np.ascontiguousarray(np.where(np.isnan(out), empty, out))
 
 
-def _cut(columns: FloatArray, depth: int) -> IntArray:
+def _partition(columns: FloatArray, depth: int) -> IntArray:
     """Reorder the columns in place so that the cells of every level are contiguous, and return the order."""
     n = columns.shape[1]
     order = np.arange(n)

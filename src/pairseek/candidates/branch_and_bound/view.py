@@ -118,6 +118,7 @@ def _axes(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatAr
 
 
 def _scale(tree: Tree, ranges: FloatArray, values: FloatArray, k: float, noise: int) -> Scale:
+    """Return the extremes over all pairs that the prefilter reads, rounded outwards."""
     longest = 4.0 * float(np.linalg.norm(tree.half[0])) * (1.0 + 1e-9)
     steep = float(steepness(min(1.0, longest) if noise == DECAYING else longest, k, noise))
     top = steep * float(values[0]) ** 0.5
@@ -128,6 +129,7 @@ def _scale(tree: Tree, ranges: FloatArray, values: FloatArray, k: float, noise: 
 
 @lru_cache(maxsize=8)
 def _table(link: int, name: TableName, spread: float, lapse: float) -> FloatArray:
+    """Return a table by name, log_volume with its sign reversed."""
     values = table(link, name, spread, lapse)
     if name == "log_volume":
         values = -values

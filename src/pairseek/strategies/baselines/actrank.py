@@ -117,6 +117,7 @@ class ActRank:
         return _AnswerState(Region(*box_bounds(self.box, items, "ActRank")))
 
     def _advance(self, items: Items, known: _AnswerState, event: Event, position: int) -> _AnswerState:
+        """Return the state after one more event: count its vote, and cut the region by the decisions reached."""
         if event.query is None:
             if event.winner is None:
                 return dataclasses.replace(known, decisions=())
@@ -130,6 +131,7 @@ class ActRank:
         return _AnswerState(region, ballot, tuple(decisions))
 
     def _ranking(self, items: Items, history: Sequence[Event], rng: np.random.Generator) -> _RankingState:
+        """Return the region and the insertion after a history, from the cache where possible."""
         seed = tuple(rng.integers(2**63, size=2).tolist())
 
         def start() -> _RankingState:

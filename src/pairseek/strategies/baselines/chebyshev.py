@@ -51,6 +51,7 @@ def _deepest(rows: FloatArray, slack: FloatArray) -> FloatArray | None:
 
 
 def _programme(rows: FloatArray, slack: FloatArray, fixed: BoolArray) -> Any:
+    """Solve the linear programme: maximise the smallest slack of the rows that are not fixed."""
     d = rows.shape[1]
     table = np.column_stack([rows, np.where(fixed, 0.0, 1.0)])
     goal = np.zeros(d + 1)

@@ -124,9 +124,10 @@ class GaussSearch:
         count = len(distinct_points(items).rows)
         if len(_skipped(items, history)) < count * (count - 1) // 2:
             return None
-        return "every pair was skipped: there is nothing left to ask"
+        return "every pair was skipped: no pair is left to ask"
 
     def _first(self, items: Items) -> Gaussian:
+        """Return the belief before the first answer."""
         mean = items.coordinates.mean(axis=0) if self.mean is None else np.array(self.mean)
         covariance = (
             np.atleast_2d(np.cov(items.coordinates, rowvar=False))
@@ -141,6 +142,7 @@ class GaussSearch:
         return Gaussian(mean, covariance)
 
     def _scale(self, first: Gaussian) -> float:
+        """Return σ of the answers: the given noise, or the one that matches the default response."""
         if self.noise is not None:
             return self.noise
         spread = float(np.sqrt(np.trace(first.covariance) / len(first.mean)))
