@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 
 from pairseek._version import __version__
 from pairseek.errors import PairseekError
-from pairseek.web.error_responses import http_error, invalid_request, refused
+from pairseek.web.error_responses import http_error, invalid_request, pairseek_error
 from pairseek.web.logs import LoggingMiddleware
 from pairseek.web.pages.files import PageFiles
 from pairseek.web.routes import api, media, participant, researcher
@@ -56,7 +56,7 @@ def create_app(settings: Settings, known: Mapping[int, Study] | None = None) -> 
     app.include_router(operation.router)
     app.include_router(api.router)
     app.mount("/static", PageFiles(), name="static")
-    app.add_exception_handler(PairseekError, refused)
+    app.add_exception_handler(PairseekError, pairseek_error)
     app.add_exception_handler(researcher.SignInFirst, researcher.sign_in_first)
     app.add_exception_handler(RequestValidationError, invalid_request)
     app.add_exception_handler(HTTPException, http_error)

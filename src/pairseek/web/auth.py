@@ -37,7 +37,7 @@ def _hasher() -> PasswordHasher:
 
 
 @cache
-def _nobody() -> str:
+def _dummy_hash() -> str:
     # Verified for unknown users, so that the response time does not reveal which users exist.
     return _hasher().hash(secrets.token_urlsafe(16))
 
@@ -78,7 +78,7 @@ def sign_in(database: Database, name: str, password: str, address: str) -> str:
         words, wait = f"Wait {_MINUTES} minutes.", 60 * _MINUTES
         raise Problem(429, "too_many_attempts", "too many failed attempts to sign in", hint=words, wait=wait)
     user = database.read(lambda connection: people.user(connection, name))
-    if not _verified(str(user["password"]) if user else _nobody(), password) or user is None:
+    if not _verified(str(user["password"]) if user else _dummy_hash(), password) or user is None:
 
         def fail(connection: sa.Connection) -> None:
             for key in keys:

@@ -48,7 +48,7 @@ def _wants_page(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/")
 
 
-async def refused(request: Request, error: Exception) -> Response:
+async def pairseek_error(request: Request, error: Exception) -> Response:
     """Handle a `PairseekError`."""
     assert isinstance(error, PairseekError)
     if isinstance(error, StoreUnavailable):
@@ -92,7 +92,7 @@ def _short(value: Any) -> Any:
     return value if len(text) <= 200 and isinstance(value, str | int | float | bool | None) else f"{text[:197]}..."
 
 
-def broken() -> Problem:
+def internal_error() -> Problem:
     """Return the problem for an unhandled exception, whose traceback is in the log."""
     hint = "Try again; if the error persists, report it to the operators. Acknowledged answers are stored."
     return Problem(500, "internal_error", "internal error of the service", hint=hint)

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pairseek.errors import PairseekError
 from pairseek.web.auth import caller
-from pairseek.web.error_responses import broken, reply_to
+from pairseek.web.error_responses import internal_error, reply_to
 from pairseek.web.errors import Problem, problem_of
 from pairseek.web.rates import Rate, network_of
 from pairseek.web.settings import Settings
@@ -78,7 +78,7 @@ class SecurityMiddleware:
             logger.exception("unhandled exception")
             if began:
                 raise
-            await reply_to(Request(scope), broken())(scope, receive, self._guarded(scope, send))
+            await reply_to(Request(scope), internal_error())(scope, receive, self._guarded(scope, send))
 
     def _admit(self, scope: Scope, most: int) -> None:
         if not scope["path"].startswith(_FREE):

@@ -99,12 +99,12 @@ class Service:
 
         self._workers.submit(run)
 
-    def answered(self, row: SessionRow, said: SubmittedAnswer) -> StateContext:
+    def answered(self, row: SessionRow, submitted: SubmittedAnswer) -> StateContext:
         """Store an answer, return the next state, and start prefetching."""
         self.rates.answers.check(row.id)
         began = time.perf_counter()
         with self.gate.working():
-            state = self.sessions.answer(row, said)
+            state = self.sessions.answer(row, submitted)
         self.latency.add(time.perf_counter() - began)
         if self.prefetcher is not None and state["query"] is not None:
             self.prefetcher.prefetch(row, state["query"]["query"])

@@ -29,13 +29,13 @@ def signs(configuration: StudyConfiguration, done: Sequence[EffectiveAnswer], ma
         Inferred word for how the person answers, if any.
     """
     first = {one.query.name: one for one in done}
-    told = [one for one in done if one.winner is not None]
-    twice = [(one, first.get(str(one.query.details.get("repeats")))) for one in told if one.query.kind == "repeated"]
+    decided = [one for one in done if one.winner is not None]
+    twice = [(one, first.get(str(one.query.details.get("repeats")))) for one in decided if one.query.kind == "repeated"]
     alike = [one.winner == before.winner for one, before in twice if before is not None and before.winner is not None]
     passed = [one.passed for one in done if one.passed is not None]
     times = [one.event.rt_ms for one in done if one.event.rt_ms is not None and one.outcome != "skip"]
     consistency, attention = _share(alike), _share(passed)
-    left = _share([one.outcome == "left" for one in told])
+    left = _share([one.outcome == "left" for one in decided])
     fast = _share([ms < FAST_MS for ms in times])
     allowed = 0 if configuration.attention is None else configuration.attention.allowed
     flags = []
@@ -44,11 +44,11 @@ def signs(configuration: StudyConfiguration, done: Sequence[EffectiveAnswer], ma
     if len(alike) >= 3 and consistency is not None and consistency <= 0.5:
         flags.append("inconsistent")
     # Two-sided test of side bias at the 0.1 % level.
-    if left is not None and len(told) >= _LEAST and abs(left - 0.5) > 3.29 * 0.5 / np.sqrt(len(told)):
+    if left is not None and len(decided) >= _LEAST and abs(left - 0.5) > 3.29 * 0.5 / np.sqrt(len(decided)):
         flags.append("one_sided")
     if fast is not None and len(times) >= _LEAST and fast > 0.2:
         flags.append("fast")
-    if manner == "random" and len(told) >= _LEAST:
+    if manner == "random" and len(decided) >= _LEAST:
         flags.append("random")
     return {
         "consistency": consistency,

@@ -85,7 +85,7 @@ class LiveSession:
         assert self.current is not None
         return self.state.after((*self.done, self.compact(shown(self.current, outcome))))
 
-    def said(self, query: str) -> str | None:
+    def outcome_of(self, query: str) -> str | None:
         """Return the answer to a query, even if it was undone; None if there is none."""
         given = next((one.outcome for one in self.done if one.name == query), None)
         return self.undone.get(query) if given is None else given

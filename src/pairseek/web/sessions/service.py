@@ -135,18 +135,18 @@ class Sessions:
             self._ask(live)
             return state_of(live)
 
-    def answer(self, row: SessionRow, said: SubmittedAnswer) -> StateContext:
+    def answer(self, row: SessionRow, sent: SubmittedAnswer) -> StateContext:
         """Store an answer and return the next state. The call is idempotent."""
         began = time.perf_counter()
         live = self.live(row)
         with live.lock:
             for _ in range(_TRIES):
                 self._refresh(live, row)
-                if self._answered_before(live, said):
+                if self._answered_before(live, sent):
                     break
-                self._check(live, said)
+                self._check(live, sent)
                 try:
-                    self._store(live, said, began)
+                    self._store(live, sent, began)
                     break
                 except (VersionConflict, sa.exc.IntegrityError):
                     row = self._fresh(live)
@@ -289,32 +289,37 @@ class Sessions:
 
     # Validation and storage
 
-    def _answered_before(self, live: LiveSession, said: SubmittedAnswer) -> bool:
-        given = live.said(said.query)
-        if given is not None and given != said.outcome:
+    def _answered_before(self, live: LiveSession, sent: SubmittedAnswer) -> bool:
+        given = live.outcome_of(sent.query)
+        if given is not None and given != sent.outcome:
             raise AnswerConflict(
-                f"query {said.query!r} has the answer {given}, received {said.outcome}: undo first to change it"
+                f"query {sent.query!r} has the answer {given}, received {sent.outcome}: undo first to change it"
             )
         return given is not None
 
-    def _check(self, live: LiveSession, said: SubmittedAnswer) -> None:
-        if said.outcome not in OUTCOMES:
+    def _check(self, live: LiveSession, sent: SubmittedAnswer) -> None:
+        if sent.outcome not in OUTCOMES:
             raise invalid(
-                f"{said.outcome!r} is not a valid outcome", said.outcome, f"Send one of {', '.join(OUTCOMES)}."
+                f"{sent.outcome!r} is not a valid outcome",
+                sent.outcome,
+                f"Send one of {', '.join(OUTCOMES)}.",
             )
         offer = live.study.configuration.offer
-        if (said.outcome == "tie" and not offer.tie) or (said.outcome == "skip" and not offer.skip):
+        if (sent.outcome == "tie" and not offer.tie) or (sent.outcome == "skip" and not offer.skip):
             raise invalid(
-                f"this study does not offer a {said.outcome}", said.outcome, "Send left or right.", "not_offered"
+                f"this study does not offer a {sent.outcome}",
+                sent.outcome,
+                "Send left or right.",
+                "not_offered",
             )
         if not live.row.is_open and live.row.kind == "person":
             raise closed(live.study.row.slug)
         if expired(live.row, live.study):
             raise too_old()
         self._ask(live)
-        if live.current is None or live.current.name != said.query:
+        if live.current is None or live.current.name != sent.query:
             open_now = "none" if live.current is None else repr(live.current.name)
-            raise UnknownQuery(f"query {said.query!r} is not open in this session, the open one is {open_now}")
+            raise UnknownQuery(f"query {sent.query!r} is not open in this session, the open one is {open_now}")
 
     def _check_undo(self, live: LiveSession, query: str) -> None:
         if not live.study.configuration.offer.undo:
@@ -327,14 +332,14 @@ class Sessions:
             last = "none" if not done else repr(done[-1].name)
             raise UnknownQuery(f"query {query!r} is not the last answered one, which is {last}: undo that one")
 
-    def _store(self, live: LiveSession, said: SubmittedAnswer, began: float) -> None:
+    def _store(self, live: LiveSession, sent: SubmittedAnswer, began: float) -> None:
         """Store an answer, and the next query or the end, in one transaction; both are computed before."""
-        asked, prefetched = live.current, said.outcome in live.prefetched
+        asked, prefetched = live.current, sent.outcome in live.prefetched
         assert asked is not None
-        state = live.answering(said.outcome)
-        following = live.prefetched[said.outcome] if prefetched else self._following(live, state, asked)
+        state = live.answering(sent.outcome)
+        following = live.prefetched[sent.outcome] if prefetched else self._following(live, state, asked)
         end = None if following is not None else (str(state.following[1]), state.final())
-        facts = (said.outcome, said.rt_ms, said.shown_at, said.sent_at, said.attempt, now())
+        facts = (sent.outcome, sent.rt_ms, sent.shown_at, sent.sent_at, sent.attempt, now())
         spent = round(1000 * (time.perf_counter() - began), 3)
         event = EventRow(live.row.id, live.events, asked.name, "answer", *facts, spent)
 
@@ -345,7 +350,7 @@ class Sessions:
             return None if following is None else events.add_query(connection, replace(following, asked_at=now()))
 
         stored = self.database.write(add)
-        ANSWERS.labels(said.outcome).inc()
+        ANSWERS.labels(sent.outcome).inc()
         NEXT_PAIRS.labels("yes" if prefetched else "no").inc()
         live.row = replace(live.row, version=live.row.version + 1)
         if end is not None:

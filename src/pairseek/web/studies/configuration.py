@@ -16,6 +16,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from pairseek import serialization
+from pairseek.core.csv import DISPLAY_COLUMNS, display_name
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter, PairseekError
 from pairseek.model.items import Items
@@ -26,9 +27,8 @@ from pairseek.search import Search
 from pairseek.web.errors import InvalidSetting
 from pairseek.web.pages import languages
 
-SHOWN = ("text", "image", "alt", "colour", "markdown", "audio", "video")
+SHOWN = DISPLAY_COLUMNS
 """Columns of an items file that describe the appearance of an item."""
-_SAME = {"color": "colour", "hex": "colour"}
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 MOST_ITEMS = 200_000
 MOST_TEXT = 20_000
@@ -302,9 +302,9 @@ def read_items(path: Path, *, scaled: bool = False, standardize: bool = False) -
     Columns of different scale give no warning here: the commands and the study's page show ``items.scale_note``.
     """
     header = _header(path)
-    keep = [name for name in header if _SAME.get(name.lower(), name.lower()) in SHOWN]
+    keep = [name for name in header if display_name(name) in SHOWN]
     items = Items._of_csv(path, keep) if path.suffix.lower() == ".csv" else Items._of_file(path)
-    data = {_SAME.get(name.lower(), name.lower()): values for name, values in items.data.items()}
+    data = {display_name(name): values for name, values in items.data.items()}
     ids = [str(name) for name in items.ids]
     made = Items._unwarned(items.coordinates, ids, items.labels, items.appeal, data, items._columns)
     return study_items(made, scaled=scaled, standardize=standardize)

@@ -11,7 +11,7 @@ from pairseek.web.pages.contexts import DocsPage, Operation, Shape
 
 def docs_page(openapi: JSON) -> DocsPage:
     """Return the context of the API reference."""
-    shapes = openapi.get("components", {}).get("schemas", {})
+    schemas = openapi.get("components", {}).get("schemas", {})
     operations: list[Operation] = []
     for path, methods in openapi["paths"].items():
         for method, facts in methods.items():
@@ -27,19 +27,19 @@ def docs_page(openapi: JSON) -> DocsPage:
                         {"name": one["name"], "place": one["in"], "description": one.get("description")}
                         for one in facts.get("parameters", [])
                     ],
-                    "takes": _shape(facts.get("requestBody", {}), shapes),
-                    "gives": _shape(good, shapes),
+                    "takes": _schema(facts.get("requestBody", {}), schemas),
+                    "gives": _schema(good, schemas),
                 }
             )
     return {"operations": operations}
 
 
-def _shape(message: JSON, shapes: JSON) -> Shape | None:
+def _schema(message: JSON, schemas: JSON) -> Shape | None:
     schema: Any = message.get("content", {}).get("application/json", {}).get("schema")
     if not schema:
         return None
     many = schema.get("type") == "array"
     name = str((schema["items"] if many else schema).get("$ref", "")).rpartition("/")[2]
-    if name not in shapes:
+    if name not in schemas:
         return None
-    return {"name": f"a list of {name}" if many else name, "schema": json.dumps(shapes[name], indent=1)}
+    return {"name": f"a list of {name}" if many else name, "schema": json.dumps(schemas[name], indent=1)}

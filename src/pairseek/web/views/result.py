@@ -117,14 +117,14 @@ def _learned(state: SessionState, done: Sequence[EffectiveAnswer], nearest: list
         np.linalg.det(axes.T @ belief.covariance @ axes + 1e-300 * np.eye(2))
         for belief in (state.search.continued([]).belief, state.search.belief)
     )
-    told = [one for one in done if one.winner is not None and not one.void]
+    decided = [one for one in done if one.winner is not None and not one.void]
     out: list[LearnedContext] = []
     if state.answered and before > 0:
         percent = max(1, round(100 * min(1.0, float(np.sqrt(after / before)))))
         out.append({"key": "answers", "values": {"count": state.answered, "percent": percent}})
     if nearest:
         out.append({"key": "best", "values": {"label": nearest[0]["card"]["name"]}})
-    twice = [one for one in told if one.query.kind == "repeated"]
+    twice = [one for one in decided if one.query.kind == "repeated"]
     if twice:
         first = {one.query.name: one.winner for one in done}
         same = sum(one.winner == first.get(str(one.query.details.get("repeats"))) for one in twice)
@@ -132,19 +132,19 @@ def _learned(state: SessionState, done: Sequence[EffectiveAnswer], nearest: list
     times = [one.event.rt_ms for one in done if one.event.rt_ms is not None]
     if times:
         out.append({"key": "speed", "values": {"seconds": round(float(np.median(times)) / 1000, 1)}})
-    if told:
-        expected = sum(one.winner == likelier for one, likelier in zip(told, _likelier(state, told), strict=True))
-        out.append({"key": "predicted", "values": {"percent": round(100 * expected / len(told))}})
+    if decided:
+        expected = sum(one.winner == likelier for one, likelier in zip(decided, _likelier(state, decided), strict=True))
+        out.append({"key": "predicted", "values": {"percent": round(100 * expected / len(decided))}})
     return out
 
 
-def _likelier(state: SessionState, told: Sequence[EffectiveAnswer]) -> list[str]:
+def _likelier(state: SessionState, decided: Sequence[EffectiveAnswer]) -> list[str]:
     """Return the item of each pair that a user at the estimate would more likely choose."""
     search, items = state.search, state.items
-    left, right = (np.array([items.index(getattr(one.query, side)) for one in told]) for side in ("left", "right"))
+    left, right = (np.array([items.index(getattr(one.query, side)) for one in decided]) for side in ("left", "right"))
     response = typical_response(search.response, search.belief)
     slopes, offsets = response.planes(
         items.coordinates[left], items.coordinates[right], items.appeal[left] - items.appeal[right]
     )
     logits = slopes @ search.estimate().point + offsets
-    return [one.query.left if logit >= 0 else one.query.right for one, logit in zip(told, logits, strict=True)]
+    return [one.query.left if logit >= 0 else one.query.right for one, logit in zip(decided, logits, strict=True)]
