@@ -17,7 +17,7 @@ import pairseek as ps
 from pairseek import cli
 from pairseek.cli.embed import _components
 from pairseek.cli.items import read_item_names, with_text_ids
-from pairseek.cli.serve import _made
+from pairseek.cli.serve import _create_study
 from pairseek.embed import CKL, PCA, check, read_provenance, save_items
 from pairseek.evaluate.replay import plain_items
 from pairseek.experiments.data import Parcel
@@ -299,10 +299,10 @@ class TestCommands:
 
     def test_a_server_that_makes_a_study_says_it_the_first_time(self, capsys, tmp_path):
         settings = Settings(database="w.db")
-        assert _made(settings, tmp_path / "wine.yaml") == "wine"
+        assert _create_study(settings, tmp_path / "wine.yaml") == "wine"
         assert capsys.readouterr().err.startswith(f"Note: {SAID}")
-        assert _made(settings, tmp_path / "wine.yaml") == "wine"
-        assert _made(settings, tmp_path / "even.yaml") == "even"
+        assert _create_study(settings, tmp_path / "wine.yaml") == "wine"
+        assert _create_study(settings, tmp_path / "even.yaml") == "even"
         assert capsys.readouterr().err == ""
 
     def test_a_check_has_a_finding_and_an_option(self, capsys):
