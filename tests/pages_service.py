@@ -55,7 +55,7 @@ class Study:
     received: list[dict] = field(default_factory=list)
     undone: list[str] = field(default_factory=list)
     focus: list[dict] = field(default_factory=list)
-    aheads: int = 0
+    prefetches: int = 0
     picture_seconds: float = 0.0
 
     def outcomes(self) -> tuple[str, ...]:
@@ -175,7 +175,7 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
         return Response(status_code=204)
 
     async def prefetch(request: Request) -> Response:
-        study.prefetchs += 1
+        study.prefetches += 1
         asked = study.pair(study.outcomes())
         if not study.prefetch or asked is None or asked["query"] != request.query_params["query"]:
             return Response(status_code=204)

@@ -44,7 +44,7 @@ def shows(page, pair: dict) -> None:
     page.wait_for_timeout(300)  # longer than the guard against double presses
 
 
-def looked_ahead(page, pair: dict) -> None:
+def prefetched(page, pair: dict) -> None:
     """The page holds what may follow this pair, pictures and all."""
     page.locator(f"#stage[data-prefetched='{pair['query']}']").wait_for()
     page.wait_for_load_state("networkidle")
@@ -131,7 +131,7 @@ def test_the_next_pair_is_there_before_the_service_has_replied(visit, address, s
     study.kind = "image"
     page = visit(f"{address}/run", **DESKTOP)
     shows(page, study.pair(()))
-    looked_ahead(page, study.pair(()))
+    prefetched(page, study.pair(()))
     page.route("**/answer", lambda route: None)  # the answer is on its way for ever
     page.route("**/picture/**", lambda route: route.abort())  # and no picture can be fetched any more
     page.keyboard.press("ArrowLeft")
@@ -145,7 +145,7 @@ def test_the_next_pair_is_there_before_the_service_has_replied(visit, address, s
 def test_offline_at_an_answer_and_back(visit, address, study) -> None:
     page = visit(f"{address}/run", **PHONE)
     shows(page, study.pair(()))
-    looked_ahead(page, study.pair(()))
+    prefetched(page, study.pair(()))
     page.context.set_offline(True)
     page.locator("#left button").tap()
     shows(page, study.pair(("left",)))  # held since before
@@ -273,7 +273,7 @@ def test_without_undo_the_result_comes_at_once(visit, address, study) -> None:
 def test_the_result_page_counts_down_to_the_way_back_and_one_can_stay(visit, address, study) -> None:
     study.redirect, study.wait = f"{address}?cc=C1", 2
     page = visit(f"{address}/result", **DESKTOP)
-    assert page.get_by_role("timer").inner_text() == "You are taken back in 2 s."
+    assert page.get_by_role("timer").inner_text() == "You will be redirected in 2 s."
     page.wait_for_url("**?cc=C1", timeout=6000)
     page.goto(f"{address}/result")
     page.get_by_role("button", name="Stay here").click()
@@ -291,7 +291,7 @@ def test_time_out_of_sight_does_not_count_towards_the_way_back(visit, address, s
     page.add_init_script("Object.defineProperty(document, 'hidden', {get: () => !window.seen})")
     page.goto(f"{address}/result")
     page.wait_for_timeout(3500)
-    assert page.get_by_role("timer").inner_text() == "You are taken back in 2 s."
+    assert page.get_by_role("timer").inner_text() == "You will be redirected in 2 s."
     page.evaluate("window.seen = true")
     page.wait_for_url("**?cc=C1", timeout=6000)
 

@@ -278,7 +278,7 @@ def test_declining_gives_the_code_for_it_and_keeps_nothing(visit, visitors) -> N
 
 def test_pages_that_are_not_there_say_so(visit, visitors) -> None:
     page = visit(f"{visitors.address}/s/nothing", **DESKTOP)
-    page.get_by_role("heading", name="There is nothing here").wait_for()
+    page.get_by_role("heading", name="Page not found").wait_for()
     assert Axe().run(page).violations_count == 0
 
 
