@@ -291,11 +291,11 @@ class TestCommands:
 
     def test_a_study_is_made_with_a_note(self, capsys):
         code, out, err = command(capsys, "study", "create", "wine.yaml", "--database", "w.db")
-        assert (code, "Made the study wine with 4 items" in out) == (0, True)
+        assert (code, "Created the study wine with 4 items" in out) == (0, True)
         assert err.startswith(f"Note: {SAID}")
         assert "column 'price' runs from 150 to 550" in err
         code, out, err = command(capsys, "study", "create", "even.yaml", "--database", "w.db")
-        assert (code, "Made the study even with 4 items" in out, err) == (0, True, "")
+        assert (code, "Created the study even with 4 items" in out, err) == (0, True, "")
 
     def test_a_server_that_makes_a_study_says_it_the_first_time(self, capsys, tmp_path):
         settings = Settings(database="w.db")
