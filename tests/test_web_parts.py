@@ -295,7 +295,7 @@ def test_a_bundle_is_replayed_with_the_parts_of_each_session(database, tmp_path,
     said = capsys.readouterr().out
     assert left.value.code == 0
     assert "2 sessions with answers, recomputed with the same versions and processor." in said
-    assert f"Version of the model: {MODEL_VERSION}." in said
+    assert f"Model version: {MODEL_VERSION}." in said
     assert "same to the bit" in said
     # Other parts lead to other estimates: they are not looked up anywhere else.
     wider = edited(tmp_path / "which.zip", "parts.json", lambda all_parts: {
@@ -325,4 +325,4 @@ def test_a_bundle_of_another_model_or_format_is_refused(database, tmp_path, caps
     said = capsys.readouterr().out
     assert left.value.code == 0
     assert "which: 1 sessions with answers" in said
-    assert f"Left out: 2 sessions of version {OLD} of the model." in said
+    assert f"Left out: 2 sessions of model version {OLD}." in said

@@ -175,7 +175,7 @@ def test_a_file_of_choices_is_never_written_over(tmp_path, monkeypatch, capsys):
     for target, what in (("r.csv", "choices"), ("./i.csv", "items")):
         with pytest.raises(SystemExit):
             cli.main(["population", "fit", "r.csv", "--items", "i.csv", "--out", target])
-        assert f"which holds the {what}: name another file" in capsys.readouterr().err
+        assert f"which is the file of the {what}: give another file" in capsys.readouterr().err
     assert (tmp_path / "r.csv").read_text() == text
     with pytest.raises(SystemExit):
         cli.main(["population", "fit", "r.csv", "--items", "i.csv"])
