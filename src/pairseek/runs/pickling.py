@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import pickle
 import sys
@@ -39,7 +40,9 @@ def _interactive_names(data: bytes) -> list[str]:
     if getattr(main, "__file__", None) is not None or getattr(main, "__spec__", None) is not None:
         return []
     reader = _NameReader(io.BytesIO(data))
-    reader.load()
+    # A pickle that cannot be read here fails in the worker as well, which reports it with the name of the task.
+    with contextlib.suppress(Exception):
+        reader.load()
     return reader.names
 
 
