@@ -236,13 +236,65 @@ class TestTheCheck:
         assert distance < 0.08
         assert 0.9 < least <= most < 1.1
 
+    @pytest.mark.parametrize("name", SITUATIONS)
+    def test_the_same_holds_under_a_gaussian_prior(self, name):
+        response, situation = SITUATIONS[name]
+        evidence = evidence_of(response, situation(np.random.default_rng(1), response))
+        prior = GaussianPrior(0.0, 0.25)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ps.errors.AccuracyWarning)
+            exact = Grid().infer(evidence, prior, response)
+        if not exact.info.resolved or name.startswith("one pair both ways"):
+            # A slanted ridge a millionth of the prior wide falls between the cells of the first grid.
+            exact = Particles(30_000, sweeps=3, seed=5).infer(evidence, prior, response)
+        distance, least, most = standardized(EP().infer(evidence, prior, response), exact.mean, exact.covariance)
+        assert distance < 0.08
+        assert 0.9 < least <= most < 1.1
+
     def test_the_situations_need_all_three_methods(self):
-        """Otherwise the test above would say nothing of one of them."""
+        """Otherwise the tests above would say nothing of one of them."""
         methods = set()
         for response, situation in SITUATIONS.values():
-            answers = situation(np.random.default_rng(1), response)
-            methods.add(last_belief(EP(), response, evidence_of(response, answers)).info.method)
+            evidence = evidence_of(response, situation(np.random.default_rng(1), response))
+            methods.add(EP().infer(evidence, GaussianPrior(0.0, 0.25), response).info.method)
         assert methods == {"ep", "weighted", "particles"}
+
+    @pytest.mark.parametrize("link", ["logistic", "probit"])
+    @pytest.mark.parametrize("count", [2, 5, 10, 30, 200])
+    def test_answers_that_repeat_each_other_are_noticed_together(self, count, link):
+        """Each copy tells little beside the others, so that no cavity is wide; together they are skewed."""
+        response = Logistic(1.0) if link == "logistic" else Probit(0.6)
+        evidence = Evidence(np.full((count, 1), 3.0), np.full(count, -6.0), np.ones(count))
+        exact = Grid().infer(evidence, GaussianPrior(0.0, 1.0), response)
+        belief = EP().infer(evidence, GaussianPrior(0.0, 1.0), response)
+        assert abs(belief.mean[0] - exact.mean[0]) < 0.08 * np.sqrt(exact.covariance[0, 0])
+        assert belief.covariance[0, 0] == pytest.approx(exact.covariance[0, 0], rel=0.1)
+        alone = gaussian_posterior(evidence, GaussianPrior(0.0, 1.0), response)[1][0, 0]
+        if count >= 30:
+            # Without the check it would be wrong, although no logit is uncertain.
+            assert abs(alone / exact.covariance[0, 0] - 1.0) > 0.15
+            assert belief.info.logit_deviation < 2.0
+
+    @pytest.mark.parametrize("offset", [0.0, -6.0, -12.0])
+    def test_a_slanted_ridge_in_a_box_is_noticed(self, offset):
+        sides = np.where(np.arange(20) % 2, 1.0, -1.0)
+        slopes = 10.0 * np.array([np.cos(0.7), np.sin(0.7)]) * sides[:, None]
+        evidence = Evidence(np.ascontiguousarray(slopes), offset * sides, np.ones(20))
+        exact = Grid().infer(evidence, UniformBox(), Logistic(1.0))
+        distance, least, most = standardized(
+            EP().infer(evidence, UniformBox(), Logistic(1.0)), exact.mean, exact.covariance
+        )
+        assert distance < 0.08
+        assert 0.9 < least <= most < 1.1
+
+    def test_one_answer_under_a_gaussian_prior_is_exact_in_any_dimension(self):
+        for d in (1, 20, 64):
+            evidence = Evidence(np.eye(d)[:1] * 5.0, np.array([-1.0]), np.ones(1))
+            belief = EP().infer(evidence, GaussianPrior(0.0, 1.0), Logistic(1.0))
+            _, mean, variance = by_quad(-1.0, 25.0, "first", "logistic", 0.0)
+            assert belief.info.method == "ep"
+            assert belief.mean[0] == pytest.approx((mean + 1.0) / 5.0, abs=1e-6)
+            assert belief.covariance[0, 0] == pytest.approx(variance / 25.0, rel=1e-5)
 
     def test_without_it_sharp_answers_would_be_wrong(self):
         """Nearly a polytope: EP alone misses a variance by a third, so the check has something to do."""
@@ -271,11 +323,13 @@ class TestTheCheck:
         assert set(methods[:6]) <= {"ep", "weighted"}
         assert methods[6:] == ["ep"] * 6
 
-    def test_a_known_lapse_is_weighted_by_the_posterior(self):
-        response = Logistic(3.0, lapse=0.2)
+    @pytest.mark.parametrize("lapse", [0.05, 0.2, 0.5, 0.999])
+    @pytest.mark.parametrize("count", [1, 3, 14])
+    def test_a_known_lapse_is_weighted_by_the_posterior(self, lapse, count):
+        response = Logistic(3.0, lapse=lapse)
         answers = answers_from(np.random.default_rng(2), USER, 12, Logistic(3.0))
         answers += [(p, q, "second" if outcome == "first" else "first") for p, q, outcome in answers[:2]]
-        evidence = evidence_of(response, answers)
+        evidence = evidence_of(response, answers[:count])
         exact = last_belief(Grid(), response, evidence)
         belief = last_belief(EP(), response, evidence)
         assert belief.info.method == "weighted"
@@ -310,6 +364,15 @@ class TestSamples:
             assert weights.sum() == pytest.approx(1.0)
             mean = weights @ samples
             assert mean == pytest.approx(belief.mean, abs=0.05)
+
+    @pytest.mark.parametrize(("count", "d"), [(2, 1), (2, 2), (3, 3), (5, 20), (40, 20)])
+    def test_can_be_fewer_than_the_dimensions(self, count, d):
+        evidence = Evidence(np.eye(d)[:1] * 3.0, np.zeros(1), np.ones(1))
+        belief = EP(16).infer(evidence, GaussianPrior(0.0, 1.0), Logistic(1.0))
+        samples, weights = belief.draw(count)
+        assert samples.shape == (len(weights), d)
+        assert 1 <= len(weights) <= count
+        assert len(belief.samples) == 16
 
     def test_uneven_weights_are_resampled_and_moved(self):
         """A box in twelve dimensions cuts off most of a Gaussian: the samples handed out still count."""

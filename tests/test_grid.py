@@ -121,3 +121,14 @@ class TestGrid:
         with pytest.warns(AccuracyWarning, match=r"narrower than the cells of a Grid .*: use EP\(\) or Particles\(\)"):
             belief = last(Grid(), Logistic(1e5), answers)
         assert not belief.info.resolved
+
+    def test_follows_answers_that_move_the_mass_beyond_its_first_reach(self):
+        """Nine hundred answers for a point six prior deviations away and more; the grid began with six."""
+        evidence = Evidence(np.ones((900, 1)), np.full(900, -3.0), np.ones(900))
+        belief = Grid().infer(evidence, GaussianPrior(0.0, 1.0), Logistic(1.0))
+        w = np.linspace(0.0, 15.0, 60_001)
+        logs = -0.5 * w**2 - 900 * np.logaddexp(0.0, 3.0 - w)
+        weights = np.exp(logs - logs.max())
+        weights /= weights.sum()
+        assert belief.mean[0] == pytest.approx(weights @ w, abs=1e-3)
+        assert belief.mean[0] > 6.0

@@ -164,6 +164,14 @@ class TestInfer:
         assert np.all(belief.samples[:, 0] > 0.85 - 1e-4)
         assert belief.mean[0] == pytest.approx(0.925, abs=0.01)
 
+    @pytest.mark.parametrize("response", [Probit(1e10), Logistic(1e15), Logistic(1e30)], ids=repr)
+    def test_answers_without_noise_do_not_collapse_the_particles(self, response):
+        """The first tempering steps are many orders of magnitude below 1."""
+        answers = answers_from(np.random.default_rng(3), USER, 6, response)
+        belief = last_belief(Particles(500), response, evidence_of(response, answers))
+        assert len(np.unique(belief.samples, axis=0)) > 490
+        assert np.all(np.diag(belief.covariance) > 1e-6)
+
     def test_works_with_very_few_particles(self):
         for n in (2, 3, 10):
             belief = last_belief(Particles(n), self.response, evidence_of(self.response, self.answers))

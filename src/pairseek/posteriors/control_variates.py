@@ -31,7 +31,7 @@ _SAMPLES_PER_CONTROL = 10
 _TRUST = 1.5
 # The variance of every control must rest on this many samples, by (Σwc²)²/Σ(wc²)². After answers almost without noise
 # the gradient is huge in a thin layer with few samples, and a regression on those would increase the variance.
-_SAMPLES_BEHIND = 10.0
+_SAMPLES_BEHIND = 18.0
 # Samples whose products are added in one pass over the matrix.
 _ROWS = 4
 
@@ -246,25 +246,29 @@ def _corrected(
     n, d = points.shape
     mean, covariance = sample_moments(points, weights)
     count = d + d * (d + 1) // 2
-    if 1.0 / np.sum(weights**2) < _SAMPLES_PER_CONTROL * count:
+    low, high = prior.box(d)
+    # On a half-bounded coordinate the fields used here do not vanish at the face, so Stein's identity fails.
+    if 1.0 / np.sum(weights**2) < _SAMPLES_PER_CONTROL * count or np.any(np.isfinite(low) != np.isfinite(high)):
         return mean, covariance
     out = np.empty((-(-n // CHUNK), 2 + count, 2 * count))
     for_ranges(
         products_of, n, CHUNK, states, weights, mean, data, (*prior.box(d), *prior.quadratic(d)), response.link, out
     )
-    total = out.sum(axis=0)
-    means, products = total[0], total[1:-1] - np.multiply.outer(total[0, :count], total[0])
-    behind = np.diag(total[1:-1]) ** 2 / np.maximum(total[-1, :count], 1e-300)
-    if np.min(behind) < _SAMPLES_BEHIND:
-        return mean, covariance
-    scale = np.sqrt(np.maximum(np.diag(products), 1e-300))
-    gram = products[:, :count].T / np.multiply.outer(scale, scale) + 1e-9 * np.eye(count)
-    solution = means[:count] / scale
-    _solve(gram, solution)
-    shift = -np.einsum("c,ct->t", solution / scale, products[:, count:])
-    corrected = _symmetric(shift[d:], d) + covariance - np.multiply.outer(shift[:d], shift[:d])
-    if not _trustworthy(corrected, covariance, shift[:d]):
-        return mean, covariance
+    # Squares of gradients of nearly noiseless answers overflow, and the correction is then rejected below.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        total = out.sum(axis=0)
+        means, products = total[0], total[1:-1] - np.multiply.outer(total[0, :count], total[0])
+        behind = np.diag(total[1:-1]) ** 2 / np.maximum(total[-1, :count], 1e-300)
+        if np.min(behind) < _SAMPLES_BEHIND:
+            return mean, covariance
+        scale = np.sqrt(np.maximum(np.diag(products), 1e-300))
+        gram = products[:, :count].T / np.multiply.outer(scale, scale) + 1e-9 * np.eye(count)
+        solution = means[:count] / scale
+        _solve(gram, solution)
+        shift = -np.einsum("c,ct->t", solution / scale, products[:, count:])
+        corrected = _symmetric(shift[d:], d) + covariance - np.multiply.outer(shift[:d], shift[:d])
+        if not _trustworthy(corrected, covariance, shift[:d]):
+            return mean, covariance
     return mean + shift[:d], corrected
 
 

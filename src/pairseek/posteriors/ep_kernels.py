@@ -33,6 +33,8 @@ _PROBIT_TIE_REACH = 12.0
 # beside the cavity, and only its first two moments matter (the next cumulant contributes 1.2 (π²/3)²/(24 s⁴), 1e-5).
 _WIDE = 16.0
 _LOGISTIC_VARIANCE = math.pi**2 / 3.0
+# Half length of a line along which the posterior is compared with its approximation, in deviations.
+_PROFILE = 5.0
 # A cavity or an updated variance below this share of the present one is rounding, and the update is left out.
 _LEAST = 1e-10
 
@@ -370,3 +372,42 @@ def propagate(  # noqa: C901
         if change < tolerance:
             facts[0] = 1.0
             return
+
+
+@kernel
+def profile_moments(evidence: Any, rule: Any, link: int, sites: Any, mean: Any, directions: Any, out: Any) -> None:
+    """Write mean and variance of the posterior along lines through the mean, in deviations of the approximation.
+
+    Row i of ``directions`` is the step of one deviation of the approximate posterior along line i. On the line, the
+    posterior is the approximation times the quotient of every likelihood and its site; 0 and 1 are written where the
+    two agree. ``rule`` holds nodes and weights of Gauss and Legendre. O(lines nodes m).
+    """
+    slopes, offsets, decided = evidence
+    nodes, weights = rule
+    m, d = slopes.shape
+    logs = np.empty(len(nodes))
+    for i in range(len(directions)):
+        for q in range(len(nodes)):
+            logs[q] = -0.5 * (_PROFILE * nodes[q]) ** 2
+        for j in range(m):
+            z0 = offsets[j]
+            slope = 0.0
+            for h in range(d):
+                z0 += slopes[j, h] * mean[h]
+                slope += slopes[j, h] * directions[i, h]
+            tau, nu = sites[j, 0], sites[j, 1]
+            for q in range(len(nodes)):
+                z = z0 + slope * _PROFILE * nodes[q]
+                logs[q] += _log_factor(z, decided[j], link, 0.0) + 0.5 * tau * z * z - nu * z
+        top = np.max(logs)
+        mass = 0.0
+        first = 0.0
+        second = 0.0
+        for q in range(len(nodes)):
+            t = _PROFILE * nodes[q]
+            weight = weights[q] * math.exp(logs[q] - top)
+            mass += weight
+            first += weight * t
+            second += weight * t * t
+        out[i, 0] = first / mass
+        out[i, 1] = second / mass - (first / mass) ** 2

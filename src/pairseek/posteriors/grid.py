@@ -103,7 +103,8 @@ def _refined(
 ) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
     """Return the part of the bounds that has mass, and the log densities of its cells."""
     d = len(bounds[0])
-    widest = _bounds(prior, d)
+    # Where the prior is unbounded the grid may grow beyond its first reach: answers can move the mass outside.
+    widest = prior.box(d)
     centre, precision = prior.quadratic(d)
     for _ in range(_ROUNDS):
         cells = _cells(bounds, points)

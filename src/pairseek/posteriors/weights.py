@@ -22,14 +22,15 @@ def tempering_step(weights: FloatArray, log_likelihood: FloatArray, most: float,
     """Return the power at which the effective sample size falls to the target, by bisection; `most` if it does not."""
     if effective_samples(reweighted(weights, log_likelihood, most)) > target:
         return most
-    low, high = 0.0, most
-    for _ in range(40):
-        middle = 0.5 * (low + high)
+    # In the logarithm: for nearly noiseless answers the power is many orders of magnitude below 1.
+    low, high = most * 1e-120, most
+    for _ in range(50):
+        middle = np.sqrt(low) * np.sqrt(high)
         if effective_samples(reweighted(weights, log_likelihood, middle)) > target:
             low = middle
         else:
             high = middle
-    return high
+    return float(high)
 
 
 def resampled(weights: FloatArray, count: int, rng: np.random.Generator) -> IntArray:
