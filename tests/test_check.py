@@ -203,5 +203,5 @@ def test_the_page_stands_alone(tmp_path, d):
         assert "http" not in page
         for one in health.findings:
             assert one.name in page
-    with pytest.raises(InvalidFile, match="cannot (write|save)"):
+    with pytest.raises(InvalidFile, match=r"cannot (write|save)"):
         write_health(health, tmp_path / "none" / "page.html")

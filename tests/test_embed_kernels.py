@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pairseek.embed import CKL, STE
 from pairseek.embed.lbfgs import minimise
 from pairseek.embed.losses import HINGE, LOGISTIC, POWER, RATIO
-from pairseek.embed.objective import Objective, distances, padded
 from pairseek.embed.noise_scale import best_scale, likelihood
+from pairseek.embed.objective import Objective, distances, padded
 from pairseek.model.responses import Logistic, Probit
 from reference import naive_triplet_likelihood, naive_triplet_loss
 

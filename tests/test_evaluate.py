@@ -11,9 +11,9 @@ import pairseek as ps
 from pairseek.cli import app as _app
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.evaluate import evaluate, strategies_from
+from pairseek.evaluate.evaluation import _held
 from pairseek.evaluate.replay import Person, Popularity, _measured, replayed
 from pairseek.evaluate.results import agreement_of
-from pairseek.evaluate.evaluation import _held
 from pairseek.evaluate.spec import MEASURES, PLAIN, POPULARITY, Way, ways
 from pairseek.population.population import state_of, without
 from populations import simulated
