@@ -376,3 +376,14 @@ def test_a_utility_that_is_not_finite_is_stored_as_null(items, tmp_path):
     again = ps.Search.load(tmp_path / "me.json", strategy=Boundless())
     assert again.ask() == search.ask()
     assert again.ask().info.utility is None
+
+
+def test_a_subclass_that_keeps_the_name_of_its_parent_is_not_saved_as_the_parent(items, tmp_path):
+    class Doubled(ps.InfoGain):
+        def score(self, candidates, belief):
+            return 2.0 * super().score(candidates, belief)
+
+    search = ps.Search(items, strategy=Doubled(), rng=1)
+    with pytest.raises(InvalidParameter, match="subclass of InfoGain with the same name 'infogain'"):
+        search.save(tmp_path / "me.json")
+    assert not (tmp_path / "me.json").exists()

@@ -92,7 +92,7 @@ class Search:
     strategy
         Rule that chooses pairs. None: ``InfoGain()``.
     candidates
-        Source of pairs. None: the best of all pairs to within 1 %; for a strategy without an upper bound, all pairs if
+        Source of pairs. None: the best of all pairs to within 3 %; for a strategy without an upper bound, all pairs if
         they are few, and otherwise a weighted sample.
     rest
         Number of questions before a pair or an item may be repeated. None: ``Rest()``.

@@ -44,12 +44,19 @@ def encode(part: Any) -> JSON:
         raise InvalidParameter(
             f"{kind} is not a dataclass, so its settings cannot be serialized: decorate it with @dataclass(frozen=True)"
         )
+    name = getattr(part, "name", kind.lower())
+    twin = next((table[name] for table in KINDS.values() if name in table and isinstance(part, table[name])), None)
+    if twin is not None and type(part) is not twin:
+        raise InvalidParameter(
+            f"{kind} is a subclass of {twin.__name__} with the same name {name!r}, so it would be loaded as a plain "
+            f"{twin.__name__}: give the class a name of its own"
+        )
     fields = {
         f.name: _plain(getattr(part, f.name), f"{kind}.{f.name}")
         for f in dataclasses.fields(part)
         if f.init and f.compare
     }
-    return {"name": getattr(part, "name", type(part).__name__.lower()), **fields}
+    return {"name": name, **fields}
 
 
 def decode(kind: str, record: Mapping[str, Any]) -> Any:
