@@ -154,3 +154,12 @@ def test_the_studies_of_the_docs_can_be_made():
             configuration, is_open = from_record(read_yaml(block))
             assert is_open
             assert configuration.title.startswith("Which wine")
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_the_files_that_the_pages_for_developers_name_exist(page):
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
+    named = set(re.findall(r"`([\w.-]+/[\w./-]+(?:\.py|/|\.html|\.md))`", text))
+    assert len(named) > 8
+    places = (ROOT, ROOT / "src" / "pairseek")
+    assert [name for name in sorted(named) if not any((place / name).exists() for place in places)] == []
