@@ -70,5 +70,5 @@ def test_a_thread_setting_that_is_none_is_named():
 
     with pytest.raises(InvalidParameter, match="threads is 0"):
         __import__("pairseek").set_thread_count(0)
-    code = "import pairseek as ps\ntry:\n ps._parallel.thread_count()\nexcept ps.PairseekError as e: print(e)"
+    code = "import pairseek as ps\ntry:\n ps.numerics.parallel.thread_count()\nexcept ps.PairseekError as e: print(e)"
     assert run(code, PAIRSEEK_THREADS="many")[0] == "PAIRSEEK_THREADS is 'many': give a whole number, at least 1"
