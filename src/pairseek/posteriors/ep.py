@@ -62,7 +62,10 @@ _BOX_DIMENSIONS = 3
 # sampling is repeated from a Gaussian with the new moments, up to _ROUNDS times.
 _FAR_MOMENTS = 0.3
 _ROUNDS = 3
+# Particles of the sampler at least, and so many divided by d: in few dimensions, where nearly noiseless answers leave
+# wedges in which chains mix slowly, more of them take no longer.
 _PARTICLES = 4000
+_PARTICLES_BY_DIMENSION = 24_000
 _SWEEPS = 2
 # Samples with an effective sample size below this share are resampled and moved before they are returned.
 _EVEN = 0.25
@@ -261,7 +264,7 @@ def _importance_sampled(cloud: GaussianCloud, info: BeliefInfo, began: float, *,
                 array.flags.writeable = False
             return Belief(mean, covariance, info, cloud)
         cloud = replace(cloud, mean=mean, covariance=covariance)
-    belief = Particles(_PARTICLES, _SWEEPS).infer(evidence, prior, response)
+    belief = Particles(max(_PARTICLES, _PARTICLES_BY_DIMENSION // d), _SWEEPS).infer(evidence, prior, response)
     return replace(belief, info=replace(belief.info, **facts, seconds=time.perf_counter() - began))
 
 
