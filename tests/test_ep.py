@@ -275,6 +275,19 @@ class TestTheCheck:
             assert abs(alone / exact.covariance[0, 0] - 1.0) > 0.15
             assert belief.info.logit_deviation < 2.0
 
+    @pytest.mark.parametrize(("k", "count", "seed"), [(5.0, 12, 1), (20.0, 12, 0), (20.0, 25, 1), (60.0, 12, 1)])
+    def test_sharp_answers_in_a_box_of_four_dimensions_are_noticed_by_their_logits(self, k, count, seed):
+        """No line is looked at there: the deviation of the logits alone tells that EP is over 10 % off."""
+        response = Logistic(k, "constant")
+        answers = answers_from(np.random.default_rng(seed), [0.3, -0.2, 0.5, -0.4], count, response)
+        evidence = evidence_of(response, answers)
+        exact = Particles(20_000, sweeps=3, seed=3).infer(evidence, UniformBox(), response).covariance
+        alone = gaussian_posterior(evidence, UniformBox(), response)[1]
+        checked = EP().infer(evidence, UniformBox(), response)
+        assert np.linalg.norm(alone - exact) > 0.1 * np.linalg.norm(exact)
+        assert np.linalg.norm(checked.covariance - exact) < 0.08 * np.linalg.norm(exact)
+        assert checked.info.logit_deviation > 2.0
+
     @pytest.mark.parametrize("offset", [0.0, -6.0, -12.0])
     def test_a_slanted_ridge_in_a_box_is_noticed(self, offset):
         sides = np.where(np.arange(20) % 2, 1.0, -1.0)
