@@ -19,6 +19,10 @@ def rows(choices):
     ]
 
 
+def ties(choices):
+    return [(choices.people[p], choices.ids[a], choices.ids[b]) for p, a, b in choices.tied]
+
+
 class TestPairs:
     def test_rows_of_a_person_stand_together_in_the_order_they_were_given(self):
         choices = ps.Choices.from_pairs([("u", "a", "b"), ("v", "b", "c"), ("u", "c", "a"), ("u", "b", "a")])
@@ -44,6 +48,7 @@ class TestRatingsAndRankings:
         choices = ps.Choices.from_ratings([("u", "a", 5), ("u", "b", 3), ("u", "c", 3), ("v", "a", 2)])
         assert rows(choices) == [("u", "a", "b"), ("u", "a", "c")]
         assert choices.ties == 1
+        assert ties(choices) == [("u", "b", "c")]
         assert choices.unusable == ("v",)
         assert choices.notes == (
             "1 person has no usable pair (one item only, or all items equal) and will be ignored: 'v'",
@@ -72,6 +77,17 @@ class TestRatingsAndRankings:
         assert np.all(choices.winner > choices.loser)
         again = ps.Choices.from_ratings([("u", i, i) for i in range(n)], most=500, rng=3)
         assert again.hash == choices.hash
+
+    def test_tied_pairs_go_with_their_people_and_items(self):
+        choices = ps.Choices.from_pairs(
+            [("u", "a", "b"), ("w", "c", "a")], tied=[("w", "b", "c"), ("u", "c", "a"), ("v", "a", "b")]
+        )
+        assert choices.people == ("u", "w", "v")
+        assert ties(choices) == [("u", "c", "a"), ("w", "b", "c"), ("v", "a", "b")]
+        assert choices.unusable == ("v",)
+        assert ties(choices.only([2, 1])) == [("v", "a", "b"), ("w", "b", "c")]
+        assert ties(choices.usable()) == [("u", "c", "a"), ("w", "b", "c")]
+        assert ties(choices.of_items(["d", "c", "b", "a"])) == ties(choices)
 
     @pytest.mark.parametrize(
         ("make", "words"),
@@ -111,7 +127,7 @@ class TestFiles:
         )
         choices = ps.Choices.read(written(tmp_path, "p.csv", text))
         assert rows(choices) == [("1", "tea", "coffee"), ("2", "milk", "tea")]
-        assert choices.ties == 1
+        assert ties(choices) == [("1", "tea", "milk")]
 
     def test_preflib(self, tmp_path):
         text = (
@@ -150,7 +166,7 @@ class TestFiles:
         choices = ps.Choices.read(path)
         assert rows(choices) == [("s1", "a", "b"), ("s1", "c", "a")]
         assert choices.ids == items.ids
-        assert choices.ties == 1
+        assert ties(choices) == [("s1", "a", "b")]
 
     @pytest.mark.parametrize(
         ("name", "text", "words"),
@@ -193,7 +209,8 @@ class TestFiles:
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr(
                 "answers.csv",
-                "session,simulated,winner,loser,outcome,kind,undone,void\ns1,true,a,b,left,strategy,false,false\n",
+                "session,simulated,left,right,winner,loser,outcome,kind,undone,void\n"
+                "s1,true,a,b,a,b,left,strategy,false,false\n",
             )
         with pytest.raises(InvalidChoices, match="all 1 answers are of simulated people"):
             ps.Choices.read(path)

@@ -36,8 +36,8 @@ class Choices:
     weight
         (m,) weight of each row in a fit. A choice has the weight 1. The pairs implied by one ranking, or by one set of
         ratings, of n items are dependent: their total weight is 2(n - 1), and none exceeds 1. See `pair_weight`.
-    ties
-        Number of pairs that were left out because the two items were equal.
+    tied
+        (t, 3) rows (person, item, item) of the pairs without a winner, ordered by person. Fits leave them out.
     """
 
     people: tuple[str, ...]
@@ -46,10 +46,10 @@ class Choices:
     winner: IntArray
     loser: IntArray
     weight: FloatArray
-    ties: int = 0
+    tied: IntArray
 
     def __post_init__(self) -> None:
-        for name in ("person", "winner", "loser", "weight"):
+        for name in ("person", "winner", "loser", "weight", "tied"):
             getattr(self, name).flags.writeable = False
 
     def __len__(self) -> int:
@@ -61,7 +61,11 @@ class Choices:
 
     @classmethod
     def from_pairs(
-        cls, rows: Iterable[tuple[object, ItemId, ItemId]], *, ids: Sequence[ItemId] | None = None, ties: int = 0
+        cls,
+        rows: Iterable[tuple[object, ItemId, ItemId]],
+        *,
+        ids: Sequence[ItemId] | None = None,
+        tied: Iterable[tuple[object, ItemId, ItemId]] = (),
     ) -> Self:
         """Build choices from (person, winner, loser) rows.
 
@@ -71,10 +75,13 @@ class Choices:
             One row per choice. Repetitions of a pair are valid, in either direction.
         ids
             All items, in order. None takes the items that occur, sorted.
-        ties
-            Number of pairs without a winner that the caller left out, for the record.
+        tied
+            One (person, item, item) row per pair for which the person named no winner.
         """
-        listed = [(str(person), first, second) for person, first, second in rows]
+        decided, undecided = (
+            [(str(person), first, second) for person, first, second in given] for given in (rows, tied)
+        )
+        listed = [*decided, *undecided]
         for number, (person, first, second) in enumerate(listed):
             if first == second:
                 raise InvalidChoices(
@@ -82,10 +89,12 @@ class Choices:
                 )
         names, places = _places((item for _, *pair in listed for item in pair), ids)
         people = {person: row for row, person in enumerate(dict.fromkeys(person for person, _, _ in listed))}
-        table = np.array([(people[p], places[a], places[b]) for p, a, b in listed], dtype=np.int64).reshape(-1, 3)
-        order = np.argsort(table[:, 0], kind="stable")
-        who, winner, loser = (np.ascontiguousarray(table[order, i]) for i in range(3))
-        return cls(_some(people), names, who, winner, loser, np.ones(len(order)), ties)
+        table, ties = (
+            np.array([(people[p], places[a], places[b]) for p, a, b in part], dtype=np.int64).reshape(-1, 3)
+            for part in (decided, undecided)
+        )
+        who, winner, loser = (np.ascontiguousarray(column) for column in _by_person(table).T)
+        return cls(_some(people), names, who, winner, loser, np.ones(len(who)), _by_person(ties))
 
     @classmethod
     def from_rankings(
@@ -157,7 +166,7 @@ class Choices:
     ) -> Self:
         names, places = _places((item for own in levels.values() for item in own), ids)
         columns: list[tuple[IntArray, IntArray, IntArray, FloatArray]] = []
-        ties = 0
+        ties: list[IntArray] = []
         for row, own in enumerate(levels.values()):
             items = np.array([places[item] for item in own], dtype=np.int64)
             values = np.array(list(own.values()))
@@ -168,7 +177,8 @@ class Choices:
                 keys = np.unique(np.sort(rng.integers(n, size=(most, 2)), axis=1), axis=0)
                 first, second = keys[keys[:, 0] < keys[:, 1]].T
             differ = values[first] != values[second]
-            ties += int(np.count_nonzero(~differ))
+            pairs = items[np.stack([first[~differ], second[~differ]], axis=1)]
+            ties.append(np.insert(pairs, 0, row, axis=1))
             first, second = first[differ], second[differ]
             up = values[first] > values[second]
             count = len(first)
@@ -182,7 +192,7 @@ class Choices:
             )
         people = _some(levels)
         person, winner, loser, weight = (np.concatenate(part) for part in zip(*columns, strict=True))
-        return cls(people, names, person, winner, loser, weight, ties)
+        return cls(people, names, person, winner, loser, weight, np.concatenate(ties))
 
     @classmethod
     def read(cls, path: str | Path, *, ids: Sequence[ItemId] | None = None) -> Self:
@@ -197,6 +207,11 @@ class Choices:
     def starts(self) -> IntArray:
         """(people + 1,) offsets of each person's first row."""
         return np.searchsorted(self.person, np.arange(len(self.people) + 1)).astype(np.int64)
+
+    @property
+    def ties(self) -> int:
+        """Number of pairs without a winner."""
+        return len(self.tied)
 
     @cached_property
     def unusable(self) -> tuple[str, ...]:
@@ -233,6 +248,7 @@ class Choices:
         for array in (self.person, self.winner, self.loser):
             digest.update(array.astype("<i8").tobytes())
         digest.update(self.weight.astype("<f8").tobytes())
+        digest.update(self.tied.astype("<i8").tobytes())
         return digest.hexdigest()
 
     def only(self, people: Sequence[int] | IntArray) -> Self:
@@ -240,6 +256,8 @@ class Choices:
         rows = [np.arange(self.starts[p], self.starts[p + 1]) for p in people]
         kept = np.concatenate(rows).astype(np.int64) if rows else np.empty(0, dtype=np.int64)
         person = np.repeat(np.arange(len(rows)), [len(row) for row in rows]).astype(np.int64)
+        firsts = np.searchsorted(self.tied[:, 0], np.arange(len(self.people) + 1))
+        ties = [np.insert(self.tied[firsts[p] : firsts[p + 1], 1:], 0, row, axis=1) for row, p in enumerate(people)]
         return replace(
             self,
             people=tuple(self.people[p] for p in people),
@@ -247,7 +265,7 @@ class Choices:
             winner=self.winner[kept],
             loser=self.loser[kept],
             weight=self.weight[kept],
-            ties=0,
+            tied=np.concatenate([np.empty((0, 3), dtype=np.int64), *ties]),
         )
 
     def usable(self) -> Self:
@@ -260,7 +278,10 @@ class Choices:
         return replace(self, **parts)
 
     def of_items(self, ids: Sequence[ItemId]) -> Self:
-        """Re-index the choices by these items, which must include all compared items."""
+        """Re-index the choices by these items, which must include the items of all decided pairs.
+
+        Tied pairs with another item are left out.
+        """
         places = {item: row for row, item in enumerate(ids)}
         used = np.union1d(self.winner, self.loser)
         missing = [self.ids[row] for row in used if self.ids[row] not in places]
@@ -270,7 +291,9 @@ class Choices:
                 f"items, or remove these choices"
             )
         rows = np.array([places.get(item, -1) for item in self.ids], dtype=np.int64)
-        return replace(self, ids=tuple(ids), winner=rows[self.winner], loser=rows[self.loser])
+        tied = np.column_stack([self.tied[:, 0], rows[self.tied[:, 1:]]])
+        tied = tied[np.all(tied >= 0, axis=1)]
+        return replace(self, ids=tuple(ids), winner=rows[self.winner], loser=rows[self.loser], tied=tied)
 
 
 def pair_weight(n: int, pairs: int) -> float:
@@ -283,6 +306,11 @@ def pair_weight(n: int, pairs: int) -> float:
     n(n - 1)/2 pairs have the total weight 2(n - 1).
     """
     return min(1.0, 2.0 * (n - 1) / pairs) if pairs else 1.0
+
+
+def _by_person(table: IntArray) -> IntArray:
+    """Order rows by their first column, and keep the order of each person's rows."""
+    return table[np.argsort(table[:, 0], kind="stable")]
 
 
 def _some(people: Iterable[str]) -> tuple[str, ...]:

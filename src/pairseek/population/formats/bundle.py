@@ -15,36 +15,37 @@ from pairseek.population.choices import Choices
 from pairseek.population.formats.table import Table
 
 ANSWERS, ITEMS = "answers.csv", "items.json"
-_COLUMNS = ("session", "simulated", "winner", "loser", "outcome", "kind", "undone", "void")
+_COLUMNS = ("session", "simulated", "left", "right", "winner", "loser", "outcome", "kind", "undone", "void")
 _MAX_BYTES = 2_000_000_000
 
 
 def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
     """Read the answers of a bundle.
 
-    Answers that were undone or voided, attention checks, skips, ties and answers of simulated people are left out.
+    Answers that were undone or voided, attention checks, skips and answers of simulated people are left out.
     """
     table = Table.parse(_content(path, ANSWERS), f"{path}: {ANSWERS}")
     if not table.has(_COLUMNS):
         missing = next(name for name in _COLUMNS if name not in table.header)
         raise InvalidChoices(f"{path}: {ANSWERS} has no column {missing!r}; export the study again")
     rows: list[tuple[str, str, str]] = []
-    ties = robots = 0
-    for _, (session, simulated, winner, loser, outcome, kind, undone, void) in table.cells(_COLUMNS):
+    tied: list[tuple[str, str, str]] = []
+    robots = 0
+    for _, (session, simulated, left, right, winner, loser, outcome, kind, undone, void) in table.cells(_COLUMNS):
         if simulated == "true":
             robots += 1
             continue
         if "true" in (undone, void) or kind == "attention" or outcome == "skip":
             continue
         if outcome == "tie":
-            ties += 1
+            tied.append((session, left, right))
             continue
         rows.append((session, winner, loser))
     if robots and not rows:
         raise InvalidChoices(
             f"{path}: all {robots} answers are of simulated people; give a bundle with answers of real people"
         )
-    return Choices.from_pairs(rows, ids=items(path).ids if ids is None else ids, ties=ties)
+    return Choices.from_pairs(rows, ids=items(path).ids if ids is None else ids, tied=tied)
 
 
 def items(path: Path) -> Items:

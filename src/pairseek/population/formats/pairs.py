@@ -17,18 +17,20 @@ SIDES = ("left", "right")
 
 
 def read(table: Table, ids: Sequence[ItemId] | None = None) -> Choices:
-    """Read the choices of a table. Rows with sides but without a winner are ties or skips, and are left out."""
+    """Read the choices of a table. Rows with sides but without a winner are ties."""
     sides = table.has(SIDES)
     columns = (*COLUMNS, *(SIDES if sides else ()), *(("rt_ms",) if table.has(("rt_ms",)) else ()))
     rows: list[tuple[str, str, str]] = []
-    ties = 0
+    tied: list[tuple[str, str, str]] = []
     for line, cells in table.cells(columns):
         row = dict(zip(columns, cells, strict=True))
         person, winner, loser = (row[name] for name in COLUMNS)
         if not person:
             raise table.error(line, "person", "it is empty; fill it in or remove the line")
         if sides and not winner and not loser:
-            ties += 1
+            if row["left"] == row["right"]:
+                raise table.error(line, "right", f"{row['right']!r} is also the left item; give two different items")
+            tied.append((person, row["left"], row["right"]))
             continue
         for column, cell in (("winner", winner), ("loser", loser)):
             if not cell:
@@ -44,7 +46,7 @@ def read(table: Table, ids: Sequence[ItemId] | None = None) -> Choices:
             )
         _check_time(table, line, row.get("rt_ms", ""))
         rows.append((person, winner, loser))
-    return Choices.from_pairs(rows, ids=ids, ties=ties)
+    return Choices.from_pairs(rows, ids=ids, tied=tied)
 
 
 def _check_time(table: Table, line: int, text: str) -> None:
