@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -36,43 +37,146 @@ def evaluated(truth, tmp_path_factory):
     return folder, settings, evaluate(truth.choices, folder, **settings)
 
 
-def once(truth, population, way, row=65, **given):
+def once(truth, population, way, person=None, **given):
     settings = {"answers": (0, 3, 8), "samples": 400, "seed": 1, **given}
     popular = Popularity.of(truth.choices.only(range(60)))
-    return replayed(Person.of(truth.choices, row), way, population, truth.items, popular, **settings)
+    person = Person.of(truth.choices, 65) if person is None else person
+    return replayed(person, way, population, truth.items, popular, **settings)
+
+
+def pairs_of(winner, loser):
+    return {frozenset(pair) for pair in zip(winner.tolist(), loser.tolist(), strict=True)}
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """(rows of the two items, winner, whether it was a tie) of every answer that a search is told."""
+    out = []
+    tell = ps.Search.tell
+
+    def spy(search, query, winner=None, **more):
+        rows = frozenset((search.items.index(query.left), search.items.index(query.right)))
+        out.append((rows, winner, more.get("tie", False)))
+        tell(search, query, winner, **more)
+
+    monkeypatch.setattr(ps.Search, "tell", spy)
+    return out
+
+
+def tied(truth):
+    """Return the choices of a person who decided four pairs and rated four others equally."""
+    decided, equal = [(0, 1), (2, 3), (4, 5), (6, 7)], [(0, 2), (1, 3), (4, 6), (5, 7)]
+    names = truth.items.ids
+    return ps.Choices.from_pairs(
+        [("u", names[a], names[b]) for a, b in decided], ids=names, tied=[("u", names[a], names[b]) for a, b in equal]
+    )
 
 
 class TestOnePerson:
-    def test_only_what_they_answered_is_asked_and_only_the_rest_is_predicted(self, truth, population, monkeypatch):
+    def test_withheld_pairs_are_never_asked_and_alone_are_predicted(self, truth, population, told):
         person = Person.of(truth.choices, 65)
-        pairs = {frozenset(pair) for pair in zip(person.winner.tolist(), person.loser.tolist(), strict=True)}
-        assert len(pairs) == len(person)
-        told = []
-        tell = ps.Search.tell
+        assert len(pairs_of(person.winner, person.loser)) == len(person)
+        assert person.withheld.sum() == round(0.3 * len(person))
+        askable = pairs_of(person.winner[~person.withheld], person.loser[~person.withheld])
+        for strategy in (ps.InfoGain(), ps.Random()):
+            told.clear()
+            rows, seconds, asked = once(truth, population, Way("x", strategy))
+            assert asked == len(told) == 8
+            assert len({pair for pair, *_ in told}) == 8
+            assert {pair for pair, *_ in told} <= askable
+            for pair, winner, tie in told:
+                at = next(i for i in range(len(person)) if {person.winner[i], person.loser[i]} == pair)
+                assert winner == truth.items.ids[person.winner[at]]
+                assert not tie
+            assert [row[MEASURES.index("predicted")] for row in rows] == [person.withheld.sum()] * 3
+            assert seconds == sorted(seconds)
 
-        def spy(search, query, winner=None, **more):
-            told.append((frozenset((search.items.index(query.left), search.items.index(query.right))), winner))
-            tell(search, query, winner, **more)
-
-        monkeypatch.setattr(ps.Search, "tell", spy)
-        rows, seconds, asked = once(truth, population, Way("InfoGain", ps.InfoGain()))
-        assert asked == len(told) == 8
-        assert len({pair for pair, _ in told}) == 8
-        assert {pair for pair, _ in told} <= pairs
-        for pair, winner in told:
-            at = next(i for i in range(len(person)) if {person.winner[i], person.loser[i]} == pair)
-            assert winner == truth.items.ids[person.winner[at]]
+    def test_without_withheld_pairs_those_not_asked_are_predicted(self, truth, population, told):
+        person = Person.of(truth.choices, 65, withhold=0.0)
+        rows, _, _ = once(truth, population, Way("InfoGain", ps.InfoGain()), person)
+        assert len({pair for pair, *_ in told}) == 8
         predicted = [row[MEASURES.index("predicted")] for row in rows]
         assert predicted == [len(person), len(person) - 3, len(person) - 8]
-        assert seconds == sorted(seconds)
+
+    def test_what_is_withheld_follows_from_the_person_and_the_seed_alone(self, truth):
+        person = Person.of(truth.choices, 65)
+        withheld = pairs_of(person.winner[person.withheld], person.loser[person.withheld])
+        # Another place in the file, other people beside them, and another order of their answers.
+        moved = truth.choices.only([65, 3])
+        order = np.r_[np.arange(moved.starts[1])[::-1], np.arange(moved.starts[1], len(moved))]
+        moved = replace(moved, winner=moved.winner[order], loser=moved.loser[order])
+        again = Person.of(moved, 0)
+        assert pairs_of(again.winner[again.withheld], again.loser[again.withheld]) == withheld
+        other = Person.of(truth.choices, 65, seed=1)
+        assert pairs_of(other.winner[other.withheld], other.loser[other.withheld]) != withheld
+        # A larger share withholds more, and the same pairs too.
+        more = Person.of(truth.choices, 65, withhold=0.5)
+        assert pairs_of(more.winner[more.withheld], more.loser[more.withheld]) > withheld
+
+    def test_answers_that_teach_nothing_do_not_seem_to(self, truth, population):
+        """Everybody is known to be at one point: accuracy may not rise because hard pairs are asked away."""
+        known = replace(population, covariance=1e-8 * np.eye(2))
+        at = MEASURES.index("accuracy")
+
+        def rise(withhold):
+            people = [Person.of(truth.choices, row, withhold=withhold) for row in range(60, 70)]
+            rows = [once(truth, known, Way("InfoGain", ps.InfoGain()), person, samples=None)[0] for person in people]
+            return np.mean([row[2][at] - row[0][at] for row in rows])
+
+        assert rise(0.3) == 0.0
+        # InfoGain asks the pairs near a half, so that the others come out as predicted more often.
+        assert rise(0.0) > 0.03
+
+    @pytest.mark.parametrize(("pairs", "withhold", "count"), [(2, 0.3, 1), (2, 0.99, 1), (5, 0.01, 1), (5, 0.3, 2)])
+    def test_one_pair_at_least_is_withheld_and_one_can_be_asked(self, pairs, withhold, count):
+        choices = ps.Choices.from_ratings([("u", "a", 5), ("u", "b", 4), ("u", "c", 3), ("u", "d", 2), ("u", "e", 1)])
+        choices = choices.rows(np.arange(len(choices)) < pairs)
+        assert Person.of(choices, 0, withhold=withhold).withheld.sum() == count
+
+    def test_tied_pairs_are_asked_and_answered_by_one_coin_for_all(self, truth, population, told):
+        choices = tied(truth)
+        person = Person.of(choices, 0, withhold=0.25)
+        assert person.withheld.sum() == 1
+        # Three of the four ties can be asked, as three of the four decided pairs.
+        assert len(person.tied) == 3
+        answers = {}
+        for strategy in (ps.InfoGain(), ps.Random()):
+            told.clear()
+            rows, _, asked = once(truth, population, Way("x", strategy), person, answers=(0, 6, 7))
+            assert asked == 6
+            assert not any(tie for *_, tie in told)
+            # Ties are not predicted, and nobody is said to have answered seven.
+            assert [row[MEASURES.index("predicted")] for row in rows[:2]] == [1, 1]
+            assert np.isnan(rows[2][0])
+            answers[strategy.name] = {pair: winner for pair, winner, _ in told}
+        assert answers["infogain"] == answers["random"]
+        told.clear()
+        once(truth, population, Way("x", ps.InfoGain()), person, answers=(6,), ties="tie")
+        assert {pair for pair, _, tie in told if tie} == {frozenset(pair) for pair in person.tied.tolist()}
+        assert all((winner is None) == tie for _, winner, tie in told)
+
+    def test_coins_are_fair_and_change_with_the_seed(self):
+        choices = ps.Choices.from_ratings([(str(person), item, 1) for person in range(40) for item in range(6)])
+        coins = [
+            np.concatenate(
+                [
+                    (lambda tied: tied[:, 0] < tied[:, 1])(Person.of(choices, p, withhold=0, seed=s).tied)
+                    for p in range(40)
+                ]
+            )
+            for s in (0, 1)
+        ]
+        # 600 fair coins: heads within four standard deviations, 0.02 each; two sets agree by half as well.
+        assert abs(coins[0].mean() - 0.5) < 0.08
+        assert abs((coins[0] == coins[1]).mean() - 0.5) < 0.08
 
     def test_before_any_answer_everything_is_what_the_population_says(self, truth, population):
         """Tau and accuracy pair by pair, from the utilities of the population: appeal - k|w - x|² at the mean."""
         # An appeal that outweighs the distances: whoever forgets it, or turns it round, is told.
         places = ps.Items(population.items.coordinates, population.items.ids, appeal=20.0 * truth.utility)
         population = replace(population, items=places)
-        rows, _, _ = once(truth, population, Way("InfoGain", ps.InfoGain()))
-        person = Person.of(truth.choices, 65)
+        person = Person.of(truth.choices, 65, withhold=0.0)
+        rows, _, _ = once(truth, population, Way("InfoGain", ps.InfoGain()), person)
         utility = [
             float(places.appeal[i] - population.k * np.sum((places.coordinates[i] - population.mean) ** 2))
             for i in range(places.n)
@@ -84,15 +188,23 @@ class TestOnePerson:
         assert rows[0][MEASURES.index("kendall_tau")] == pytest.approx(np.mean(signs), abs=1.01 * one)
         assert rows[0][MEASURES.index("accuracy")] == pytest.approx(0.5 + 0.5 * np.mean(signs), abs=1.01 * one)
 
-    def test_nothing_is_said_where_nothing_is_left(self, truth, population):
-        count = len(Person.of(truth.choices, 65))
-        rows, _, asked = once(truth, population, Way("Random", ps.Random()), answers=(0, count - 1, count, count + 5))
-        assert asked == count
+    @pytest.mark.parametrize("way", [Way("Random", ps.Random()), Way(POPULARITY)])
+    def test_nothing_is_said_of_answers_that_were_not_given(self, truth, population, way):
+        person = Person.of(truth.choices, 65)
+        count = int((~person.withheld).sum())
+        rows, _, asked = once(truth, population, way, person, answers=(0, count, count + 1, count + 5))
+        assert asked == (count if way.strategy else 0)
         assert [np.isnan(row[0]) for row in rows] == [False, False, True, True]
+
+    def test_without_withheld_pairs_nothing_is_left_in_the_end(self, truth, population):
+        person = Person.of(truth.choices, 65, withhold=0.0)
+        count = len(person)
+        rows, _, _ = once(truth, population, Way("Random", ps.Random()), person, answers=(count - 1, count))
+        assert [np.isnan(row[0]) for row in rows] == [False, True]
 
     def test_a_pair_answered_twice_counts_by_its_first_answer(self):
         choices = ps.Choices.from_pairs([("u", "a", "b"), ("u", "b", "a"), ("u", "c", "a"), ("v", "a", "c")])
-        person = Person.of(choices, 0)
+        person = Person.of(choices, 0, withhold=0.0)
         assert list(zip(person.winner.tolist(), person.loser.tolist(), strict=True)) == [(0, 1), (2, 0)]
         found = agreement_of(choices)
         assert (found.share, found.people) == (0.0, 1)
@@ -139,7 +251,7 @@ class TestAll:
         assert accuracy[0] > 0.6
         assert accuracy[2] > accuracy[0]
         assert 0 < error[0] < 0.1
-        assert results.curve(PLAIN, "accuracy")[0][0] < accuracy[0]
+        assert results.curve(PLAIN, "log_loss")[0][2] > results.curve("InfoGain", "log_loss")[0][2] + 0.02
         with (folder / "summary.csv").open() as file:
             rows = list(csv.DictReader(file))
         assert len(rows) == 4 * 3
@@ -203,10 +315,25 @@ class TestAll:
         for name in ("summary.csv", "people.csv"):
             assert (part / name).read_bytes() == (folder / name).read_bytes()
 
-    def test_another_evaluation_is_refused(self, truth, evaluated):
+    @pytest.mark.parametrize("other", [{"seed": 6}, {"withhold": 0.0}, {"withhold": 0.31}, {"ties": "tie"}])
+    def test_another_evaluation_is_refused(self, truth, evaluated, other):
         folder, settings, _ = evaluated
         with pytest.raises(InvalidParameter, match="holds results of another specification"):
-            evaluate(truth.choices, folder, **{**settings, "seed": 6})
+            evaluate(truth.choices, folder, **{**settings, **other})
+
+    def test_the_files_say_what_was_withheld_and_of_how_many_people_they_tell(self, truth, tmp_path):
+        # Two people have too few pairs for eight answers.
+        short = np.isin(truth.choices.person, [0, 1]) & (np.arange(len(truth.choices)) % 25 > 8)
+        choices = truth.choices.rows(~short)
+        settings = {"items": truth.items, "answers": (0, 8), "splits": 1, "samples": 50, "among": ["p0", "p1", "p2"]}
+        results = evaluate(choices, tmp_path / "x", people=3, withhold=0.4, ties="tie", **settings)
+        assert sorted(results.people[0]) == ["p0", "p1", "p2"]
+        summary = results.summary()
+        assert [row["people"] for row in summary] == [3, 1] * 4
+        assert {(row["withhold"], row["ties"]) for row in summary} == {(0.4, "tie")}
+        written = (tmp_path / "x" / "specification.toml").read_text()
+        assert "withhold = 0.4" in written
+        assert 'ties = "tie"' in written
 
     def test_held_out_people_teach_neither_the_population_nor_popularity(self, truth, evaluated):
         folder, _, results = evaluated
@@ -218,7 +345,8 @@ class TestAll:
             popular = Popularity.of(others)
             way = results.plan.labels.index(POPULARITY)
             told = results.values[split, way, :, 0, results.plan.measures.index("log_loss")]
-            chances = [popular.chance(Person.of(truth.choices, row)) for row in held]
+            people = [Person.of(truth.choices, row, seed=results.plan.seed) for row in held]
+            chances = [popular.chance(person)[person.withheld] for person in people]
             assert told == pytest.approx([-np.log(chance).mean() for chance in chances])
 
     def test_it_is_refused_before_anything_is_learned(self, truth, evaluated, tmp_path, monkeypatch):
@@ -283,7 +411,8 @@ class TestAll:
         (picture,) = draw(results, tmp_path, title="wines")
         assert [path.suffix for path in picture.paths] == [".png", ".svg"]
         assert all(path.stat().st_size > 10_000 for path in picture.paths)
-        assert "held-out people" in picture.caption
+        assert "20 held-out people" in picture.caption
+        assert "30 %" in picture.caption
 
     def test_differences_are_paired(self, evaluated):
         _, _, results = evaluated
@@ -310,6 +439,12 @@ class TestWishes:
             ({"seed": -1}, "seed is -1: give a whole number, at least 0"),
             ({"hold_out": "half"}, "hold_out is 'half': use one of people, leave-one-out"),
             ({"items": None}, "give items with coordinates, or the number of dimensions"),
+            ({"withhold": 1.0}, "withhold is 1.0: give a share of the pairs, at least 0 and below 1"),
+            ({"withhold": -0.1}, "withhold is -0.1: give a share"),
+            ({"withhold": float("nan")}, "withhold is nan: give a share"),
+            ({"withhold": "some"}, "withhold is 'some': give a share"),
+            ({"ties": "skip"}, "ties is 'skip': use one of coin, tie"),
+            ({"among": ["p1", "nobody"]}, "among names 'nobody', who is not among the 70 people"),
         ],
     )
     def test_wishes_that_make_no_sense(self, truth, tmp_path, given, words):
@@ -338,13 +473,16 @@ def test_the_command_leaves_one_out(truth, tmp_path, monkeypatch, capsys):
     assert _app.run([*words.split(), "--strategies", "infogain", "--out", "out", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert {row["way"] for row in record["summary"]} == {"InfoGain", "Random", PLAIN, POPULARITY}
-    assert all(row["replays"] == 3 for row in record["summary"])
+    assert all(row["replays"] == row["people"] == 3 for row in record["summary"])
+    assert (record["withhold"], record["ties"]) == (0.3, "coin")
     # Pairs were drawn with repeats, so some people were asked the same twice.
     assert 0.5 < record["self_agreement"]["share"] <= 1
     assert (tmp_path / "out" / "evaluation.png").exists()
     assert _app.run([*words.split(), "--strategies", "infogain", "--out", "out"]) == 0
     shown = capsys.readouterr().out
     assert "Accuracy of predicted choices" in shown
+    assert "30 % of each person's pairs were never asked" in shown
+    assert re.search(r"^people +3 +3$", shown, re.MULTILINE)
     assert "Self-agreement on repeated pairs" in shown
 
 
@@ -356,6 +494,8 @@ def test_the_command_leaves_one_out(truth, tmp_path, monkeypatch, capsys):
         ("evaluate c.csv --learn many", "--learn is 'many'"),
         ("evaluate c.csv --learn 2 --answers five", "--answers is 'five'"),
         ("evaluate c.csv --learn 2 --appeal perhaps", "--appeal is 'perhaps'"),
+        ("evaluate c.csv --learn 2 --withhold 1", "withhold is 1.0: give a share"),
+        ("evaluate c.csv --learn 2 --ties never", "ties is 'never': use one of coin, tie"),
     ],
 )
 def test_a_wrong_command_line(tmp_path, monkeypatch, words, error):

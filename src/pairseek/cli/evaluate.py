@@ -21,6 +21,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.evaluate import EvaluationResults, evaluate, strategies_from
 from pairseek.evaluate.evaluation import ANSWERS
 from pairseek.evaluate.figures import draw
+from pairseek.evaluate.spec import WITHHOLD
 from pairseek.runs.figure_style import require_drawing
 
 
@@ -51,6 +52,17 @@ def command(
         int,
         typer.Option(metavar="N", help="Number of splits. They are disjoint as far as the number of people allows."),
     ] = 3,
+    withhold: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            help="Share of each person's pairs that are never asked, and alone predicted. 0 is the earlier way: the "
+            "pairs that a strategy did not ask are predicted, which flatters strategies that ask the hard ones.",
+        ),
+    ] = WITHHOLD,
+    ties: Annotated[
+        str, typer.Option(metavar="HOW", help="Answers to pairs that the person did not decide: coin, or tie.")
+    ] = "coin",
     samples: Samples = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Random seed.")] = 0,
     out: Annotated[
@@ -62,9 +74,10 @@ def command(
     """Replay searches on recorded choices, and score the predictions.
 
     A population is fitted to the other people. Each held-out person is asked
-    only pairs that they answered in the data, and the search predicts the
-    remaining pairs. The baselines are random questions, the default model
-    without a population, and the majority preference.
+    only pairs of the data, including ties. Some of their pairs, drawn at random
+    before the first question, are never asked, and the search predicts those.
+    The baselines are random questions, the default model without a population,
+    and the majority preference.
     """
     choices, given = read_choices_and_items(data, items, learned=learn is not None)
     who: Literal["people", "leave-one-out"] = one_of(hold_out, "--hold-out", ("people", "leave-one-out"))  # type: ignore[assignment]
@@ -88,6 +101,8 @@ def command(
                 hold_out=who,
                 people=people,
                 splits=splits,
+                withhold=withhold,
+                ties=one_of(ties, "ties", ("coin", "tie")),  # type: ignore[arg-type]
                 samples=samples,
                 seed=seed,
                 jobs=job_count(jobs, None),
@@ -113,6 +128,8 @@ def _record(results: EvaluationResults) -> dict[str, object]:
     agreement = results.agreement
     rows = [{k: None if v != v else v for k, v in row.items()} for row in results.summary()]
     return {
+        "withhold": results.plan.withhold,
+        "ties": results.plan.ties,
         "summary": rows,
         "self_agreement": None
         if agreement is None
@@ -143,16 +160,14 @@ def show(console: Console, results: EvaluationResults) -> None:
             cells = []
             for row in (row for row in summary if row["way"] == way):
                 error = f"±{row[f'{measure}_se']:.3f}" if f"{measure}_se" in row else ""
-                cells.append(f"{row[measure]:.3f}{error}" if row["replays"] else "")
+                cells.append(f"{row[measure]:.3f}{error}" if row["people"] else "")
             table.add_row(way, *cells)
+        table.add_row("people", *(str(row["people"]) for row in summary[: len(results.plan.answers)]), style="dim")
         console.print(table)
         console.print()
-    last = [row for row in summary if row["way"] == results.plan.labels[0]]
+    coin = "a coin" if results.plan.ties == "coin" else "a tie"
     console.print(
-        Text(
-            "Replays with remaining pairs to predict: "
-            + ", ".join(f"{row['replays']} after {row['answers']}" for row in last)
-        ),
+        Text(f"{results.plan.predicted.capitalize()}; pairs that they did not decide are answered by {coin}."),
         soft_wrap=True,
     )
     if results.agreement is not None:

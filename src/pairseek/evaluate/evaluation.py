@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -16,7 +16,7 @@ from pairseek.core.validation import whole
 from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter
 from pairseek.evaluate.replay import Person, Popularity, replayed
 from pairseek.evaluate.results import EvaluationResults, agreement_of
-from pairseek.evaluate.spec import Evaluation, HoldOut, ways
+from pairseek.evaluate.spec import WITHHOLD, Evaluation, HoldOut, Ties, ways
 from pairseek.model.items import Items
 from pairseek.population import Choices, Population
 from pairseek.population.fit import FitState
@@ -73,7 +73,7 @@ class _People:
                 )
             seed = int(np.random.SeedSequence([self.plan.seed, _SEARCH, task.group, row]).generate_state(1)[0])
             rows, seconds, asked = replayed(
-                Person.of(self.choices, row),
+                Person.of(self.choices, row, withhold=self.plan.withhold, seed=self.plan.seed),
                 self.plan.ways[task.arm],
                 population,
                 self.items,
@@ -81,6 +81,7 @@ class _People:
                 answers=self.plan.answers,
                 samples=self.plan.samples,
                 seed=seed,
+                ties=self.plan.ties,
             )
             return Outcome(task, tuple(rows), tuple(seconds), asked)
 
@@ -108,14 +109,17 @@ def evaluate(
     answers: Sequence[int] = ANSWERS,
     hold_out: HoldOut = "people",
     people: int | None = None,
+    among: Collection[str] | None = None,
     splits: int = 3,
+    withhold: float = WITHHOLD,
+    ties: Ties = "coin",
     samples: int | None = None,
     seed: int = 0,
     jobs: int = 1,
     progress: Callable[[RunStatus], None] | None = None,
     note: Callable[[str], None] | None = None,
 ) -> EvaluationResults:
-    """Replay recorded people.
+    """Replay recorded people: ask them pairs that they answered in the data, and predict others that they answered.
 
     Parameters
     ----------
@@ -135,8 +139,18 @@ def evaluate(
         ``"people"`` or ``"leave-one-out"``.
     people
         Number of people to hold out in a split. None: 150, or a third of fewer than 450; for leave-one-out all.
+    among
+        Names of the people who may be held out. None: everybody. The others are always learned from.
     splits
         Groups of held-out people, drawn without repetition as long as there are enough; one for leave-one-out.
+    withhold
+        Share of each person's pairs that are never asked and alone predicted, at least one pair. They are drawn before
+        the first question, from the person's name and the seed, and are the same for every strategy. With 0, all pairs
+        may be asked and those that were not are predicted: figures of strategies that ask what is hard to predict are
+        then too good, and strategies cannot be compared.
+    ties
+        Answers to pairs that the person did not decide, which may be asked but are not predicted: ``"coin"``, the same
+        for every strategy, as from people who must choose, or ``"tie"``, as from people who are offered it.
     samples
         Number of `Particles` of the posterior. None: `EP`.
     seed
@@ -153,6 +167,13 @@ def evaluate(
     choices = choices if items is None else choices.of_items(items.ids)
     usable = choices.usable()
     able = np.array([row for row in range(len(usable.people)) if len(Person.of(usable, row)) > 1], dtype=np.int64)
+    if among is not None:
+        unknown = sorted(set(among) - set(choices.people))
+        if unknown:
+            raise InvalidParameter(
+                f"among names {quoted(unknown)}, who is not among the {len(choices.people)} people of the choices"
+            )
+        able = able[[usable.people[row] in set(among) for row in able]]
     if len(usable.people) < 3 or not len(able):
         who = "person" if len(usable.people) == 1 else "people"
         whose = f" ({quoted(usable.people)})" if usable.people else ""
@@ -175,6 +196,8 @@ def evaluate(
         hold_out,
         held.shape[1],
         len(held),
+        withhold,
+        ties,
         samples,
         seed,
         data.hexdigest(),

@@ -50,8 +50,7 @@ def draw(results: EvaluationResults, folder: Path, *, title: str = "") -> list[S
         legend_outside(figure, axes[0])
         people = len({name for split in results.people for name in split})
         caption = (
-            f"{people} held-out people asked only what they had answered; pairs that were not asked are predicted. "
-            f"Bands are one standard error over people"
+            f"{people} held-out people. {results.plan.predicted.capitalize()}. Bands are one standard error over people"
         )
         return save([NamedFigure("evaluation", caption, figure)], folder)
 

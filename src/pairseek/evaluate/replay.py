@@ -1,7 +1,8 @@
-"""Replay of one person: queries are restricted to recorded pairs, and the other pairs are predicted."""
+"""Replay of one person: queries are restricted to recorded pairs, and withheld pairs are predicted."""
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +11,9 @@ import numpy as np
 from scipy.special import expit
 
 from pairseek.candidates import Candidates, ListedPairs, Rest
-from pairseek.core.types import BoolArray, FloatArray, IntArray
+from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
 from pairseek.estimates import utility_scale
-from pairseek.evaluate.spec import MEASURES, Way
+from pairseek.evaluate.spec import MEASURES, WITHHOLD, Ties, Way
 from pairseek.model.items import Items
 from pairseek.population import Choices, Population
 from pairseek.posteriors import Particles
@@ -21,6 +22,7 @@ from pairseek.search import Search
 _BINS = 5
 # Probabilities are clipped here, so that one wrong prediction does not dominate the mean log loss.
 _LEAST = 1e-4
+_NOTHING = (float("nan"),) * (len(MEASURES) + 3 * _BINS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,24 +32,78 @@ class Person:
     Attributes
     ----------
     winner, loser
-        (m,) rows of the items.
+        (m,) rows of the items of decided pairs.
+    withheld
+        (m,) mask of the decided pairs that are never asked.
+    tied
+        (t, 2) rows of the items of pairs without a winner that may be asked. By a coin, the first item wins.
     """
 
     winner: IntArray
     loser: IntArray
+    withheld: BoolArray
+    tied: IntArray
 
     @classmethod
-    def of(cls, choices: Choices, row: int) -> Person:
-        """Build from the row of a person."""
-        span = slice(choices.starts[row], choices.starts[row + 1])
-        winner, loser = choices.winner[span], choices.loser[span]
-        n = len(choices.ids)
-        keys = np.minimum(winner, loser) * n + np.maximum(winner, loser)
-        _, first = np.unique(keys, return_index=True)
-        return cls(winner[np.sort(first)], loser[np.sort(first)])
+    def of(cls, choices: Choices, row: int, *, withhold: float = WITHHOLD, seed: int = 0) -> Person:
+        """Build from the row of a person, and withhold a share of the decided and of the tied pairs.
+
+        Which pairs are withheld, and how coins fall, depends on the seed, the name of the person and the ids of the
+        items alone. No strategy can influence it, and all strategies have the same.
+        """
+        starts = choices.starts
+        span = slice(starts[row], starts[row + 1])
+        decided = _distinct(np.stack([choices.winner[span], choices.loser[span]], axis=1), len(choices.ids))
+        ends = np.searchsorted(choices.tied[:, 0], [row, row + 1])
+        # A pair with a winner elsewhere counts as decided.
+        both = _distinct(np.concatenate([decided, choices.tied[ends[0] : ends[1], 1:]]), len(choices.ids))
+        tied = both[len(decided) :]
+        key = _Key(seed, choices.people[row], choices.ids)
+        withheld = key.smallest(decided, _share(withhold, len(decided), least=1))
+        tied = tied[~key.smallest(tied, _share(withhold, len(tied)))]
+        up = np.array([key("coin", pair) % 2 == 0 for pair in tied.tolist()], dtype=np.bool_)
+        tied = np.sort(tied, axis=1)
+        return cls(decided[:, 0], decided[:, 1], withheld, np.where(up[:, None], tied, tied[:, ::-1]))
 
     def __len__(self) -> int:
         return len(self.winner)
+
+    @property
+    def askable(self) -> IntArray:
+        """Return the (a, 2) rows of the pairs that may be asked, decided ones first."""
+        decided = np.stack([self.winner, self.loser], axis=1)
+        return np.concatenate([decided[~self.withheld], self.tied])
+
+
+@dataclass(frozen=True)
+class _Key:
+    """Hashes of a person's pairs, independent of the order of people, pairs and items."""
+
+    seed: int
+    person: str
+    ids: tuple[ItemId, ...]
+
+    def __call__(self, purpose: str, pair: Sequence[int]) -> int:
+        names = sorted((self.ids[row] for row in pair), key=str)
+        return int.from_bytes(hashlib.sha256(repr((self.seed, purpose, self.person, *names)).encode()).digest()[:8])
+
+    def smallest(self, pairs: IntArray, count: int) -> BoolArray:
+        """Return a mask of the pairs with the smallest hashes."""
+        hashes = np.array([self("withhold", pair) for pair in pairs.tolist()], dtype=np.uint64)
+        out = np.zeros(len(pairs), dtype=np.bool_)
+        out[np.argsort(hashes, kind="stable")[:count]] = True
+        return out
+
+
+def _share(share: float, count: int, *, least: int = 0) -> int:
+    """Return the rounded share of a count; of a share above 0 at least `least`, and one less than all."""
+    return max(min(int(share * count + 0.5), count - 1), least if share > 0 else 0)
+
+
+def _distinct(pairs: IntArray, n: int) -> IntArray:
+    """Return the pairs of rows without later repetitions, in their order."""
+    _, first = np.unique(pairs.min(axis=1) * n + pairs.max(axis=1), return_index=True)
+    return pairs[np.sort(first)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,47 +140,49 @@ def replayed(
     answers: Sequence[int],
     samples: int | None,
     seed: int,
+    ties: Ties = "coin",
 ) -> tuple[list[tuple[float, ...]], list[float], int]:
     """Return rows of measures at each answer count, cumulative seconds, and the number of questions asked.
 
-    A row is NaN where all pairs of the person were asked, so that none remains to be predicted.
+    A row is NaN where the person has too few pairs for so many answers, or where no pair remains to be predicted.
     """
     popular = popularity.chance(person)
+    askable = person.askable
     if way.strategy is None:
-        row = _measured(popular, popular, popular, _tau(popularity.score, person))
-        return [row] * len(answers), [0.0] * len(answers), 0
+        scored = person.withheld if person.withheld.any() else ~person.withheld
+        tau = _tau(popularity.score, person, scored)
+        row = _measured(popular[scored], popular[scored], popular[scored], tau)
+        return [row if count <= len(askable) else _NOTHING for count in answers], [0.0] * len(answers), 0
     catalogue = population.items if way.population else plain_items(population, items)
     search = Search(
         catalogue,
         strategy=way.strategy,
         posterior=None if samples is None else Particles(samples),
-        candidates=ListedPairs(tuple(zip(person.winner.tolist(), person.loser.tolist(), strict=True))),
-        rest=Rest(pair=len(person)),
+        candidates=ListedPairs(tuple(map(tuple, askable.tolist()))),
+        rest=Rest(pair=len(askable)),
         rng=seed,
         population=population if way.population else None,
     )
-    chosen = {
-        frozenset(pair): catalogue.ids[pair[0]]
-        for pair in zip(person.winner.tolist(), person.loser.tolist(), strict=True)
-    }
+    decided = len(askable) - len(person.tied) if ties == "tie" else len(askable)
+    winners = {frozenset(pair): catalogue.ids[pair[0]] for pair in askable[:decided].tolist()}
     alone = _chances(search, person)
-    asked = np.zeros(len(person), dtype=np.bool_)
+    remaining = person.withheld if person.withheld.any() else ~person.withheld
     rows: list[tuple[float, ...]] = []
     seconds: list[float] = []
     spent = 0.0
     for count in range(max(answers) + 1):
-        if count and count <= len(person):
+        if count and count <= len(askable):
             began = time.perf_counter()
             query = search.ask()
             pair = frozenset((catalogue.index(query.left), catalogue.index(query.right)))
-            search.tell(query, winner=chosen[pair])
+            search.tell(query, winner=winners.get(pair), tie=pair not in winners)
             _ = search.belief
             spent += time.perf_counter() - began
-            asked |= _is(pair, person)
+            remaining = remaining & ~_is(pair, person)
         if count in answers:
-            rows.append(_row(search, person, asked, alone, popular))
+            rows.append(_NOTHING if count > len(askable) else _row(search, person, remaining, alone, popular))
             seconds.append(spent)
-    return rows, seconds, int(asked.sum())
+    return rows, seconds, search.answers
 
 
 def _is(pair: frozenset[int], person: Person) -> BoolArray:
@@ -148,20 +206,21 @@ def _chances(search: Search, person: Person) -> FloatArray:
     return pairs.sampled(search.belief)[0]
 
 
-def _row(search: Search, person: Person, asked: BoolArray, alone: FloatArray, popular: FloatArray) -> tuple[float, ...]:
-    remaining = ~asked
+def _row(
+    search: Search, person: Person, remaining: BoolArray, alone: FloatArray, popular: FloatArray
+) -> tuple[float, ...]:
     if not remaining.any():
-        return (float("nan"),) * (len(MEASURES) + 3 * _BINS)
+        return _NOTHING
     items, belief = search.items, search.belief
     assert isinstance(items, Items)
     scale = utility_scale(items, search.response)
     utility = items.appeal - scale * np.sum((items.coordinates - belief.mean) ** 2, axis=1)
     chance = _chances(search, person)[remaining]
-    return _measured(chance, alone[remaining], popular[remaining], _tau(utility, person))
+    return _measured(chance, alone[remaining], popular[remaining], _tau(utility, person, remaining))
 
 
-def _tau(utility: FloatArray, person: Person) -> float:
-    return float(np.sign(utility[person.winner] - utility[person.loser]).mean())
+def _tau(utility: FloatArray, person: Person, scored: BoolArray) -> float:
+    return float(np.sign(utility[person.winner[scored]] - utility[person.loser[scored]]).mean())
 
 
 def _measured(chance: FloatArray, alone: FloatArray, popular: FloatArray, tau: float) -> tuple[float, ...]:

@@ -60,7 +60,7 @@ class EvaluationResults:
     plan
         The evaluation.
     values
-        (splits, ways, people, answers, measures); NaN where no pair of a person remained to be predicted.
+        (splits, ways, people, answers, measures); NaN where a person had no pair left to ask or to predict.
     people
         Names of the held-out people, split by split.
     agreement
@@ -156,13 +156,17 @@ class EvaluationResults:
         rows = []
         for way in self.plan.labels:
             curves = {name: self.curve(way, name) for name in MEASURES} | {"pooled_accuracy": self.pooled(way)}
-            present = np.isfinite(self.each(way, "accuracy")).sum(axis=0)
+            present = np.isfinite(self.each(way, "accuracy"))
+            people = np.isfinite(self._by_person(self.each(way, "accuracy"))).sum(axis=0)
             for column, count in enumerate(self.plan.answers):
                 rows.append(
                     {
                         "way": way,
                         "answers": count,
-                        "replays": int(present[column]),
+                        "people": int(people[column]),
+                        "replays": int(present[:, column].sum()),
+                        "withhold": self.plan.withhold,
+                        "ties": self.plan.ties,
                         **{
                             key: float(value)
                             for name, (mean, error) in curves.items()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pairseek.core.types import JSON
-from pairseek.core.validation import one_of, whole
+from pairseek.core.validation import is_number, one_of, whole
 from pairseek.errors import InvalidParameter
 from pairseek.runs.part_records import default_label, strategy_record
 from pairseek.runs.plan import RunPlan
@@ -17,12 +17,14 @@ from pairseek.strategies import UTILITIES, InfoGain, Random
 from pairseek.strategies.base import Utility
 
 HoldOut: TypeAlias = Literal["people", "leave-one-out"]
+Ties: TypeAlias = Literal["coin", "tie"]
+WITHHOLD = 0.3
 POPULARITY, PLAIN = "popularity", "plain model"
 _BINS = 5
 
 MEASURES = ("accuracy", "log_loss", "kendall_tau", "gain", "popular", "alone", "predicted")
-"""Measures of one person: accuracy; log loss in nats; Kendall's tau between all their choices and the ranking by
-expected utility; 1 if the log loss is lower than before any answer on the same pairs; accuracy of popularity, and of
+"""Measures of one person: accuracy; log loss in nats; Kendall's tau between the predicted choices and the ranking
+by expected utility; 1 if the log loss is lower than before any answer on the same pairs; accuracy of popularity, and of
 the same way before any answer, on the same pairs; number of predicted pairs."""
 CALIBRATION = tuple(f"{what}_{bin}" for bin in range(_BINS) for what in ("pairs", "right", "chance"))
 """Calibration bins by the probability of the likelier outcome, 0.5 to 0.6, 0.6 to 0.7 and so on: number of pairs,
@@ -72,6 +74,11 @@ class Evaluation:
         Number of held-out people in each split.
     splits
         Number of groups of held-out people.
+    withhold
+        Share of each person's pairs that are never asked, and alone predicted. 0: all pairs may be asked, and those
+        that were not are predicted, which flatters strategies that ask what is hard to predict.
+    ties
+        Answers to pairs that a person did not decide: ``"coin"`` or ``"tie"``.
     samples
         Number of `Particles` of the posterior. None: `EP`.
     seed
@@ -85,6 +92,8 @@ class Evaluation:
     hold_out: HoldOut
     people: int
     splits: int
+    withhold: float
+    ties: Ties
     samples: int | None
     seed: int
     data: str
@@ -94,6 +103,11 @@ class Evaluation:
         for name, least in least_values.items():
             whole(getattr(self, name), name, least)
         one_of(self.hold_out, "hold_out", ("people", "leave-one-out"))
+        one_of(self.ties, "ties", ("coin", "tie"))
+        if not is_number(self.withhold) or not 0 <= self.withhold < 1:
+            raise InvalidParameter(
+                f"withhold is {self.withhold!r}: give a share of the pairs, at least 0 and below 1, such as 0.3"
+            )
         answers = tuple(whole(count, "answers", 0) for count in self.answers)
         if not answers or list(answers) != sorted(set(answers)):
             raise InvalidParameter(
@@ -111,6 +125,13 @@ class Evaluation:
         return tuple(way.label for way in self.ways)
 
     @property
+    def predicted(self) -> str:
+        """Description of the predicted pairs."""
+        if self.withhold:
+            return f"{100 * self.withhold:g} % of each person's pairs were never asked, and are predicted"
+        return "pairs that were not asked are predicted, which flatters active questions"
+
+    @property
     def measures(self) -> tuple[str, ...]:
         """Names of the columns of an outcome."""
         return (*MEASURES, *CALIBRATION)
@@ -121,6 +142,8 @@ class Evaluation:
             "answers": list(self.answers),
             "hold_out": self.hold_out,
             "people": self.people,
+            "withhold": float(self.withhold),
+            "ties": self.ties,
             "samples": self.samples,
             "seed": self.seed,
             "data": self.data,
