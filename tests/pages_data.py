@@ -41,20 +41,21 @@ def label(number: int) -> str:
 
 
 def card(number: int, kind: str = "colour") -> dict:
-    empty = dict.fromkeys(("label", "text", "html", "colour", "image", "audio", "video"))
-    made = {"id": f"i{number}", **empty}
-    if kind == "colour":
-        return made | {"label": label(number), "colour": colour(number)}
-    if kind == "image":
-        image = {"src": f"/picture/{number}.svg", "srcset": None, "width": 600, "height": 450}
-        return made | {"label": label(number), "image": image | {"alt": f"MapDrawing {number}"}}
-    if kind == "text":
-        return made | {"text": TEXTS[number % 2]}
-    if kind == "audio":
-        return made | {"audio": f"/sound/{number}.wav"}
-    if kind == "html":
-        return made | {"label": label(number), "html": f"<p>Oats, <em>{label(number)}</em> and milk.</p>"}
-    return made | {"label": label(number)}
+    image = {"src": f"/picture/{number}.svg", "srcset": None, "width": 600, "height": 450, "alt": f"Picture {number}"}
+    values = {
+        "colour": colour(number),
+        "image": image,
+        "text": TEXTS[number % 2],
+        "audio": f"/sound/{number}.wav",
+        "markdown": f"<p>Oats, <em>{label(number)}</em> and milk.</p>",
+    }
+    shown = {kind: values[kind]} if kind in values else {}
+    return {
+        "id": f"i{number}",
+        "label": None if kind in ("text", "audio") else label(number),
+        "name": label(number),
+        "media": shown,
+    }
 
 
 def picture(number: int) -> str:
@@ -238,6 +239,7 @@ START = {
 }
 NEW = {
     **USER,
+    "columns": ["label", "colour", "image", "text"],
     "strategies": ["infogain", "epmv", "mcmv", "random"],
     "stops": ["radius", "information", "best_item"],
     "responses": ["logistic", "probit"],
@@ -294,7 +296,7 @@ PAGES: dict[str, tuple[str, dict]] = {
     "run-colour": running("colour"),
     "run-image": running("image"),
     "run-text": running("text"),
-    "run-html": running("html"),
+    "run-html": running("markdown"),
     "run-audio": running("audio"),
     "run-label": running("label", question=LONG, preview=True),
     "run-practice": running(

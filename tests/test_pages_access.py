@@ -59,7 +59,7 @@ def test_forced_colours_keep_the_items_and_show_the_cards(browser, root) -> None
     page.wait_for_selector("#left .swatch")
     colour = page.evaluate("getComputedStyle(document.querySelector('#left .swatch')).backgroundColor")
     shown = tuple(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(","))
-    wanted = PAGES["run-colour"][1]["state"]["query"]["left"]["colour"]
+    wanted = PAGES["run-colour"][1]["state"]["query"]["left"]["media"]["colour"]
     assert "#" + "".join(f"{part:02x}" for part in shown) == wanted
     assert page.evaluate("getComputedStyle(document.getElementById('left')).borderTopWidth") == "1px"
     context.close()

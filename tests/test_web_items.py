@@ -42,8 +42,8 @@ def test_a_card_shows_what_an_item_has():
     items = Items([[0.0], [1.0]], ["a", "b"], ["a", "Bee"], None, data)
     first, second = (card(items, row, {}, "/media/x") for row in (0, 1))
     # An id that nobody wrote for people is no label where there is something else to see; it is still its name.
-    assert (first["label"], first["name"], first["colour"], first["html"]) == (None, "a", "#aabbcc", None)
-    assert (second["label"], second["html"], second["text"]) == ("Bee", "<p><em>hi</em></p>\n", "plain <b>")
+    assert (first["label"], first["name"], first["media"]) == (None, "a", {"colour": "#aabbcc"})
+    assert (second["label"], second["media"]) == ("Bee", {"text": "plain <b>", "markdown": "<p><em>hi</em></p>\n"})
 
 
 def test_items_come_back_from_the_store_to_the_bit():

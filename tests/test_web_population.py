@@ -105,7 +105,7 @@ def test_another_worker_asks_the_same_and_a_bundle_replays(database, tmp_path):
     assert choices.ids == ITEMS.ids
 
 
-def test_without_finished_sessions_or_with_coins_nothing_is_learned(database):
+def test_without_finished_sessions_or_from_random_answers_nothing_is_learned(database):
     with pytest.raises(InvalidChoices, match=r"the study 'which' has no finished session"):
         populations.fit(database, study(database), "ann")
     sessions = worker(database)

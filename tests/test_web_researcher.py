@@ -165,6 +165,9 @@ def test_the_form_sets_the_model_the_stop_rule_and_how_soon_a_pair_returns(visit
         ({"prior.name": "gaussian", "prior.covariance": "0"}, "prior.covariance"),
         ({"rest.pair": "1.5"}, "rest.pair"),
         ({"completion.wait": "9000"}, "completion.wait"),
+        ({"more": "strategy: {name: epmv, penalty: -1}"}, "strategy"),
+        ({"more": "posterior: {name: ep, points: 2}"}, "more"),
+        ({"response.unknown": "true", "response.k": "-1"}, "response.k"),
     ],
 )  # fmt: skip
 def test_a_part_that_cannot_be_is_said_at_its_field(ann, fields, place):
@@ -209,7 +212,7 @@ def test_a_study_is_made_from_a_yaml_file_with_pictures_in_a_zip(visitors, ann):
     assert reply.headers.get("location") == "/studies/pictures", reply.text
     participant = visitors.browser()
     state = begin(participant, "pictures")
-    cards = {card["id"]: card["image"] for card in (state["query"]["left"], state["query"]["right"])}
+    cards = {card["id"]: card["media"]["image"] for card in (state["query"]["left"], state["query"]["right"])}
     for item, image in cards.items():
         assert image["alt"] == ("A red cat" if item == "a" else item)
         widths = [int(part.split()[1][:-1]) for part in image["srcset"].split(", ")]

@@ -6,7 +6,7 @@
     ├── InvalidItems        (ValueError)    invalid items, or their file
     ├── InvalidTriplets     (ValueError)    invalid similarity judgements, or their file
     ├── InvalidChoices      (ValueError)    invalid choices, rankings or ratings, or their file
-    ├── InvalidParameter    (ValueError)    invalid setting of a model, strategy, rule or search
+    ├── InvalidParameter    (ValueError)    invalid setting of a model, strategy, rule or search: `.field`
     ├── InvalidAnswer       (ValueError)    winner that is not in the query
     ├── InvalidFile         (ValueError)    saved search that cannot be read
     ├── AnswerConflict      (ValueError)    different answer to an answered query
@@ -29,11 +29,22 @@ from __future__ import annotations
 
 
 class PairseekError(Exception):
-    """Base class: ``except PairseekError`` catches every exception that pairseek defines."""
+    """Base class: ``except PairseekError`` catches every exception that pairseek defines.
+
+    Attributes
+    ----------
+    field
+        The argument or setting that is invalid, as a dotted path such as ``strategy.penalty``; empty where no single
+        one is known.
+    """
+
+    field: str = ""
 
 
 class InvalidItems(PairseekError, ValueError):
     """The items, or their file, are invalid."""
+
+    field = "items"
 
 
 class InvalidTriplets(PairseekError, ValueError):
@@ -45,7 +56,15 @@ class InvalidChoices(PairseekError, ValueError):
 
 
 class InvalidParameter(PairseekError, ValueError):
-    """A setting is out of range or has the wrong type."""
+    """A setting is out of range or has the wrong type; ``field`` is its path where it is known."""
+
+    def __init__(self, message: str, *, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+    def within(self, part: str) -> None:
+        """Prepend the name of the part that has the setting to the path."""
+        self.field = f"{part}.{self.field}" if self.field else part
 
 
 class InvalidAnswer(PairseekError, ValueError):
@@ -89,7 +108,18 @@ class NoPairLeft(PairseekError, RuntimeError):
 
 
 class StoreUnavailable(PairseekError, OSError):
-    """The database is temporarily unavailable."""
+    """The database is temporarily unavailable.
+
+    Attributes
+    ----------
+    summary
+        What failed, without the message of the driver, which may contain addresses.
+    """
+
+    def __init__(self, summary: str, detail: str = "") -> None:
+        cause = f" ({detail})" if detail else ""
+        super().__init__(f"{summary}{cause}: acknowledged answers are stored; fix it and try again")
+        self.summary = summary
 
 
 class StoreOutdated(PairseekError, RuntimeError):

@@ -60,7 +60,15 @@ def encode(part: Any) -> JSON:
 
 
 def decode(kind: str, record: Mapping[str, Any]) -> Any:
-    """Return the part that `encode` wrote."""
+    """Return the part that `encode` wrote; an error carries the path of the setting, such as ``prior.low``."""
+    try:
+        return _decoded(kind, record)
+    except InvalidParameter as error:
+        error.within(kind)
+        raise
+
+
+def _decoded(kind: str, record: Mapping[str, Any]) -> Any:
     choices = KINDS[kind]
     if not isinstance(record, Mapping):
         raise InvalidParameter(f"{kind} is {record!r}: give a name and settings, such as {{'name': ...}}")
@@ -68,14 +76,16 @@ def decode(kind: str, record: Mapping[str, Any]) -> Any:
     if name not in choices:
         what = "prior of an unknown number" if kind == "unknown" else kind
         raise InvalidParameter(
-            f"unknown {what} {name!r}: use one of {', '.join(sorted(choices))}{_nearest(name, choices)}"
+            f"unknown {what} {name!r}: use one of {', '.join(sorted(choices))}{_nearest(name, choices)}",
+            field="name",
         )
-    fields = {key: _frozen(value) for key, value in record.items() if key != "name"}
+    fields = {key: _frozen(key, value) for key, value in record.items() if key != "name"}
     known = {f.name for f in dataclasses.fields(choices[name]) if f.init}
     unknown = sorted(set(fields) - known)
     if unknown:
         raise InvalidParameter(
-            f"{kind} {name!r} has no setting {unknown[0]!r}: it takes {', '.join(sorted(known)) or 'none'}"
+            f"{kind} {name!r} has no setting {unknown[0]!r}: it takes {', '.join(sorted(known)) or 'none'}",
+            field=unknown[0],
         )
     return choices[name](**fields)
 
@@ -91,7 +101,9 @@ def decode_saved(kind: str, record: Any) -> Any:
     except InvalidParameter as error:
         if not isinstance(record, Mapping) or record.get("name") in KINDS[kind]:
             raise
-        raise InvalidParameter(f"{error}; a custom one must be given again: load(path, {kind}=...)") from None
+        raise InvalidParameter(
+            f"{error}; a custom one must be given again: load(path, {kind}=...)", field=kind
+        ) from None
 
 
 def _nearest(name: object, choices: Mapping[str, Any]) -> str:
@@ -114,13 +126,17 @@ def _plain(value: Any, where: str) -> Any:
     )
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(setting: str, value: Any) -> Any:
     """Return a setting from JSON data, with lists as tuples and unknown numbers decoded."""
     if value == "unknown":
         value = {"name": value}
     if isinstance(value, Mapping):
-        return decode("unknown", value)
-    return tuple(_frozen(x) for x in value) if isinstance(value, list) else value
+        try:
+            return _decoded("unknown", value)
+        except InvalidParameter as error:
+            error.within(setting)
+            raise
+    return tuple(_frozen(setting, x) for x in value) if isinstance(value, list) else value
 
 
 def items_record(items: Items | Space) -> JSON:

@@ -88,7 +88,7 @@ class AfterAnswers:
     name: ClassVar[str] = "answers"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "count", whole(self.count, "the count of AfterAnswers"))
+        object.__setattr__(self, "count", whole(self.count, "the count of AfterAnswers", field="count"))
 
     def reached(self, progress: Progress) -> str | None:
         """Return the reason once the answers were given."""
@@ -110,9 +110,9 @@ class RadiusBelow:
 
     def __post_init__(self) -> None:
         if not (is_number(self.radius) and math.isfinite(self.radius) and self.radius > 0):
-            raise InvalidParameter(f"RadiusBelow({self.radius!r}): give a radius above 0")
+            raise InvalidParameter(f"RadiusBelow({self.radius!r}): give a radius above 0", field="radius")
         if not (is_number(self.level) and 0 < self.level < 1):
-            raise InvalidParameter(f"RadiusBelow(level={self.level!r}): give a share between 0 and 1")
+            raise InvalidParameter(f"RadiusBelow(level={self.level!r}): give a share between 0 and 1", field="level")
 
     def reached(self, progress: Progress) -> str | None:
         """Return the reason once the radius is small enough."""
@@ -135,7 +135,8 @@ class InformationBelow:
     def __post_init__(self) -> None:
         if not (is_number(self.bits) and 0 < self.bits < 1):
             raise InvalidParameter(
-                f"InformationBelow({self.bits!r}): give a number of bits between 0 and 1, the range of an answer"
+                f"InformationBelow({self.bits!r}): give a number of bits between 0 and 1, the range of an answer",
+                field="bits",
             )
 
     def reached(self, progress: Progress) -> str | None:
@@ -157,7 +158,9 @@ class BestItemFound:
 
     def __post_init__(self) -> None:
         if not (is_number(self.probability) and 0 < self.probability < 1):
-            raise InvalidParameter(f"BestItemFound({self.probability!r}): give a probability between 0 and 1")
+            raise InvalidParameter(
+                f"BestItemFound({self.probability!r}): give a probability between 0 and 1", field="probability"
+            )
 
     def reached(self, progress: Progress) -> str | None:
         """Return the reason once an item is the best with the required probability."""

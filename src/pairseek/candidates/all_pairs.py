@@ -59,11 +59,13 @@ class AllPairs:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.gap < 1.0:
-            raise InvalidParameter(f"AllPairs(gap={self.gap!r}): give a share from 0 (exact) to below 1")
+            raise InvalidParameter(f"AllPairs(gap={self.gap!r}): give a share from 0 (exact) to below 1", field="gap")
         if isinstance(self.budget, bool) or not isinstance(self.budget, int) or self.budget < 1:
-            raise InvalidParameter(f"AllPairs(budget={self.budget!r}): give a whole number of pairs, at least 1")
+            raise InvalidParameter(
+                f"AllPairs(budget={self.budget!r}): give a whole number of pairs, at least 1", field="budget"
+            )
         for setting in ("rescore", "listed"):
-            whole(getattr(self, setting), f"{setting} of AllPairs", 0)
+            whole(getattr(self, setting), f"{setting} of AllPairs", 0, field=setting)
 
     def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
         """Return the best of all pairs; None if the rules of rest leave none."""

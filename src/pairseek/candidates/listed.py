@@ -34,9 +34,11 @@ class ListedPairs:
         except (TypeError, ValueError):
             rows = np.full((1, 2), np.nan)
         if not len(rows) or not np.all((rows >= 0) & (rows == np.floor(rows))) or np.any(rows[:, 0] == rows[:, 1]):
-            raise InvalidParameter("ListedPairs expects one or more pairs of different rows, such as ((0, 3), (2, 5))")
+            raise InvalidParameter(
+                "ListedPairs expects one or more pairs of different rows, such as ((0, 3), (2, 5))", field="pairs"
+            )
         if self.rescore < 0:
-            raise InvalidParameter(f"ListedPairs(rescore={self.rescore}): give 0 or more")
+            raise InvalidParameter(f"ListedPairs(rescore={self.rescore}): give 0 or more", field="rescore")
         plain = tuple((int(first), int(second)) for first, second in rows)
         object.__setattr__(self, "pairs", plain)
 
@@ -46,7 +48,9 @@ class ListedPairs:
         n = len(context.points)
         most = int(max(first.max(), second.max()))
         if most >= n:
-            raise InvalidParameter(f"ListedPairs names row {most}, and there are {n} items: count from 0 to {n - 1}")
+            raise InvalidParameter(
+                f"ListedPairs names row {most}, and there are {n} items: count from 0 to {n - 1}", field="pairs"
+            )
         words = f"{plural(len(self.pairs), 'listed pair')}"
         return best_of(
             context, np.minimum(first, second), np.maximum(first, second), rng, rescore=self.rescore, words=words

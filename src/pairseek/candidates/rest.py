@@ -31,7 +31,9 @@ class Rest:
     def __post_init__(self) -> None:
         for name, value in (("pair", self.pair), ("item", self.item)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-                raise InvalidParameter(f"Rest({name}={value!r}): give a whole number of questions, at least 0")
+                raise InvalidParameter(
+                    f"Rest({name}={value!r}): give a whole number of questions, at least 0", field=name
+                )
 
     def after(self, shown: Sequence[tuple[int, int]], n: int) -> Iterator[Resting]:
         """Yield the resting sets after these pairs of rows were shown (oldest first), strictest first.

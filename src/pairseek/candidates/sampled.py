@@ -37,13 +37,15 @@ class SampledPairs:
 
     def __post_init__(self) -> None:
         if (self.rate is None) == (self.count is None):
-            raise InvalidParameter(f"SampledPairs expects rate or count, got {self.rate} and {self.count}: give one")
+            raise InvalidParameter(
+                f"SampledPairs expects rate or count, got {self.rate} and {self.count}: give one", field="rate"
+            )
         if self.rate is not None and not 0 < self.rate <= 1:
-            raise InvalidParameter(f"SampledPairs(rate={self.rate}): give a share above 0 and up to 1")
+            raise InvalidParameter(f"SampledPairs(rate={self.rate}): give a share above 0 and up to 1", field="rate")
         if self.count is not None and self.count < 1:
-            raise InvalidParameter(f"SampledPairs(count={self.count}): give at least 1")
+            raise InvalidParameter(f"SampledPairs(count={self.count}): give at least 1", field="count")
         if self.rescore < 0:
-            raise InvalidParameter(f"SampledPairs(rescore={self.rescore}): give 0 or more")
+            raise InvalidParameter(f"SampledPairs(rescore={self.rescore}): give 0 or more", field="rescore")
 
     def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
         """Return the best of a sample, enlarged while the rules of rest leave none of it; None if all pairs rest."""

@@ -51,9 +51,11 @@ class WeightedPairs:
 
     def __post_init__(self) -> None:
         if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 1:
-            raise InvalidParameter(f"WeightedPairs(count={self.count!r}): give a whole number of pairs, at least 1")
+            raise InvalidParameter(
+                f"WeightedPairs(count={self.count!r}): give a whole number of pairs, at least 1", field="count"
+            )
         if self.rescore < 0:
-            raise InvalidParameter(f"WeightedPairs(rescore={self.rescore}): give 0 or more")
+            raise InvalidParameter(f"WeightedPairs(rescore={self.rescore}): give 0 or more", field="rescore")
 
     def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
         """Return the best pair of the sample; None if the rules of rest leave none."""

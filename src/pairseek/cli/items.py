@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from pairseek.core.csv import ID_COLUMNS, LABEL_COLUMN, display_columns, read_table
+from pairseek.core.csv import ID_COLUMNS, LABEL_COLUMN, read_table
 from pairseek.core.types import ItemId
-from pairseek.errors import InvalidItems, ScaleWarning
+from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
 
 
@@ -28,11 +27,8 @@ def read_items(path: Path, *, scaled: bool = False, quiet: bool = False) -> Item
     quiet
         Whether to suppress the `ScaleWarning` about uneven scales.
     """
-    with warnings.catch_warnings():
-        if quiet:
-            warnings.simplefilter("ignore", ScaleWarning)
-        is_csv = path.suffix.lower() == ".csv"
-        items = Items.from_csv(path, keep=display_columns(path)) if is_csv else Items.from_file(path)
+    items = Items._of_file(path, media=True)
+    items = items if quiet else items._warned()
     return items.scaled() if scaled else items
 
 

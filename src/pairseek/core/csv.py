@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pairseek.core.media import medium_of
 from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidItems, PairseekError
 
 ID_COLUMNS = ("id", "item", "name")
 LABEL_COLUMN = "label"
 APPEAL_COLUMN = "appeal"
-DISPLAY_COLUMNS = ("text", "image", "alt", "colour", "markdown", "audio", "video")
-"""Columns that describe the appearance of an item in a study. They are data and not coordinates."""
-DISPLAY_ALIASES = {"color": "colour", "hex": "colour"}
 # Headers that other tools write above a column of row numbers, besides an empty header.
 _NUMBERING = ("unnamed: 0", "index")
 
 
-def read_items(path: Path, keep: tuple[str, ...]) -> dict[str, Any]:
-    """Return the arguments of `Items` from a CSV file, and the names of the coordinates as ``columns``."""
-    header, body = read_table(path)
+def read_items(
+    path: Path, keep: tuple[str, ...], *, media: bool = False, content: bytes | None = None
+) -> dict[str, Any]:
+    """Return the arguments of `Items` from a CSV file, and the names of the coordinates as ``columns``.
+
+    Parameters
+    ----------
+    path
+        The file.
+    keep
+        Columns to keep as data.
+    media
+        Whether to keep the columns of `MEDIA` as data too.
+    content
+        The content of the file where it is not on disk; the path then only names it in errors.
+    """
+    header, body = read_table(path, content)
+    keep = (*keep, *(name for name in header if media and name not in keep and medium_of(name) is not None))
     unknown = [name for name in keep if name not in header]
     if unknown:
         raise InvalidItems(f"{path} has no column {unknown[0]!r}: its columns are {', '.join(header)}")
@@ -55,23 +69,14 @@ def read_items(path: Path, keep: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def display_columns(path: Path) -> list[str]:
-    """Return the columns in the header of a CSV file that describe the appearance of items."""
-    header, _ = read_table(path)
-    return [name for name in header if display_name(name) in DISPLAY_COLUMNS]
-
-
-def display_name(column: str) -> str:
-    """Return the canonical name of a display column: lower case, and without aliases such as ``color``."""
-    return DISPLAY_ALIASES.get(column.lower(), column.lower())
-
-
-def read_lines(path: Path, error: type[PairseekError], wanted: str) -> list[tuple[int, list[str]]]:
+def read_lines(
+    path: Path, error: type[PairseekError], wanted: str, content: bytes | None = None
+) -> list[tuple[int, list[str]]]:
     """Read the non-blank rows of a CSV file with line numbers; `wanted` describes the expected content in errors."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file)
-            rows = [(reader.line_num, row) for row in reader if any(map(str.strip, row))]
+        text = (path.read_bytes() if content is None else content).decode("utf-8-sig")
+        reader = csv.reader(io.StringIO(text, newline=""))
+        rows = [(reader.line_num, row) for row in reader if any(map(str.strip, row))]
     except FileNotFoundError:
         raise error(f"there is no file {path}") from None
     except (OSError, UnicodeDecodeError, csv.Error) as problem:
@@ -81,9 +86,9 @@ def read_lines(path: Path, error: type[PairseekError], wanted: str) -> list[tupl
     return rows
 
 
-def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+def read_table(path: Path, content: bytes | None = None) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Read the header and the numbered rows of a CSV file, and check that all have the same length."""
-    rows = read_lines(path, InvalidItems, "a header row, then one row for each item")
+    rows = read_lines(path, InvalidItems, "a header row, then one row for each item", content)
     header = [name.strip() for name in rows[0][1]]
     if all(map(_is_number, header)):
         raise _headless(path, header)

@@ -18,10 +18,10 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def whole(value: object, what: str, least: int = 1) -> int:
-    """Return an integer that is at least ``least``, as a plain int."""
+def whole(value: object, what: str, least: int = 1, *, field: str = "") -> int:
+    """Return an integer that is at least ``least``, as a plain int; an error carries the path ``field``."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidParameter(f"{what} is {value!r}: give a whole number, at least {least}")
+        raise InvalidParameter(f"{what} is {value!r}: give a whole number, at least {least}", field=field)
     return int(value)
 
 

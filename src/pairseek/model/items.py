@@ -315,9 +315,12 @@ class Items:
         return cls._of_csv(path, keep)._warned()
 
     @classmethod
-    def _of_csv(cls, path: str | Path, keep: Sequence[str] = ()) -> Self:
-        """Read items as `from_csv` does, without a `ScaleWarning`."""
-        return cls._unwarned(**read_items(Path(path), (keep,) if isinstance(keep, str) else tuple(keep)))
+    def _of_csv(
+        cls, path: str | Path, keep: Sequence[str] = (), *, media: bool = False, content: bytes | None = None
+    ) -> Self:
+        """Read items as `from_csv` does, without a `ScaleWarning`; `pairseek.core.csv` describes the arguments."""
+        kept = (keep,) if isinstance(keep, str) else tuple(keep)
+        return cls._unwarned(**read_items(Path(path), kept, media=media, content=content))
 
     def to_csv(self, path: str | Path) -> None:
         """Write a CSV file that `from_csv` reads back, ``keep`` naming the columns of data.
@@ -364,12 +367,12 @@ class Items:
         return cls._of_file(path)._warned()
 
     @classmethod
-    def _of_file(cls, path: str | Path) -> Self:
-        """Read items as `from_file` does, without a `ScaleWarning`."""
+    def _of_file(cls, path: str | Path, *, media: bool = False) -> Self:
+        """Read items as `from_file` does, without a `ScaleWarning`; with `media`, columns of media are data."""
         path = Path(path)
         suffix = path.suffix.lower()
         if suffix == ".csv":
-            return cls._of_csv(path)
+            return cls._of_csv(path, media=media)
         if not path.exists():
             raise InvalidItems(f"there is no file {path}")
         try:

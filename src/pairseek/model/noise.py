@@ -105,5 +105,5 @@ def noise_kind(name: object) -> NoiseKind:
     """Return the noise kind with this name; raise `InvalidParameter` for an unknown one."""
     kind = NOISE_KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise InvalidParameter(f"unknown noise {name!r}: use one of {', '.join(NOISES)}")
+        raise InvalidParameter(f"unknown noise {name!r}: use one of {', '.join(NOISES)}", field="noise")
     return kind

@@ -76,15 +76,18 @@ class UniformBox:
         for bound in ("low", "high"):
             value = np.asarray(getattr(self, bound), dtype=np.float64)
             if value.ndim > 1 or not np.all(np.isfinite(value)):
-                raise InvalidParameter(f"{bound} of a UniformBox is {value!r}: give finite numbers")
+                raise InvalidParameter(f"{bound} of a UniformBox is {value!r}: give finite numbers", field=bound)
             object.__setattr__(self, bound, float(value) if value.ndim == 0 else tuple(value.tolist()))
         low, high = np.asarray(self.low), np.asarray(self.high)
         if low.ndim and high.ndim and low.shape != high.shape:
             raise InvalidParameter(
-                f"a UniformBox has {len(low)} lows and {len(high)} highs: give one number, or as many of each"
+                f"a UniformBox has {len(low)} lows and {len(high)} highs: give one number, or as many of each",
+                field="low",
             )
         if np.any(low >= high):
-            raise InvalidParameter(f"the box from {self.low} to {self.high} is empty: low must be below high")
+            raise InvalidParameter(
+                f"the box from {self.low} to {self.high} is empty: low must be below high", field="low"
+            )
 
     def box(self, d: int) -> tuple[FloatArray, FloatArray]:
         """Return the (d,) bounds."""
@@ -132,16 +135,19 @@ class GaussianPrior:
         if mean.ndim > 1 or covariance.ndim > 2:
             raise InvalidParameter(
                 f"a GaussianPrior takes a mean of 0 or 1 axes and a covariance of up to 2, "
-                f"received {mean.ndim} and {covariance.ndim}"
+                f"received {mean.ndim} and {covariance.ndim}",
+                field="mean" if mean.ndim > 1 else "covariance",
             )
         if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(covariance))):
-            raise InvalidParameter("mean and covariance of a GaussianPrior must be finite")
+            field = "covariance" if np.all(np.isfinite(mean)) else "mean"
+            raise InvalidParameter("mean and covariance of a GaussianPrior must be finite", field=field)
         matrix = np.diag(np.atleast_1d(covariance)) if covariance.ndim < 2 else covariance
         symmetric = matrix.shape[0] == matrix.shape[1] and np.allclose(matrix, matrix.T)
         if not symmetric or np.linalg.eigvalsh(matrix)[0] <= 0:
             raise InvalidParameter(
                 f"the covariance of a GaussianPrior must be symmetric and positive definite, received "
-                f"{covariance.tolist()}"
+                f"{covariance.tolist()}",
+                field="covariance",
             )
         for array in (mean, covariance):
             array.flags.writeable = False

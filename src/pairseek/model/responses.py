@@ -79,10 +79,11 @@ class Response:
             object.__setattr__(self, "k", checked_unknown_k(self.k))
         elif self.k is not None:
             if isinstance(self.k, bool) or not isinstance(self.k, int | float | np.number):
-                raise InvalidParameter(f"k is {self.k!r}: give a number, at least 0, or Unknown()")
+                raise InvalidParameter(f"k is {self.k!r}: give a number, at least 0, or Unknown()", field="k")
             if not 0 <= float(self.k) <= _LARGEST:
                 raise InvalidParameter(
-                    f"k is {self.k!r}: the noise constant must be at least 0 and at most {_LARGEST:g} (no noise)"
+                    f"k is {self.k!r}: the noise constant must be at least 0 and at most {_LARGEST:g} (no noise)",
+                    field="k",
                 )
             object.__setattr__(self, "k", float(self.k))
 

@@ -47,12 +47,13 @@ class LogNormal:
     def __post_init__(self) -> None:
         if self.median is not None:
             if not (is_number(self.median) and 0 < self.median < 1e100):
-                raise InvalidParameter(f"LogNormal(median={self.median!r}): give a number above 0")
+                raise InvalidParameter(f"LogNormal(median={self.median!r}): give a number above 0", field="median")
             object.__setattr__(self, "median", float(self.median))
         if not (is_number(self.spread) and 0 < self.spread <= _WIDEST):
             raise InvalidParameter(
                 f"LogNormal(spread={self.spread!r}): give the standard deviation of log k, above 0 and at most "
-                f"{_WIDEST:g}; give k itself where it is known"
+                f"{_WIDEST:g}; give k itself where it is known",
+                field="spread",
             )
         object.__setattr__(self, "spread", float(self.spread))
 
@@ -90,7 +91,8 @@ class Beta:
             value = getattr(self, name)
             if not (is_number(value) and 1 / _EXTREME <= value <= _EXTREME):
                 raise InvalidParameter(
-                    f"Beta({name}={value!r}): give a number above 0 (from {1 / _EXTREME:g} to {_EXTREME:g})"
+                    f"Beta({name}={value!r}): give a number above 0 (from {1 / _EXTREME:g} to {_EXTREME:g})",
+                    field=name,
                 )
             object.__setattr__(self, name, float(value))
 
@@ -124,7 +126,8 @@ class Unknown:
         if self.prior is not None and not isinstance(self.prior, LogNormal | Beta):
             raise InvalidParameter(
                 f"the prior of an Unknown is {self.prior!r}: give LogNormal(median, spread) for k, "
-                f"Beta(a, b) for a lapse"
+                f"Beta(a, b) for a lapse",
+                field="prior",
             )
 
 
@@ -136,11 +139,12 @@ def checked_lapse(lapse: object) -> float | Unknown:
     if isinstance(lapse, Unknown):
         prior = Beta() if lapse.prior is None else lapse.prior
         if not isinstance(prior, Beta):
-            raise InvalidParameter(f"lapse is unknown with the prior {prior!r}: give a Beta(a, b)")
+            raise InvalidParameter(f"lapse is unknown with the prior {prior!r}: give a Beta(a, b)", field="lapse")
         return Unknown(prior)
     if not (is_number(lapse) and 0 <= float(lapse) < 1):  # type: ignore[arg-type]
         raise InvalidParameter(
-            f"lapse is {lapse!r}: give the share of answers that are given at random, from 0 to below 1, or Unknown()"
+            f"lapse is {lapse!r}: give the share of answers that are given at random, from 0 to below 1, or Unknown()",
+            field="lapse",
         )
     return float(lapse)  # type: ignore[arg-type]
 
@@ -149,5 +153,5 @@ def checked_unknown_k(k: Unknown) -> Unknown:
     """Return a validated unknown k with its default prior."""
     prior = LogNormal() if k.prior is None else k.prior
     if not isinstance(prior, LogNormal):
-        raise InvalidParameter(f"k is unknown with the prior {prior!r}: give a LogNormal(median, spread)")
+        raise InvalidParameter(f"k is unknown with the prior {prior!r}: give a LogNormal(median, spread)", field="k")
     return Unknown(prior)

@@ -25,6 +25,12 @@ def pair_constant(length: float, k: float, noise: int) -> float:
     return math.nan
 
 
+@primitive
+def steepest_length(low: float, high: float, noise: int) -> float:
+    """Return the |a| from low to high at which k_pq |a| is largest."""
+    return min(max(low, 1.0), high) if noise == DECAYING else high
+
+
 @kernel
 def shadow(start: int, stop: int, points: Any, mean: Any, root: Any, out: Any) -> None:
     """Write rows 2 L'(x - μ), for Σ = LL' and L = root: the distance between two of them is sqrt(a'Σa).

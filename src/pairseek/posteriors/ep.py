@@ -98,7 +98,7 @@ class EP:
     uses_kernels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "points", whole(self.points, "points of EP", 16))
+        object.__setattr__(self, "points", whole(self.points, "points of EP", 16, field="points"))
 
     def infer(self, evidence: Evidence, prior: Prior, response: Response) -> Belief:
         """Return the belief after these answers."""

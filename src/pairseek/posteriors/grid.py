@@ -54,7 +54,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         if self.points is not None and self.points < 2:
-            raise InvalidParameter(f"Grid(points={self.points}): give at least 2 along each dimension")
+            raise InvalidParameter(f"Grid(points={self.points}): give at least 2 along each dimension", field="points")
 
     def infer(self, evidence: Evidence, prior: Prior, response: Response) -> Belief:
         """Return the belief after these answers."""

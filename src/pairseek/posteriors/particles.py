@@ -55,7 +55,7 @@ class Particles:
 
     def __post_init__(self) -> None:
         for setting, least in (("n", 2), ("sweeps", 1), ("seed", 0)):
-            value = whole(getattr(self, setting), f"{setting} of Particles", least)
+            value = whole(getattr(self, setting), f"{setting} of Particles", least, field=setting)
             object.__setattr__(self, setting, value)
 
     def infer(self, evidence: Evidence, prior: Prior, response: Response) -> Belief:

@@ -44,7 +44,7 @@ def write_result(path: Path, content: str | bytes) -> None:
         raise InvalidFile(f"cannot write {path}: {error.strerror or error}; {_KEPT}") from error
 
 
-_KEPT = "finished trials are kept: run the same command again to go on"
+_KEPT = "finished trials are kept: run the same command again to resume"
 
 
 class ResultsFolder:

@@ -124,7 +124,7 @@ def unavailable(error: Exception) -> StoreUnavailable:
         "is locked": "the database is locked by another process",
     }
     what = next((words for key, words in known.items() if key in text), "the database cannot be reached")
-    return StoreUnavailable(f"{what} ({text}): acknowledged answers are stored; fix it and try again")
+    return StoreUnavailable(what, text)
 
 
 def _passing(error: Exception) -> bool:

@@ -36,7 +36,7 @@ class EPMV:
 
     def __post_init__(self) -> None:
         if self.penalty is not None and not (np.isfinite(self.penalty) and self.penalty > 0):
-            raise InvalidParameter(f"EPMV(penalty={self.penalty}): λ must be finite and above 0")
+            raise InvalidParameter(f"EPMV(penalty={self.penalty}): λ must be finite and above 0", field="penalty")
 
     def resolved(self, items: Items | Space, prior: Prior) -> EPMV:  # noqa: ARG002
         """Return the strategy with λ set for these items. In a space the offset is equiprobable, and λ is not used."""

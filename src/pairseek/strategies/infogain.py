@@ -38,7 +38,7 @@ class InfoGain:
 
     def __post_init__(self) -> None:
         if self.checks is not None and self.checks != "auto":
-            object.__setattr__(self, "checks", whole(self.checks, "checks of InfoGain", 2))
+            object.__setattr__(self, "checks", whole(self.checks, "checks of InfoGain", 2, field="checks"))
 
     def turn(self, number: int, belief: Belief) -> InfoGain | ReliabilityProbe:
         """Return the utility for question `number`, counted from 0: a reliability probe when one is due."""

@@ -33,7 +33,7 @@ class MCMV:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.penalty) and self.penalty > 0):
-            raise InvalidParameter(f"MCMV(penalty={self.penalty}): λ must be finite and above 0")
+            raise InvalidParameter(f"MCMV(penalty={self.penalty}): λ must be finite and above 0", field="penalty")
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
         """Return the (m,) utilities."""

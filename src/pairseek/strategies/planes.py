@@ -39,10 +39,11 @@ def fit_into(space: Space, planes: Planes, response: Response) -> tuple[FloatArr
     slack = np.maximum(reach - max(space.min_separation / 2, 1e-6 * float(half.min())), 0.0)
     offsets = middle + np.clip(planes.offsets - middle, -slack, slack)
     fits = np.minimum(room, reach - np.abs(offsets - middle))
-    # k|a| exp(-|a|) is maximal at |a| = 4t = 1; for the other noise kinds a larger separation is never worse.
-    wanted = 0.25 if response.noise == "decaying" else np.inf
-    most = np.inf if space.max_separation is None else space.max_separation / 2
-    return offsets, np.minimum(fits, np.clip(wanted, space.min_separation / 2, most))
+    # The normal of the pair has the length |a| = 4t, and the steepest logit is the most informative.
+    longest = 4.0 * (fits if space.max_separation is None else np.minimum(fits, space.max_separation / 2))
+    steepest = response.noise_kind.steepest_length
+    lengths = [steepest(2.0 * space.min_separation, length) for length in longest.tolist()]
+    return offsets, np.array(lengths) / 4.0
 
 
 def random_plane(space: Space, rng: np.random.Generator) -> Planes:

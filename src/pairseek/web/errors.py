@@ -68,22 +68,6 @@ class Problem(PairseekError):
         return {"error": {"code": self.code, "message": self.message, "received": self.received, "hint": self.hint}}
 
 
-class InvalidSetting(InvalidParameter):
-    """Invalid setting of a study.
-
-    Parameters
-    ----------
-    message
-        Description of the error.
-    field
-        Path of the setting in the study file, such as ``prior.low``; empty if it concerns several.
-    """
-
-    def __init__(self, message: str, field: str = "") -> None:
-        super().__init__(message)
-        self.field = field
-
-
 class InvalidPictures(InvalidItems):
     """Invalid pictures of items."""
 
@@ -111,17 +95,10 @@ def problem_of(error: PairseekError) -> Problem:
         return error
     for kind, (status, code, hint) in _KNOWN.items():
         if isinstance(error, kind):
-            message = str(error)
-            if isinstance(error, StoreUnavailable):
-                # The message of the driver may contain addresses and belongs in the log only.
-                message = message.partition(" (")[0]
-            return Problem(status, code, message, hint=hint)
+            # The message of the driver may contain addresses and belongs in the log only.
+            message = error.summary if isinstance(error, StoreUnavailable) else str(error)
+            return Problem(status, code, message, hint=hint, field=error.field)
     return Problem(400, "not_possible", str(error), hint="Read the message, fix what it names and try again.")
-
-
-def field_of(error: PairseekError) -> str:
-    """Return the form field that an error concerns; empty for the form as a whole."""
-    return str(getattr(error, "field", "items" if isinstance(error, InvalidItems) else ""))
 
 
 def not_found(what: str, received: Any) -> Problem:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pairseek.numerics.jit import inner, kernel, primitive
-from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED, pair_constant
+from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED, pair_constant, steepest_length
 from pairseek.numerics.tables import interpolate
 
 # Factors of outward rounding for the quantities that enter a bound.
@@ -137,9 +137,10 @@ def cell_bound(a: int, b: int, cells: Any, model: Any, enough: float) -> float:
     if noise != CONSTANT or shape == DISTANCE:
         shortest, longest = distances(a, b, still_centre, still_half)
         least = pair_constant(longest, k, noise)
-        most = pair_constant(shortest, k, noise) if shortest > 0.0 or noise != NORMALIZED else _HUGE
-        # k_pq |a| is maximal at the longest |a|, or at |a| = 1 for decaying noise.
-        steep = steepness(min(max(shortest, 1.0), longest) if noise == DECAYING else longest, k, noise)
+        # Constant and decaying noise are finite at |a| = 0; k_pq never increases with |a|.
+        finite = shortest > 0.0 or noise in (CONSTANT, DECAYING)
+        most = pair_constant(shortest, k, noise) if finite else _HUGE
+        steep = steepness(steepest_length(shortest, longest, noise), k, noise)
     m_low, m_high = logit_range(a, b, ranges, least, most)
     m = max(m_low, -m_high, 0.0) * _DOWN
     distance = lowest_distance(a, b, ranges, m, least, steep, longest) if shape == DISTANCE else 0.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from pairseek.candidates.branch_and_bound.bounds import DISTANCE, value
 from pairseek.numerics.jit import inner
-from pairseek.numerics.pair_kernels import CONSTANT, NORMALIZED
+from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED, pair_constant
 
 # Indices into a prefilter: bounds of Σ weights Δ², minimum of s², maxima of |m| and of | |p - μ|² - |q - μ|² |.
 FROM, TO, DEVIATION, LOGIT, SQUARES = range(5)
@@ -104,11 +104,14 @@ def set_prefilter(least: float, scale: Any, model: Any, weights: Any, prefilter:
             weights[h] -= values[0] * (share * share - 8.0 * _LOOSE)
         prefilter[FROM] = -values[0] * _LOOSE * error * reach
         flattest = k / longest
-    else:
+    elif noise == DECAYING:
         for h in range(len(values)):
             weights[h] = 1.0
         near, far = decaying_lengths(share) if share > 0.0 else (0.0, np.inf)
         prefilter[FROM], prefilter[TO] = max(0.5 * near - error, 0.0) ** 2, (0.5 * far + error) ** 2
         flattest = k * math.exp(-min(far, longest))
+    else:
+        # A noise kind without a rule of its own: no pair is filtered by its distance.
+        flattest = pair_constant(longest, k, noise)
     if flattest > 0.0:
         prefilter[SQUARES] = (logit + appeal) / flattest * (1.0 + _LOOSE)

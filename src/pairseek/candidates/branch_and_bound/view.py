@@ -15,7 +15,7 @@ from pairseek.core.types import FloatArray, IntArray
 from pairseek.errors import InvalidParameter
 from pairseek.numerics.jit import kernel
 from pairseek.numerics.mixtures import TableName, table
-from pairseek.numerics.pair_kernels import CONSTANT, DECAYING
+from pairseek.numerics.pair_kernels import CONSTANT, steepest_length
 from pairseek.numerics.parallel import for_ranges
 from pairseek.strategies.shape import SHAPE_KINDS, UtilityShape
 
@@ -120,7 +120,7 @@ def _axes(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatAr
 def _scale(tree: Tree, ranges: FloatArray, values: FloatArray, k: float, noise: int) -> Scale:
     """Return the extremes over all pairs that the prefilter reads, rounded outwards."""
     longest = 4.0 * float(np.linalg.norm(tree.half[0])) * (1.0 + 1e-9)
-    steep = float(steepness(min(1.0, longest) if noise == DECAYING else longest, k, noise))
+    steep = float(steepness(steepest_length(0.0, longest, noise), k, noise))
     top = steep * float(values[0]) ** 0.5
     if noise == CONSTANT:
         top = min(top, 4.0 * k * float(ranges[0, SHELL]))

@@ -67,7 +67,9 @@ class ActRank:
 
     def __post_init__(self) -> None:
         if isinstance(self.votes, bool) or not isinstance(self.votes, int | np.integer) or self.votes < 1:
-            raise InvalidParameter(f"votes of ActRank is {self.votes!r}: give a whole number, at least 1")
+            raise InvalidParameter(
+                f"votes of ActRank is {self.votes!r}: give a whole number, at least 1", field="votes"
+            )
         object.__setattr__(self, "votes", int(self.votes))
         object.__setattr__(self, "box", checked_box(self.box, "ActRank"))
 

@@ -25,13 +25,17 @@ def checked_box(box: object, who: str) -> Box | None:
     if box is None:
         return None
     if not isinstance(box, Sequence) or isinstance(box, str) or len(box) != 2:
-        raise InvalidParameter(f"box of {who} is {box!r}: give (low, high), or None for the prior's")
+        raise InvalidParameter(f"box of {who} is {box!r}: give (low, high), or None for the prior's", field="box")
     bounds = [_bound(value, box, who) for value in box]
     low, high = (np.asarray(value) for value in bounds)
     if low.ndim and high.ndim and low.shape != high.shape:
-        raise InvalidParameter(f"box of {who} has {low.size} lows and {high.size} highs: give one for each dimension")
+        raise InvalidParameter(
+            f"box of {who} has {low.size} lows and {high.size} highs: give one for each dimension", field="box"
+        )
     if not np.all(low < high):
-        raise InvalidParameter(f"box of {who} from {bounds[0]} to {bounds[1]} is empty: low must be below high")
+        raise InvalidParameter(
+            f"box of {who} from {bounds[0]} to {bounds[1]} is empty: low must be below high", field="box"
+        )
     return bounds[0], bounds[1]
 
 
@@ -41,7 +45,9 @@ def _bound(value: object, box: object, who: str) -> Bound:
     except (TypeError, ValueError):
         array = np.array(np.nan)
     if array.ndim > 1 or not array.size or not np.all(np.isfinite(array)):
-        raise InvalidParameter(f"box of {who} is {box!r}: give finite numbers, one bound or one for each dimension")
+        raise InvalidParameter(
+            f"box of {who} is {box!r}: give finite numbers, one bound or one for each dimension", field="box"
+        )
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
@@ -66,7 +72,8 @@ def box_bounds(box: Box | None, items: Items, who: str) -> tuple[FloatArray, Flo
         array = np.asarray(value, dtype=np.float64)
         if array.ndim and len(array) != items.d:
             raise InvalidParameter(
-                f"box of {who} has {len(array)} dimensions, the items have {items.d}: give one bound for each dimension"
+                f"box of {who} has {len(array)} dimensions, the items have {items.d}: give one bound for each",
+                field="box",
             )
         bounds.append(np.broadcast_to(array, (items.d,)).copy())
     return bounds[0], bounds[1]

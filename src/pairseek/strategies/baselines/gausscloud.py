@@ -62,11 +62,14 @@ class GaussCloud:
         for field in ("stages", "answers"):
             value = getattr(self, field)
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise InvalidParameter(f"{field} of GaussCloud is {value!r}: give a whole number, at least 1")
+                raise InvalidParameter(
+                    f"{field} of GaussCloud is {value!r}: give a whole number, at least 1", field=field
+                )
             object.__setattr__(self, field, int(value))
         if self.answers < self.stages:
             raise InvalidParameter(
-                f"GaussCloud has {self.stages} stages for {self.answers} answers: give at least one for each"
+                f"GaussCloud has {self.stages} stages for {self.answers} answers: give at least one for each",
+                field="answers",
             )
         object.__setattr__(self, "box", checked_box(self.box, "GaussCloud"))
 

@@ -60,9 +60,11 @@ class GaussSearch:
     def __post_init__(self) -> None:
         if self.noise is not None:
             if isinstance(self.noise, bool) or not isinstance(self.noise, int | float | np.number):
-                raise InvalidParameter(f"noise of GaussSearch is {self.noise!r}: give a number above 0")
+                raise InvalidParameter(f"noise of GaussSearch is {self.noise!r}: give a number above 0", field="noise")
             if not (np.isfinite(self.noise) and self.noise > 0):
-                raise InvalidParameter(f"noise of GaussSearch is {self.noise!r}: give a finite number above 0")
+                raise InvalidParameter(
+                    f"noise of GaussSearch is {self.noise!r}: give a finite number above 0", field="noise"
+                )
             object.__setattr__(self, "noise", float(self.noise))
         if self.mean is not None:
             mean = _numbers(self.mean, "mean", 1)
@@ -73,7 +75,8 @@ class GaussSearch:
             if not square or np.linalg.eigvalsh(matrix)[0] < -1e-12 * np.trace(matrix) or np.trace(matrix) <= 0:
                 raise InvalidParameter(
                     f"covariance of GaussSearch must be symmetric and have no negative eigenvalue, received "
-                    f"{matrix.tolist()}"
+                    f"{matrix.tolist()}",
+                    field="covariance",
                 )
             object.__setattr__(self, "covariance", tuple(map(tuple, matrix.tolist())))
 
@@ -137,7 +140,8 @@ class GaussSearch:
         if len(mean) != items.d or len(covariance) != items.d:
             raise InvalidParameter(
                 f"mean and covariance of GaussSearch have {len(mean)} and {len(covariance)} dimensions, the "
-                f"items have {items.d}: give {items.d} for both"
+                f"items have {items.d}: give {items.d} for both",
+                field="mean",
             )
         return Gaussian(mean, covariance)
 
@@ -156,7 +160,7 @@ def _numbers(values: object, what: str, axes: int) -> FloatArray:
         array = np.array(np.nan)
     if array.ndim != axes or not array.size or not np.all(np.isfinite(array)):
         shape = "d" if axes == 1 else "d rows of d"
-        raise InvalidParameter(f"{what} of GaussSearch is {values!r}: give {shape} finite numbers")
+        raise InvalidParameter(f"{what} of GaussSearch is {values!r}: give {shape} finite numbers", field=what)
     return array
 
 

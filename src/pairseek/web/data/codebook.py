@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from pairseek.core.media import MEDIA
+
 _MEANINGS = {
     "study": "Name of the study in its link.",
     "session": "Id of the session: one participation of one person.",
@@ -58,13 +60,7 @@ _MEANINGS = {
     "id": "Id of the item.",
     "label": "Label that participants see.",
     "appeal": "Appeal of the item: constant added to its logit for every person.",
-    "text": "Text on the card.",
-    "image": "Picture on the card.",
-    "alt": "Text alternative of the picture.",
-    "colour": "Colour of the card, #rrggbb.",
-    "markdown": "Formatted text on the card.",
-    "audio": "URL of a sound.",
-    "video": "URL of a video.",
+    **{medium.name: medium.meaning for medium in MEDIA.values()},
 }
 _OTHERWISE = {
     ("answers", "undone"): "Whether the answer was undone.",

@@ -23,17 +23,15 @@ class ImageContext(TypedDict):
 
 
 class CardContext(TypedDict):
-    """Card that shows an item; absent media are None. ``name`` is the label, also where the card hides it."""
+    """Card that shows an item. ``name`` is the label, also where the card hides it.
+
+    ``media`` has the media of the item by name, in the order in which they are shown; ``markdown`` is sanitized HTML.
+    """
 
     id: str
     label: str | None
     name: str
-    text: str | None
-    html: str | None
-    colour: str | None
-    image: ImageContext | None
-    audio: str | None
-    video: str | None
+    media: dict[str, str | ImageContext]
 
 
 class PairContext(TypedDict):
@@ -233,10 +231,12 @@ class NewStudyPage(TypedDict):
 
     A field is named by its place in the study's file: ``title``, ``offer.tie`` (sent as "true" if ticked),
     ``completion.codes.finished``. ``items``, ``images`` and ``yaml`` are files. ``attention`` is lines of
-    ``left, right, answer``, and ``more`` is YAML with any further settings.
+    ``left, right, answer``, and ``more`` is YAML with any further settings. ``columns`` are the columns of the items
+    file that the form names besides id and coordinates.
     """
 
     user: User
+    columns: list[str]
     strategies: list[str]
     stops: list[str]
     responses: list[str]

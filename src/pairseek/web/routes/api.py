@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Security
 from fastapi.security import HTTPBearer
 from starlette.responses import Response, StreamingResponse
 
+from pairseek.core.media import inline_media
 from pairseek.core.types import JSON
 from pairseek.model.items import Items
 from pairseek.store import sessions, studies
@@ -109,11 +110,10 @@ def create_study(body: schemas.NewStudy, request: Request, service: TheService, 
     """Create a study."""
     who.need("write")
     configuration = configured(body.configuration)
-    shown = ("text", "colour", "markdown", "audio", "video")
     data = {
-        name: [getattr(item, name) for item in body.items]
-        for name in shown
-        if any(getattr(item, name) for item in body.items)
+        name: [item.medium(name) for item in body.items]
+        for name in inline_media()
+        if any(item.medium(name) for item in body.items)
     }
     items = Items._unwarned(
         [item.coordinates for item in body.items],

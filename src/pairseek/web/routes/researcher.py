@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,7 +24,7 @@ from pairseek.store.sessions import SessionRow
 from pairseek.web import auth
 from pairseek.web.data import populations
 from pairseek.web.error_responses import local
-from pairseek.web.errors import Problem, field_of, invalid, not_found, problem_of
+from pairseek.web.errors import Problem, invalid, not_found, problem_of
 from pairseek.web.rates import network_of
 from pairseek.web.routes.api import bundle_reply, table_reply
 from pairseek.web.routes.participant import cookie_of
@@ -156,7 +155,7 @@ def _make(request: Request, service: Service, who: str, form: FormData) -> Respo
     except (InvalidParameter, InvalidItems, Problem) as error:
         problem = problem_of(error)
         message = str(error) if isinstance(error, Problem) else problem.message
-        data = views.new_page(who, values, {field_of(error): message})
+        data = views.new_page(who, values, {forms.field_of(error, values): message})
         return service.page(request, "study_new", data, status=problem.status)
     service.later(lambda: warm_study(service.catalogue.named(slug)))
     return RedirectResponse(f"/studies/{slug}", 303)
@@ -168,13 +167,12 @@ def _made(service: Service, who: str, form: FormData, values: dict[str, str]) ->
     sent = form.get("items")
     if not isinstance(sent, UploadFile) or not sent.filename:
         raise InvalidItems("no items were sent: choose a CSV file with an id, a label and coordinates")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "items.csv"
-        path.write_bytes(sent.file.read())
-        try:
-            items = creation.read_items(path, scaled=configuration.scaled, standardize=configuration.standardize)
-        except InvalidItems as error:
-            raise InvalidItems(str(error).replace(str(path), sent.filename[:100])) from None
+    items = creation.read_items(
+        Path(sent.filename[:100]),
+        scaled=configuration.scaled,
+        standardize=configuration.standardize,
+        content=sent.file.read(),
+    )
     pictures = [file for file in form.getlist("images") if isinstance(file, UploadFile) and file.filename]
     files = forms.pictures_of(pictures)
     return creation.create_study(service.database, configuration, items, is_open=is_open, who=who, files=files)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from pairseek.core.media import MEDIA, inline_media
+from pairseek.core.types import JSON
+from pairseek.core.validation import known_fields
 from pairseek.web.sessions.live import SubmittedAnswer
 
 TIMESTAMP = r"^[0-9TZ:.+-]*$"
@@ -47,12 +50,9 @@ class CardSchema(_Schema):
     id: str
     label: str | None
     name: str
-    text: str | None
-    html: str | None
-    colour: str | None
-    image: ImageSchema | None
-    audio: str | None
-    video: str | None
+    media: dict[str, str | ImageSchema] = Field(
+        description="what the card shows besides the label, by medium; markdown is HTML, image an object"
+    )
 
 
 class PairSchema(_Schema):
@@ -112,18 +112,31 @@ class UndoBody(_Schema):
     query: str = Field(max_length=64, examples=["p1"])
 
 
+def _add_media(schema: JSON) -> None:
+    """Declare the media among the properties of an item."""
+    schema["properties"] |= {name: {"type": "string", "description": MEDIA[name].meaning} for name in inline_media()}
+    schema["additionalProperties"] = False
+
+
 class NewItem(_Schema):
-    """Item of a new study."""
+    """Item of a new study, with its media as further fields."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra=_add_media)
+    __pydantic_extra__: dict[str, str]
 
     id: str = Field(min_length=1, max_length=200)
     coordinates: list[float] = Field(min_length=1, max_length=100)
     label: str | None = None
     appeal: float = 0.0
-    text: str = ""
-    colour: str = ""
-    markdown: str = ""
-    audio: str = ""
-    video: str = ""
+
+    @model_validator(mode="after")
+    def _has_known_media(self) -> Self:
+        known_fields(self.__pydantic_extra__, "an item", (*type(self).model_fields, *inline_media()))
+        return self
+
+    def medium(self, name: str) -> str:
+        """Return the value of a medium; empty if the item has none."""
+        return self.__pydantic_extra__.get(name, "")
 
 
 class NewStudy(_Schema):

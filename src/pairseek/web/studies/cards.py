@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import nh3
 from markdown_it import MarkdownIt
 
+from pairseek.core.media import MEDIA
 from pairseek.model.items import Items
 from pairseek.web.pages.contexts import CardContext, ImageContext
 
@@ -42,35 +44,25 @@ def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], bas
     base
         Base URL of the pictures.
     """
-
-    def value(name: str) -> str | None:
-        column = items.data.get(name)
-        return str(column[row]) or None if column is not None else None
-
     identity, label = str(items.ids[row]), items.labels[row]
-    text, colour, audio, video = (value(name) for name in ("text", "colour", "audio", "video"))
-    markdown, name = value("markdown"), value("image")
-    sizes = pictures.get(name or "", [])
-    image: ImageContext | None = None
-    if sizes:
-        width, height = sizes[-1]
-        image = {
-            "src": f"{base}/{name}/{width}",
-            "srcset": ", ".join(f"{base}/{name}/{wide} {wide}w" for wide, _ in sizes),
-            "width": width,
-            "height": height,
-            "alt": value("alt") or label,
-        }
-    seen = image is not None or markdown is not None or any((text, colour, audio, video))
+    values = {name: str(items.data[name][row]) for name in MEDIA if name in items.data}
+    shown: dict[str, str | ImageContext] = {}
+    for name, value in values.items():
+        conversion = MEDIA[name].conversion
+        if conversion == "picture" and pictures.get(value):
+            shown[name] = _picture(value, pictures[value], base, values.get("alt") or label)
+        elif conversion in ("text", "markdown") and value:
+            shown[name] = safe_html(value) if conversion == "markdown" else value
+    # An id that serves as label is hidden where the card shows something else.
+    return {"id": identity, "label": None if label == identity and shown else label, "name": label, "media": shown}
+
+
+def _picture(name: str, sizes: Sequence[tuple[int, int]], base: str, alt: str) -> ImageContext:
+    width, height = sizes[-1]
     return {
-        "id": identity,
-        # An id that serves as label is hidden where the card shows something else.
-        "label": None if label == identity and seen else label,
-        "name": label,
-        "text": text,
-        "colour": colour,
-        "audio": audio,
-        "video": video,
-        "html": None if markdown is None else safe_html(markdown),
-        "image": image,
+        "src": f"{base}/{name}/{width}",
+        "srcset": ", ".join(f"{base}/{name}/{wide} {wide}w" for wide, _ in sizes),
+        "width": width,
+        "height": height,
+        "alt": alt,
     }

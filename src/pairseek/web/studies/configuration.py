@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import unicodedata
@@ -16,19 +15,16 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from pairseek import serialization
-from pairseek.core.csv import DISPLAY_COLUMNS, display_name
+from pairseek.core.media import MEDIA, medium_of
 from pairseek.core.types import JSON
-from pairseek.errors import InvalidItems, InvalidParameter, PairseekError
+from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic, Response
 from pairseek.model.unknowns import Unknown
 from pairseek.population import Population
 from pairseek.search import Search
-from pairseek.web.errors import InvalidSetting
 from pairseek.web.pages import languages
 
-SHOWN = DISPLAY_COLUMNS
-"""Columns of an items file that describe the appearance of an item."""
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 MOST_ITEMS = 200_000
 MOST_TEXT = 20_000
@@ -192,37 +188,16 @@ class StudyConfiguration(_Strict):
         A population replaces the response and the prior. The unknowns of the response, k and lapse, remain unknown.
         """
         parts = {
-            kind: _decoded(kind, value)
+            kind: serialization.decode(kind, value)
             for kind in ("strategy", "response", "prior", "posterior", "candidates")
             if (value := getattr(self, kind)) is not None
         }
         if population is not None:
             parts["prior"] = None
             parts["response"] = _of_population(parts.get("response"))
-        stop = [_decoded("stop", rule) for rule in self.stop]
-        rest = _decoded("rest", {"name": "rest", **self.rest})
+        stop = [serialization.decode("stop", rule) for rule in self.stop]
+        rest = serialization.decode("rest", {"name": "rest", **self.rest})
         return Search(items, rest=rest, stop=stop, rng=seed, population=population, **parts)
-
-
-def _decoded(kind: str, value: dict[str, Any]) -> Any:
-    """Decode a part; raise an `InvalidSetting` with the setting that is not valid."""
-    try:
-        return serialization.decode(kind, value)
-    except InvalidParameter as error:
-        raise InvalidSetting(str(error), _invalid_setting(kind, value)) from error
-
-
-def _invalid_setting(kind: str, value: dict[str, Any]) -> str:
-    """Return the path of the first setting that is not valid by itself, or of the first setting."""
-    if kind == "stop":
-        return "stop.value"
-    settings = [name for name in value if name != "name"]
-    for name in settings:
-        try:
-            serialization.decode(kind, {"name": value.get("name"), name: value[name]})
-        except (PairseekError, TypeError):
-            return f"{kind}.{name}"
-    return f"{kind}.{settings[0]}" if settings else kind
 
 
 def _of_population(response: Response | None) -> Response | None:
@@ -244,7 +219,7 @@ def configured(record: Any) -> StudyConfiguration:
         return StudyConfiguration(**{str(key): value for key, value in record.items()})
     except ValidationError as error:
         errors: list[Any] = [*error.errors()[:5]]
-        raise InvalidSetting("; ".join(map(_in_words, errors)), _place(errors[0])) from None
+        raise InvalidParameter("; ".join(map(_in_words, errors)), field=_place(errors[0])) from None
 
 
 def check(configuration: StudyConfiguration, items: Items) -> None:
@@ -252,8 +227,8 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
     for part, setting, most in _MOST:
         value = (getattr(configuration, part) or {}).get(setting)
         if isinstance(value, int) and value > most:
-            raise InvalidSetting(
-                f"the setting '{part}.{setting}' is {value}: the maximum is {most:,}", f"{part}.{setting}"
+            raise InvalidParameter(
+                f"the setting '{part}.{setting}' is {value}: the maximum is {most:,}", field=f"{part}.{setting}"
             )
     try:
         configuration.search(items, 0)
@@ -261,9 +236,9 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
         # A setting of a part has the wrong type.
         raise InvalidParameter(f"the parts of the study do not fit together ({error}): check their settings") from None
     if configuration.language not in languages():
-        raise InvalidSetting(
+        raise InvalidParameter(
             f"the setting 'language' is {configuration.language!r}: expected one of {', '.join(languages())}",
-            "language",
+            field="language",
         )
     named = []
     if configuration.attention is not None:
@@ -273,8 +248,9 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
     known = set(items.ids)
     for name, where in named:
         if name not in known:
-            raise InvalidSetting(
-                f"{where} names the item {name!r}, which is not an item of the study: use the id of an item", where
+            raise InvalidParameter(
+                f"{where} names the item {name!r}, which is not an item of the study: use the id of an item",
+                field=where,
             )
 
 
@@ -296,18 +272,23 @@ def read_yaml(text: str) -> Any:
     return record
 
 
-def read_items(path: Path, *, scaled: bool = False, standardize: bool = False) -> Items:
-    """Read items from a CSV file; columns that describe their appearance become data, and ids become text.
+def read_items(path: Path, *, scaled: bool = False, standardize: bool = False, content: bytes | None = None) -> Items:
+    """Read items from a file; columns of media become data under the name of the medium, and ids become text.
 
-    Columns of different scale give no warning here: the commands and the study's page show ``items.scale_note``.
+    The content of an uploaded CSV file is given; its path then is a name for errors. Columns of different scale give no
+    warning here: the commands and the study's page show ``items.scale_note``.
     """
-    header = _header(path)
-    keep = [name for name in header if display_name(name) in SHOWN]
-    items = Items._of_csv(path, keep) if path.suffix.lower() == ".csv" else Items._of_file(path)
-    data = {display_name(name): values for name, values in items.data.items()}
+    uploaded = content is not None
+    items = Items._of_csv(path, media=True, content=content) if uploaded else Items._of_file(path, media=True)
+    data = {_medium_name(name): values for name, values in items.data.items()}
     ids = [str(name) for name in items.ids]
     made = Items._unwarned(items.coordinates, ids, items.labels, items.appeal, data, items._columns)
     return study_items(made, scaled=scaled, standardize=standardize)
+
+
+def _medium_name(column: str) -> str:
+    medium = medium_of(column)
+    return column if medium is None else medium.name
 
 
 def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Items:
@@ -325,13 +306,9 @@ def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Ite
 def _check_shown(name: str, value: str, item: Any) -> None:
     if len(value) > MOST_TEXT:
         raise InvalidItems(f"column {name!r} of item {item!r} has {len(value):,} characters: at most {MOST_TEXT:,}")
-    if name == "colour" and value and not re.fullmatch(r"#[0-9a-fA-F]{6}", value):
-        raise InvalidItems(f"the colour of item {item!r} is {value!r}: write it as #rrggbb")
-    if name in ("audio", "video") and value:
-        parts = urlsplit(value)
-        if parts.scheme != "https" and (parts.scheme or not value.startswith("/") or value.startswith("//")):
-            # The content security policy of the pages blocks other addresses.
-            raise InvalidItems(f"the {name} of item {item!r} is {value[:100]!r}: give an address with https://")
+    advice = MEDIA[name].advice(value) if value and name in MEDIA else None
+    if advice is not None:
+        raise InvalidItems(f"the {name} of item {item!r} is {value[:100]!r}: {advice}")
 
 
 def pack_items(items: Items) -> bytes:
@@ -356,16 +333,6 @@ def slug_of(title: str) -> str:
 def schema() -> JSON:
     """Return the JSON schema of a study file."""
     return StudyConfiguration.model_json_schema()
-
-
-def _header(path: Path) -> list[str]:
-    if path.suffix.lower() != ".csv" or not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-        try:
-            return [name.strip() for name in next(csv.reader(file), [])]
-        except csv.Error:
-            return []
 
 
 def _place(error: Any) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 from starlette.datastructures import UploadFile
 
-from pairseek.web.errors import InvalidPictures, InvalidSetting
+from pairseek.errors import InvalidParameter, PairseekError
+from pairseek.web.errors import InvalidPictures
 from pairseek.web.studies.configuration import read_yaml
 from pairseek.web.studies.media import MOST_BYTES, MOST_PICTURES, Files, from_zip
 
@@ -41,6 +42,19 @@ _NESTED = (
     "completion.codes.failed_attention",
     "completion.codes.no_consent",
 )
+_FIELDS = {
+    *_PLAIN,
+    *_NUMBERS,
+    *_TICKS,
+    *_NESTED,
+    "attention",
+    "stop.name",
+    "stop.value",
+    "items",
+    "images",
+    "more",
+    "yaml",
+}
 _MOST_YAML = 1_000_000
 STOPS = {"radius": "radius", "information": "bits", "best_item": "probability"}
 """Stop rules of the form, and the setting that the number of each is."""
@@ -63,15 +77,32 @@ def record_of(sent: object, values: Mapping[str, str]) -> dict[str, Any]:
     return _complete(record, values) | parts | _further(values.get("more", ""))
 
 
+def field_of(error: PairseekError, values: Mapping[str, str]) -> str:
+    """Return the form field of an invalid setting, or the one that contains it; empty for the form as a whole."""
+    part, _, setting = error.field.partition(".")
+    if part == "stop" and setting not in ("", "name"):
+        # The form has one number, whatever a rule calls its setting.
+        return "stop.value"
+    path = error.field
+    while path:
+        for name in (path, f"{path}.name"):
+            if name in _FIELDS:
+                return name
+        path = path.rpartition(".")[0]
+    return "more" if part and values.get("more", "").strip() else ""
+
+
 def _of_file(sent: UploadFile) -> dict[str, Any]:
     content = sent.file.read(_MOST_YAML + 1)
     if len(content) > _MOST_YAML:
-        raise InvalidSetting(
+        raise InvalidParameter(
             f"the study's file has more than {_MOST_YAML:,} bytes: it must contain settings, not items"
         )
     record = read_yaml(content.decode("utf-8", errors="replace"))
     if not isinstance(record, dict):
-        raise InvalidSetting("the study's file contains no settings: write title: ... and further settings", "yaml")
+        raise InvalidParameter(
+            "the study's file contains no settings: write title: ... and further settings", field="yaml"
+        )
     return record
 
 
@@ -84,8 +115,8 @@ def _complete(record: dict[str, Any], values: Mapping[str, str]) -> dict[str, An
     if "response" in record:
         record["response"].setdefault("name", "logistic")
     if "name" not in record.get("prior", {"name": ""}):
-        raise InvalidSetting(
-            "the setting 'prior.name' is empty, but its numbers are given: choose a prior", "prior.name"
+        raise InvalidParameter(
+            "the setting 'prior.name' is empty, but its numbers are given: choose a prior", field="prior.name"
         )
     return record
 
@@ -99,12 +130,14 @@ def _stop(values: Mapping[str, str]) -> dict[str, Any]:
     name, value = (values.get(field, "").strip() for field in ("stop.name", "stop.value"))
     if not name:
         if value:
-            raise InvalidSetting(
-                f"the setting 'stop.name' is empty, but its number is {value[:50]!r}: choose a rule", "stop.name"
+            raise InvalidParameter(
+                f"the setting 'stop.name' is empty, but its number is {value[:50]!r}: choose a rule", field="stop.name"
             )
         return {}
     if name not in STOPS:
-        raise InvalidSetting(f"the setting 'stop.name' is {name[:50]!r}: give one of {', '.join(STOPS)}", "stop.name")
+        raise InvalidParameter(
+            f"the setting 'stop.name' is {name[:50]!r}: give one of {', '.join(STOPS)}", field="stop.name"
+        )
     return {"stop": [{"name": name, STOPS[name]: _number("stop.value", value)}]}
 
 
@@ -114,7 +147,9 @@ def _further(text: str) -> dict[str, Any]:
         return {}
     further = read_yaml(text)
     if not isinstance(further, dict):
-        raise InvalidSetting(f"the setting 'more' is {text.strip()[:80]!r}: write settings, as in prior: ...", "more")
+        raise InvalidParameter(
+            f"the setting 'more' is {text.strip()[:80]!r}: write settings, as in prior: ...", field="more"
+        )
     return {str(name): value for name, value in further.items()}
 
 
@@ -149,7 +184,7 @@ def _number(name: str, text: str) -> float | int:
     try:
         number = float(text.replace(",", "."))
     except ValueError:
-        raise InvalidSetting(f"the setting {name!r} is {text[:50]!r}: give a number", name) from None
+        raise InvalidParameter(f"the setting {name!r} is {text[:50]!r}: give a number", field=name) from None
     return int(number) if number.is_integer() and name in _WHOLE else number
 
 
@@ -160,8 +195,8 @@ def _attention(text: str) -> dict[str, Any]:
             continue
         parts = [part.strip() for part in line.split(",")]
         if len(parts) != 3:
-            raise InvalidSetting(
-                f"the setting 'attention' has the line {line[:80]!r}: write left, right, answer", "attention"
+            raise InvalidParameter(
+                f"the setting 'attention' has the line {line[:80]!r}: write left, right, answer", field="attention"
             )
         pairs.append(dict(zip(("left", "right", "answer"), parts, strict=True)))
     return {"attention": {"pairs": pairs}} if pairs else {}

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import yaml
 
+from pairseek.core.media import MEDIA
 from pairseek.core.types import Belief, FloatArray
 from pairseek.model.items import Items
 from pairseek.model.priors import PRIORS
@@ -167,6 +168,7 @@ def new_page(user: str, values: Mapping[str, str], errors: Mapping[str, str]) ->
     }
     return {
         "user": {"name": user},
+        "columns": ["label", *MEDIA],
         "strategies": list(STRATEGIES),
         "stops": list(STOPS),
         "responses": list(RESPONSES),

@@ -31,24 +31,27 @@ function loaded(element) {
   return Promise.resolve();
 }
 
-function build(card) {
-  const parts = [];
-  if (card.colour) {
-    const swatch = made("div", { className: "swatch" });
-    swatch.style.backgroundColor = card.colour; // through the object model, which the content policy allows
-    if (!card.label && !card.text) {
-      swatch.setAttribute("role", "img");
-      swatch.setAttribute("aria-label", card.colour);
-    }
-    parts.push(swatch);
+function swatch(colour, card) {
+  const element = made("div", { className: "swatch" });
+  element.style.backgroundColor = colour; // through the object model, which the content policy allows
+  if (!card.label && !card.media.text) {
+    element.setAttribute("role", "img");
+    element.setAttribute("aria-label", colour);
   }
-  if (card.image) parts.push(picture(card.image));
-  if (card.video) parts.push(moving("video", card.video));
-  if (card.audio) parts.push(moving("audio", card.audio));
-  if (card.text) parts.push(made("p", { className: "text", textContent: card.text }));
-  if (card.html) parts.push(made("div", { className: "prose", innerHTML: card.html }));
-  return parts;
+  return element;
 }
+
+// One function for each medium. Markdown arrives as sanitized HTML.
+const MEDIA = {
+  colour: swatch,
+  image: picture,
+  video: (src) => moving("video", src),
+  audio: (src) => moving("audio", src),
+  text: (textContent) => made("p", { className: "text", textContent }),
+  markdown: (innerHTML) => made("div", { className: "prose", innerHTML }),
+};
+
+const build = (card) => Object.entries(card.media).map(([name, value]) => MEDIA[name](value, card));
 
 // Elements by side, and a promise that resolves when all can be painted.
 export function prepare(pair) {
@@ -57,13 +60,12 @@ export function prepare(pair) {
   return { left, right, ready: Promise.all([...left, ...right].map(loaded)) };
 }
 
-// Text, players and wide pictures need width: such cards are stacked on a narrow screen.
+// Colours and upright pictures fit side by side; other cards are stacked on a narrow screen.
 export const wide = ({ left, right }) => [left, right].some(needsWidth);
 
 const needsWidth = (card) =>
-  card.text || card.html || card.audio || card.video || bare(card) || card.image?.width >= card.image?.height;
+  bare(card) || Object.entries(card.media).some(([name, value]) => !(name === "colour" || value.width < value.height));
 
-export const bare = (card) =>
-  !card.colour && !card.image && !card.video && !card.audio && !card.text && !card.html;
+export const bare = (card) => Object.keys(card.media).length === 0;
 
-export const spoken = (card) => card.label || card.image?.alt || card.text || card.colour || card.id;
+export const spoken = ({ id, label, media }) => label || media.image?.alt || media.text || media.colour || id;

@@ -37,7 +37,7 @@ const asked = () => (shown && shown.pair.query !== "practice" ? shown.pair.query
 
 function practicePair() {
   if (practice !== true) return { query: "practice", number: 0, ...practice };
-  const card = (side) => ({ id: side, label: say(`run.practice.${side}`) });
+  const card = (side) => ({ id: side, label: say(`run.practice.${side}`), media: {} });
   return { query: "practice", number: 0, left: card("left"), right: card("right") };
 }
 
@@ -147,7 +147,7 @@ async function show(pair) {
 function place(card, data, parts) {
   card.querySelector(".card-show").replaceChildren(...parts);
   // A player handles clicks on it, so the card needs a separate button.
-  const name = data.label ?? (bare(data) ? data.id : data.audio || data.video ? say("run.this") : "");
+  const name = data.label ?? (bare(data) ? data.id : data.media.audio || data.media.video ? say("run.this") : "");
   card.querySelector(".card-label").textContent = name;
   card.classList.toggle("bare", bare(data));
   card.classList.toggle("nameless", !name);

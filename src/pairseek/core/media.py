@@ -1,0 +1,83 @@
+"""Item media: one record for each way in which a study shows an item.
+
+The record names the column of the items file, which is data and not a coordinate in every command. The service reads
+the rest of the record: it checks the values, puts them on the card and describes the column in the codebook. The page
+shows a medium by the function of its name in ``web/pages/static/cards.js``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
+
+Conversion: TypeAlias = Literal["text", "markdown", "picture", "caption"]
+
+
+def _any_text(_: str) -> None:
+    return None
+
+
+def _colour(value: str) -> str | None:
+    return None if re.fullmatch(r"#[0-9a-fA-F]{6}", value) else "write it as #rrggbb"
+
+
+def _address(value: str) -> str | None:
+    parts = urlsplit(value)
+    # The content security policy of the pages blocks other addresses.
+    local = not parts.scheme and value.startswith("/") and not value.startswith("//")
+    return None if parts.scheme == "https" or local else "give an address with https://"
+
+
+@dataclass(frozen=True)
+class Medium:
+    """One way in which a card shows an item.
+
+    Attributes
+    ----------
+    name
+        The column of the items file and of exports, and the key of the value on the card.
+    meaning
+        The description of the column in the codebook.
+    conversion
+        How the value gets onto the card: as it is (``"text"``), as sanitized HTML (``"markdown"``), as the address of
+        an uploaded file (``"picture"``), or as a property of another medium (``"caption"``).
+    advice
+        The function that returns what to write instead of an invalid value, and None for a valid one.
+    aliases
+        Further names of the column in items files.
+    """
+
+    name: str
+    meaning: str
+    conversion: Conversion = "text"
+    advice: Callable[[str], str | None] = _any_text
+    aliases: tuple[str, ...] = ()
+
+
+MEDIA: dict[str, Medium] = {
+    medium.name: medium
+    for medium in (
+        Medium("colour", "Colour of the card, #rrggbb.", advice=_colour, aliases=("color", "hex")),
+        Medium("image", "Picture on the card.", "picture"),
+        Medium("alt", "Text alternative of the picture.", "caption"),
+        Medium("video", "URL of a video.", advice=_address),
+        Medium("audio", "URL of a sound.", advice=_address),
+        Medium("text", "Text on the card."),
+        Medium("markdown", "Formatted text on the card.", "markdown"),
+    )
+}
+"""The media by name, in the order in which a card shows them."""
+
+
+def medium_of(column: str) -> Medium | None:
+    """Return the medium that a column of an items file holds, in capitals or not; None if it holds none."""
+    name = column.lower()
+    return next((medium for medium in MEDIA.values() if name in (medium.name, *medium.aliases)), None)
+
+
+def inline_media() -> list[str]:
+    """Return the names of the media whose value is a text, so that they can be sent without a file."""
+    return [medium.name for medium in MEDIA.values() if medium.conversion in ("text", "markdown")]
