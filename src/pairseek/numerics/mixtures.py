@@ -12,11 +12,13 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
+from scipy.interpolate import CubicHermiteSpline
 from scipy.special import entr, ndtr
 
 from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import LOGISTIC
-from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_OCTAVES, axis, combined, link_functions, tables
+from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_OCTAVES, axis, combined, link_functions
+from pairseek.numerics.tables import monotone_probability, monotone_utility, tables
 
 TableName: TypeAlias = Literal["probability", "information", "explained", "log_volume"]
 NAMES: tuple[TableName, ...] = ("probability", "information", "explained", "log_volume")
@@ -25,11 +27,12 @@ SPREADS = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0])
 LAPSES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
 
 _S_STEP, _M_STEP = 4, 2
-# Below _S_LOW and above _S_HIGH the first term of a series is accurate enough.
+# Below _S_LOW e^(-2 spread), which is narrow for the link of a large k too, and above _S_HIGH the first term of a series
+# is accurate enough.
 _S_LOW, _S_HIGH = 1 / 16, 16.0
 _NODES = 15
-# Grid points of |z| at which the link itself is tabulated.
-_PLACES = 0.5 * np.sinh(np.linspace(0.0, 11.5, 4000))
+# Grid points of |z| at which the link itself is tabulated: dense near 0, where a mixture of links is steepest.
+_PLACES = 1e-3 * np.sinh(np.linspace(0.0, 17.5, 4000))
 
 
 def table(link: int, name: TableName, spread: float = 0.0, lapse: float = 0.0) -> FloatArray:
@@ -49,10 +52,8 @@ def _interpolated(link: int, name: TableName, spread: float, lapse: float) -> Fl
             coarse = part if coarse is None else coarse + part
     assert coarse is not None
     fine = np.ascontiguousarray(_refined(_refined(coarse, _S_STEP).T, _M_STEP).T)
-    if name != "probability":
-        # Restore the monotonicity that bounds rely on, against rounding.
-        fine = np.maximum.accumulate(np.maximum.accumulate(fine, axis=0)[:, ::-1], axis=1)[:, ::-1]
-        fine = fine**2
+    # Restore the monotonicity that bounds rely on, against rounding and errors of quadrature.
+    fine = monotone_probability(fine) if name == "probability" else monotone_utility(fine) ** 2
     if name == "log_volume":
         fine = -fine
     fine = np.ascontiguousarray(fine)
@@ -84,8 +85,10 @@ def _cell(link: int, i: int, j: int) -> FloatArray:
     """
     spread, lapse = float(SPREADS[i]), float(LAPSES[j])
     m, s = axis(M0, M_OCTAVES)[::_M_STEP], axis(S0, S_OCTAVES)[::_S_STEP]
-    rare = _link(-_PLACES, spread, lapse, link)[0]
+    rare, slope, _ = _link(-_PLACES, spread, lapse, link)
     uncertainty = (entr(rare) + entr(1.0 - rare)) / np.log(2)
+    bend = -slope * np.log2((1.0 - rare) / np.maximum(rare, 1e-300))
+    curves = CubicHermiteSpline(_PLACES, rare, -slope), CubicHermiteSpline(_PLACES, uncertainty, bend)
     out = np.empty((4, len(s), len(m)))
     p, first, second = _link(m, spread, lapse, link)
     unlikely = np.maximum(_link(-m, spread, lapse, link)[0], 1e-250)
@@ -93,17 +96,15 @@ def _cell(link: int, i: int, j: int) -> FloatArray:
     excess = uncertainty - floor
     area = float(np.sum((excess[1:] + excess[:-1]) * np.diff(_PLACES)))
     for row, deviation in enumerate(s.tolist()):
-        if deviation < _S_LOW:
+        if deviation < _S_LOW * np.exp(-2.0 * spread):
             explained = (deviation * first) ** 2 / (p * unlikely)
             shift = p + 0.5 * deviation**2 * second
             out[:, row] = shift, explained / (2.0 * np.log(2)), explained, -explained
         elif deviation < _S_HIGH:
-            out[:, row] = _row(m, deviation, rare, uncertainty, link)
+            out[:, row] = _row(m, deviation, curves, spread, link)
         else:
             out[:, row] = _steep(m / deviation, lapse, floor, area / deviation)
     out[1:] = np.sqrt(np.maximum(np.stack([out[1], out[2], -out[3]]), 0.0))
-    grown = np.maximum.accumulate(out[1:], axis=1)
-    out[1:] = np.maximum.accumulate(grown[:, :, ::-1], axis=2)[:, :, ::-1]
     return out
 
 
@@ -124,15 +125,17 @@ def _steep(u: FloatArray, lapse: float, floor: float, area: float) -> FloatArray
     return combined(above, below, (1.0 - lapse) * density, -(1.0 - lapse) * u * density, floor + area * density)
 
 
-def _row(m: FloatArray, s: float, rare: FloatArray, uncertainty: FloatArray, link: int) -> FloatArray:
-    """Return (4, len(m)) values at one s, by the trapezoidal rule over u."""
-    step = (0.5 if link == LOGISTIC else 0.2) / max(s, 1.0)
+def _row(
+    m: FloatArray, s: float, curves: tuple[CubicHermiteSpline, CubicHermiteSpline], spread: float, link: int
+) -> FloatArray:
+    """Return (4, len(m)) values at one s, by the trapezoidal rule over u; ``curves`` are F(-z) and h_b(F(z)), z > 0."""
+    step = (0.5 if link == LOGISTIC else 0.2) / max(s * np.exp(spread), 1.0)
     u = np.arange(-7.0, 7.0 + step / 2, step)
     weights = np.exp(-0.5 * u**2)
     weights /= weights.sum()
     z = m[:, None] + s * u
-    tail = np.interp(np.abs(z), _PLACES, rare)
+    away = np.minimum(np.abs(z), _PLACES[-1])
+    tail = curves[0](away)
     f, rest = np.where(z > 0.0, 1.0 - tail, tail), np.where(z > 0.0, tail, 1.0 - tail)
-    entropy = np.interp(np.abs(z), _PLACES, uncertainty) @ weights
     first, second = -(rest @ (weights * u)), -(rest @ (weights * (u**2 - 1.0)))
-    return combined(f @ weights, rest @ weights, first, second, entropy)
+    return combined(f @ weights, rest @ weights, first, second, curves[1](away) @ weights)

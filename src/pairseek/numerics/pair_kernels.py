@@ -11,6 +11,8 @@ from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, primitive
 
 CONSTANT, NORMALIZED, DECAYING = 0, 1, 2
 """Codes of the noise kinds; `pairseek.model.noise` describes them."""
+# Square of the distance of two shadows, relative to their norms, below which their difference has too few digits.
+_NEAR = 1e-4
 
 
 @primitive
@@ -47,14 +49,31 @@ def shadow(start: int, stop: int, points: Any, mean: Any, root: Any, out: Any) -
                 out[row, c] += x * line[c]
 
 
+@primitive
+def projected_variance(p: Any, q: Any, root: Any) -> float:
+    """Return a'Σa = |2 L'(p - q)|², L = root, from the difference itself, so that near points keep their digits."""
+    d = len(p)
+    variance = 0.0
+    for c in range(d):
+        total = 0.0
+        for h in range(d):
+            total += root[h, c] * (p[h] - q[h])
+        variance += total * total
+    return 4.0 * variance
+
+
 @kernel
 def describe(
-    start: int, stop: int, first: Any, second: Any, points: Any, shadows: Any, mean: Any, k: float, noise: int, out: Any
+    start: int, stop: int, first: Any, second: Any, points: Any, shadows: Any, belief: Any, model: Any, out: Any
 ) -> None:
-    """Write columns a·μ - b, |a|, k_pq, a'Σa of pairs.
+    """Write columns a·μ - b, |a|, k_pq, a'Σa of pairs; ``belief`` is (mean, root of Σ), ``model`` (k, noise).
 
-    a·μ - b = (p - q)·((μ - p) + (μ - q)), which does not cancel as |p|² - |q|² does.
+    a·μ - b = (p - q)·((μ - p) + (μ - q)), which does not cancel as |p|² - |q|² does. a'Σa is the square of the distance
+    of two shadows. These have errors of at most (d + 1) ε times their norm, so that sqrt(a'Σa) is right to about
+    1.6e-14 (d + 1) where it is at least a hundredth of the norms; where it is less, it is computed from p - q.
     """
+    mean, root = belief
+    k, noise = model
     d = points.shape[1]
     for row in range(start, stop):
         p, q = points[first[row]], points[second[row]]
@@ -62,11 +81,15 @@ def describe(
         margin = 0.0
         square = 0.0
         variance = 0.0
+        norms = 0.0
         for h in range(d):
             difference = p[h] - q[h]
             margin += difference * ((mean[h] - p[h]) + (mean[h] - q[h]))
             square += difference * difference
             variance += (y[h] - v[h]) * (y[h] - v[h])
+            norms += y[h] * y[h] + v[h] * v[h]
+        if variance < _NEAR * norms:
+            variance = projected_variance(p, q, root)
         length = 2.0 * math.sqrt(square)
         out[0, row] = margin
         out[1, row] = length

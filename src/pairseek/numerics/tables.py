@@ -62,12 +62,25 @@ def tables(link: int) -> Tables:
     out = np.empty((4, len(s), len(m)))
     for row, deviation in enumerate(s):
         out[:, row] = moments(m, float(deviation), link)
-    # The exact functions increase with s and decrease with |m|; branch and bound relies on it to the bit.
+    # Branch and bound relies to the bit on the monotonicity of the exact functions.
+    out[0] = monotone_probability(out[0])
     for index, sign in ((1, 1.0), (2, 1.0), (3, -1.0)):
-        grown = np.maximum.accumulate(sign * out[index], axis=0)
-        out[index] = sign * np.maximum.accumulate(grown[:, ::-1], axis=1)[:, ::-1]
+        out[index] = sign * monotone_utility(sign * out[index])
     out.flags.writeable = False
     return Tables(*out)
+
+
+def monotone_utility(table: FloatArray) -> FloatArray:
+    """Return the lowest table above a given one that increases with s, its rows, and decreases with m, its columns."""
+    return np.maximum.accumulate(np.maximum.accumulate(table, axis=0)[:, ::-1], axis=1)[:, ::-1]
+
+
+def monotone_probability(table: FloatArray) -> FloatArray:
+    """Return a table of probabilities from 1/2 to 1 that decreases with s and increases with m, near a given one.
+
+    The probability of the likelier outcome does so for every symmetric link whose slope falls on both sides of 0.
+    """
+    return np.minimum.accumulate(np.maximum.accumulate(np.clip(table, 0.5, 1.0), axis=1), axis=0)
 
 
 def axis(origin: float, octaves: int) -> FloatArray:

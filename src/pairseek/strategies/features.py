@@ -96,10 +96,10 @@ class PairFeatures:
         used = read_only(points[np.concatenate([first, second])] if few else points)
         i, j = (np.arange(m), np.arange(m, 2 * m)) if few else (first, second)
         shadows = np.empty_like(used)
-        mean = read_only(belief.mean)
-        for_ranges(shadow, len(used), _CHUNK, used, mean, square_root(belief.covariance), shadows)
-        noise = response.noise_kind.code
-        for_ranges(describe, m, _CHUNK, i, j, used, shadows, mean, response.constant, noise, out)
+        mean, root = read_only(belief.mean), square_root(belief.covariance)
+        for_ranges(shadow, len(used), _CHUNK, used, mean, root, shadows)
+        model = (response.constant, response.noise_kind.code)
+        for_ranges(describe, m, _CHUNK, i, j, used, shadows, (mean, root), model, out)
         margin, length, constant, variance = out
         difference = np.zeros(len(first)) if appeal is None else appeal[first] - appeal[second]
         spread = 0.0 if belief.reliability is None else belief.reliability.spread

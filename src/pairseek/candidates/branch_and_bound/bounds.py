@@ -16,9 +16,10 @@ from pairseek.numerics.jit import inner, kernel, primitive
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED, pair_constant, steepest_length
 from pairseek.numerics.tables import interpolate
 
-# Factors of outward rounding for the quantities that enter a bound.
-_UP = 1.0 + 1e-12
-_DOWN = 1.0 - 1e-12
+# Factors of outward rounding for the quantities that enter a bound. A score is a function of a deviation that is right
+# to 1.6e-14 (d + 1), see `describe`, so that these cover as many as 600 dimensions.
+_UP = 1.0 + 1e-11
+_DOWN = 1.0 - 1e-11
 # It stands for infinity but is finite, because it may be multiplied by zero.
 _HUGE = 1e300
 
