@@ -17,8 +17,18 @@ from scipy.special import entr, ndtr
 
 from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import LOGISTIC
-from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_OCTAVES, axis, combined, link_functions
-from pairseek.numerics.tables import monotone_probability, monotone_utility, tables
+from pairseek.numerics.tables import (
+    M0,
+    M_OCTAVES,
+    S0,
+    S_OCTAVES,
+    axis,
+    combined,
+    link_functions,
+    monotone_probability,
+    monotone_utility,
+    tables,
+)
 
 TableName: TypeAlias = Literal["probability", "information", "explained", "log_volume"]
 NAMES: tuple[TableName, ...] = ("probability", "information", "explained", "log_volume")
@@ -27,8 +37,8 @@ SPREADS = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0])
 LAPSES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
 
 _S_STEP, _M_STEP = 4, 2
-# Below _S_LOW e^(-2 spread), which is narrow for the link of a large k too, and above _S_HIGH the first term of a series
-# is accurate enough.
+# Below _S_LOW e^(-2 spread), which is narrow for the link of a large k too, and above _S_HIGH the first term of a
+# series is accurate enough.
 _S_LOW, _S_HIGH = 1 / 16, 16.0
 _NODES = 15
 # Grid points of |z| at which the link itself is tabulated: dense near 0, where a mixture of links is steepest.
