@@ -13,10 +13,10 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo terminal test test-long check bench clean
+.PHONY: help demo terminal test test-long check bench clean clean-kernels
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed-web ## Answer a study of colours in the browser: make demo ARGS="--host 0.0.0.0"
 	@$(BIN)/pairseek serve --demo $(ARGS)
@@ -45,6 +45,9 @@ bench: $(VENV)/.installed-dev ## Measure speed against the authors' way, and the
 clean: ## Remove the virtual environment, caches and builds
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage build dist
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+clean-kernels: ## Remove compiled kernels: numba does not notice changes of functions in other files
+	find src -name '*.nb[ci]' -delete
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -17,8 +17,9 @@ from pairseek.candidates.context import SelectionContext, best_of
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import sampled_pairs
 from pairseek.core.types import Evidence
+from pairseek.datasets.food10k import PUBLISHED_NOISES
 from pairseek.model.items import Items
-from pairseek.model.responses import NOISES, Logistic
+from pairseek.model.responses import Logistic
 from pairseek.posteriors import Grid, Particles
 from pairseek.strategies import EPMV, MCMV, GreedyMSE, GreedyVolume, InfoGain
 from shortfall import along_a_search
@@ -35,7 +36,7 @@ def shortfalls(d, noise):
     strategies = [InfoGain(), EPMV(items.spread)]
     if d == 4:
         strategies += [GreedyMSE(), GreedyVolume()]
-    response = Logistic(CONSTANTS[d][NOISES.index(noise)], noise)
+    response = Logistic(CONSTANTS[d][PUBLISHED_NOISES.index(noise)], noise)
     return list(
         along_a_search(
             items, response, strategies, at=(0, 5, 30, 60), candidates=5000, samples=4000, judged=1000, seed=1
@@ -44,7 +45,9 @@ def shortfalls(d, noise):
 
 
 def of(strategy, dimensions=(4, 12)):
-    found = [s for d in dimensions for noise in NOISES for s in shortfalls(d, noise) if s.strategy == strategy]
+    found = [
+        s for d in dimensions for noise in PUBLISHED_NOISES for s in shortfalls(d, noise) if s.strategy == strategy
+    ]
     assert len(found) == 12 * len(dimensions)
     return found
 

@@ -41,9 +41,9 @@ def command(
     k: Annotated[
         float | None, typer.Option("--k", metavar="K", help="Noise constant. Without it, k is fitted.")
     ] = None,
-    noise: Annotated[
-        str, typer.Option(metavar="NOISE", help="Kind of noise, with --k: constant, normalized or decaying.")
-    ] = ("normalized"),
+    noise: Annotated[str, typer.Option(metavar="NOISE", help=f"Kind of noise, with --k: {', '.join(NOISES)}.")] = (
+        "normalized"
+    ),
     response: Annotated[
         str, typer.Option(metavar="NAME", help="Response model, with --k: logistic or probit.")
     ] = "logistic",

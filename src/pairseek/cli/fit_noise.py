@@ -33,7 +33,7 @@ def command(
     seed: Annotated[int, typer.Option(metavar="N", help="Random seed of the folds.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Fit the noise constant k to triplets, for six response models.
+    """Fit the noise constant k to triplets, for each response model.
 
     The models combine logistic and probit responses with constant, normalized
     and decaying noise. Use triplets that the embedding was not fitted to.

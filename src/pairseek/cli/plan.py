@@ -32,9 +32,7 @@ def command(
     k: Annotated[
         float | None, typer.Option("--k", metavar="K", help="Noise constant.  [dim]\\[from the scale of the items][/]")
     ] = None,
-    noise: Annotated[
-        str, typer.Option(metavar="NOISE", help="Kind of noise: constant, normalized or decaying.")
-    ] = "normalized",
+    noise: Annotated[str, typer.Option(metavar="NOISE", help=f"Kind of noise: {', '.join(NOISES)}.")] = "normalized",
     target_radius: Annotated[
         float | None,
         typer.Option(metavar="R", help="Target of the 95 % credible radius.  [dim]\\[half the prior's][/]"),

@@ -16,6 +16,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.experiments import Specification, read_record, read_specification, run
 from pairseek.experiments.report import Section, write_report
 from pairseek.experiments.reproduction import draw_any
+from pairseek.model.noise import NOISES
 from pairseek.runs.figure_style import require_drawing
 
 
@@ -32,9 +33,7 @@ def command(
     ] = None,
     strategies: Annotated[str | None, typer.Option(metavar="A,B", help="Strategies, such as infogain,random.")] = None,
     k: Annotated[str | None, typer.Option("--k", metavar="K", help="Noise constant: a number, or published.")] = None,
-    noise: Annotated[
-        str | None, typer.Option(metavar="NOISE", help="Kind of noise: constant, normalized or decaying.")
-    ] = None,
+    noise: Annotated[str | None, typer.Option(metavar="NOISE", help=f"Kind of noise: {', '.join(NOISES)}.")] = None,
     truth: Annotated[
         str | None, typer.Option(metavar="TRUTH", help="Answers of the simulated users: matched or noiseless.")
     ] = None,

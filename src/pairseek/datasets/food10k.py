@@ -21,8 +21,10 @@ import numpy as np
 
 from pairseek.errors import InvalidItems, InvalidParameter, MissingExtra
 from pairseek.model.items import Items
-from pairseek.model.responses import NOISES, Logistic, Noise, Probit, Response
+from pairseek.model.responses import Logistic, Noise, Probit, Response
 
+PUBLISHED_NOISES: tuple[Noise, ...] = ("constant", "normalized", "decaying")
+"""The noise kinds of the paper, K1, K2 and K3, for which constants were published."""
 ENVIRONMENT = "PAIRSEEK_DATA"
 MIRROR = "PAIRSEEK_FOOD10K_URL"
 COMMIT = "9e621462af6b7ca502b362b1415c781dc10eb404"
@@ -71,10 +73,10 @@ class Food10kFacts:
         >>> food10k_facts(4).response("logistic", "normalized")
         Logistic(k=1.5636842555329606, noise='normalized', lapse=0.0)
         """
-        if name not in _RESPONSES or noise not in NOISES:
+        if name not in _RESPONSES or noise not in PUBLISHED_NOISES:
             raise InvalidParameter(
                 f"no constant was published for {name!r} with {noise!r} noise: use {' or '.join(_RESPONSES)} with "
-                f"{', '.join(NOISES)}"
+                f"{', '.join(PUBLISHED_NOISES)}"
             )
         published, kind = _RESPONSES[name]
         return kind(self._constants[published][noise]["k"], noise)

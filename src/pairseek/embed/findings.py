@@ -327,7 +327,7 @@ def judgements(items: Items, rows: IntArray, noise: NoiseFit | None, calibration
         )
     elif clear:
         level = "note"
-        advice = "Another noise model may fit people better: compare all six with pairseek fit-noise."
+        advice = "Another noise model may fit people better: compare all of them with pairseek fit-noise."
     yield (
         Finding("agreement with the triplets", level, found, advice),
         {"triplet_error": error, "predicted_triplet_agreement": predicted},

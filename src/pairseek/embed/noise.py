@@ -159,7 +159,8 @@ def fit_noise(
     triplets
         `Triplets`, or an (m, 3) array of rows of the items.
     responses
-        Response models to fit, such as ``[ps.Logistic(noise="normalized")]``; their k is ignored. None: all six.
+        Response models to fit, such as ``[ps.Logistic(noise="normalized")]``; their k is ignored. None: every link with
+        every noise kind.
     folds
         Number of folds for the mean log-likelihood of held-out triplets. None: no cross-validation.
     start

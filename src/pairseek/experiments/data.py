@@ -54,7 +54,7 @@ def _named(data: str, dimension: int | None) -> Items:
         return colours()
     if data.startswith("items:"):
         raise InvalidParameter(f"data is {data!r}: these items were passed by a program; run that program again")
-    return Items.from_file(data)
+    return Items._of_file(data, media=True)._warned()
 
 
 @lru_cache(maxsize=16)

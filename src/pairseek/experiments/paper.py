@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
+from pairseek.datasets.food10k import PUBLISHED_NOISES
 from pairseek.experiments.spec import Answering, Contender, Setting, Specification, Truth
-from pairseek.model.responses import NOISES, Noise
+from pairseek.model.responses import Noise
 from pairseek.strategies import (
     EPMV,
     MCMV,
@@ -69,7 +70,9 @@ def dimensions(preset: Preset) -> Specification:
     return Specification(
         name="dimensions",
         title="MSE against dimension",
-        settings=tuple(_setting(f"d = {d}, {noise}", d, noise) for d in DIMENSIONS[preset] for noise in NOISES),
+        settings=tuple(
+            _setting(f"d = {d}, {noise}", d, noise) for d in DIMENSIONS[preset] for noise in PUBLISHED_NOISES
+        ),
         strategies=OURS + (_baselines(60) if preset == "paper" else _baselines(60, (2,), (3,))),
         queries=60,
         trials=50 if preset == "paper" else 6,
@@ -103,7 +106,7 @@ def supplement(preset: Preset) -> Specification:
             _setting(f"d = {d}, {noise}, {word}", d, noise, truth)
             for d in SUPPLEMENT
             for word, truth in truths
-            for noise in NOISES
+            for noise in PUBLISHED_NOISES
         ),
         strategies=OURS + (_baselines(80) if preset == "paper" else _baselines(80, (2,), (3,))),
         trials=50 if preset == "paper" else 3,

@@ -13,6 +13,14 @@ from pairseek.population.formats.table import Table
 
 __all__ = ["read"]
 
+FILES = {**dict.fromkeys(preflib.EXTENSIONS, preflib.read), ".zip": bundle.read}
+"""Readers of files by extension."""
+TABLES = (
+    (ratings.COLUMNS, ratings.read),
+    (pairs.COLUMNS, pairs.read),
+)
+"""Required columns and readers of CSV files."""
+
 
 def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
     """Read recorded choices; the file's extension and columns determine the format.
@@ -28,20 +36,13 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
         All items. None takes the items that occur in the file.
     """
     extension = path.suffix.lower()
-    if extension in preflib.EXTENSIONS:
-        return preflib.read(path, ids)
-    if extension == ".zip":
-        return bundle.read(path, ids)
+    if extension in FILES:
+        return FILES[extension](path, ids)
     if extension != ".csv":
-        raise InvalidChoices(
-            f"{path} has an unknown extension {extension!r}: use .csv, .zip or {', '.join(preflib.EXTENSIONS)}"
-        )
+        raise InvalidChoices(f"{path} has an unknown extension {extension!r}: use .csv, {', '.join(FILES)}")
     table = Table.read(path)
-    if table.has(ratings.COLUMNS):
-        return ratings.read(table, ids)
-    if table.has(pairs.COLUMNS):
-        return pairs.read(table, ids)
-    raise InvalidChoices(
-        f"{path} has the columns {', '.join(table.header)}: expected {','.join(ratings.COLUMNS)} or "
-        f"{','.join(pairs.COLUMNS)}"
-    )
+    for columns, read_table in TABLES:
+        if table.has(columns):
+            return read_table(table, ids)
+    expected = " or ".join(",".join(columns) for columns, _ in TABLES)
+    raise InvalidChoices(f"{path} has the columns {', '.join(table.header)}: expected {expected}")
