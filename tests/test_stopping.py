@@ -5,7 +5,6 @@ import pytest
 
 import pairseek as ps
 from pairseek.errors import InvalidParameter, SearchFinished, Unsupported
-from pairseek.stopping import HORIZON, expected_path
 
 FEW = ps.Particles(400)
 
@@ -155,18 +154,6 @@ def test_a_number_of_answers_may_come_from_numpy(items, stop):
 def test_without_rules_or_beyond_the_horizon_there_is_no_forecast(items):
     assert ps.Search(items, posterior=FEW, rng=1).forecast() is None
     assert ps.Search(items, posterior=FEW, rng=1, stop=ps.RadiusBelow(1e-9)).forecast() is None
-
-
-def test_the_expected_path_falls_by_the_information_of_each_answer():
-    path, bits = zip(*expected_path(0.5, 3, 0), strict=True)
-    assert path[0] == 1.0
-    assert bits[0] == pytest.approx(0.5, abs=1e-6)
-    # The first step is the first answer's half bit, spread over three dimensions; later ones tell less.
-    assert path[1] == pytest.approx(2 ** (-0.5 / 3), rel=1e-3)
-    ratios = np.diff(np.log(path))
-    assert np.all(ratios < 0)
-    assert np.all(np.diff(ratios) > 0)
-    assert len(path) <= HORIZON + 1
 
 
 def test_the_best_item_has_no_meaning_in_a_continuous_space():

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -46,6 +46,7 @@ from pairseek.estimates import (
     recommendations,
     reliability_estimate,
 )
+from pairseek.forecasts import expected_path
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
@@ -53,7 +54,7 @@ from pairseek.numerics.compilation import first_use
 from pairseek.population import Population
 from pairseek.posteriors import Posterior
 from pairseek.selection import Draws, PairRules, next_query, pair_info
-from pairseek.stopping import AfterAnswers, StopRule, expected_path
+from pairseek.stopping import AfterAnswers, StopRule
 from pairseek.strategies.base import Procedure, Utility
 from pairseek.strategies.features import typical_response
 
@@ -530,8 +531,10 @@ class _Progress:
         belief = self._search.belief
         return float(best_probabilities(self._items, belief, typical_response(self._search.response, belief)).max())
 
-    def path(self) -> list[tuple[float, float]]:
-        return expected_path(self.information(), self._search.items.d, self._search.response.link)
+    def path(self) -> Iterator[tuple[float, float]]:
+        search = self._search
+        typical = typical_response(search.response, search.belief)
+        return expected_path(self.information(), search.items, search.belief, typical)
 
     @property
     def _items(self) -> Items:

@@ -1,20 +1,15 @@
-"""Stop rules, and forecasts of the remaining answers."""
+"""Stop rules and the numbers of answers that they are expected to need."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
-
-import numpy as np
 
 from pairseek.core.text import plural
 from pairseek.core.validation import is_number, whole
 from pairseek.errors import InvalidParameter
-from pairseek.numerics.tables import S0, S_MAX, interpolate, tables
-
-# Longest forecast, in answers.
-HORIZON = 1000
 
 
 class Progress(Protocol):
@@ -37,8 +32,8 @@ class Progress(Protocol):
         """Return the probability of the item that is most likely the best."""
         ...
 
-    def path(self) -> list[tuple[float, float]]:
-        """Return the expected (factor on distances, bits of the next answer) after 0, 1, 2, ... further answers."""
+    def path(self) -> Iterator[tuple[float, float]]:
+        """Yield the expected (factor on the radius, bits of the next answer) after 0, 1, 2, ... further answers."""
         ...
 
 
@@ -57,27 +52,6 @@ class StopRule(Protocol):
     def remaining(self, progress: Progress) -> int | None:
         """Return the expected number of remaining answers; None beyond a thousand, or where it cannot be predicted."""
         ...
-
-
-def expected_path(information: float, d: int, link: int) -> list[tuple[float, float]]:
-    """Return (factor on distances, bits of the next answer) after 0, 1, 2, ... answers, from the bits of the next one.
-
-    An answer of I bits takes I bits off the entropy, which for a posterior that keeps its shape is a factor of
-    2^(-I/d) on lengths. Shorter lengths make logits smaller and the next answer less informative: I as a function
-    of the logit's deviation is the table at m = 0, so the sequence follows from its first number.
-    """
-    table = tables(link).information
-    low, high = 0.0, S_MAX
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if interpolate(table, 0.0, middle) < information else (low, middle)
-    factor = 1.0
-    out: list[tuple[float, float]] = []
-    while len(out) <= HORIZON and high * factor > S0:
-        bits = float(interpolate(table, 0.0, high * factor))
-        out.append((factor, bits))
-        factor *= 2.0 ** (-bits / d)
-    return out or [(1.0, 0.0)]
 
 
 @dataclass(frozen=True)
@@ -122,7 +96,7 @@ class RadiusBelow:
     def remaining(self, progress: Progress) -> int | None:
         """Return the number of answers after which the expected radius is small enough."""
         now = progress.radius(self.level)
-        return _first([now * factor < self.radius for factor, _ in progress.path()])
+        return _first(now * factor < self.radius for factor, _ in progress.path())
 
 
 @dataclass(frozen=True)
@@ -146,7 +120,7 @@ class InformationBelow:
 
     def remaining(self, progress: Progress) -> int | None:
         """Return the number of answers after which the next one is expected to tell too little."""
-        return _first([bits < self.bits for _, bits in progress.path()])
+        return _first(bits < self.bits for _, bits in progress.path())
 
 
 @dataclass(frozen=True)
@@ -176,8 +150,8 @@ class BestItemFound:
         return 0 if progress.best_probability() >= self.probability else None
 
 
-def _first(reached: list[bool]) -> int | None:
-    return int(np.argmax(reached)) if any(reached) else None
+def _first(reached: Iterable[bool]) -> int | None:
+    return next((count for count, met in enumerate(reached) if met), None)
 
 
 STOP_RULES: dict[str, type[StopRule]] = {

@@ -1,0 +1,171 @@
+"""Forecasts of a search: the expected credible radius and information after further answers.
+
+The belief is described by the lengths of its axes, the standard deviations along the eigenvectors of its covariance.
+Each answer is about the axis on which it tells most, and shortens that axis alone. A belief that is long in one
+direction therefore loses its information sooner, and its radius later, than one of the same volume that is round.
+
+How steep logits are along an axis depends on the pairs that pass near the user point. Before the first answers the
+search asks across the middle of the catalogue, where pairs are many and, for constant noise, far apart; later it asks
+where the person turns out to be. So the steepness is averaged over places that the belief holds possible, by a few
+pairs near each, and scaled such that the same estimate at the present mean agrees with the present information.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from pairseek.core.types import Belief, FloatArray, IntArray
+from pairseek.estimates import utility_scale
+from pairseek.model.items import Items, Space
+from pairseek.model.responses import Response
+from pairseek.numerics.mixtures import table
+from pairseek.numerics.tables import S0, S_OCTAVES, axis, interpolate, look_up
+
+HORIZON = 1000
+"""Longest forecast, in answers."""
+
+# Items of a large catalogue that are looked at, half of them those farthest from the middle, whose pairs are long.
+_ITEMS = 128
+# Places that the belief holds possible, and pairs at each: neighbours in the order by utility, this far apart.
+_PLACES = 8
+_LAGS = (1, 2, 3, 4)
+# The best pair at a place rests after it was asked; of a whole catalogue the third best stands for those that follow.
+_RANK = 2
+# Deviation of a logit at which information is proportional to its square.
+_SMALL = 0.1
+_LEVEL = 1.6448536269514722
+"""Normal quantile of 0.95."""
+
+
+def expected_path(information: float, items: Items | Space, belief: Belief, response: Response) -> Iterator[Step]:
+    """Yield (factor on the credible radius, bits of the next answer) after 0, 1, 2, ... further answers.
+
+    Parameters
+    ----------
+    information
+        Expected bits of the next answer.
+    items
+        The items, or a space, in which pairs are as good everywhere.
+    belief
+        The present belief.
+    response
+        The response, with typical values in place of an unknown k or lapse.
+    """
+    spread = 0.0 if belief.reliability is None else belief.reliability.spread
+    bits, log_volume = (table(response.link, name, spread, response.share) for name in ("information", "log_volume"))
+    values, axes = np.linalg.eigh(belief.covariance)
+    lengths = np.sqrt(np.maximum(values, 1e-300))
+    steepness = _deviation(bits, information) / lengths.max() * np.ones(len(lengths))
+    if isinstance(items, Items):
+        steepness = _steepness(items, belief, response, (lengths, axes), bits, steepness.max() * lengths.max())
+    yield 1.0, information
+    yield from _steps(lengths.tolist(), steepness.tolist(), bits, log_volume)
+
+
+Step = tuple[float, float]
+
+
+def _steps(
+    lengths: Sequence[float], steepness: Sequence[float], bits: FloatArray, log_volume: FloatArray
+) -> Iterator[Step]:
+    """Yield the steps from the first further answer on, until an answer tells next to nothing."""
+    squares = [length**2 for length in lengths]
+    deviations = [slope * length for slope, length in zip(steepness, lengths, strict=True)]
+    first = _radius(squares)
+    for _ in range(HORIZON):
+        widest = max(range(len(deviations)), key=deviations.__getitem__)
+        shrunk = math.exp(float(interpolate(log_volume, 0.0, deviations[widest])))
+        squares[widest] *= shrunk
+        deviations[widest] *= math.sqrt(shrunk)
+        largest = max(deviations)
+        if largest <= S0:
+            return
+        yield _radius(squares) / first, float(interpolate(bits, 0.0, largest))
+
+
+def _radius(squares: Sequence[float]) -> float:
+    """Return the radius of the ball that holds 95 % of a Gaussian with these variances, by Wilson and Hilferty.
+
+    The sum of squares is approximated by a multiple of a chi-square variable with the same mean and variance.
+    """
+    mean, fourth = sum(squares), sum(square * square for square in squares)
+    cube = 2.0 * fourth / (9.0 * mean * mean)
+    return math.sqrt(mean * (1.0 - cube + _LEVEL * math.sqrt(cube)) ** 3)
+
+
+def _deviation(bits: FloatArray, information: float) -> float:
+    """Return the deviation of a logit of mean 0 whose answer has this information."""
+    return float(np.interp(information, bits[:, 0], axis(S0, S_OCTAVES)))
+
+
+def _steepness(
+    items: Items,
+    belief: Belief,
+    response: Response,
+    shape: tuple[FloatArray, FloatArray],
+    bits: FloatArray,
+    deviation: float,
+) -> FloatArray:
+    """Return the (d,) change of the logit of a good pair per unit of length along each axis of the belief.
+
+    Parameters
+    ----------
+    shape
+        (d,) lengths and (d, d) directions of the axes, in columns.
+    bits
+        Table of the information.
+    deviation
+        Deviation of a logit of mean 0 that is as informative as the next answer.
+    """
+    lengths, axes = shape
+    rows, rank = _rows(items)
+    points, appeal = items.coordinates[rows], items.appeal[rows]
+    places = belief.mean + (_normals(items.d) * lengths) @ axes.T
+    # Items that are next to each other in the order by utility have a plane near the place.
+    cost = utility_scale(items, response) * (np.sum(points**2, axis=1) - 2.0 * places @ points.T) - appeal
+    order = np.argsort(cost, axis=1)
+    lags = [lag for lag in _LAGS if lag < len(rows)]
+    first = np.concatenate([order[:, :-lag] for lag in lags], axis=1)
+    second = np.concatenate([order[:, lag:] for lag in lags], axis=1)
+    slopes, offsets = response.planes(
+        points[first.ravel()], points[second.ravel()], (appeal[first] - appeal[second]).ravel()
+    )
+    along = np.abs(slopes @ axes).reshape(*first.shape, -1)
+    logits = np.abs(np.einsum("pqd,pd->pq", slopes.reshape(along.shape), places) + offsets.reshape(first.shape))
+    present = _looked_up(bits, np.repeat(logits[0], items.d), (along[0] * lengths).ravel()).max()
+    # A logit of mean m tells less than one of mean 0; for small deviations that is a factor on the deviation.
+    lost = _looked_up(bits, logits[1:].ravel(), np.full(logits[1:].size, _SMALL)) / interpolate(bits, 0.0, _SMALL)
+    effective = along[1:] * np.sqrt(lost).reshape(*logits[1:].shape, 1)
+    rank = min(rank, effective.shape[1] - 1)
+    best = np.partition(effective, effective.shape[1] - 1 - rank, axis=1)[:, effective.shape[1] - 1 - rank]
+    scale = deviation / max(_deviation(bits, float(present)), S0)
+    return np.asarray(scale * np.exp(np.log(np.maximum(best, 1e-300)).mean(axis=0)))
+
+
+def _looked_up(values: FloatArray, m: FloatArray, s: FloatArray) -> FloatArray:
+    out = np.empty(len(m))
+    look_up(0, len(m), values, m, s, out)
+    return out
+
+
+@lru_cache(maxsize=4)
+def _rows(items: Items) -> tuple[IntArray, int]:
+    """Return the rows of the items that are looked at, and the rank of the pair among theirs that stands for all."""
+    if items.n <= _ITEMS:
+        return np.arange(items.n), _RANK
+    points = items.coordinates
+    away = np.argsort(-np.sum((points - points.mean(axis=0)) ** 2, axis=1), kind="stable")
+    others = np.random.default_rng(0).permutation(away[_ITEMS // 2 :])
+    rows = np.concatenate([away[: _ITEMS // 2], others[: _ITEMS - _ITEMS // 2]])
+    return rows, int(_RANK * (_ITEMS / items.n) ** 2)
+
+
+@lru_cache(maxsize=16)
+def _normals(d: int) -> FloatArray:
+    """Return (places + 1, d) standard normal points: 0, and pairs of opposite ones."""
+    drawn = np.random.default_rng(0).standard_normal((_PLACES // 2, d))
+    return np.concatenate([np.zeros((1, d)), drawn, -drawn])
