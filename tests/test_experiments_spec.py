@@ -278,6 +278,7 @@ class TestIdentity:
             {"response": {"k": 2.0}},
             {"strategies": ["infogain"]},
             {"metrics": ["squared_error"]},
+            {"repeats": True},
         ]
         others = [self.identity(**change) for change in changes]
         assert len({first, *others}) == len(others) + 1
@@ -339,6 +340,9 @@ class TestParts:
         dimensions = SPECIFICATIONS["dimensions"]("paper")
         assert {20, 60} <= set(dimensions.counts)
         assert {s.response.noise for s in dimensions.settings} == {"constant", "normalized", "decaying"}
+
+    def test_the_papers_specifications_allow_repeated_pairs_as_algorithm_1_does(self):
+        assert all(make(preset).repeats for make in SPECIFICATIONS.values() for preset in ("quick", "paper"))
 
     def test_the_quick_preset_differs_in_size_only(self):
         quick, paper = (SPECIFICATIONS["figure2"](preset) for preset in ("quick", "paper"))

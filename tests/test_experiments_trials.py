@@ -64,6 +64,29 @@ class Watched:
         return np.zeros(items.d)
 
 
+class TestRepeats:
+    @pytest.mark.parametrize("repeats", [False, True])
+    def test_a_pair_is_asked_again_only_where_that_is_allowed(self, monkeypatch, repeats):
+        """With three items and no answer that tells anything, one pair is the best again and again."""
+        items = ps.Items([[0.0], [1.0], [10.0]])
+        setting = Setting(data=items, scaled=False, prior=ps.GaussianPrior([0.5], [[0.01]]), response=ps.Logistic(0.1))
+        spec = Specification("few", (setting,), (Contender(ps.InfoGain()),), rate=1.0, queries=3, repeats=repeats)
+        asked = []
+        tell = ps.Search.tell
+        monkeypatch.setattr(
+            ps.Search, "tell", lambda s, q, winner: asked.append({q.left, q.right}) or tell(s, q, winner=winner)
+        )
+        run_trial(spec, Task(0, 0, 0), items)
+        assert [pair == asked[0] for pair in asked] == [True, repeats, repeats]
+
+    def test_procedures_have_rules_of_their_own(self):
+        spec = read_record({**RECORD, "strategies": ["actrank", {"name": "gausscloud", "stages": 2}]})
+        for arm in (0, 1):
+            task = Task(0, arm, 0)
+            found = [run_trial(replace(spec, repeats=repeats), task, ITEMS[0]).values for repeats in (False, True)]
+            assert found[0] == found[1]
+
+
 class TestTrials:
     def test_all_are_there_those_of_the_first_user_first(self):
         found = tasks(SPEC)

@@ -213,6 +213,9 @@ class Specification:
         Share of the pairs that are candidates of a query, the paper's β. None: the default of a search.
     samples
         Number of `Particles` of the posterior. None: `EP`, unless ``posterior`` is given.
+    repeats
+        Whether a pair may be asked again at once, as in algorithm 1 of the paper. False: as late as possible, the
+        default of a search. It does not concern procedures, which have rules of their own.
     posterior
         Posterior of the search in place of ``samples``, one of another package as well; it must be a dataclass.
     queries
@@ -239,6 +242,7 @@ class Specification:
     every: int = 1
     seed: int = 2019
     posterior: Posterior | None = None
+    repeats: bool = False
 
     def __post_init__(self) -> None:
         one_line(self.name, "name")
@@ -247,6 +251,8 @@ class Specification:
         )
         for name, least in least_values.items():
             object.__setattr__(self, name, whole(getattr(self, name), name, least))
+        if not isinstance(self.repeats, bool):
+            raise InvalidParameter(f"repeats is {self.repeats!r}: give true or false")
         self._check_posterior()
         if self.rate is not None:
             object.__setattr__(self, "rate", share(self.rate, "rate"))
@@ -291,6 +297,7 @@ class Specification:
         return {
             **{name: _plain(getattr(self, name)) for name in numbers},
             "rate": "default" if self.rate is None else self.rate,
+            **({"repeats": True} if self.repeats else {}),
             **({} if self.posterior is None else {"posterior": part_record("posterior", self.posterior)}),
             "settings": [_setting_record(setting) for setting in self.settings],
             "strategies": [_contender_record(contender) for contender in self.strategies],

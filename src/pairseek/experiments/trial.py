@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from pairseek.candidates import SampledPairs
+from pairseek.candidates import Rest, SampledPairs
 from pairseek.core.types import Query, Side
 from pairseek.experiments.measures import MEASURES, MeasurementContext
 from pairseek.experiments.spec import Answering, Setting, Specification
@@ -85,14 +85,15 @@ def _seed(*key: int) -> int:
 def _search(specification: Specification, task: Task, items: Items | Space, seed: int) -> Search:
     setting, contender = specification.settings[task.group], specification.strategies[task.arm]
     rate = specification.rate if contender.rate is None else contender.rate
-    drawn = rate is not None and isinstance(items, Items) and isinstance(contender.strategy, Utility)
+    chooses = isinstance(items, Items) and isinstance(contender.strategy, Utility)
     return Search(
         items,
         response=setting.response_model(items.d),
         prior=setting.prior,
         posterior=specification.posterior if specification.samples is None else Particles(specification.samples),
         strategy=contender.strategy,
-        candidates=SampledPairs(rate=rate) if drawn else None,
+        candidates=SampledPairs(rate=rate) if chooses and rate is not None else None,
+        rest=Rest(pair=0) if chooses and specification.repeats else None,
         rng=seed,
     )
 

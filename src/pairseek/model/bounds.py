@@ -9,8 +9,9 @@ every threshold on entropy moves with it: what a search gains is Z = h0 - h, so 
 A wider prior needs more answers to reach the same volume, but gets more from each.
 
 Which prior: `mse_lower_bound` holds for any. `entropy_bounds`, `information_lower_bound` and `mean_cut_bounds`
-hold for every log-concave posterior, whether it began as a box or as a Gaussian. `stopping_time_bounds` and
-`stopping_order` are for a `UniformBox`, as in the paper, and refuse any other.
+hold for every log-concave posterior, whether it began as a box or as a Gaussian; with lapses, or with an unknown k, a
+posterior is not log-concave. `stopping_time_bounds` and `stopping_order` are for a `UniformBox`, as in the paper, and
+refuse any other.
 
 All of it is for answers of two kinds (a tie or a skip would be a third) from the logistic model. The bounds on
 information and on stopping hold for the probit model with the same k as well: there Φ(z) is farther from 1/2
@@ -109,8 +110,9 @@ def mse_lower_bound(answers: int, prior: Prior, d: int) -> float:
 def entropy_bounds(covariance: npt.ArrayLike) -> tuple[float, float]:
     """Return bounds on the entropy, in bits, of a log-concave density with this covariance (Lemma 3.1).
 
-    (d/2) log2(2 |Σ|^(1/d) / (e² c_d)) <= h <= (d/2) log2(2πe |Σ|^(1/d)), c_d = e² d² / (4 √2 (d + 2)). Every
-    posterior here is log-concave. The upper side holds for any density, and the Gaussian has it.
+    (d/2) log2(2 |Σ|^(1/d) / (e² c_d)) <= h <= (d/2) log2(2πe |Σ|^(1/d)), c_d = e² d² / (4 √2 (d + 2)). A
+    posterior here is log-concave if k is known and there are no lapses. The upper side holds for any density, and the
+    Gaussian has it.
 
     Parameters
     ----------
