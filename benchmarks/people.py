@@ -4,7 +4,7 @@ python benchmarks/people.py [--out FOLDER] [--jobs N] [--draw FOLDER]
 python benchmarks/people.py --simulated [POPULATIONS]
 
 Takes the ratings of ``data/people`` in the folder that PAIRSEEK_DATA names (or ``shared`` beside the checkout). Those
-who are held out belong to the half of the people by whom nothing was chosen (``data/people/SPLIT.md``). Interrupted, it
+who are held out belong to the half that is set apart for reporting (``data/people/SPLIT.md``). Interrupted, it
 goes on where it was. --draw writes the figures of the docs. --simulated leaves recorded people out and asks only how
 often intervals hold the truth of simulated populations.
 """
@@ -27,6 +27,7 @@ from pairseek.population.intervals import bootstrap_intervals
 
 ROOT = Path(__file__).resolve().parents[1]
 ANSWERS = (0, 5, 10, 20)
+NAMES = {"gss_music": "Kinds of music", "food_world_cup": "National cuisines"}
 # Simulated populations, enough to know coverage to 0.03, and the seed of the first.
 POPULATIONS, FIRST = 64, 100
 # Data, dimension, and settings that differ from the defaults: answers of people who may say that two are equal, and the
@@ -49,7 +50,7 @@ def people() -> Path:
 
 
 def reporting(person: str) -> bool:
-    """Whether results may be reported about a person: nothing was chosen by their answers."""
+    """Whether a person belongs to the half about whom results are reported."""
     return hashlib.sha256(person.encode()).digest()[0] % 2 == 1
 
 
@@ -122,7 +123,7 @@ def main() -> None:
         among = [person for person in choices.people if reporting(person)]
         results = evaluate(choices, folder, learn=d, answers=ANSWERS, among=among, jobs=given.jobs, **settings)
         show(results)
-        for picture in draw(results, folder, title=f"{name.replace('_', ' ')}, {d} dimensions learned"):
+        for picture in draw(results, folder, title=f"{NAMES[name]}, {d} dimensions learned"):
             if given.draw is not None and not settings:
                 target = given.draw / f"people-{name.replace('_', '-')}-{d}.png"
                 target.write_bytes(picture.paths[0].read_bytes())

@@ -32,8 +32,9 @@ def draw(results: EvaluationResults, folder: Path, *, title: str = "") -> list[S
     """Write ``evaluation.png`` and ``evaluation.svg``."""
     with drawing():
         figure, axes = canvas(10.4, 6.4, 2, 2)
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=11.5)
+        people = len({name for split in results.people for name in split})
+        heading = f"{title}: {people} held-out people" if title else f"{people} held-out people"
+        figure.suptitle(f"{heading}\n{results.plan.predicted.capitalize()}", x=0.01, ha="left", fontsize=11)
         _against_answers(axes[0], results, "accuracy", "Choices predicted right")
         _against_answers(axes[1], results, "log_loss", "Log loss, nats a choice")
         _calibration(axes[2], results)
@@ -48,7 +49,6 @@ def draw(results: EvaluationResults, folder: Path, *, title: str = "") -> list[S
                 fontsize=8.5,
             )
         legend_outside(figure, axes[0])
-        people = len({name for split in results.people for name in split})
         caption = (
             f"{people} held-out people. {results.plan.predicted.capitalize()}. Bands are one standard error over people"
         )
