@@ -151,7 +151,7 @@ def check_inference(response: Response, posterior: Any, d: int) -> None:
         return
     if response.unknown:
         raise Unsupported(
-            f"{kind} cannot infer k or a lapse, and the response is {response!r}: use Particles(), or give numbers"
+            f"{kind} cannot infer k or a lapse, and the response is {response!r}: use EP(), or give numbers"
         )
     if response.share > 0.0 and not getattr(posterior, "takes_lapses", False):
         raise Unsupported(

@@ -10,7 +10,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import GaussianPrior, Prior, UniformBox
 from pairseek.model.responses import Logistic, Response
-from pairseek.posteriors import EP, Particles, Posterior
+from pairseek.posteriors import EP, Posterior
 from pairseek.strategies import InfoGain
 from pairseek.strategies.base import Procedure, Utility
 from pairseek.strategies.shape import shape_of
@@ -88,7 +88,7 @@ def resolve(
     if fill_in is not None:
         strategy = fill_in(items, prior)
     if posterior is None:
-        posterior = Particles() if response.unknown else EP()
+        posterior = EP()
     return response, prior, posterior, strategy
 
 

@@ -98,13 +98,14 @@ def reliability_estimate(belief: Belief, response: Response, spread: float) -> R
         usual = dataclasses.replace(response, k=None, lapse=0.0).for_spread(spread).constant
     except InvalidParameter:  # decaying noise at a scale without a default k
         usual = response.reference
-    f = response.link_function(response.typical * known.k / usual)
-    agreement = np.asarray(0.5 * known.lapse + (1.0 - known.lapse) * f)
+    ks, lapses, weights = known.distribution()
+    f = response.link_function(response.typical * ks / usual)
+    agreement = np.asarray(0.5 * lapses + (1.0 - lapses) * f)
     likely = [
-        float(np.sum(belief.weights[within]))
+        float(np.sum(weights[within]))
         for within in (agreement >= CONSISTENT, (agreement >= RANDOM) & (agreement < CONSISTENT), agreement < RANDOM)
     ]
-    k, lapse, agrees = (_interval(values, belief.weights) for values in (known.k, known.lapse, agreement))
+    k, lapse, agrees = (_interval(values, weights) for values in (ks, lapses, agreement))
     return ReliabilityEstimate(k, lapse, agrees, get_args(Manner)[int(np.argmax(likely))])
 
 

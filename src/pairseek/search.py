@@ -89,7 +89,7 @@ class Search:
     prior
         Prior of the user point. None: Gaussian around the items, or uniform on a `Space`.
     posterior
-        Method of inference. None: ``EP()``, or ``Particles()`` if k or the lapse is unknown.
+        Method of inference. None: ``EP()``.
     strategy
         Rule that chooses pairs. None: ``InfoGain()``.
     candidates
@@ -433,7 +433,7 @@ class Search:
             appeal = np.zeros(len(sides))
         slopes, offsets = self.response.planes(winners, losers, appeal)
         decided = np.array([float(event.outcome == "answer") for event in answered])
-        return Evidence(np.ascontiguousarray(slopes), offsets, decided, appeal)
+        return Evidence(np.ascontiguousarray(slopes), offsets, decided)
 
     def _cached_query(self) -> Query | None:
         """Return the cached query that `ask` would return if none were pending; None when a procedure has finished."""

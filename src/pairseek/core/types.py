@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol, TypeAlias
@@ -81,7 +82,7 @@ class Event:
         return self.right if self.winner == self.left else self.left
 
 
-Method: TypeAlias = Literal["ep", "weighted", "particles", "grid"]
+Method: TypeAlias = Literal["ep", "weighted", "particles", "grid", "mixture"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,8 @@ class BeliefInfo:
     ----------
     method
         ``"ep"``: the moments are those of expectation propagation. ``"weighted"``: of points from that Gaussian,
-        weighted by the posterior. ``"particles"``: of a sampler. ``"grid"``: of a grid.
+        weighted by the posterior. ``"particles"``: of a sampler. ``"grid"``: of a grid. ``"mixture"``: of Gaussians,
+        one for each value of the unknown parameters, weighted by their evidence.
     effective_samples
         (Σw)²/Σw² of the weights behind the moments; None where no samples were needed.
     logit_deviation
@@ -101,6 +103,8 @@ class BeliefInfo:
         Sweeps over the answers that EP made.
     stages
         Stages in which a sampler approached the posterior.
+    nodes
+        Values of the unknown parameters at which the posterior of the point was computed.
     resolved
         False where a grid is coarser than the posterior, so that its moments are wrong.
     seconds
@@ -112,28 +116,23 @@ class BeliefInfo:
     logit_deviation: float = 0.0
     sweeps: int = 0
     stages: int = 0
+    nodes: int = 0
     resolved: bool = True
     seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reliability:
-    """Posterior distribution of k and the lapse, jointly with the samples of a belief.
+class SampleReliability:
+    """Reliability of each sample of a belief, and its conditional distribution at some of the points.
 
     Attributes
     ----------
     k
-        (S,) noise constant of each sample of the belief.
+        (S,) noise constant of each sample of the belief: k times the reliability.
     lapse
         (S,) share of random answers of each sample.
-    typical_k
-        Geometric mean of k.
-    spread
-        Standard deviation of log k.
-    typical_lapse
-        Mean of the lapse.
     rows
-        (R,) rows of the samples for which the conditional distribution of k and the lapse is computed.
+        (R,) rows of the samples for which the conditional distribution of k and the lapse is given.
     nodes
         (Q,) values of k.
     chances
@@ -142,15 +141,75 @@ class Reliability:
         (R, Q) mean of the lapse at that point and that k.
     """
 
-    k: FloatArray = field(repr=False)
-    lapse: FloatArray = field(repr=False)
+    k: FloatArray
+    lapse: FloatArray
+    rows: IntArray
+    nodes: FloatArray
+    chances: FloatArray
+    lapses: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """Posterior distribution of k, which the reliability multiplies, and of the lapse and the noise kind.
+
+    Attributes
+    ----------
+    typical_k
+        Geometric mean of k.
+    spread
+        Standard deviation of log k.
+    typical_lapse
+        Mean of the lapse.
+    noise
+        Probability of each noise kind; k and lapse are those under the likeliest kind.
+    distribution
+        Function without arguments that returns (A,) values of k, (A,) lapses and their (A,) probabilities.
+    of_samples
+        Function without arguments that returns the reliability of each sample of the belief.
+    """
+
     typical_k: float
     spread: float
     typical_lapse: float
-    rows: IntArray = field(repr=False)
-    nodes: FloatArray = field(repr=False)
-    chances: FloatArray = field(repr=False)
-    lapses: FloatArray = field(repr=False)
+    noise: dict[str, float]
+    distribution: Callable[[], tuple[FloatArray, FloatArray, FloatArray]] = field(repr=False)
+    of_samples: Callable[[], SampleReliability] = field(repr=False)
+
+    @cached_property
+    def samples(self) -> SampleReliability:
+        """The reliability of each sample of the belief, computed at first use."""
+        return self.of_samples()
+
+    @property
+    def k(self) -> FloatArray:
+        """(S,) noise constant of each sample of the belief."""
+        return self.samples.k
+
+    @property
+    def lapse(self) -> FloatArray:
+        """(S,) share of random answers of each sample."""
+        return self.samples.lapse
+
+    @property
+    def rows(self) -> IntArray:
+        """(R,) rows of the samples with a conditional distribution of k and the lapse."""
+        return self.samples.rows
+
+    @property
+    def nodes(self) -> FloatArray:
+        """(Q,) values of k."""
+        return self.samples.nodes
+
+    @property
+    def chances(self) -> FloatArray:
+        """(R, Q) probability of each value of k at the point of each row."""
+        return self.samples.chances
+
+    @property
+    def lapses(self) -> FloatArray:
+        """(R, Q) mean of the lapse at that point and that k."""
+        return self.samples.lapses
 
 
 class Cloud(Protocol):
@@ -176,7 +235,7 @@ class Belief:
     cloud
         The source of its samples.
     reliability
-        Posterior of k and the lapse for each sample; None where k is known and there are no lapses.
+        Posterior of the unknown parameters of the response; None where all are known.
     """
 
     mean: FloatArray
@@ -209,25 +268,23 @@ class Evidence:
     """All answers so far, each as a linear logit of the user point.
 
     The logit of answer j at the point w is ``slopes[j] @ w + offsets[j]``, oriented towards the winner
-    (towards the left one for a tie). Where k is unknown, that is so at the median of its prior, and at r times the
-    median the logit is ``r * (slopes[j] @ w + offsets[j] - appeal[j]) + appeal[j]``.
+    (towards the left one for a tie): see `Response.planes`. Where k or the reliability is unknown, that is so at the
+    median of its prior, and r times the median multiplies the logit by r. Where the noise kind is unknown, slopes are a
+    and offsets -b.
 
     Attributes
     ----------
     slopes
-        (m, d), k_pq a.
+        (m, d), r k_pq a.
     offsets
-        (m,), -k_pq b plus the difference of appeal.
+        (m,), r k_pq times the difference of appeal over k, less b.
     decided
         (m,), 1.0 for an answer, 0.0 for a tie.
-    appeal
-        (m,), the part of the offsets that k does not scale. None: nothing.
     """
 
     slopes: FloatArray
     offsets: FloatArray
     decided: FloatArray
-    appeal: FloatArray | None = None
 
 
 JSON: TypeAlias = dict[str, Any]

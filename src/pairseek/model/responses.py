@@ -1,11 +1,15 @@
 """Response models: equation 1 of the paper with its noise constants K1, K2 and K3.
 
-P(p preferred to q | w) = lapse/2 + (1 - lapse) f(z), z = k_pq (a·w - b) + appeal_p - appeal_q, where f is the logistic
-function or the normal distribution function. Both are symmetric, f(-z) = 1 - f(z), and log-concave, so that the
-posterior is log-concave where k is known and there are no lapses, which is the paper's model.
+An item x has the utility u_x(w) = appeal_x - k|w - x|² for a person at w. The logit of preferring p to q is
+z = r (k_pq/k) (u_p - u_q) = r k_pq (a·w - b + (appeal_p - appeal_q)/k), with the person's reliability r, and
+P(p preferred to q | w) = lapse/2 + (1 - lapse) f(z), where f is the logistic function or the normal distribution
+function. Both are symmetric, f(-z) = 1 - f(z), and log-concave, so that the posterior is log-concave where r is known
+and there are no lapses. The paper's model has r = 1, no appeal and no lapses.
 
-A tie enters as half an answer each way, sqrt(P(z) P(-z)). That is a pseudo-likelihood (it does not sum to one
-over the three outcomes), chosen because it stays log-concave and pulls the user point towards the plane.
+Where ties are offered, a person who perceives a difference within the width t says so (Rao and Kupper, 1967; Glenn and
+David, 1960): P(first) = f(z - t), P(second) = f(-z - t), P(tie) = f(z + t) - f(z - t). All three are log-concave in
+z. A lapse is spread evenly over the outcomes that are offered. A tie that is told where none was offered is the limit
+of a vanishing width: its likelihood is proportional to the density f'(z).
 """
 
 from __future__ import annotations
@@ -18,12 +22,22 @@ import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr, ndtri
 
 from pairseek.core.types import Evidence, FloatArray
+from pairseek.core.validation import is_number
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.geometry import hyperplanes
 from pairseek.model.noise import NOISES as NOISES
 from pairseek.model.noise import Noise as Noise
 from pairseek.model.noise import NoiseKind, noise_kind
-from pairseek.model.unknowns import Beta, LogNormal, Unknown, checked_lapse, checked_unknown_k
+from pairseek.model.unknowns import (
+    Beta,
+    LogNormal,
+    NoiseKinds,
+    Unknown,
+    checked_lapse,
+    checked_noise,
+    checked_reliability,
+    checked_unknown_k,
+)
 
 TYPICAL_LOGIT = 2.0
 """The default k puts the logit at 2 (88 % right answers) one prior standard deviation from the plane."""
@@ -36,11 +50,13 @@ _COMPILED = (
     "planes",
     "probability",
     "log_probability",
+    "tie_probability",
+    "log_tie",
     "log_likelihood",
-    "gradient",
 )
 # Squares of logits must not overflow.
 _LARGEST = 1e100
+_WIDEST_TIE = 20.0
 
 
 @dataclass(frozen=True)
@@ -59,22 +75,42 @@ class Response:
         of its prior, see `for_spread`. ``Unknown()``: it is inferred.
     noise
         ``"constant"`` (K1, k_pq = k), ``"normalized"`` (K2, k/|a|: the logit is k times the distance of w from
-        the plane) or ``"decaying"`` (K3, k exp(-|a|)).
+        the plane) or ``"decaying"`` (K3, k exp(-|a|)). ``Unknown()``: the belief averages over all three, each with
+        its own k for the scale of the prior; give no number for k then.
     lapse
         Share of the answers that are given at random, whatever was asked: from 0, the paper's model, to below 1.
         ``Unknown()``: it is inferred.
+    reliability
+        Factor r on every logit, at least 0: 1 for a typical person, 0 for one who answers at random. ``Unknown()``: it
+        is inferred. An unknown k is the same factor, with the median of its prior as k.
+    tie_width
+        Width t of the perceived differences, in logits, within which a person calls a tie. 0: ties are not offered.
     """
 
     k: float | Unknown | None = None
-    noise: Noise = "normalized"
+    noise: Noise | Unknown = "normalized"
     lapse: float | Unknown = 0.0
+    reliability: float | Unknown = 1.0
+    tie_width: float = 0.0
     name: ClassVar[str] = ""
     link_code: ClassVar[int | None] = None
     typical: ClassVar[float] = TYPICAL_LOGIT
 
     def __post_init__(self) -> None:
-        noise_kind(self.noise)
         object.__setattr__(self, "lapse", checked_lapse(self.lapse))
+        object.__setattr__(self, "reliability", checked_reliability(self.reliability))
+        if not (is_number(self.tie_width) and 0 <= self.tie_width <= _WIDEST_TIE):
+            raise InvalidParameter(
+                f"tie_width is {self.tie_width!r}: give the width of a tie in logits, from 0 (none are offered) to "
+                f"{_WIDEST_TIE:g}"
+            )
+        object.__setattr__(self, "tie_width", float(self.tie_width))
+        if isinstance(self.k, Unknown) and isinstance(self.reliability, Unknown):
+            raise InvalidParameter("k and reliability are both unknown, and are the same factor: infer one of the two")
+        if isinstance(self.noise, Unknown):
+            object.__setattr__(self, "noise", checked_noise(self.noise))
+        else:
+            noise_kind(self.noise)
         if isinstance(self.k, Unknown):
             object.__setattr__(self, "k", checked_unknown_k(self.k))
         elif self.k is not None:
@@ -86,6 +122,18 @@ class Response:
                     field="k",
                 )
             object.__setattr__(self, "k", float(self.k))
+        if isinstance(self.noise, Unknown) and not self._leaves_k_open():
+            raise InvalidParameter(
+                f"k is {self.k!r} and the noise kind is unknown: k has another unit under each kind, so leave it out, or "
+                f"give Unknown() without a median"
+            )
+
+    def _leaves_k_open(self) -> bool:
+        """Return whether k is None, the median of an unknown k is None, or all constants of unknown kinds are set."""
+        kinds = self.noise_prior
+        if kinds is not None and kinds.k is not None:
+            return self.k == 1.0
+        return self.k is None or (self.k_prior is not None and self.k_prior.median is None)
 
     @property
     def link(self) -> int:
@@ -101,36 +149,51 @@ class Response:
 
     @property
     def noise_kind(self) -> NoiseKind:
-        """Return the record of the noise kind."""
+        """Return the record of the noise kind; raise `InvalidParameter` where it is unknown."""
+        if isinstance(self.noise, Unknown):
+            raise InvalidParameter(f"the noise kind of {type(self).__name__} is unknown: give one of {', '.join(NOISES)}")
         return noise_kind(self.noise)
 
     @property
     def constant(self) -> float:
-        """Return the noise constant; raise `InvalidParameter` where it is not set."""
+        """Return the noise constant times the reliability; raise `InvalidParameter` where they are not set."""
         if isinstance(self.k, Unknown):
             raise InvalidParameter(f"k of {type(self).__name__} is unknown: give a number")
+        if isinstance(self.reliability, Unknown):
+            raise InvalidParameter(f"the reliability of {type(self).__name__} is unknown: give a number")
         if self.k is None:
             raise InvalidParameter(f"k of {type(self).__name__} is not set: give k, or let a Search choose it")
-        return self.k
+        return self.reliability * self.k
 
     @property
     def reference(self) -> float:
         """Return the noise constant or, where it is unknown, the median of its prior."""
+        if self.k is None:
+            raise InvalidParameter(f"k of {type(self).__name__} is not set: give k, or let a Search choose it")
         if not isinstance(self.k, Unknown):
-            return self.constant
+            return self.k
         assert isinstance(self.k.prior, LogNormal)
         if self.k.prior.median is None:
             raise InvalidParameter("the median of an unknown k is not set: give it, or let a Search choose it")
         return self.k.prior.median
 
     @property
+    def typical_reliability(self) -> float:
+        """Return the reliability or, where it is unknown, the median of its prior."""
+        if not isinstance(self.reliability, Unknown):
+            return self.reliability
+        assert isinstance(self.reliability.prior, LogNormal)
+        assert self.reliability.prior.median is not None
+        return self.reliability.prior.median
+
+    @property
     def unknown(self) -> bool:
-        """Return whether k or the lapse is to be inferred."""
-        return isinstance(self.k, Unknown) or isinstance(self.lapse, Unknown)
+        """Return whether k, the reliability, the lapse or the noise kind is to be inferred."""
+        return any(isinstance(part, Unknown) for part in (self.k, self.reliability, self.lapse, self.noise))
 
     @property
     def plain(self) -> bool:
-        """Return whether this is the paper's model: a known k and no lapses."""
+        """Return whether every parameter is known and there are no lapses, so that the posterior is log-concave."""
         return not self.unknown and self.lapse == 0.0
 
     @property
@@ -152,6 +215,33 @@ class Response:
         prior = self.k.prior if isinstance(self.k, Unknown) else None
         return prior if isinstance(prior, LogNormal) else None
 
+    @property
+    def factor_prior(self) -> LogNormal | None:
+        """Return the prior of k or of the reliability, whichever is unknown; None where both are known."""
+        prior = self.reliability.prior if isinstance(self.reliability, Unknown) else self.k_prior
+        return prior if isinstance(prior, LogNormal) else None
+
+    @property
+    def noise_prior(self) -> NoiseKinds | None:
+        """Return the prior of an unknown noise kind; None where the kind is known."""
+        prior = self.noise.prior if isinstance(self.noise, Unknown) else None
+        return prior if isinstance(prior, NoiseKinds) else None
+
+    @property
+    def kinds(self) -> list[tuple[Self, float]]:
+        """Return one response for each noise kind that is possible, with its prior probability."""
+        prior = self.noise_prior
+        if prior is None:
+            return [(self, 1.0)]
+        if prior.k is None:
+            raise InvalidParameter("the constants of an unknown noise kind are not set: let a Search choose them")
+        weights = prior.weights
+        return [
+            (dataclasses.replace(self, noise=noise, k=k), weight / sum(weights))
+            for noise, k, weight in zip(NOISES, prior.k, weights, strict=True)
+            if weight > 0.0
+        ]
+
     def for_spread(self, spread: float) -> Self:
         """Return the response with k set if it was None, or with the median of the prior of an unknown k set.
 
@@ -160,6 +250,9 @@ class Response:
         deviations apart; for decaying noise, for the most informative |a| up to that length, which is at most 1.
         """
         unknown = self.k_prior
+        kinds = self.noise_prior
+        if kinds is not None:
+            return self if kinds.k is not None else self._with_kinds(kinds, spread)
         if self.k is not None and (unknown is None or unknown.median is not None):
             return self
         normal, kind = 4.0 * spread, self.noise_kind
@@ -175,18 +268,34 @@ class Response:
         prior = LogNormal.around(k, unknown.spread) if self.lapse_prior is None else LogNormal(k, unknown.spread)
         return dataclasses.replace(self, k=Unknown(prior))
 
-    def pair_constant(self, length: FloatArray) -> FloatArray:
-        """Return k_pq for pairs whose normals have these lengths |a| (K1, K2, K3); 0 where the points coincide.
+    def _with_kinds(self, kinds: NoiseKinds, spread: float) -> Self:
+        """Return the response with the default k of every noise kind, and an unknown k as an unknown reliability."""
+        constants = []
+        for noise, weight in zip(NOISES, kinds.weights, strict=True):
+            one = dataclasses.replace(self, noise=noise, k=None, lapse=0.0, reliability=1.0)
+            constants.append(one.for_spread(spread).constant if weight > 0.0 else 1.0)
+        reliability, unknown = self.reliability, self.k_prior
+        if unknown is not None:
+            around = LogNormal.around(1.0, unknown.spread)
+            reliability = Unknown(around if self.lapse_prior is None else LogNormal(1.0, unknown.spread))
+        noise = Unknown(dataclasses.replace(kinds, k=tuple(constants)))
+        # In one step, because the intermediate states are not valid.
+        return dataclasses.replace(self, k=1.0, noise=noise, reliability=reliability)
 
-        Where k is unknown, for the median of its prior.
+    def pair_constant(self, length: FloatArray) -> FloatArray:
+        """Return r k_pq for pairs whose normals have these lengths |a| (K1, K2, K3); 0 where the points coincide.
+
+        Where k or r is unknown, for the median of its prior.
         """
         length = np.asarray(length, dtype=np.float64)
-        return self.noise_kind.pair_constant(self.reference, length)
+        return self.noise_kind.pair_constant(self.typical_reliability * self.reference, length)
 
     def planes(
         self, first: FloatArray, second: FloatArray, appeal: FloatArray | float = 0.0
     ) -> tuple[FloatArray, FloatArray]:
-        """Return slopes k_pq a and offsets -k_pq b + appeal_p - appeal_q of the logits of pairs.
+        """Return slopes r k_pq a and offsets r k_pq ((appeal_p - appeal_q)/k - b) of the logits of pairs.
+
+        Where the noise kind is unknown, these are a and -b, which each kind scales in its own way.
 
         Parameters
         ----------
@@ -196,8 +305,12 @@ class Response:
             (m,) difference of appeal, p's minus q's.
         """
         normals, thresholds = hyperplanes(first, second)
-        k = self.pair_constant(np.linalg.norm(normals, axis=1))
-        return k[:, None] * normals, -k * thresholds + appeal
+        if self.noise_prior is not None:
+            return normals, -thresholds
+        # k_pq/k times the reliability: k itself may be 0.
+        factor = self.noise_kind.pair_constant(self.typical_reliability, np.linalg.norm(normals, axis=1))
+        k = factor * self.reference
+        return k[:, None] * normals, -k * thresholds + factor * appeal
 
     def link_function(self, logits: FloatArray) -> FloatArray:
         """Return f(z)."""
@@ -212,36 +325,52 @@ class Response:
         raise NotImplementedError
 
     def probability(self, logits: FloatArray) -> FloatArray:
-        """Return P(first) = lapse/2 + (1 - lapse) f(z)."""
+        """Return P(first) = lapse/n + (1 - lapse) f(z - t), n the number of outcomes: 2, or 3 where ties are offered."""
         lapse = self.share
-        f = self.link_function(logits)
-        return f if lapse == 0.0 else 0.5 * lapse + (1.0 - lapse) * f
+        f = self.link_function(np.asarray(logits) - self.tie_width)
+        return f if lapse == 0.0 else self.floor + (1.0 - lapse) * f
+
+    @property
+    def floor(self) -> float:
+        """Return the probability that a lapse adds to each outcome: lapse/2, or lapse/3 where ties are offered."""
+        return self.share / (3.0 if self.tie_width > 0.0 else 2.0)
 
     def log_probability(self, logits: FloatArray) -> FloatArray:
         """Return log P(first), without overflow or cancellation."""
         lapse = self.share
-        log_f = self.log_link(logits)
+        log_f = self.log_link(np.asarray(logits) - self.tie_width)
         if lapse == 0.0:
             return log_f
-        return np.asarray(np.logaddexp(np.log(0.5 * lapse), np.log1p(-lapse) + log_f))
+        return np.asarray(np.logaddexp(np.log(self.floor), np.log1p(-lapse) + log_f))
+
+    def tie_probability(self, logits: FloatArray) -> FloatArray:
+        """Return P(tie); 0 where ties are not offered."""
+        if self.tie_width == 0.0:
+            return np.zeros(np.shape(logits))
+        return np.exp(self.log_tie(logits))
+
+    def log_tie(self, logits: FloatArray) -> FloatArray:
+        """Return log P(tie), without overflow or cancellation; log f'(z) where ties are not offered."""
+        # Both are even in z; below 0 the difference of two values of f loses no digits.
+        low = -np.abs(np.asarray(logits, dtype=np.float64))
+        if self.tie_width == 0.0:
+            return np.asarray(self.log_link(low) + np.log(self.slope(low)))
+        upper, lower = self.log_link(low + self.tie_width), self.log_link(low - self.tie_width)
+        log_p = upper + np.log(-np.expm1(lower - upper))
+        if self.share == 0.0:
+            return np.asarray(log_p)
+        return np.asarray(np.logaddexp(np.log(self.floor), np.log1p(-self.share) + log_p))
 
     def log_likelihood(self, evidence: Evidence, points: FloatArray) -> FloatArray:
         """Return the (s,) log-likelihood of all answers at (s, d) points."""
         logits = points @ evidence.slopes.T + evidence.offsets
-        for_winner = self.log_probability(logits)
-        half_each = 0.5 * (for_winner + self.log_probability(-logits))
-        return np.asarray(np.where(evidence.decided > 0, for_winner, half_each).sum(axis=1))
-
-    def gradient(self, evidence: Evidence, point: FloatArray) -> FloatArray:
-        """Return the (d,) gradient of the log-likelihood at a (d,) point."""
-        logits = evidence.slopes @ point + evidence.offsets
-        for_winner = self.slope(logits)
-        half_each = 0.5 * (for_winner - self.slope(-logits))
-        return np.asarray(np.where(evidence.decided > 0, for_winner, half_each) @ evidence.slopes)
+        decided = evidence.decided > 0
+        answers = self.log_probability(logits[:, decided]).sum(axis=1)
+        return np.asarray(answers + self.log_tie(logits[:, ~decided]).sum(axis=1))
 
     def simulate(self, logits: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Draw answers: True where the first is chosen."""
-        return np.asarray(rng.random(np.shape(logits)) < self.probability(logits))
+        """Draw answers: True where the first is chosen, False where the other is; ties are not offered."""
+        return np.asarray(rng.random(np.shape(logits)) < dataclasses.replace(self, tie_width=0.0).probability(logits))
 
 
 @dataclass(frozen=True)

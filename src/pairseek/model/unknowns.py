@@ -1,7 +1,7 @@
 """Unknown parameters of a response model, and their priors.
 
-k is a positive scale, so its prior is log-normal. A lapse, an answer given at random, has a probability, so its prior
-is a Beta distribution.
+k and reliability are positive scales, so their prior is log-normal. A lapse, an answer given at random, has a
+probability, so its prior is a Beta distribution. An unknown noise kind has a weight for each kind.
 """
 
 from __future__ import annotations
@@ -106,7 +106,41 @@ class Beta:
         return np.asarray(logs)
 
 
-UnknownPrior: TypeAlias = LogNormal | Beta
+@dataclass(frozen=True)
+class NoiseKinds:
+    """Prior of an unknown noise kind.
+
+    Parameters
+    ----------
+    weights
+        Relative weights of constant, normalized and decaying noise, at least 0 and not all 0.
+    k
+        The noise constant of each kind. None: a search sets each to the default of that kind for the scale of its
+        prior.
+    """
+
+    weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    k: tuple[float, float, float] | None = None
+    name: ClassVar[str] = "noise_kinds"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", _triple(self.weights, "weights"))
+        if sum(self.weights) == 0.0:
+            raise InvalidParameter(f"NoiseKinds(weights={self.weights!r}): give at least one weight above 0")
+        if self.k is not None:
+            object.__setattr__(self, "k", _triple(self.k, "k"))
+
+
+def _triple(values: object, name: str) -> tuple[float, ...]:
+    numbers = tuple(values) if isinstance(values, tuple | list) else ()
+    if len(numbers) != 3 or not all(is_number(x) and 0 <= x < 1e100 for x in numbers):
+        raise InvalidParameter(
+            f"NoiseKinds({name}={values!r}): give three numbers, at least 0, for constant, normalized and decaying noise"
+        )
+    return tuple(float(x) for x in numbers)
+
+
+UnknownPrior: TypeAlias = LogNormal | Beta | NoiseKinds
 
 
 @dataclass(frozen=True)
@@ -116,22 +150,22 @@ class Unknown:
     Parameters
     ----------
     prior
-        `LogNormal` for k, `Beta` for a lapse. None: ``LogNormal()``, ``Beta()``.
+        `LogNormal` for k or a reliability, `Beta` for a lapse, `NoiseKinds` for a noise kind. None: the default of each.
     """
 
     prior: UnknownPrior | None = None
     name: ClassVar[str] = "unknown"
 
     def __post_init__(self) -> None:
-        if self.prior is not None and not isinstance(self.prior, LogNormal | Beta):
+        if self.prior is not None and not isinstance(self.prior, LogNormal | Beta | NoiseKinds):
             raise InvalidParameter(
-                f"the prior of an Unknown is {self.prior!r}: give LogNormal(median, spread) for k, "
-                f"Beta(a, b) for a lapse",
+                f"the prior of an Unknown is {self.prior!r}: give LogNormal(median, spread) for k or a reliability, "
+                f"Beta(a, b) for a lapse, NoiseKinds(weights) for a noise kind",
                 field="prior",
             )
 
 
-UNKNOWNS = {part.name: part for part in (Unknown, LogNormal, Beta)}
+UNKNOWNS = {part.name: part for part in (Unknown, LogNormal, Beta, NoiseKinds)}
 
 
 def checked_lapse(lapse: object) -> float | Unknown:
@@ -154,4 +188,27 @@ def checked_unknown_k(k: Unknown) -> Unknown:
     prior = LogNormal() if k.prior is None else k.prior
     if not isinstance(prior, LogNormal):
         raise InvalidParameter(f"k is unknown with the prior {prior!r}: give a LogNormal(median, spread)", field="k")
+    return Unknown(prior)
+
+
+def checked_reliability(reliability: object) -> float | Unknown:
+    """Return a validated reliability; the prior of an unknown one has the median 1 unless another is given."""
+    if isinstance(reliability, Unknown):
+        prior = LogNormal() if reliability.prior is None else reliability.prior
+        if not isinstance(prior, LogNormal):
+            raise InvalidParameter(f"reliability is unknown with the prior {prior!r}: give a LogNormal(median, spread)")
+        return Unknown(LogNormal(1.0, prior.spread) if prior.median is None else prior)
+    if not (is_number(reliability) and 0 <= float(reliability) < 1e100):  # type: ignore[arg-type]
+        raise InvalidParameter(
+            f"reliability is {reliability!r}: give a factor on the logits, at least 0 (1 for a typical person), or "
+            f"Unknown()"
+        )
+    return float(reliability)  # type: ignore[arg-type]
+
+
+def checked_noise(noise: Unknown) -> Unknown:
+    """Return a validated unknown noise kind with its default prior."""
+    prior = NoiseKinds() if noise.prior is None else noise.prior
+    if not isinstance(prior, NoiseKinds):
+        raise InvalidParameter(f"noise is unknown with the prior {prior!r}: give NoiseKinds(weights)")
     return Unknown(prior)

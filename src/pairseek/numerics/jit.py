@@ -84,13 +84,54 @@ def log_ndtr(z: float) -> float:
 
 
 @primitive
-def log_answer(z: float, decided: float, link: int) -> float:
-    """Return log f(z) for an answer, half of log f(z) + log f(-z) for a tie."""
+def log_tie(z: float, width: float, link: int) -> float:
+    """Return log(f(z + width) - f(z - width)), or log f'(z) where the width is 0."""
     if link == LOGISTIC:
-        return 0.5 * (decided * z - abs(z)) - math.log1p(math.exp(-abs(z)))
+        # f(z + t) - f(z - t) = f(z + t) f(t - z) (1 - e^(-2t)): no difference of like numbers.
+        one, other = width + z, width - z
+        total = min(one, 0.0) - math.log1p(math.exp(-abs(one))) + min(other, 0.0) - math.log1p(math.exp(-abs(other)))
+        return total + math.log(-math.expm1(-2.0 * width)) if width > 0.0 else total
+    low = -abs(z)
+    if width == 0.0:
+        return -0.5 * low * low - 0.9189385332046727
+    upper = log_ndtr(low + width)
+    return upper + math.log(-math.expm1(log_ndtr(low - width) - upper))
+
+
+@primitive
+def log_answer(z: float, decided: float, link: int, model: Any) -> float:
+    """Return the log-likelihood of an answer with logit z, or of a tie.
+
+    ``model`` is (floor, rest, width): an answer has the probability floor + rest f(z), the width of a tie being
+    subtracted from z already, and a tie floor + rest (f(z + width) - f(z - width)), without floor if width is 0.
+    """
+    floor, rest, width = model
+    if decided == 0.0:
+        value = log_tie(z, width, link)
+        return value if floor == 0.0 or width == 0.0 else math.log(floor + rest * math.exp(value))
+    value = min(z, 0.0) - math.log1p(math.exp(-abs(z))) if link == LOGISTIC else log_ndtr(z)
+    return value if floor == 0.0 else math.log(floor + rest * math.exp(value))
+
+
+@primitive
+def log_slope(z: float, decided: float, link: int, width: float) -> float:
+    """Return the derivative of `log_answer` with respect to z, without lapses."""
+    if link == LOGISTIC:
+        if decided > 0.0:
+            e = math.exp(-abs(z))
+            return (e if z > 0.0 else 1.0) / (1.0 + e)
+        one, other = math.exp(-abs(z + width)), math.exp(-abs(z - width))
+        below = (one if z + width > 0.0 else 1.0) / (1.0 + one)
+        return below - (1.0 if z - width > 0.0 else other) / (1.0 + other)
     if decided > 0.0:
-        return log_ndtr(z)
-    return 0.5 * (log_ndtr(z) + log_ndtr(-z))
+        return math.exp(-0.5 * z * z - 0.9189385332046727 - log_ndtr(z))
+    if width == 0.0:
+        return -z
+    low = -abs(z)
+    level = log_tie(low, width, link)
+    up = math.exp(-0.5 * (low + width) ** 2 - 0.9189385332046727 - level)
+    up -= math.exp(-0.5 * (low - width) ** 2 - 0.9189385332046727 - level)
+    return up if z < 0.0 else -up
 
 
 @primitive

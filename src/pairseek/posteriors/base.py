@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from pairseek.core.types import Belief, BeliefInfo, Evidence, FloatArray, Reliability
+from pairseek.core.types import Belief, BeliefInfo, Evidence, FloatArray
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
 
@@ -22,7 +22,7 @@ class Posterior(Protocol):
 
     Optional members declare what a posterior can do; a search reads them to refuse a combination at once:
 
-    - ``infers_reliability = True``: it can infer k and the lapse, as `Particles` does.
+    - ``infers_reliability = True``: it can infer k, the reliability, the lapse and the noise kind, as `EP` does.
     - ``takes_lapses = True``: it accepts a known lapse, with which the posterior is not log-concave.
     - ``uses_kernels = True``: it evaluates compiled formulas by `Response.link`, not the methods of the response, so
       that a response with a link of its own is refused.
@@ -61,23 +61,26 @@ def effective_samples(weights: FloatArray) -> float:
 
 
 def sampled_belief(
-    samples: FloatArray,
-    weights: FloatArray,
-    moments: tuple[FloatArray, FloatArray],
-    info: BeliefInfo,
-    reliability: Reliability | None = None,
+    samples: FloatArray, weights: FloatArray, moments: tuple[FloatArray, FloatArray], info: BeliefInfo
 ) -> Belief:
     """Return a belief that rests on these samples; all its arrays become read-only."""
-    known = () if reliability is None else (reliability.k, reliability.lapse, reliability.rows, reliability.nodes)
-    more = () if reliability is None else (reliability.chances, reliability.lapses)
-    for array in (*moments, *known, *more):
+    for array in moments:
         array.flags.writeable = False
     if info.effective_samples is None:
         info = replace(info, effective_samples=effective_samples(weights))
-    return Belief(*moments, info, FixedCloud(samples, weights), reliability)
+    return Belief(*moments, info, FixedCloud(samples, weights))
 
 
-def generator_for(evidence: Evidence, *settings: object) -> np.random.Generator:
+class Sloped(Protocol):
+    """Answers with (m, d) slopes: `Evidence` or `Factors`."""
+
+    @property
+    def slopes(self) -> FloatArray:
+        """Return the (m, d) slopes of the logits."""
+        ...
+
+
+def generator_for(evidence: Sloped, *settings: object) -> np.random.Generator:
     """Return a generator keyed by the number of answers and by settings, whose `repr` tells them apart.
 
     The answers are not part of the key: their last digits differ between processors, and the draws must not.

@@ -11,18 +11,16 @@ covariance exact; after some answers it divides their variance by five to twenty
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from pairseek.core.types import Evidence, FloatArray
+from pairseek.core.types import FloatArray
 from pairseek.model.priors import Prior
-from pairseek.model.responses import Response
-from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, log_ndtr, primitive
+from pairseek.numerics.jit import kernel, log_slope, primitive
 from pairseek.numerics.moments import CHUNK, sample_moments
 from pairseek.numerics.parallel import for_ranges
-from pairseek.posteriors.lapse_kernels import lapsing_slope, margins
+from pairseek.posteriors.factors import Factors
 
 # Least number of effective samples for each control: with fewer, the regression would fit noise.
 _SAMPLES_PER_CONTROL = 10
@@ -37,20 +35,7 @@ _ROWS = 4
 
 
 @primitive
-def slope(z: float, decided: float, link: int) -> float:
-    """Return the derivative of `log_answer` with respect to z."""
-    if link == LOGISTIC:
-        u = exp_minus(abs(z))
-        rising = (u if z > 0.0 else 1.0) / (1.0 + u)
-        return rising if decided > 0.0 else rising - 0.5
-    up = math.exp(-0.5 * z * z - 0.9189385332046727 - log_ndtr(z))
-    if decided > 0.0:
-        return up
-    return 0.5 * (up - math.exp(-0.5 * z * z - 0.9189385332046727 - log_ndtr(-z)))
-
-
-@primitive
-def _gradient(x: Any, evidence: Any, prior: Any, link: int, out: Any) -> None:
+def _gradient(x: Any, evidence: Any, prior: Any, link: int, width: float, out: Any) -> None:
     """Write the gradient of the log posterior at x, ignoring the box."""
     slopes, offsets, decided = evidence
     _, _, centre, precision = prior
@@ -64,34 +49,9 @@ def _gradient(x: Any, evidence: Any, prior: Any, link: int, out: Any) -> None:
         z = offsets[j]
         for i in range(d):
             z += slopes[j, i] * x[i]
-        g = slope(z, decided[j], link)
+        g = log_slope(z, decided[j], link, width)
         for i in range(d):
             out[i] += g * slopes[j, i]
-
-
-@primitive
-def _lapsing_gradient(x: Any, evidence: Any, prior: Any, link: int, scratch: Any, out: Any) -> None:
-    """Write the gradient of the log posterior in w at a state (w, u, lapse), ignoring the box."""
-    columns, offsets, decided, appeal = evidence
-    _, _, centre, precision = prior
-    d, m = columns.shape
-    r = math.exp(x[d])
-    half = 0.5 * x[d + 1]
-    margins(x, columns, offsets, scratch)
-    if half > 0.0:
-        for j in range(m):
-            scratch[j] = r * lapsing_slope(r * scratch[j] + appeal[j], half, decided[j], link)
-    else:
-        for j in range(m):
-            scratch[j] = r * slope(r * scratch[j] + appeal[j], decided[j], link)
-    for i in range(d):
-        total = 0.0
-        for h in range(d):
-            total -= precision[i, h] * (x[h] - centre[h])
-        column = columns[i]
-        for j in range(m):
-            total += scratch[j] * column[j]
-        out[i] = total
 
 
 @primitive
@@ -124,7 +84,7 @@ def _fill(x: Any, mean: Any, gradient: Any, prior: Any, row: Any) -> None:
 
 @kernel
 def _products(
-    start: int, stop: int, points: Any, weights: Any, mean: Any, evidence: Any, prior: Any, link: int, out: Any
+    start: int, stop: int, points: Any, weights: Any, mean: Any, evidence: Any, prior: Any, link: int, width: float, out: Any
 ) -> None:
     """Write partial sums of rows r of controls and targets.
 
@@ -140,7 +100,7 @@ def _products(
         for r in range(_ROWS):
             if first + r < stop:
                 x = points[first + r]
-                _gradient(x, evidence, prior, link, gradient)
+                _gradient(x, evidence, prior, link, width, gradient)
                 _fill(x, mean, gradient, prior, rows[r])
                 root = math.sqrt(weights[first + r])
                 for j in range(2 * controls):
@@ -151,39 +111,6 @@ def _products(
                     total[1 + controls, j] += square * square
             else:
                 rows[r, :] = 0.0
-        a, b, c, e = rows[0], rows[1], rows[2], rows[3]
-        for i in range(controls):
-            line = total[1 + i]
-            p, q, s, t = a[i], b[i], c[i], e[i]
-            for j in range(i, 2 * controls):
-                line[j] += p * a[j] + q * b[j] + s * c[j] + t * e[j]
-
-
-@kernel
-def _lapsing_products(
-    start: int, stop: int, states: Any, weights: Any, mean: Any, evidence: Any, prior: Any, link: int, out: Any
-) -> None:
-    """Write the sums of `_products` for states (w, u, lapse): Stein's identity holds for fields in w alone."""
-    d = len(mean)
-    controls = d + d * (d + 1) // 2
-    total = out[start // CHUNK]
-    total[:] = 0.0
-    rows = np.zeros((_ROWS, 2 * controls))
-    gradient, scratch = np.empty(d), np.empty(len(evidence[1]))
-    for first in range(start, stop, _ROWS):
-        for r in range(_ROWS):
-            rows[r, :] = 0.0
-            if first + r < stop:
-                x = states[first + r]
-                weight, root = weights[first + r], math.sqrt(weights[first + r])
-                _lapsing_gradient(x, evidence, prior, link, scratch, gradient)
-                _fill(x[:d], mean, gradient, prior, rows[r])
-                for j in range(2 * controls):
-                    total[0, j] += weight * rows[r, j]
-                    rows[r, j] *= root
-                for j in range(controls):
-                    square = rows[r, j] * rows[r, j]
-                    total[1 + controls, j] += square * square
         a, b, c, e = rows[0], rows[1], rows[2], rows[3]
         for i in range(controls):
             line = total[1 + i]
@@ -216,44 +143,23 @@ def _solve(matrix: Any, vector: Any) -> None:
 
 
 def controlled_moments(
-    points: FloatArray, weights: FloatArray, evidence: Evidence, prior: Prior, response: Response
+    points: FloatArray, weights: FloatArray, factors: Factors, prior: Prior
 ) -> tuple[FloatArray, FloatArray]:
     """Return the (d,) mean and (d, d) covariance of weighted samples, corrected by control variates.
 
-    O(n (m d + d⁴)) for n samples and m answers.
+    With lapses, the plain moments. O(n (m d + d⁴)) for n samples and m answers.
     """
-    data = (evidence.slopes, evidence.offsets, evidence.decided)
-    return _corrected(_products, points, points, weights, data, prior, response)
-
-
-def lapsing_moments(
-    states: FloatArray, weights: FloatArray, data: tuple[FloatArray, ...], prior: Prior, response: Response
-) -> tuple[FloatArray, FloatArray]:
-    """Return the corrected moments of w for states (w, u, lapse) and data as in `lapse_kernels`."""
-    points = np.ascontiguousarray(states[:, :-2])
-    return _corrected(_lapsing_products, points, states, weights, data, prior, response)
-
-
-def _corrected(
-    products_of: Callable[..., None],
-    points: FloatArray,
-    states: FloatArray,
-    weights: FloatArray,
-    data: tuple[FloatArray, ...],
-    prior: Prior,
-    response: Response,
-) -> tuple[FloatArray, FloatArray]:
     n, d = points.shape
     mean, covariance = sample_moments(points, weights)
     count = d + d * (d + 1) // 2
     low, high = prior.box(d)
+    few = 1.0 / np.sum(weights**2) < _SAMPLES_PER_CONTROL * count
     # On a half-bounded coordinate the fields used here do not vanish at the face, so Stein's identity fails.
-    if 1.0 / np.sum(weights**2) < _SAMPLES_PER_CONTROL * count or np.any(np.isfinite(low) != np.isfinite(high)):
+    if few or not factors.plain or np.any(np.isfinite(low) != np.isfinite(high)):
         return mean, covariance
     out = np.empty((-(-n // CHUNK), 2 + count, 2 * count))
-    for_ranges(
-        products_of, n, CHUNK, states, weights, mean, data, (*prior.box(d), *prior.quadratic(d)), response.link, out
-    )
+    quadratic, link = (*prior.box(d), *prior.quadratic(d)), factors.link
+    for_ranges(_products, n, CHUNK, points, weights, mean, factors.data, quadratic, link, factors.model[2], out)
     # Squares of gradients of nearly noiseless answers overflow, and the correction is then rejected below.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         total = out.sum(axis=0)

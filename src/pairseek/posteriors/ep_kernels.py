@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pairseek.numerics.jit import LOGISTIC, inner, kernel, log_ndtr
+from pairseek.numerics.jit import LOGISTIC, inner, kernel, log_answer, log_ndtr, log_slope, log_tie
 
 # Half width of the quadrature in cavity deviations: the tilted density of a log-concave factor falls at least as fast
 # as the cavity, so e^(-7²/2) = 2e-11 is left out.
@@ -24,15 +24,17 @@ _REACH = 7.0
 # relative error is about e^(π²/2v - 2π²/step), under 1e-8 for any v.
 _STEPS = 0.75
 _STEP = 0.9
-# Largest step in z for ties of the probit model: sqrt(Φ(z)Φ(-z)) is narrower.
+# Largest step in z for ties of the probit model, whose likelihood is narrower.
 _PROBIT_STEP = 0.6
-# Beyond these |z| the likelihood of a tie, e^(-|z|/2) or e^(-z²/4), is negligible relative to its maximum.
-_TIE_REACH = 70.0
-_PROBIT_TIE_REACH = 12.0
+# Beyond these |z|, and the width, the likelihood of a tie, e^-|z| or e^(-z²/2), is negligible relative to its maximum.
+_TIE_REACH = 40.0
+_PROBIT_TIE_REACH = 8.0
 # From this deviation of the logit on the logistic function is replaced by Φ(z sqrt(3)/π): the step at 0 is then narrow
 # beside the cavity, and only its first two moments matter (the next cumulant contributes 1.2 (π²/3)²/(24 s⁴), 1e-5).
 _WIDE = 16.0
 _LOGISTIC_VARIANCE = math.pi**2 / 3.0
+# Sweeps after which updates with lapses are halved, because undamped ones can alternate between two states.
+_UNDAMPED = 6
 # Half length of a line along which the posterior is compared with its approximation, in deviations.
 _PROFILE = 5.0
 # A cavity or an updated variance below this share of the present one is rounding, and the update is left out.
@@ -57,55 +59,28 @@ def _probit_moments(m: float, v: float, noise: float) -> tuple[float, float, flo
 
 
 @inner
-def _log_factor(z: float, decided: float, link: int, half: float) -> float:
-    """Return the logarithm of the part of a likelihood that falls off, without the floor that lapses add."""
-    if link == LOGISTIC:
-        e = math.exp(-abs(z))
-        if decided > 0.0:
-            return min(z, 0.0) - math.log1p(e)
-        if half == 0.0:
-            return -0.5 * abs(z) - math.log1p(e)
-        rare = e / (1.0 + e)
-    else:
-        if decided > 0.0:
-            return log_ndtr(z)
-        if half == 0.0:
-            return 0.5 * (log_ndtr(z) + log_ndtr(-z))
-        rare = 0.5 * math.erfc(abs(z) * math.sqrt(0.5))
-    # sqrt(P(1 - P)) - sqrt(h(1 - h)) for a tie, as a quotient, which loses no digits where both are alike.
-    floor = half * (1.0 - half)
-    more = (1.0 - 2.0 * half) ** 2 * rare * (1.0 - rare)
-    return math.log(max(more / (math.sqrt(floor + more) + math.sqrt(floor)), 1e-300))
+def _log_factor(z: float, decided: float, link: int, width: float) -> float:
+    """Return the log-likelihood of an answer or a tie without lapses."""
+    if decided == 0.0:
+        return log_tie(z, width, link)
+    return min(z, 0.0) - math.log1p(math.exp(-abs(z))) if link == LOGISTIC else log_ndtr(z)
 
 
 @inner
-def _slope(z: float, decided: float, link: int) -> float:
-    """Return the derivative of the logarithm of an answer's or a tie's likelihood without lapses."""
-    if link == LOGISTIC:
-        e = math.exp(-abs(z))
-        up = (e if z > 0.0 else 1.0) / (1.0 + e)
-        return up if decided > 0.0 else up - 0.5
-    up = math.exp(-0.5 * z * z - 0.9189385332046727 - log_ndtr(z))
-    if decided > 0.0:
-        return up
-    return 0.5 * (up - math.exp(-0.5 * z * z - 0.9189385332046727 - log_ndtr(-z)))
-
-
-@inner
-def _centre(m: float, v: float, decided: float, link: int) -> float:
+def _centre(m: float, v: float, decided: float, link: int, width: float) -> float:
     """Return a point near the mode of N(z; m, v) times the likelihood, to within a cavity deviation.
 
     The root of (z - m)/v - slope(z), which increases with z, between m and where the slope would move it at most.
     """
     s = math.sqrt(v)
-    first = _slope(m, decided, link)
+    first = log_slope(m, decided, link, width)
     low, high = (m, m + v * first) if first > 0.0 else (m + v * first, m)
     z = m
     for _ in range(60):
         if high - low < 0.5 * s:
             break
         z = 0.5 * (low + high)
-        if (z - m) / v < _slope(z, decided, link):
+        if (z - m) / v < log_slope(z, decided, link, width):
             low = z
         else:
             high = z
@@ -113,25 +88,25 @@ def _centre(m: float, v: float, decided: float, link: int) -> float:
 
 
 @inner
-def _quadrature(m: float, v: float, decided: float, link: int, half: float) -> tuple[float, float, float]:
+def _quadrature(m: float, v: float, decided: float, link: int, width: float) -> tuple[float, float, float]:
     """Return log Z, mean and variance of N(z; m, v) times a likelihood, by the trapezoidal rule."""
     s = math.sqrt(v)
     reach = _REACH * s
     step = min(_STEPS * s, _STEP)
     if decided == 0.0:
-        reach = min(reach, _TIE_REACH if link == LOGISTIC else _PROBIT_TIE_REACH)
+        reach = min(reach, width + (_TIE_REACH if link == LOGISTIC else _PROBIT_TIE_REACH))
         if link != LOGISTIC:
             step = min(_STEPS * s, _PROBIT_STEP)
-    centre = _centre(m, v, decided, link)
+    centre = _centre(m, v, decided, link, width)
     count = math.ceil(reach / step)
-    top = _log_factor(centre, decided, link, half) - 0.5 * (centre - m) * (centre - m) / v
+    top = _log_factor(centre, decided, link, width) - 0.5 * (centre - m) * (centre - m) / v
     mass = 0.0
     first = 0.0
     second = 0.0
     for i in range(-count, count + 1):
         x = i * step
         z = centre + x
-        weight = math.exp(_log_factor(z, decided, link, half) - 0.5 * (z - m) * (z - m) / v - top)
+        weight = math.exp(_log_factor(z, decided, link, width) - 0.5 * (z - m) * (z - m) / v - top)
         mass += weight
         first += weight * x
         second += weight * x * x
@@ -141,20 +116,20 @@ def _quadrature(m: float, v: float, decided: float, link: int, half: float) -> t
 
 
 @inner
-def tilted_answer(m: float, v: float, decided: float, link: int, half: float) -> tuple[float, float, float]:
+def tilted_answer(m: float, v: float, decided: float, link: int, model: Any) -> tuple[float, float, float]:
     """Return log Z, mean and variance of the logit under N(m, v) times the likelihood of an answer or a tie.
 
-    With lapses, P = h + (1 - 2h) f(z): the floor h leaves the cavity as it is, so the tilted density is a mixture of
-    the cavity and of the density without lapses.
+    With lapses, P = floor + rest f(z): the floor leaves the cavity as it is, so the tilted density is a mixture of the
+    cavity and of the density without lapses. ``model`` is (floor, rest, width) as in `log_answer`.
     """
+    floor, rest, width = model
     if decided > 0.0 and (link != LOGISTIC or v > _WIDE * _WIDE):
         log_z, mean, variance = _probit_moments(m, v, _LOGISTIC_VARIANCE if link == LOGISTIC else 1.0)
     else:
-        log_z, mean, variance = _quadrature(m, v, decided, link, half)
-    if half == 0.0:
+        log_z, mean, variance = _quadrature(m, v, decided, link, width)
+    if floor == 0.0 or (decided == 0.0 and width == 0.0):
         return log_z, mean, variance
-    floor = half if decided > 0.0 else math.sqrt(half * (1.0 - half))
-    weight = math.exp(log_z) * (1.0 - 2.0 * half if decided > 0.0 else 1.0)
+    weight = math.exp(log_z) * rest
     total = floor + weight
     share = weight / total
     both = (1.0 - share) * m + share * mean
@@ -163,14 +138,14 @@ def tilted_answer(m: float, v: float, decided: float, link: int, half: float) ->
 
 
 @inner
-def tilted_interval(m: float, v: float, low: float, high: float, rule: Any) -> tuple[float, float]:
-    """Return mean and variance of N(m, v) restricted to [low, high]; v may be infinite.
+def tilted_interval(m: float, v: float, low: float, high: float, rule: Any) -> tuple[float, float, float]:
+    """Return log ∫ exp(-(z - m)²/2v) over [low, high], and mean and variance of N(m, v) inside; v may be infinite.
 
     By Gauss-Legendre quadrature (``rule`` holds nodes and weights on [-1, 1]) over the part of the interval that has
     mass: closed forms lose all digits far in a tail.
     """
     if not v < 1e18 * (high - low) ** 2:
-        return 0.5 * (low + high), (high - low) ** 2 / 12.0
+        return math.log(high - low), 0.5 * (low + high), (high - low) ** 2 / 12.0
     s = math.sqrt(v)
     peak = min(max(m, low), high)
     # Beyond the peak the density falls as exp(-(|t| u + u²/2)) with u in deviations: 36 nats are enough.
@@ -191,13 +166,15 @@ def tilted_interval(m: float, v: float, low: float, high: float, rule: Any) -> t
         first += weight * x
         second += weight * x * x
     shift = first / mass
-    return middle + shift, max(second / mass - shift * shift, 1e-300)
+    log_mass = math.log(mass * radius) - 0.5 * ((peak - m) / s) ** 2
+    return log_mass, middle + shift, max(second / mass - shift * shift, 1e-300)
 
 
 @inner
-def _invert(matrix: Any, out: Any) -> bool:  # noqa: C901
-    """Write the inverse of a positive definite matrix, by Cholesky; False where it is not one."""
+def _invert(matrix: Any, out: Any) -> tuple[bool, float]:  # noqa: C901
+    """Write the inverse of a positive definite matrix, by Cholesky; return whether it is one, and log det of the inverse."""
     n = len(matrix)
+    log_volume = 0.0
     for i in range(n):
         for j in range(i + 1):
             total = matrix[i, j]
@@ -205,8 +182,9 @@ def _invert(matrix: Any, out: Any) -> bool:  # noqa: C901
                 total -= matrix[i, k] * matrix[j, k]
             if i == j:
                 if not total > 0.0:
-                    return False
+                    return False, 0.0
                 matrix[i, i] = math.sqrt(total)
+                log_volume -= math.log(total)
             else:
                 matrix[i, j] = total / matrix[j, j]
     # The inverse of the factor, in the lower triangle, then its square.
@@ -223,12 +201,15 @@ def _invert(matrix: Any, out: Any) -> bool:  # noqa: C901
             for k in range(i, n):
                 total += matrix[k, i] * matrix[k, j]
             out[i, j] = out[j, i] = total
-    return True
+    return True, log_volume
 
 
 @inner
-def _refresh(evidence: Any, prior: Any, sites: Any, work: Any, mean: Any, covariance: Any) -> bool:
-    """Compute mean and covariance from all sites, which frees them of the rounding of rank-one updates."""
+def _refresh(evidence: Any, prior: Any, sites: Any, work: Any, mean: Any, covariance: Any) -> tuple[bool, float]:
+    """Compute mean and covariance from all sites, which frees them of the rounding of rank-one updates.
+
+    Return whether they exist, and the log determinant of the covariance.
+    """
     slopes, offsets, _ = evidence
     _, _, centre, precision = prior
     m, d = slopes.shape
@@ -247,14 +228,15 @@ def _refresh(evidence: Any, prior: Any, sites: Any, work: Any, mean: Any, covari
             weighted = sites[j, 0] * slopes[j, i]
             for h in range(d):
                 work[i, h] += weighted * slopes[j, h]
-    if not _invert(work, covariance):
-        return False
+    proper, log_volume = _invert(work, covariance)
+    if not proper:
+        return False, 0.0
     for i in range(d):
         total = 0.0
         for h in range(d):
             total += covariance[i, h] * shift[h]
         mean[i] = total
-    return True
+    return True, log_volume
 
 
 @inner
@@ -289,14 +271,86 @@ def _replace_site(site: Any, tau: float, nu: float, here: Any, column: Any, mean
     return max(abs(step) * math.sqrt(v), abs(more) * v) if whole else math.inf
 
 
+@inner
+def _project(slope: Any, offset: float, mean: Any, covariance: Any, column: Any) -> tuple[float, float]:
+    """Return mean and variance of slope·w + offset, and write its covariance with w."""
+    z = offset
+    v = 0.0
+    d = len(mean)
+    for i in range(d):
+        total = 0.0
+        for h in range(d):
+            total += covariance[i, h] * slope[h]
+        column[i] = total
+        v += slope[i] * total
+        z += slope[i] * mean[i]
+    return z, v
+
+
+@inner
+def _log_site(site: Any, precision: float, shift: float, log_mass: float) -> float:
+    """Return the log of the constant of a site: of the mass of the factor less that of the site, under the cavity.
+
+    The cavity is exp(-precision z²/2 + shift z), and ``log_mass`` the log integral of the factor under it.
+    """
+    total = precision + site[0]
+    return log_mass - 0.5 * (math.log(2.0 * math.pi / total) + (shift + site[1]) ** 2 / total)
+
+
+@inner
+def _log_evidence(
+    evidence: Any, prior: Any, rule: Any, link: int, model: Any, sites: Any, mean: Any, covariance: Any, volume: float
+) -> float:
+    """Return log ∫ prior Π factors by EP, up to a constant of the dimension (Minka, UAI 2001).
+
+    Every factor is replaced by its site times the constant that gives it the same mass under the cavity. ``volume`` is
+    the log determinant of the covariance.
+    """
+    slopes, offsets, decided = evidence
+    low, high, centre, precision = prior
+    m, d = slopes.shape
+    column = np.empty(d)
+    total = 0.5 * volume
+    for i in range(d):
+        for h in range(d):
+            total -= 0.5 * (mean[i] - centre[i]) * precision[i, h] * (mean[h] - centre[h])
+    for j in range(m):
+        z, v = _project(slopes[j], offsets[j], mean, covariance, column)
+        total += (sites[j, 1] - 0.5 * sites[j, 0] * z) * z
+        if not v > 0.0:
+            total += tilted_answer(z, 1e-12, decided[j], link, model)[0]
+            continue
+        rest = max(1.0 - sites[j, 0] * v, _LEAST)
+        cavity = v / rest
+        middle = (z - sites[j, 1] * v) / rest
+        log_z, _, _ = tilted_answer(middle, cavity, decided[j], link, model)
+        log_z += 0.5 * (math.log(2.0 * math.pi * cavity) + middle * middle / cavity)
+        total += _log_site(sites[j], 1.0 / cavity, middle / cavity, log_z)
+    for i in range(d):
+        if low[i] == -math.inf and high[i] == math.inf:
+            continue
+        z, v = mean[i], covariance[i, i]
+        total += (sites[m + i, 1] - 0.5 * sites[m + i, 0] * z) * z
+        rest = 1.0 - sites[m + i, 0] * v
+        if rest > _LEAST:
+            cavity = v / rest
+            middle = (z - sites[m + i, 1] * v) / rest
+            log_mass = tilted_interval(middle, cavity, low[i], high[i], rule)[0] + 0.5 * middle * middle / cavity
+            total += _log_site(sites[m + i], 1.0 / cavity, middle / cavity, log_mass)
+        else:
+            total += _log_site(sites[m + i], 0.0, 0.0, math.log(high[i] - low[i]))
+    return total
+
+
 @kernel
 def propagate(  # noqa: C901
     evidence: Any,
     prior: Any,
     rule: Any,
     link: int,
-    half: float,
+    model: Any,
     goal: Any,
+    warm: bool,
     sites: Any,
     mean: Any,
     covariance: Any,
@@ -305,40 +359,37 @@ def propagate(  # noqa: C901
     """Run sweeps of EP until no site changes the belief by more than a tolerance.
 
     ``evidence`` is (slopes (m, d), offsets (m,), decided (m,)); ``prior`` (low, high, centre, precision) as elsewhere;
-    ``rule`` nodes and weights of Gauss and Legendre; ``half`` half of the lapse; ``goal`` (tolerance, most sweeps).
-    The outputs are ``sites`` (m + d, 2), precision and shift of the answers and of the coordinates of the box, mean,
-    covariance, and ``facts``: whether it converged, the sweeps made, and the largest cavity deviation of a logit.
-    O(sweeps m (d² + nodes)).
+    ``rule`` nodes and weights of Gauss and Legendre; ``model`` (floor, rest, width) as in `log_answer`; ``goal``
+    (tolerance, most sweeps); ``warm`` whether to start from the given sites. The outputs are ``sites`` (m + d, 2),
+    precision and shift of the answers and of the coordinates of the box, mean, covariance, and ``facts``: whether it
+    converged, the sweeps made, the largest cavity deviation of a logit, and the log evidence. O(sweeps m (d² + nodes)).
     """
     slopes, offsets, decided = evidence
     low, high, _, _ = prior
     m, d = slopes.shape
-    sites[:] = 0.0
-    for i in range(d):
-        width = high[i] - low[i]
-        # isfinite(width) is compiled to width - width == 0, which fast math simplifies to True.
-        if low[i] > -math.inf and high[i] < math.inf:
-            # Start from the moments of the uniform distribution, so that the first cavities are proper.
-            sites[m + i, 0] = 12.0 / (width * width)
-            sites[m + i, 1] = sites[m + i, 0] * 0.5 * (low[i] + high[i])
     work, column = np.empty((d, d)), np.empty(d)
     facts[:] = 0.0
-    if not _refresh(evidence, prior, sites, work, mean, covariance):
-        return
+    proper, volume = _refresh(evidence, prior, sites, work, mean, covariance) if warm else (False, 0.0)
+    if not proper:
+        sites[:] = 0.0
+        for i in range(d):
+            width = high[i] - low[i]
+            # isfinite(width) is compiled to width - width == 0, which fast math simplifies to True.
+            if low[i] > -math.inf and high[i] < math.inf:
+                # Start from the moments of the uniform distribution, so that the first cavities are proper.
+                sites[m + i, 0] = 12.0 / (width * width)
+                sites[m + i, 1] = sites[m + i, 0] * 0.5 * (low[i] + high[i])
+        proper, volume = _refresh(evidence, prior, sites, work, mean, covariance)
+        if not proper:
+            return
     tolerance, most = goal
     for sweep in range(int(most)):
         change = 0.0
         widest = 0.0
+        # Only factors with lapses, which are not log-concave, need so many sweeps.
+        damped = model[0] > 0.0 and sweep >= _UNDAMPED
         for j in range(m):
-            z = offsets[j]
-            v = 0.0
-            for i in range(d):
-                total = 0.0
-                for h in range(d):
-                    total += covariance[i, h] * slopes[j, h]
-                column[i] = total
-                v += slopes[j, i] * total
-                z += slopes[j, i] * mean[i]
+            z, v = _project(slopes[j], offsets[j], mean, covariance, column)
             rest = 1.0 - sites[j, 0] * v
             if not v > 0.0:
                 continue  # the answer is uninformative
@@ -348,10 +399,18 @@ def propagate(  # noqa: C901
             cavity = v / rest
             middle = (z - sites[j, 1] * v) / rest
             widest = max(widest, math.sqrt(cavity))
-            _, tilted, variance = tilted_answer(middle, cavity, decided[j], link, half)
+            _, tilted, variance = tilted_answer(middle, cavity, decided[j], link, model)
             variance = max(variance, _LEAST * cavity)
             tau = 1.0 / variance - 1.0 / cavity
             nu = tilted / variance - middle / cavity
+            if tau < 0.0:
+                # A possible lapse can widen the density. Sites of negative precision make the sweeps diverge, so such
+                # a site matches the mean alone.
+                tau = 0.0
+                nu = (tilted - middle) / cavity
+            if damped:
+                tau = 0.5 * (tau + sites[j, 0])
+                nu = 0.5 * (nu + sites[j, 1])
             change = max(change, _replace_site(sites[j], tau, nu, (z, v), column, mean, covariance))
         for i in range(d):
             if low[i] == -math.inf and high[i] == math.inf:
@@ -360,22 +419,26 @@ def propagate(  # noqa: C901
             rest = 1.0 - sites[m + i, 0] * v
             cavity = v / rest if rest > _LEAST else math.inf
             middle = (mean[i] - sites[m + i, 1] * v) / rest if rest > _LEAST else mean[i]
-            tilted, variance = tilted_interval(middle, cavity, low[i], high[i], rule)
+            _, tilted, variance = tilted_interval(middle, cavity, low[i], high[i], rule)
             tau = 1.0 / variance - (1.0 / cavity if rest > _LEAST else 0.0)
             nu = tilted / variance - (middle / cavity if rest > _LEAST else 0.0)
             for h in range(d):
                 column[h] = covariance[h, i]
             change = max(change, _replace_site(sites[m + i], tau, nu, (mean[i], v), column, mean, covariance))
         facts[1], facts[2] = sweep + 1.0, widest
-        if not _refresh(evidence, prior, sites, work, mean, covariance):
+        proper, volume = _refresh(evidence, prior, sites, work, mean, covariance)
+        if not proper:
             return
         if change < tolerance:
             facts[0] = 1.0
-            return
+            break
+    facts[3] = _log_evidence(evidence, prior, rule, link, model, sites, mean, covariance, volume)
 
 
 @kernel
-def profile_moments(evidence: Any, rule: Any, link: int, sites: Any, mean: Any, directions: Any, out: Any) -> None:
+def profile_moments(
+    evidence: Any, rule: Any, link: int, model: Any, sites: Any, mean: Any, directions: Any, out: Any
+) -> None:
     """Write mean and variance of the posterior along lines through the mean, in deviations of the approximation.
 
     Row i of ``directions`` is the step of one deviation of the approximate posterior along line i. On the line, the
@@ -398,7 +461,7 @@ def profile_moments(evidence: Any, rule: Any, link: int, sites: Any, mean: Any, 
             tau, nu = sites[j, 0], sites[j, 1]
             for q in range(len(nodes)):
                 z = z0 + slope * _PROFILE * nodes[q]
-                logs[q] += _log_factor(z, decided[j], link, 0.0) + 0.5 * tau * z * z - nu * z
+                logs[q] += log_answer(z, decided[j], link, model) + 0.5 * tau * z * z - nu * z
         top = np.max(logs)
         mass = 0.0
         first = 0.0

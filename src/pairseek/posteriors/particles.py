@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from pairseek.core.types import Belief, BeliefInfo, Evidence, FloatArray
+from pairseek.core.types import Belief, Evidence, FloatArray
 from pairseek.core.validation import whole
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
-from pairseek.numerics.moments import CHUNK
-from pairseek.numerics.parallel import for_ranges
-from pairseek.posteriors.base import generator_for, sampled_belief
-from pairseek.posteriors.control_variates import controlled_moments
-from pairseek.posteriors.reliability import reliable_belief
-from pairseek.posteriors.slice_kernels import log_densities, slice_sweep
-from pairseek.posteriors.smc import WIDTH, square_root, tempered_samples
+from pairseek.posteriors.base import generator_for
+from pairseek.posteriors.factors import Factors
+from pairseek.posteriors.gaussian import PointBelief, log_prior_mass
+from pairseek.posteriors.mixture import mixture_belief
+from pairseek.posteriors.tempering import tempered_belief
+
+# Where a parameter is unknown, every node of its grid gets this share of the particles, and at least so many.
+_NODE_SHARE = 4
+_LEAST_OF_NODE = 500
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Particles:
     sample size. In a stage particles are resampled (systematically) and each is moved by slice steps along a random
     orthonormal frame of the whitened space: for a Gaussian posterior one sweep over the frame would make it independent
     of where it was. A quarter of the particles is tempered, and the others are resampled
-    from them at the end. Where k or the lapse is unknown, both are coordinates of a particle too.
+    from them at the end. Where k, the reliability, the lapse or the noise kind is unknown, the nodes of a grid of them
+    are inferred one by one, and weighted by their evidence: see `pairseek.posteriors.mixture`.
 
     Control variates remove most of the sampling variance of the mean and covariance.
 
@@ -60,82 +62,30 @@ class Particles:
 
     def infer(self, evidence: Evidence, prior: Prior, response: Response) -> Belief:
         """Return the belief after these answers."""
-        began = time.perf_counter()
         rng = generator_for(evidence, self)
-        if not response.plain:
-            return reliable_belief(self.n, self.sweeps, evidence, prior, response, rng)
-        m, d = evidence.slopes.shape
-        if m == 0:
-            samples, weights = prior.sample(self.n, d, rng), np.full(self.n, 1 / self.n)
-            info = BeliefInfo("particles", seconds=time.perf_counter() - began)
-            return sampled_belief(samples, weights, prior.moments(d), info)
-        samples, stages = tempered_samples(PointTarget(evidence, prior, response), self.n, self.sweeps, rng)
-        weights = np.full(self.n, 1 / self.n)
-        moments = controlled_moments(samples, weights, evidence, prior, response)
-        info = BeliefInfo("particles", stages=stages, seconds=time.perf_counter() - began)
-        return sampled_belief(samples, weights, moments, info)
+        if response.unknown:
+            n = max(self.n // _NODE_SHARE, min(self.n, _LEAST_OF_NODE))
+            return mixture_belief(evidence, prior, response, TemperedNodes(n, self.sweeps, rng), self.n)
+        return tempered_belief(Factors.of(evidence, response), prior, self.n, self.sweeps, rng)[0]
 
 
 @dataclass(frozen=True, eq=False)
-class PointTarget:
-    """The posterior of the user point, for a known response without lapses.
+class TemperedNodes:
+    """Inference of a node of unknown parameters by n tempered particles."""
 
-    Attributes
-    ----------
-    evidence, prior, response
-        The answers, the prior and the response model that define the posterior.
-    """
+    n: int
+    sweeps: int
+    rng: np.random.Generator
 
-    evidence: Evidence
-    prior: Prior
-    response: Response
+    def infer(self, factors: Factors, prior: Prior, start: FloatArray | None) -> PointBelief:  # noqa: ARG002
+        """Return the belief and its evidence."""
+        belief, gained = tempered_belief(factors, prior, self.n, self.sweeps, self.rng)
+        return PointBelief(belief, gained + log_prior_mass(prior, factors.slopes.shape[1]))
 
-    def start(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw points from the prior."""
-        return self.prior.sample(n, self.evidence.slopes.shape[1], rng)
+    def is_accurate(self, point: PointBelief, factors: Factors, prior: Prior) -> bool:  # noqa: ARG002
+        """Return True: particles are right for any density."""
+        return True
 
-    def log_likelihood(self, states: FloatArray) -> FloatArray:
-        """Return the log-likelihood of all answers."""
-        base = self.prior.quadratic(states.shape[1])
-        return log_importance_ratios(states, self.evidence, self.prior, self.response, base)
-
-    def move(
-        self, states: FloatArray, covariance: FloatArray, power: float, sweeps: int, rng: np.random.Generator
-    ) -> FloatArray:
-        """Move every point by slice steps along random frames."""
-        n, d = states.shape
-        evidence = self.evidence
-        root = square_root(covariance)
-        for _ in range(sweeps):
-            frame, _ = np.linalg.qr(rng.standard_normal((d, d)))
-            directions = np.ascontiguousarray((root @ frame).T)
-            for_ranges(
-                slice_sweep,
-                n,
-                CHUNK,
-                states,
-                rng.integers(0, 2**64, size=n, dtype=np.uint64),
-                (directions, np.einsum("kd,md->km", directions, evidence.slopes)),
-                (evidence.slopes, evidence.offsets, evidence.decided),
-                (*self.prior.box(d), *self.prior.quadratic(d)),
-                power,
-                WIDTH,
-                self.response.link,
-            )
-        return states
-
-
-def log_importance_ratios(
-    points: FloatArray,
-    evidence: Evidence,
-    prior: Prior,
-    response: Response,
-    base: tuple[FloatArray, FloatArray],
-) -> FloatArray:
-    """Return (n,) log posteriors less the log densities of a Gaussian (centre, precision), up to a constant."""
-    n, d = points.shape
-    out = np.empty(n)
-    data = (evidence.slopes, evidence.offsets, evidence.decided)
-    quadratic = (*prior.box(d), *prior.quadratic(d))
-    for_ranges(log_densities, n, CHUNK, points, data, quadratic, base, response.link, 0.5 * response.share, out)
-    return out
+    def refined(self, point: PointBelief, factors: Factors, prior: Prior) -> PointBelief:  # noqa: ARG002
+        """Return the belief as it is."""
+        return point

@@ -3,8 +3,8 @@
 For a point x and direction v the logits are straight lines z_j + t c_j, so once c_j = slopes_j·v is known, which
 is shared by all particles, an evaluation costs one exponential an answer and no products with x. Interval and
 shrinkage are Neal's (Slice sampling, 2003, section 4): an interval of fixed width placed at random over the
-point and cut to the box, shrunk towards the point until a draw is above the level. The posterior is log-concave,
-so one interval suffices.
+point and cut to the box, shrunk towards the point until a draw is above the level. One interval suffices where the
+posterior is log-concave, and is right for any density.
 """
 
 from __future__ import annotations
@@ -15,41 +15,41 @@ from typing import Any
 import numpy as np
 
 from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, log_answer, next_uniform, primitive
-from pairseek.posteriors.lapse_kernels import log_one
 
 # A product of at most this many factors between 1 and 2 cannot overflow: one logarithm for all of them.
 _BLOCK = 512
 
 
 @primitive
-def log_line(t: float, z: Any, c: Any, decided: Any, link: int) -> float:
-    """Return the log-likelihood of all answers at x + t v, whose logits are z + t c."""
+def log_line(t: float, z: Any, c: Any, decided: Any, link: int, model: Any) -> float:
+    """Return the log-likelihood of all answers at x + t v, whose logits are z + t c; ``model`` as in `log_answer`."""
     m = len(z)
     total = 0.0
-    if link == LOGISTIC:
+    if link == LOGISTIC and model[0] == 0.0:
+        # Without lapses there are no ties, see `Factors`.
         for block in range(0, m, _BLOCK):
-            # log f(z) = (z - |z|)/2 - log(1 + e^-|z|); a tie lacks the first z.
+            # log f(z) = (z - |z|)/2 - log(1 + e^-|z|).
             linear = 0.0
             product = 1.0
             for j in range(block, min(block + _BLOCK, m)):
                 y = z[j] + t * c[j]
-                linear += decided[j] * y - abs(y)
+                linear += y - abs(y)
                 product *= 1.0 + exp_minus(abs(y))
             total += 0.5 * linear - math.log(product)
     else:
         for j in range(m):
-            total += log_answer(z[j] + t * c[j], decided[j], link)
+            total += log_answer(z[j] + t * c[j], decided[j], link, model)
     return total
 
 
 @kernel
 def log_densities(
-    start: int, stop: int, points: Any, evidence: Any, prior: Any, base: Any, link: int, half: float, out: Any
+    start: int, stop: int, points: Any, evidence: Any, prior: Any, base: Any, link: int, model: Any, out: Any
 ) -> None:
     """Write the log posterior of each point less the log density of a Gaussian; -inf outside of the prior's box.
 
     ``evidence`` and ``prior`` as in `slice_sweep`; ``base`` is (centre (d,), precision (d, d)) of the Gaussian;
-    ``half`` is half of the lapse. Constants are left out. O(m d) a point.
+    ``model`` as in `log_answer`. Constants are left out. O(m d) a point.
     """
     slopes, offsets, decided = evidence
     low, high, centre, precision = prior
@@ -71,11 +71,7 @@ def log_densities(
                 for i in range(d):
                     logit += slopes[j, i] * x[i]
                 z[j] = logit
-            if half == 0.0:
-                total += log_line(0.0, z, z, decided, link)
-            else:
-                for j in range(m):
-                    total += log_one(z[j], half, decided[j], link)
+            total += log_line(0.0, z, z, decided, link, model)
         out[row] = total
 
 
@@ -91,11 +87,13 @@ def slice_sweep(  # noqa: C901
     power: float,
     width: float,
     link: int,
+    model: Any,
 ) -> None:
     """Move points[start:stop] once along every direction of the frame, in place.
 
     ``frame`` is (directions (D, d), lines (D, m)); ``evidence`` (slopes (m, d), offsets (m,), decided (m,));
-    ``prior`` (low (d,), high (d,), centre (d,), precision (d, d)); the likelihood counts with a power between 0 and 1.
+    ``prior`` (low (d,), high (d,), centre (d,), precision (d, d)); ``model`` as in `log_answer`; the likelihood counts with
+    a power between 0 and 1.
     """
     directions, lines = frame
     slopes, offsets, decided = evidence
@@ -111,7 +109,7 @@ def slice_sweep(  # noqa: C901
             for i in range(d):
                 total += slopes[j, i] * x[i]
             z[j] = total
-        here = power * log_line(0.0, z, lines[0], decided, link)
+        here = power * log_line(0.0, z, lines[0], decided, link, model)
         for k in range(directions.shape[0]):
             v = directions[k]
             c = lines[k]
@@ -135,7 +133,7 @@ def slice_sweep(  # noqa: C901
             level = here + math.log(next_uniform(state))
             for _ in range(100):
                 t = left + (right - left) * next_uniform(state)
-                there = power * log_line(t, z, c, decided, link)
+                there = power * log_line(t, z, c, decided, link, model)
                 if there - t * (0.5 * curve * t + tilt) >= level:
                     here = there
                     for i in range(d):

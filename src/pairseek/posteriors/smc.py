@@ -42,17 +42,20 @@ class Target(Protocol):
         ...
 
 
-def tempered_samples(target: Target, n: int, sweeps: int, rng: np.random.Generator) -> tuple[FloatArray, int]:
-    """Return n equally weighted states of the posterior, and the number of stages."""
+def tempered_samples(target: Target, n: int, sweeps: int, rng: np.random.Generator) -> tuple[FloatArray, int, float]:
+    """Return n equally weighted states of the posterior, the number of stages, and the log evidence."""
     tempered = min(n, max(n // _TEMPERED_SHARE, _LEAST_TEMPERED))
     states = target.start(tempered, rng)
     even = np.full(tempered, 1.0 / tempered)
-    power, stages = 0.0, 0
+    power, stages, log_evidence = 0.0, 0, 0.0
     while True:
         log_likelihood = target.log_likelihood(states)
         rest = 1.0 - power
         step = rest if stages >= _MOST_STAGES else tempering_step(even, log_likelihood, rest, tempered / 2)
         weights = reweighted(even, log_likelihood, step)
+        top = float(np.max(log_likelihood))
+        with np.errstate(under="ignore"):
+            log_evidence += step * top + float(np.log(np.mean(np.exp(step * (log_likelihood - top)))))
         power = 1.0 if step >= rest else power + step
         _, covariance = sample_moments(states, weights)
         count = tempered if power < 1.0 else n
@@ -60,7 +63,7 @@ def tempered_samples(target: Target, n: int, sweeps: int, rng: np.random.Generat
         stages += 1
         states = target.move(states, covariance, power, sweeps if power < 1.0 else sweeps + 1, rng)
         if power >= 1.0:
-            return states, stages
+            return states, stages, log_evidence
 
 
 def square_root(covariance: FloatArray) -> FloatArray:

@@ -34,7 +34,12 @@ def square_root(covariance: FloatArray) -> FloatArray:
 def typical_response(response: Response, belief: Belief) -> Response:
     """Return the response with an unknown k or lapse replaced by its typical value under the belief."""
     known = belief.reliability
-    return response if known is None else replace(response, k=known.typical_k, lapse=known.typical_lapse)
+    if known is None:
+        return response
+    # The likeliest noise kind, with its own reference k.
+    kind = next(one for one, _ in response.kinds if one.noise == max(known.noise, key=lambda name: known.noise[name]))
+    factor = known.typical_k / kind.reference if kind.reference > 0.0 else 1.0
+    return replace(kind, k=kind.reference, reliability=factor, lapse=known.typical_lapse)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,74 @@
+"""The likelihoods of all answers as compiled kernels take them: `Factors`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairseek.core.types import Evidence, FloatArray
+from pairseek.model.responses import Response
+from pairseek.numerics.jit import LOGISTIC
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """Answers as factors of the posterior, each a function of one logit.
+
+    Attributes
+    ----------
+    slopes, offsets
+        (m, d) and (m,): the logit of factor j is ``slopes[j] @ w + offsets[j]``. The offset of an answer contains the
+        width of a tie.
+    decided
+        (m,), 1.0 for an answer, 0.0 for a tie. Without lapses, a tie of the logistic model is two answers:
+        f(z + t) - f(z - t) = f(t + z) f(t - z) (1 - e^(-2t)), so it needs no factor of its own kind.
+    link
+        Code of f.
+    model
+        (floor, rest, width) as in `pairseek.numerics.jit.log_answer`.
+    constant
+        Part of the log-likelihood that does not depend on the user point.
+    """
+
+    slopes: FloatArray
+    offsets: FloatArray
+    decided: FloatArray
+    link: int
+    model: tuple[float, float, float]
+    constant: float = 0.0
+
+    @classmethod
+    def of(cls, evidence: Evidence, response: Response, *, factor: float = 1.0, lapse: float | None = None) -> Factors:
+        """Return the factors of answers whose logits are multiplied by `factor`, for this lapse or the response's."""
+        share = response.share if lapse is None else lapse
+        width = response.tie_width
+        slopes, offsets, decided = factor * evidence.slopes, factor * evidence.offsets, evidence.decided
+        offsets = offsets - width * decided
+        floor = share / (3.0 if width > 0.0 else 2.0)
+        constant = 0.0
+        if share == 0.0 and response.link == LOGISTIC and not np.all(decided):
+            tied = decided == 0.0
+            constant = float(np.sum(tied)) * np.log(-np.expm1(-2.0 * width)) if width > 0.0 else 0.0
+            offsets = np.where(tied, offsets + width, offsets)
+            slopes = np.concatenate([slopes, -slopes[tied]])
+            offsets = np.concatenate([offsets, 2.0 * width - offsets[tied]])
+            decided = np.ones(len(offsets))
+        return cls(
+            np.ascontiguousarray(slopes),
+            np.ascontiguousarray(offsets),
+            np.ascontiguousarray(decided),
+            response.link,
+            (float(floor), float(1.0 - share), float(width)),
+            constant,
+        )
+
+    @property
+    def plain(self) -> bool:
+        """Whether there are no lapses, so that every factor is log-concave."""
+        return self.model[0] == 0.0
+
+    @property
+    def data(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Slopes, offsets and decided, as kernels take them."""
+        return self.slopes, self.offsets, self.decided

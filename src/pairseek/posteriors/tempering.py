@@ -1,0 +1,95 @@
+"""Tempered particles of the user point, for known parameters of the response."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairseek.core.types import Belief, BeliefInfo, FloatArray
+from pairseek.model.priors import Prior
+from pairseek.numerics.moments import CHUNK
+from pairseek.numerics.parallel import for_ranges
+from pairseek.posteriors.base import sampled_belief
+from pairseek.posteriors.control_variates import controlled_moments
+from pairseek.posteriors.factors import Factors
+from pairseek.posteriors.slice_kernels import log_densities, slice_sweep
+from pairseek.posteriors.smc import WIDTH, square_root, tempered_samples
+
+
+def tempered_belief(
+    factors: Factors, prior: Prior, n: int, sweeps: int, rng: np.random.Generator
+) -> tuple[Belief, float]:
+    """Return the belief of n particles after these answers, and the log evidence."""
+    began = time.perf_counter()
+    m, d = factors.slopes.shape
+    if m == 0:
+        samples, weights = prior.sample(n, d, rng), np.full(n, 1 / n)
+        info = BeliefInfo("particles", seconds=time.perf_counter() - began)
+        return sampled_belief(samples, weights, prior.moments(d), info), 0.0
+    samples, stages, log_evidence = tempered_samples(PointTarget(factors, prior), n, sweeps, rng)
+    weights = np.full(n, 1 / n)
+    moments = controlled_moments(samples, weights, factors, prior)
+    info = BeliefInfo("particles", stages=stages, seconds=time.perf_counter() - began)
+    return sampled_belief(samples, weights, moments, info), log_evidence + factors.constant
+
+
+@dataclass(frozen=True, eq=False)
+class PointTarget:
+    """The posterior of the user point for known parameters of the response, as target of sequential Monte Carlo.
+
+    Attributes
+    ----------
+    factors, prior
+        The answers and the prior that define the posterior.
+    """
+
+    factors: Factors
+    prior: Prior
+
+    def start(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw points from the prior."""
+        return self.prior.sample(n, self.factors.slopes.shape[1], rng)
+
+    def log_likelihood(self, states: FloatArray) -> FloatArray:
+        """Return the log-likelihood of all answers."""
+        base = self.prior.quadratic(states.shape[1])
+        return log_importance_ratios(states, self.factors, self.prior, base)
+
+    def move(
+        self, states: FloatArray, covariance: FloatArray, power: float, sweeps: int, rng: np.random.Generator
+    ) -> FloatArray:
+        """Move every point by slice steps along random frames."""
+        n, d = states.shape
+        factors = self.factors
+        root = square_root(covariance)
+        for _ in range(sweeps):
+            frame, _ = np.linalg.qr(rng.standard_normal((d, d)))
+            directions = np.ascontiguousarray((root @ frame).T)
+            for_ranges(
+                slice_sweep,
+                n,
+                CHUNK,
+                states,
+                rng.integers(0, 2**64, size=n, dtype=np.uint64),
+                (directions, np.einsum("kd,md->km", directions, factors.slopes)),
+                factors.data,
+                (*self.prior.box(d), *self.prior.quadratic(d)),
+                power,
+                WIDTH,
+                factors.link,
+                factors.model,
+            )
+        return states
+
+
+def log_importance_ratios(
+    points: FloatArray, factors: Factors, prior: Prior, base: tuple[FloatArray, FloatArray]
+) -> FloatArray:
+    """Return (n,) log posteriors less the log densities of a Gaussian (centre, precision), up to a constant."""
+    n, d = points.shape
+    out = np.empty(n)
+    quadratic = (*prior.box(d), *prior.quadratic(d))
+    for_ranges(log_densities, n, CHUNK, points, factors.data, quadratic, base, factors.link, factors.model, out)
+    return out
