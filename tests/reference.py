@@ -19,9 +19,9 @@ def naive_constant(p, q, k, noise):
 
 
 def naive_logit(w, p, q, k, noise, appeal=0.0):
-    """Equation 1 by distances: k_pq (|w - q|² - |w - p|²) + appeal_p - appeal_q."""
+    """Equation 1 by utilities u_x = appeal_x - k|w - x|²: k_pq/k times u_p - u_q, where `appeal` is p's less q's."""
     gap = sum((x - y) ** 2 for x, y in zip(w, q, strict=True)) - sum((x - y) ** 2 for x, y in zip(w, p, strict=True))
-    return naive_constant(p, q, k, noise) * gap + appeal
+    return naive_constant(p, q, 1.0, noise) * (k * gap + appeal)
 
 
 def naive_probability(z, link):
@@ -31,18 +31,44 @@ def naive_probability(z, link):
     return 1.0 / (1.0 + math.exp(-z)) if z > -700 else 0.0
 
 
-def naive_log_answer(z, outcome, link):
-    """log f(z) for "first", log f(-z) for "second", half of each for "tie"."""
+def naive_log_tie(z, link, width=0.0):
+    """log(f(z + width) - f(z - width)); the log density f'(z) if the width is 0. For numbers and arrays.
+
+    For the logistic function the difference is sinh t/(cosh t + cosh z).
+    """
+    z = np.asarray(z, dtype=float)
+    if width == 0.0:
+        return log_expit(z) + log_expit(-z) if link == "logistic" else -0.5 * z * z - 0.5 * math.log(2 * math.pi)
+    if link == "logistic":
+        top = math.log(2.0 * math.sinh(width))
+        return top - np.logaddexp(np.logaddexp(width, -width), np.logaddexp(z, -z))
+    # The normal distribution function on the side where it is small, so that the difference keeps its digits.
+    upper, lower = log_ndtr(width - np.abs(z)), log_ndtr(-width - np.abs(z))
+    return upper + np.log1p(-np.exp(lower - upper))
+
+
+def naive_log_answer(z, outcome, link, width=0.0, lapse=0.0):
+    """Log-likelihood of "first", "second" or "tie" at logits z (a number or an array).
+
+    Ties of a width above 0 are one of three outcomes, over which a lapse is spread; with width 0 a lapse is spread over
+    two, and a tie that is told is no lapse: its density is (1 - lapse) f'(z).
+    """
     log_f = log_expit if link == "logistic" else log_ndtr
-    first, second = float(log_f(z)), float(log_f(-z))
-    return {"first": first, "second": second, "tie": 0.5 * (first + second)}[outcome]
+    z = np.asarray(z, dtype=float)
+    if outcome == "tie":
+        logs = naive_log_tie(z, link, width)
+        if width == 0.0:
+            return logs + math.log(1.0 - lapse)
+    else:
+        logs = log_f((z if outcome == "first" else -z) - width)
+    return logs if lapse == 0.0 else np.log(lapse / (3 if width > 0 else 2) + (1 - lapse) * np.exp(logs))
 
 
-def naive_log_likelihood(w, answers, k, noise, link):
+def naive_log_likelihood(w, answers, k, noise, link, width=0.0, lapse=0.0):
     """Over answers (p, q, outcome) or (p, q, outcome, appeal difference)."""
     total = 0.0
     for p, q, outcome, *appeal in answers:
-        total += naive_log_answer(naive_logit(w, p, q, k, noise, *appeal), outcome, link)
+        total += float(naive_log_answer(naive_logit(w, p, q, k, noise, *appeal), outcome, link, width, lapse))
     return total
 
 
@@ -136,18 +162,14 @@ def naive_greedy_volume(samples, weights, p, q, k, noise, link, appeal=0.0):
     return drop
 
 
-def naive_log_posterior(points, answers, k, noise, link):
+def naive_log_posterior(points, answers, k, noise, link, width=0.0, lapse=0.0):
     """Log-likelihood at (n, d) points for a flat prior: `naive_log_likelihood` written for arrays."""
-    log_f = log_expit if link == "logistic" else log_ndtr
     points = np.asarray(points, dtype=float)
     total = np.zeros(len(points))
     for p, q, outcome, *appeal in answers:
         gap = ((points - np.asarray(q)) ** 2).sum(axis=1) - ((points - np.asarray(p)) ** 2).sum(axis=1)
-        z = naive_constant(p, q, k, noise) * gap + sum(appeal)
-        if outcome == "tie":
-            total += 0.5 * (log_f(z) + log_f(-z))
-        else:
-            total += log_f(z if outcome == "first" else -z)
+        z = naive_constant(p, q, 1.0, noise) * (k * gap + sum(appeal))
+        total += naive_log_answer(z, outcome, link, width, lapse)
     return total
 
 
@@ -184,6 +206,24 @@ def quadrature_moments(log_density, low, high):
     # Var = mean of the conditional variances + variance of the conditional means.
     spread = mass @ (variance + (second - mean[1]) ** 2)
     return mean, np.array([[mass @ (x - mean[0]) ** 2, cross], [cross, spread]])
+
+
+def quadrature_log_mass(log_density, low, high):
+    """Log integral of a density as in `quadrature_moments`; nearly log-concave ones are integrated as well."""
+    low, high = np.atleast_1d(np.asarray(low, dtype=float)), np.atleast_1d(np.asarray(high, dtype=float))
+    if len(low) == 1:
+        return float(_integrate(lambda x: log_density(x.reshape(-1, 1)).reshape(x.shape), low, high)[0][0])
+
+    def inner(x):
+        flat = x.ravel()
+
+        def along(y):
+            points = np.stack([np.repeat(flat, y.shape[1]), y.ravel()], axis=1)
+            return log_density(points).reshape(y.shape)
+
+        return _integrate(along, np.full(len(flat), low[1]), np.full(len(flat), high[1]))[0].reshape(x.shape)
+
+    return float(_integrate(inner, low[:1], high[:1])[0][0])
 
 
 _DEPTH = 45.0
@@ -306,41 +346,46 @@ def naive_triplet_likelihood(points, triplets, k, noise, link):
     )
 
 
-def reliability_grid(answers, k, noise, link, *, spread=None, beta=None, lapse=0.0):
+def reliability_grid(answers, k, noise, link, *, spread=None, beta=None, lapse=0.0, width=0.0):
     """The posterior of (w, log k, lapse) in one dimension, by the midpoint rule over all three.
 
-    Flat prior of w from -1 to 1; log k normal around log(k) with this spread, or known if that is None; the lapse
-    Beta(*beta), or known if that is None. Answers are those of `naive_log_likelihood`. Returns the axes w,
-    log(k/median) and lapse, and the (w, log k, lapse) probabilities.
+    Flat prior of w from -1 to 1; the whole logit times r, log r normal with this spread (k r is the unknown k), or r = 1
+    if that is None; the lapse Beta(*beta), or known if that is None. Answers are those of `naive_log_likelihood`.
+    Returns the axes w, log r and lapse, the (w, log r, lapse) probabilities, and the log evidence.
     """
-    f = expit if link == "logistic" else ndtr
     w = -1.0 + 2.0 * (np.arange(161) + 0.5) / 161
-    u = np.zeros(1) if spread is None else spread * (-4.0 + 8.0 * (np.arange(61) + 0.5) / 61)
+    u = np.zeros(1) if spread is None else spread * (-5.0 + 10.0 * (np.arange(81) + 0.5) / 81)
     lapse = np.array([lapse]) if beta is None else (np.arange(60) + 0.5) / 60
     logs = np.zeros((len(w), len(u), len(lapse)))
     if spread is not None:
-        logs -= 0.5 * (u[:, None] / spread) ** 2
+        logs += _log_shares(-0.5 * (u[:, None] / spread) ** 2)
     if beta is not None:
-        logs += (beta[0] - 1) * np.log(lapse) + (beta[1] - 1) * np.log1p(-lapse)
+        logs += _log_shares((beta[0] - 1) * np.log(lapse) + (beta[1] - 1) * np.log1p(-lapse))
+    logs -= math.log(len(w))
     for p, q, outcome, *appeal in answers:
-        chance = _lapsing_chance(f, w, u, lapse, p, q, k, noise, sum(appeal))
-        first, second = (np.log(np.maximum(x, 1e-300)) for x in (chance, 1.0 - chance))
-        logs += {"first": first, "second": second, "tie": 0.5 * (first + second)}[outcome]
+        z = np.exp(u) * _margins(w, p, q, k, noise, sum(appeal))[:, None]
+        f = np.exp(naive_log_answer(z, outcome, link, width))[:, :, None]
+        floor = 0.0 if outcome == "tie" and width == 0.0 else lapse / (3 if width > 0 else 2)
+        logs += np.log(np.maximum(floor + (1 - lapse) * f, 1e-300))
     weights = np.exp(logs - logs.max())
-    return (w, u, lapse), weights / weights.sum()
+    return (w, u, lapse), weights / weights.sum(), float(logs.max() + np.log(weights.sum()))
 
 
-def _lapsing_chance(f, w, u, lapse, p, q, k, noise, appeal):
-    """P(first) on the grid: lapse/2 + (1 - lapse) f(e^u z + appeal)."""
-    z = naive_constant(p, q, k, noise) * ((w - q[0]) ** 2 - (w - p[0]) ** 2)
-    chance = f(np.exp(u) * z[:, None] + appeal)
-    return lapse / 2 + (1 - lapse) * chance[:, :, None]
+def _log_shares(logs):
+    return logs - np.log(np.exp(logs).sum())
+
+
+def _margins(w, p, q, k, noise, appeal):
+    """Logits at points w of a line, for r = 1."""
+    return naive_constant(p, q, 1.0, noise) * (k * ((w - q[0]) ** 2 - (w - p[0]) ** 2) + appeal)
 
 
 def reliability_information(axes, weights, p, q, k, noise, link, appeal=0.0):
     """I(w; y) in bits, k and lapse integrated out, and P(first), on a grid of `reliability_grid`."""
     f = expit if link == "logistic" else ndtr
-    chance = _lapsing_chance(f, *axes, p, q, k, noise, appeal)
+    w, u, lapse = axes
+    chance = f(np.exp(u) * _margins(w, p, q, k, noise, appeal)[:, None])
+    chance = lapse / 2 + (1 - lapse) * chance[:, :, None]
     place = weights.sum(axis=(1, 2))
     given = (weights * chance).sum(axis=(1, 2)) / np.maximum(place, 1e-300)
     marginal = float(place @ given)

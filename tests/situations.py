@@ -38,8 +38,7 @@ def evidence_of(response, answers):
 
 def first_of(evidence, count):
     """The first answers."""
-    appeal = None if evidence.appeal is None else evidence.appeal[:count]
-    return Evidence(evidence.slopes[:count], evidence.offsets[:count], evidence.decided[:count], appeal)
+    return Evidence(evidence.slopes[:count], evidence.offsets[:count], evidence.decided[:count])
 
 
 def beliefs_along(posterior, response, evidence, *, prior=None):
@@ -76,16 +75,9 @@ def standardized(belief, mean, covariance):
     return float(np.linalg.norm((belief.mean - mean) @ whitener)), float(ratios[0]), float(ratios[-1])
 
 
-def reliable_evidence(response, answers):
-    """`evidence_of` answers (p, q, outcome, appeal difference) for a response whose k may be unknown."""
-    appeal = np.array([-shift if outcome == "second" else shift for _, _, outcome, shift in answers])
-    made = evidence_of(response, answers)
-    return Evidence(made.slopes, made.offsets, made.decided, appeal)
-
-
-def reliable_belief(response, answers, *, n=4000, seed=0):
-    """The belief of particles after all answers, for a response whose k or lapse may be unknown."""
-    return Particles(n, seed=seed).infer(reliable_evidence(response, answers), UniformBox(), response)
+def reliable_belief(response, answers, *, posterior=None):
+    """The belief after all answers, of particles or another posterior, where k or the lapse may be unknown."""
+    return last_belief(Particles() if posterior is None else posterior, response, evidence_of(response, answers))
 
 
 def taken_back(answers):

@@ -1,4 +1,4 @@
-"""Appeal: an offset that k does not scale, in every posterior and strategy."""
+"""Appeal: a part of the utility that k does not scale, in every posterior and strategy."""
 
 import numpy as np
 import pytest
@@ -36,8 +36,9 @@ def test_every_posterior_takes_it_as_quadrature_does(posterior, response):
     link = expit if response.name == "logistic" else ndtr
     for winner, loser in answers:
         p, q = LINE[winner, 0], LINE[loser, 0]
-        k = response.k / abs(2 * (p - q)) if response.noise == "normalized" else response.k
-        density = density * link(k * ((w - q) ** 2 - (w - p) ** 2) + APPEAL[winner] - APPEAL[loser])
+        scale = 1 / abs(2 * (p - q)) if response.noise == "normalized" else 1.0
+        utility = APPEAL[winner] - APPEAL[loser] + response.k * ((w - q) ** 2 - (w - p) ** 2)
+        density = density * link(scale * utility)
     density /= density.sum()
     mean = density @ w
     deviation = np.sqrt(density @ (w - mean) ** 2)

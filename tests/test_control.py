@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from pairseek.core.types import Evidence
 from pairseek.model.priors import GaussianPrior, UniformBox
 from pairseek.model.responses import Logistic, Probit
-from pairseek.posteriors.control_variates import _solve, controlled_moments, slope
-from reference import naive_covariance, naive_log_answer, naive_log_posterior, naive_mean, quadrature_moments
-from situations import LINKS, answers_from, evidence_of
+from pairseek.posteriors.control_variates import _solve, controlled_moments
+from pairseek.posteriors.factors import Factors
+from reference import naive_covariance, naive_log_posterior, naive_mean, quadrature_moments
+from situations import answers_from, evidence_of
 
 ANSWERS = [
     ([0.7, 0.2], [-0.5, 0.1], "first"),
@@ -29,9 +30,13 @@ def rejection(rng, n, response, answers, draw):
     kept = np.empty((0, 2))
     while len(kept) < n:
         points = draw(rng, 4 * n)
-        logs = naive_log_posterior(points, answers, response.k, response.noise, response.name)
+        logs = naive_log_posterior(points, answers, response.k, response.noise, response.name, response.tie_width)
         kept = np.concatenate([kept, points[np.log(rng.random(len(points))) < logs]])
     return kept[:n]
+
+
+def factors_of(response, answers):
+    return Factors.of(evidence_of(response, answers), response)
 
 
 def normal_prior_log(points):
@@ -41,6 +46,18 @@ def normal_prior_log(points):
 CASES = {
     "logistic in a box": (Logistic(2.0), UniformBox(), lambda rng, n: rng.uniform(-1, 1, (n, 2)), 1.0),
     "probit in a box": (Probit(1.5), UniformBox(), lambda rng, n: rng.uniform(-1, 1, (n, 2)), 1.0),
+    "probit with a width of ties": (
+        Probit(1.0, tie_width=0.3),
+        UniformBox(),
+        lambda rng, n: rng.uniform(-1, 1, (n, 2)),
+        1.0,
+    ),
+    "logistic with a width of ties": (
+        Logistic(2.0, tie_width=0.7),
+        UniformBox(),
+        lambda rng, n: rng.uniform(-1, 1, (n, 2)),
+        1.0,
+    ),
     "a Gaussian prior": (Logistic(2.0), GaussianPrior(0.0, 0.36), lambda rng, n: rng.normal(0, 0.6, (n, 2)), 6.0),
 }
 
@@ -51,12 +68,12 @@ class TestControlledMoments:
         response, prior, draw, reach = CASES[name]
 
         def log_density(points):
-            logs = naive_log_posterior(points, ANSWERS, response.k, response.noise, response.name)
+            logs = naive_log_posterior(points, ANSWERS, response.k, response.noise, response.name, response.tie_width)
             return logs + (normal_prior_log(points) if isinstance(prior, GaussianPrior) else 0.0)
 
         mean, covariance = quadrature_moments(log_density, [-reach] * 2, [reach] * 2)
         truth = np.array([*mean, *covariance[np.triu_indices(2)]])
-        evidence = evidence_of(response, ANSWERS)
+        factors = factors_of(response, ANSWERS)
         rng = np.random.default_rng(0)
         n, runs = 500, 150
         weights = np.full(n, 1 / n)
@@ -65,7 +82,7 @@ class TestControlledMoments:
             points = rejection(rng, n, response, ANSWERS, draw)
             for row, (mu, sigma) in enumerate(
                 (
-                    controlled_moments(points, weights, evidence, prior, response),
+                    controlled_moments(points, weights, factors, prior),
                     (points.mean(axis=0), np.cov(points.T, bias=True)),
                 )
             ):
@@ -83,8 +100,8 @@ class TestControlledMoments:
         low, high = tuple(rng.uniform(-3, -1, d)), tuple(rng.uniform(0, 4, d))
         prior = UniformBox(low, high)
         points = rng.uniform(low, high, size=(800, d))
-        nothing = Evidence(np.zeros((1, d)), np.zeros(1), np.ones(1))
-        mean, covariance = controlled_moments(points, np.full(800, 1 / 800), nothing, prior, Logistic(0.0))
+        nothing = Factors.of(Evidence(np.zeros((1, d)), np.zeros(1), np.ones(1)), Logistic(0.0))
+        mean, covariance = controlled_moments(points, np.full(800, 1 / 800), nothing, prior)
         expected = prior.moments(d)
         assert mean == pytest.approx(expected[0], abs=1e-6)
         assert covariance == pytest.approx(expected[1], abs=1e-5)
@@ -97,7 +114,7 @@ class TestControlledMoments:
         points = rng.uniform(-1, 1, size=(4000, 2))
         inside = points[np.all(points @ evidence.slopes.T + evidence.offsets > 0, axis=1)]
         weights = np.full(len(inside), 1 / len(inside))
-        mean, covariance = controlled_moments(inside, weights, evidence, UniformBox(), response)
+        mean, covariance = controlled_moments(inside, weights, Factors.of(evidence, response), UniformBox())
         assert mean == pytest.approx(np.array(naive_mean(inside, weights)), abs=1e-13)
         assert covariance == pytest.approx(np.array(naive_covariance(inside, weights)), abs=1e-13)
 
@@ -120,7 +137,7 @@ class TestControlledMoments:
                 normal = evidence.slopes[j]
                 excess = normal @ points[row] + evidence.offsets[j] - rng.uniform(0, 2)
                 points[row] = np.clip(points[row] - normal * excess / (normal @ normal), -1, 1)
-            found, _ = controlled_moments(points, np.full(2000, 1 / 2000), evidence, UniformBox(), response)
+            found, _ = controlled_moments(points, np.full(2000, 1 / 2000), Factors.of(evidence, response), UniformBox())
             worst = max(worst, np.max(np.abs(found - points.mean(axis=0)) / points.std(axis=0)))
         # A correction of a plain mean of 2000 samples cannot be worth more than four of its standard errors.
         assert worst < 4 / np.sqrt(2000)
@@ -129,18 +146,16 @@ class TestControlledMoments:
         rng = np.random.default_rng(0)
         points = rng.uniform(-1, 1, size=(500, 2))
         weights = np.where(np.arange(500) < 20, 1 / 20, 0.0)
-        mean, covariance = controlled_moments(
-            points, weights, evidence_of(Logistic(1.0), ANSWERS), UniformBox(), Logistic(1.0)
-        )
+        mean, covariance = controlled_moments(points, weights, factors_of(Logistic(1.0), ANSWERS), UniformBox())
         assert mean == pytest.approx(points[:20].mean(axis=0), abs=1e-13)
         assert covariance == pytest.approx(np.cov(points[:20].T, bias=True), abs=1e-13)
 
     def test_have_the_same_bits_on_any_number_of_threads(self, on_threads):
         rng = np.random.default_rng(3)
         points, weights = rng.uniform(-1, 1, size=(2600, 2)), rng.dirichlet(np.full(2600, 50.0))
-        evidence = evidence_of(Logistic(2.0), ANSWERS)
+        factors = factors_of(Logistic(2.0), ANSWERS)
         one, two = (
-            on_threads(count, lambda: controlled_moments(points, weights, evidence, UniformBox(), Logistic(2.0)))
+            on_threads(count, lambda: controlled_moments(points, weights, factors, UniformBox()))
             for count in (1, 2)
         )
         assert np.array_equal(one[0], two[0])
@@ -152,25 +167,17 @@ class TestControlledMoments:
         evidence = evidence_of(response, answers_from(rng, [0.2] * 12, 6, response))
         points = rng.uniform(-1, 1, size=(4000, 12))
         weights = np.exp(response.log_likelihood(evidence, points))
-        _, covariance = controlled_moments(points, weights / weights.sum(), evidence, UniformBox(), response)
+        factors = Factors.of(evidence, response)
+        _, covariance = controlled_moments(points, weights / weights.sum(), factors, UniformBox())
         assert np.linalg.eigvalsh(covariance)[0] > 0.1
 
-
-@given(z=st.floats(-25, 25), outcome=st.sampled_from(["first", "tie"]), link=st.sampled_from(sorted(LINKS)))
-def test_the_slope_is_the_derivative_of_its_twins_logarithm(z, outcome, link):
-    step = 1e-5
-    up, down = (naive_log_answer(z + side * step, outcome, link) for side in (1, -1))
-    # Rounding of a logarithm of up to 300 over the step.
-    assert slope(z, float(outcome == "first"), LINKS[link]) == pytest.approx(
-        (up - down) / (2 * step), abs=2e-7, rel=1e-6
-    )
-
-
-@pytest.mark.parametrize("z", [-1e6, -1e3, 1e3, 1e6])
-@pytest.mark.parametrize("link", LINKS)
-def test_the_slope_is_finite_at_extreme_logits(z, link):
-    expected = 0.0 if z > 0 else (1.0 if link == "logistic" else -z)
-    assert slope(z, 1.0, LINKS[link]) == pytest.approx(expected, rel=1e-4, abs=1e-12)
+    def test_with_lapses_they_are_the_plain_ones(self):
+        """The field has no compiled slope there."""
+        rng = np.random.default_rng(0)
+        points, weights = rng.uniform(-1, 1, size=(500, 2)), np.full(500, 1 / 500)
+        mean, covariance = controlled_moments(points, weights, factors_of(Logistic(1.0, lapse=0.1), ANSWERS), UniformBox())
+        assert mean == pytest.approx(points.mean(axis=0), abs=1e-13)
+        assert covariance == pytest.approx(np.cov(points.T, bias=True), abs=1e-13)
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 12))

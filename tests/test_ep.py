@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numba import njit
 from scipy.integrate import quad
-from scipy.special import expit, log_expit, log_ndtr, ndtr
+from scipy.special import log_ndtr, ndtr
 from scipy.stats import truncnorm
 
 import pairseek as ps
@@ -20,16 +20,17 @@ from pairseek.model.priors import GaussianPrior, UniformBox
 from pairseek.model.responses import Logistic, Probit
 from pairseek.posteriors import EP, Grid, Particles
 from pairseek.posteriors import ep_kernels as kernels
-from pairseek.posteriors.ep import gaussian_posterior, standard_points
-from reference import naive_log_posterior, quadrature_moments
+from pairseek.posteriors.factors import Factors
+from pairseek.posteriors.gaussian import gaussian_fit, is_trusted, log_prior_mass, standard_points
+from reference import naive_log_answer, naive_log_posterior, quadrature_log_mass, quadrature_moments
 from situations import LINKS, SITUATIONS, USER, answers_from, evidence_of, last_belief, standardized
 
 RULE = np.polynomial.legendre.leggauss(32)
 
 
 @njit
-def tilted_answer(m, v, decided, link, half):
-    return kernels.tilted_answer(m, v, decided, link, half)
+def _tilted_answer(m, v, decided, link, model):
+    return kernels.tilted_answer(m, v, decided, link, model)
 
 
 @njit
@@ -37,24 +38,28 @@ def tilted_interval(m, v, low, high, rule):
     return kernels.tilted_interval(m, v, low, high, rule)
 
 
-def likelihood(z, outcome, link, lapse):
-    log_f, f = (log_expit, expit) if link == "logistic" else (log_ndtr, ndtr)
-    if lapse == 0.0:
-        return math.exp(log_f(z) if outcome == "first" else 0.5 * (log_f(z) + log_f(-z)))
-    yes, no = (lapse / 2 + (1 - lapse) * f(x) for x in (z, -z))
-    return yes if outcome == "first" else math.sqrt(yes * no)
+def tilted_answer(m, v, outcome, link, lapse=0.0, width=0.0):
+    """The kernel takes the logit of an answer less the width of a tie."""
+    model = lapse / (3.0 if width > 0.0 else 2.0), 1.0 - lapse, width
+    shift = width if outcome == "first" else 0.0
+    log_z, mean, variance = _tilted_answer(m - shift, v, float(outcome == "first"), LINKS[link], model)
+    return log_z, mean + shift, variance
 
 
-def by_quad(m, v, outcome, link, lapse):
+def fit_of(evidence, prior, response):
+    return gaussian_fit(Factors.of(evidence, response), prior)
+
+
+def by_quad(m, v, outcome, link, lapse=0.0, width=0.0):
     """Moments of N(m, v) times a likelihood by adaptive quadrature, with the points where something happens named."""
     s = math.sqrt(v)
     low, high = m - 12 * s - (v if outcome == "first" else 0), m + 12 * s + v
-    where = sorted({x for x in (0.0, -5.0, 5.0, m, m + v, m - 3 * s, m + 3 * s) if low < x < high})
+    where = sorted({x for x in (0.0, -5.0, 5.0, m, m + v, m - 3 * s, m + 3 * s, -width, width) if low < x < high})
 
     def top(z):
-        return math.log(max(likelihood(z, outcome, link, lapse), 1e-300)) - 0.5 * (z - m) ** 2 / v
+        return naive_log_answer(z, outcome, link, width, lapse) - 0.5 * (z - m) ** 2 / v
 
-    shift = max(top(z) for z in np.linspace(low, high, 4001))
+    shift = float(np.max(top(np.linspace(low, high, 4001))))
 
     def moment(power):
         return quad(lambda z: (z - m) ** power * math.exp(top(z) - shift), low, high, points=where, limit=500)[0]
@@ -68,12 +73,13 @@ class TestTiltedMoments:
     @pytest.mark.parametrize("link", LINKS)
     @pytest.mark.parametrize("outcome", ["first", "tie"])
     @pytest.mark.parametrize("lapse", [0.0, 0.05])
-    def test_agree_with_adaptive_quadrature(self, link, outcome, lapse):
+    @pytest.mark.parametrize("width", [0.0, 0.7])
+    def test_agree_with_adaptive_quadrature(self, link, outcome, lapse, width):
         for s in (0.05, 0.5, 1.1, 2.0, 5.0, 15.9):
             for place in (-6.0, -2.0, 0.0, 1.0, 4.0):
                 m = place * max(s, 0.5)
-                found = tilted_answer(m, s * s, float(outcome == "first"), LINKS[link], lapse / 2)
-                expected = by_quad(m, s * s, outcome, link, lapse)
+                found = tilted_answer(m, s * s, outcome, link, lapse, width)
+                expected = by_quad(m, s * s, outcome, link, lapse, width)
                 assert found[0] == pytest.approx(expected[0], abs=1e-5)
                 assert found[1] == pytest.approx(expected[1], abs=2e-5 * s)
                 assert found[2] == pytest.approx(expected[2], rel=2e-5)
@@ -82,14 +88,14 @@ class TestTiltedMoments:
         """From a deviation of 16 on; the two agree there to a thousandth, also where the answer is a surprise."""
         for s, tolerance in ((16.1, 1e-3), (40.0, 1e-4)):
             for place in (-3.0, 0.0, 2.0):
-                found = tilted_answer(place * s, s * s, 1.0, 0, 0.0)
-                expected = by_quad(place * s, s * s, "first", "logistic", 0.0)
+                found = tilted_answer(place * s, s * s, "first", "logistic")
+                expected = by_quad(place * s, s * s, "first", "logistic")
                 assert found[1] == pytest.approx(expected[1], abs=tolerance * s)
                 assert found[2] == pytest.approx(expected[2], rel=10 * tolerance)
 
     @pytest.mark.parametrize("m", [-20.0, 0.0, 20.0])
     def test_a_step_that_is_narrow_beside_the_cavity_cuts_as_a_truncated_normal(self, m):
-        _, mean, variance = tilted_answer(m * 1e5, 1e10, 1.0, 1, 0.0)
+        _, mean, variance = tilted_answer(m * 1e5, 1e10, "first", "probit")
         exact = truncnorm(-m, np.inf, loc=m * 1e5, scale=1e5)
         assert mean == pytest.approx(exact.mean(), rel=1e-5)
         assert variance == pytest.approx(exact.var(), rel=1e-4)
@@ -97,7 +103,7 @@ class TestTiltedMoments:
     @pytest.mark.parametrize("t", [-1e2, -1e4, -1e8])
     def test_an_answer_far_in_the_tail_keeps_its_digits(self, t):
         """N(t s, s²) with s = 1e3 times Φ: the tilted density is an exponential where the step is narrow beside it."""
-        log_z, mean, variance = tilted_answer(t * 1e3, 1e6, 1.0, 1, 0.0)
+        log_z, mean, variance = tilted_answer(t * 1e3, 1e6, "first", "probit")
         assert math.isfinite(log_z)
         assert mean > t * 1e3
         # The variance of an exponential of rate |t|/s, and that of the step, which is 1.
@@ -107,17 +113,30 @@ class TestTiltedMoments:
         ("m", "v"), [(0.0, 0.01), (0.3, 1.0), (5.0, 1.0), (-40.0, 2.0), (0.9, 1e4), (0.2, math.inf), (1e4, 1.0)]
     )
     def test_a_box_cuts_as_a_truncated_normal(self, m, v):
-        mean, variance = tilted_interval(m, v, -1.0, 1.0, RULE)
+        log_mass, mean, variance = tilted_interval(m, v, -1.0, 1.0, RULE)
         if m == 1e4:
             # An exponential of rate 1e4 at the edge, where scipy has no digits left.
             assert 1.0 - mean == pytest.approx(1e-4, rel=1e-3)
             assert variance == pytest.approx(1e-8, rel=1e-3)
+            assert log_mass == pytest.approx(-0.5 * (m - 1.0) ** 2 - math.log(1e4), abs=1e-3)
             return
         s = math.sqrt(v)
         exact = truncnorm((-1 - m) / s, (1 - m) / s, loc=m, scale=s) if math.isfinite(v) else None
         expected = (0.0, 1 / 3) if exact is None else (exact.mean(), exact.var())
         assert mean == pytest.approx(expected[0], abs=1e-5)
         assert variance == pytest.approx(expected[1], rel=1e-4)
+        # The integral of exp(-(z - m)²/2v), not normalized, by the distribution function of a standard normal.
+        mass = math.log(2.0) if exact is None else log_ndtr_difference((-1 - m) / s, (1 - m) / s)
+        if exact is not None:
+            mass += 0.5 * math.log(2 * math.pi * v)
+        assert log_mass == pytest.approx(mass, abs=1e-5)
+
+
+def log_ndtr_difference(low, high):
+    if low > 0:
+        low, high = -high, -low
+    upper, lower = log_ndtr(high), log_ndtr(low)
+    return upper + math.log1p(-math.exp(lower - upper))
 
 
 def naive_ep(evidence, prior, response, sweeps=60):
@@ -149,7 +168,7 @@ def naive_ep(evidence, prior, response, sweeps=60):
             z, v = s @ covariance @ shift + o, s @ covariance @ s
             if j < m:
                 outcome = "first" if evidence.decided[j] else "tie"
-                _, mean, variance = by_quad(z, v, outcome, response.name, response.share)
+                _, mean, variance = by_quad(z, v, outcome, response.name, response.share, response.tie_width)
             else:
                 i = boxed[j - m]
                 exact = truncnorm((low[i] - z) / math.sqrt(v), (high[i] - z) / math.sqrt(v), loc=z, scale=math.sqrt(v))
@@ -164,29 +183,54 @@ def naive_ep(evidence, prior, response, sweeps=60):
 
 class TestSweeps:
     @pytest.mark.parametrize("prior", [UniformBox(), GaussianPrior([0.2, -0.1], [[0.5, 0.2], [0.2, 0.4]])], ids=repr)
-    @pytest.mark.parametrize("response", [Logistic(2.0), Probit(1.2), Logistic(2.0, lapse=0.1)], ids=repr)
+    @pytest.mark.parametrize(
+        "response",
+        [Probit(1.2), Logistic(2.0, lapse=0.1), Probit(1.2, tie_width=0.7), Logistic(2.0, lapse=0.1, tie_width=0.7)],
+        ids=repr,
+    )
     def test_agree_with_a_plain_loop(self, prior, response):
         answers = answers_from(np.random.default_rng(3), USER, 5, Logistic(2.0))
         answers.append((*answers[0][:2], "tie"))
         evidence = evidence_of(response, answers)
-        mean, covariance, facts = gaussian_posterior(evidence, prior, response)
+        fit = fit_of(evidence, prior, response)
         expected = naive_ep(evidence, prior, response)
-        assert facts[0] == 1.0
-        assert mean == pytest.approx(expected[0], abs=1e-4)
-        assert covariance == pytest.approx(expected[1], abs=1e-4)
+        assert fit.converged
+        assert fit.mean == pytest.approx(expected[0], abs=1e-4)
+        assert fit.covariance == pytest.approx(expected[1], abs=1e-4)
+
+    @pytest.mark.parametrize("prior", [UniformBox(), GaussianPrior([0.2, -0.1], [[0.5, 0.2], [0.2, 0.4]])], ids=repr)
+    @pytest.mark.parametrize("width", [0.0, 0.7])
+    def test_take_a_logistic_tie_for_two_answers(self, prior, width):
+        """sinh t/(cosh t + cosh z) = f(t + z) f(t - z) (1 - e^-2t), each factor with a site of its own."""
+        response = Logistic(2.0, tie_width=width)
+        answers = answers_from(np.random.default_rng(3), USER, 5, Logistic(2.0))
+        evidence = evidence_of(response, [*answers, (*answers[0][:2], "tie")])
+        fit = fit_of(evidence, prior, response)
+        two = Evidence(
+            np.concatenate([evidence.slopes, -evidence.slopes[-1:]]),
+            np.concatenate([evidence.offsets - width, -evidence.offsets[-1:] + width]),
+            np.ones(7),
+        )
+        two.offsets[5] += 2.0 * width
+        expected = naive_ep(two, prior, Logistic(2.0))
+        assert fit.converged
+        assert fit.mean == pytest.approx(expected[0], abs=1e-4)
+        assert fit.covariance == pytest.approx(expected[1], abs=1e-4)
 
     def test_one_probit_answer_under_a_gaussian_prior_is_exact(self):
         """Mean and covariance of an extended skew normal, as in the tests of Particles."""
         prior = GaussianPrior([0.3, -0.2, 0.5], np.diag([1.0, 0.5, 2.0]))
         evidence = Evidence(np.array([[1.0, -2.0, 0.5]]), np.array([-0.4]), np.ones(1))
-        mean, covariance, _ = gaussian_posterior(evidence, prior, Probit(1.0))
+        fit = fit_of(evidence, prior, Probit(1.0))
         slope, mu, sigma = evidence.slopes[0], np.asarray(prior.mean), np.asarray(prior.covariance)
         scale = math.sqrt(1 + slope @ sigma @ slope)
         t = (slope @ mu - 0.4) / scale
         hazard = math.exp(-0.5 * t * t) / math.sqrt(2 * math.pi) / ndtr(t)
         pull = sigma @ slope / scale
-        assert mean == pytest.approx(mu + pull * hazard, abs=1e-9)
-        assert covariance == pytest.approx(sigma - np.outer(pull, pull) * hazard * (t + hazard), abs=1e-9)
+        assert fit.mean == pytest.approx(mu + pull * hazard, abs=1e-9)
+        assert fit.covariance == pytest.approx(sigma - np.outer(pull, pull) * hazard * (t + hazard), abs=1e-9)
+        # So is the evidence: Φ(t).
+        assert fit.log_evidence - log_prior_mass(prior, 3) == pytest.approx(math.log(ndtr(t)), abs=1e-9)
 
     def test_the_order_of_the_answers_does_not_matter(self):
         response = Logistic(2.0)
@@ -194,9 +238,20 @@ class TestSweeps:
         turned = Evidence(
             *(np.ascontiguousarray(a[::-1]) for a in (evidence.slopes, evidence.offsets, evidence.decided))
         )
-        one, two = (gaussian_posterior(e, UniformBox(), response) for e in (evidence, turned))
-        assert one[0] == pytest.approx(two[0], abs=1e-5)
-        assert one[1] == pytest.approx(two[1], abs=1e-5)
+        one, two = (fit_of(e, UniformBox(), response) for e in (evidence, turned))
+        assert one.mean == pytest.approx(two.mean, abs=1e-5)
+        assert one.covariance == pytest.approx(two.covariance, abs=1e-5)
+        assert one.log_evidence == pytest.approx(two.log_evidence, abs=1e-5)
+
+    @pytest.mark.parametrize("response", [Logistic(2.0), Logistic(2.0, lapse=0.1)], ids=repr)
+    def test_from_the_sites_of_a_neighbour_they_end_at_the_same_place(self, response):
+        evidence = evidence_of(response, answers_from(np.random.default_rng(4), USER, 30, response))
+        near = gaussian_fit(Factors.of(evidence, response, factor=1.2), UniformBox())
+        factors = Factors.of(evidence, response)
+        one, two = gaussian_fit(factors, UniformBox()), gaussian_fit(factors, UniformBox(), near.sites)
+        assert one.mean == pytest.approx(two.mean, abs=1e-4)
+        assert one.covariance == pytest.approx(two.covariance, abs=1e-4)
+        assert one.log_evidence == pytest.approx(two.log_evidence, abs=1e-4)
 
     @pytest.mark.parametrize("scale", [1e-60, 1e-8, 1e5, 1e60])
     def test_items_of_any_scale_have_the_same_posterior(self, scale):
@@ -204,11 +259,12 @@ class TestSweeps:
             answers = answers_from(np.random.default_rng(9), USER, 12, Logistic(3.0))
             moved = [([unit * x for x in p], [unit * x for x in q], outcome) for p, q, outcome in answers]
             response = Logistic(3.0 / unit)
-            mean, covariance, _ = gaussian_posterior(evidence_of(response, moved), UniformBox(-unit, unit), response)
-            return mean / unit, covariance / unit / unit
+            prior = UniformBox(-unit, unit)
+            fit = fit_of(evidence_of(response, moved), prior, response)
+            return fit.mean / unit, fit.covariance / unit / unit, fit.log_evidence - log_prior_mass(prior, 2)
 
-        assert moments(scale)[0] == pytest.approx(moments(1.0)[0], abs=1e-9)
-        assert moments(scale)[1] == pytest.approx(moments(1.0)[1], abs=1e-9)
+        for scaled, plain in zip(moments(scale), moments(1.0), strict=True):
+            assert scaled == pytest.approx(plain, abs=1e-9)
 
     def test_a_prior_without_moments_is_refused(self):
         class Nowhere(GaussianPrior):
@@ -220,6 +276,79 @@ class TestSweeps:
             EP().infer(evidence, Nowhere(), Logistic(1.0))
 
 
+EVIDENCE = [
+    (kind, d, box, width, k, count)
+    for kind in (Logistic, Probit)
+    for d in (1, 2)
+    for box in (True, False)
+    for width in (0.0, 0.7)
+    for k, count in ((0.5, 10), (2.0, 1), (2.0, 12), (2.0, 40), (5.0, 12))
+]
+
+
+def log_evidence_by_quadrature(answers, d, box, response):
+    """log p(answers) under the flat prior of [-1, 1]^d or N(0.1, 0.25 I), and the prior itself."""
+
+    def log_density(x):
+        model = response.k, response.noise, response.name, response.tie_width, response.share
+        logs = naive_log_posterior(x, answers, *model)
+        if box:
+            return logs - d * math.log(2.0)
+        return logs - 0.5 * ((x - 0.1) ** 2).sum(axis=1) / 0.25 - 0.5 * d * math.log(2 * math.pi * 0.25)
+
+    reach = np.ones(d) if box else np.full(d, 4.0)
+    prior = UniformBox() if box else GaussianPrior(0.1, 0.25)
+    return quadrature_log_mass(log_density, -reach, reach), prior
+
+
+def answers_and_ties(count, d, k):
+    answers = answers_from(np.random.default_rng(count), USER[:d], count, Logistic(k))
+    return [(p, q, "tie" if row % 4 == 3 else outcome) for row, (p, q, outcome) in enumerate(answers)]
+
+
+class TestEvidence:
+    """log p(answers), by which unknown parameters are weighted."""
+
+    @pytest.mark.parametrize(("kind", "d", "box", "width", "k", "count"), EVIDENCE)
+    def test_agrees_with_quadrature(self, kind, d, box, width, k, count):
+        response = kind(k, tie_width=width)
+        answers = answers_and_ties(count, d, k)
+        expected, prior = log_evidence_by_quadrature(answers, d, box, response)
+        fit = fit_of(evidence_of(response, answers), prior, response)
+        assert fit.converged
+        if fit.logit_deviation <= 2.0:
+            assert fit.log_evidence - log_prior_mass(prior, d) == pytest.approx(expected, abs=0.03)
+        else:
+            # Sharp answers, for which EP is not trusted alone: still good enough to tell which parameters are likely.
+            assert fit.log_evidence - log_prior_mass(prior, d) == pytest.approx(expected, abs=0.3)
+
+    def test_most_of_these_states_are_of_moderate_logits(self):
+        """Otherwise the test above would say little."""
+        blunt = 0
+        for kind, d, box, width, k, count in EVIDENCE:
+            response = kind(k, tie_width=width)
+            prior = UniformBox() if box else GaussianPrior(0.1, 0.25)
+            evidence = evidence_of(response, answers_and_ties(count, d, k))
+            blunt += fit_of(evidence, prior, response).logit_deviation <= 2.0
+        assert blunt > 0.75 * len(EVIDENCE)
+
+    @pytest.mark.parametrize(("kind", "d", "box", "width", "k", "count"), EVIDENCE)
+    def test_with_lapses_it_agrees_where_ep_is_trusted(self, kind, d, box, width, k, count):
+        response = kind(k, lapse=0.1, tie_width=width)
+        answers = answers_and_ties(count, d, k)
+        expected, prior = log_evidence_by_quadrature(answers, d, box, response)
+        factors = Factors.of(evidence_of(response, answers), response)
+        fit = gaussian_fit(factors, prior)
+        if is_trusted(fit, factors, prior):
+            assert fit.log_evidence - log_prior_mass(prior, d) == pytest.approx(expected, abs=0.15)
+
+    def test_of_nothing_is_the_mass_of_the_prior(self):
+        """The volume of a box, and that of exp(-x'Px/2) under a Gaussian, without (2π)^d/2."""
+        assert log_prior_mass(UniformBox(-1.0, 3.0), 2) == pytest.approx(2 * math.log(4.0) - math.log(2 * math.pi))
+        covariance = np.array([[0.5, 0.2], [0.2, 0.4]])
+        assert log_prior_mass(GaussianPrior(0.3, covariance), 2) == pytest.approx(0.5 * math.log(0.16))
+
+
 class TestTheCheck:
     @pytest.mark.parametrize("name", SITUATIONS)
     def test_whatever_is_returned_is_near_quadrature(self, name):
@@ -228,7 +357,7 @@ class TestTheCheck:
         answers = situation(np.random.default_rng(1), response)
         belief = last_belief(EP(), response, evidence_of(response, answers))
         truth = quadrature_moments(
-            lambda x: naive_log_posterior(x, answers, response.k, response.noise, response.name),
+            lambda x: naive_log_posterior(x, answers, response.k, response.noise, response.name, response.tie_width),
             -np.ones(2),
             np.ones(2),
         )
@@ -269,7 +398,7 @@ class TestTheCheck:
         belief = EP().infer(evidence, GaussianPrior(0.0, 1.0), response)
         assert abs(belief.mean[0] - exact.mean[0]) < 0.08 * np.sqrt(exact.covariance[0, 0])
         assert belief.covariance[0, 0] == pytest.approx(exact.covariance[0, 0], rel=0.1)
-        alone = gaussian_posterior(evidence, GaussianPrior(0.0, 1.0), response)[1][0, 0]
+        alone = fit_of(evidence, GaussianPrior(0.0, 1.0), response).covariance[0, 0]
         if count >= 30:
             # Without the check it would be wrong, although no logit is uncertain.
             assert abs(alone / exact.covariance[0, 0] - 1.0) > 0.15
@@ -282,7 +411,7 @@ class TestTheCheck:
         answers = answers_from(np.random.default_rng(seed), [0.3, -0.2, 0.5, -0.4], count, response)
         evidence = evidence_of(response, answers)
         exact = Particles(20_000, sweeps=3, seed=3).infer(evidence, UniformBox(), response).covariance
-        alone = gaussian_posterior(evidence, UniformBox(), response)[1]
+        alone = fit_of(evidence, UniformBox(), response).covariance
         checked = EP().infer(evidence, UniformBox(), response)
         assert np.linalg.norm(alone - exact) > 0.1 * np.linalg.norm(exact)
         assert np.linalg.norm(checked.covariance - exact) < 0.08 * np.linalg.norm(exact)
@@ -304,7 +433,7 @@ class TestTheCheck:
         for d in (1, 20, 64):
             evidence = Evidence(np.eye(d)[:1] * 5.0, np.array([-1.0]), np.ones(1))
             belief = EP().infer(evidence, GaussianPrior(0.0, 1.0), Logistic(1.0))
-            _, mean, variance = by_quad(-1.0, 25.0, "first", "logistic", 0.0)
+            _, mean, variance = by_quad(-1.0, 25.0, "first", "logistic")
             assert belief.info.method == "ep"
             assert belief.mean[0] == pytest.approx((mean + 1.0) / 5.0, abs=1e-6)
             assert belief.covariance[0, 0] == pytest.approx(variance / 25.0, rel=1e-5)
@@ -315,8 +444,8 @@ class TestTheCheck:
         answers = answers_from(np.random.default_rng(11), USER, 25, response)
         evidence = evidence_of(response, answers)
         exact = last_belief(Grid(), response, evidence)
-        alone = gaussian_posterior(evidence, UniformBox(), response)
-        share = np.linalg.norm(alone[1] - exact.covariance) / np.linalg.norm(exact.covariance)
+        alone = fit_of(evidence, UniformBox(), response)
+        share = np.linalg.norm(alone.covariance - exact.covariance) / np.linalg.norm(exact.covariance)
         checked = last_belief(EP(), response, evidence)
         assert share > 0.1
         assert np.linalg.norm(checked.covariance - exact.covariance) < 0.1 * np.linalg.norm(exact.covariance)

@@ -13,20 +13,32 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import special, stats
+from scipy import integrate, special, stats
 
-from pairseek.numerics.jit import exp_minus, log_answer, log_ndtr, next_uniform
+from pairseek.numerics.jit import exp_minus, log_answer, log_ndtr, log_slope, log_tie, next_uniform
 from pairseek.numerics.moments import CHUNK, sample_moments
+from pairseek.posteriors.mixture_kernels import log_likelihood_grid
 from pairseek.posteriors.slice_kernels import log_densities, log_line
 from reference import naive_covariance, naive_log_answer, naive_mean
 from situations import LINKS
 
 LOGITS = st.floats(-1e6, 1e6)
 OUTCOMES = st.sampled_from(["first", "tie"])
+WIDTHS = st.sampled_from([0.0, 0.05, 0.7, 5.0])
+LAPSES = st.sampled_from([0.0, 1e-6, 0.2])
 
 
-def naive_line(t, z, c, outcomes, link):
-    return sum(naive_log_answer(zj + t * cj, outcome, link) for zj, cj, outcome in zip(z, c, outcomes, strict=True))
+def model_of(width, lapse):
+    """(floor, rest, width) as kernels take it."""
+    return lapse / (3.0 if width > 0.0 else 2.0), 1.0 - lapse, width
+
+
+def naive_line(t, z, c, outcomes, link, width, lapse):
+    """The width of a tie is part of the logit of an answer already."""
+    return sum(
+        naive_log_answer(zj + t * cj + (width if outcome == "first" else 0.0), outcome, link, width, lapse)
+        for zj, cj, outcome in zip(z, c, outcomes, strict=True)
+    )
 
 
 def splitmix(state):
@@ -66,11 +78,51 @@ class TestLogNdtr:
 
 
 class TestLogAnswer:
-    @given(z=LOGITS | st.floats(-40, 40), outcome=OUTCOMES, link=st.sampled_from(sorted(LINKS)))
-    def test_agrees_with_its_twin(self, z, outcome, link):
-        found = log_answer(z, float(outcome == "first"), LINKS[link])
+    @given(z=LOGITS | st.floats(-40, 40), outcome=OUTCOMES, link=st.sampled_from(sorted(LINKS)), width=WIDTHS)
+    def test_agrees_with_its_twin(self, z, outcome, link, width):
+        found = log_answer(z - (width if outcome == "first" else 0.0), float(outcome == "first"), LINKS[link], (0.0, 1.0, width))
         assert math.isfinite(found)
-        assert found == pytest.approx(naive_log_answer(z, outcome, link), rel=1e-9, abs=1e-15)
+        # z - width + width is z to within its rounding, which the slope of the logarithm multiplies.
+        rounding = 1e-15 * abs(z) ** 2 if link == "probit" else 1e-15 * abs(z)
+        assert found == pytest.approx(naive_log_answer(z, outcome, link, width), rel=1e-9, abs=1e-13 + rounding)
+
+    @given(z=st.floats(-1e3, 1e3), outcome=OUTCOMES, link=st.sampled_from(sorted(LINKS)), width=WIDTHS, lapse=LAPSES)
+    def test_agrees_with_its_twin_with_lapses(self, z, outcome, link, width, lapse):
+        logit = z - (width if outcome == "first" else 0.0)
+        found = log_answer(logit, float(outcome == "first"), LINKS[link], model_of(width, lapse))
+        assert found == pytest.approx(naive_log_answer(z, outcome, link, width, lapse), rel=1e-8, abs=1e-13)
+
+    @pytest.mark.parametrize("link", LINKS)
+    @pytest.mark.parametrize("width", [0.05, 0.7, 5.0])
+    def test_a_tie_agrees_with_an_integral_of_the_density(self, link, width):
+        """Of the derivative of f over the width on both sides, which is how the twin does not compute it."""
+        for z in (-6.0, -1.0, 0.0, 2.5):
+            density = special.expit if link == "logistic" else stats.norm.pdf
+            whole, _ = integrate.quad(
+                lambda x, f=density: f(x) * f(-x) if link == "logistic" else f(x), z - width, z + width, epsabs=0.0
+            )
+            assert log_tie(z, width, LINKS[link]) == pytest.approx(math.log(whole), rel=1e-8)
+
+
+class TestLogSlope:
+    @given(z=st.floats(-25, 25), outcome=OUTCOMES, link=st.sampled_from(sorted(LINKS)), width=WIDTHS)
+    def test_is_the_derivative_of_its_twins_logarithm(self, z, outcome, link, width):
+        step = 1e-5
+        shift = width if outcome == "first" else 0.0
+        up, down = (naive_log_answer(z + shift + side * step, outcome, link, width) for side in (1, -1))
+        # Rounding of a logarithm of up to 300 over the step.
+        found = log_slope(z, float(outcome == "first"), LINKS[link], width)
+        assert found == pytest.approx((up - down) / (2 * step), abs=4e-7, rel=1e-6)
+
+    @pytest.mark.parametrize("z", [-1e6, -1e3, 1e3, 1e6])
+    @pytest.mark.parametrize("link", LINKS)
+    @pytest.mark.parametrize("width", [0.0, 0.7])
+    def test_is_finite_at_extreme_logits(self, z, link, width):
+        expected = 0.0 if z > 0 else (1.0 if link == "logistic" else -z)
+        assert log_slope(z, 1.0, LINKS[link], width) == pytest.approx(expected, rel=1e-4, abs=1e-12)
+        # A tie is limited by its edge that is nearer to z, as an answer is by its only one.
+        edge = -math.copysign(1.0, z) * (1.0 if link == "logistic" else abs(z) - width)
+        assert log_slope(z, 0.0, LINKS[link], width) == pytest.approx(edge, rel=1e-4)
 
 
 class TestNextUniform:
@@ -102,45 +154,78 @@ class TestLogLine:
         m=st.integers(1, 12),
         scale=st.sampled_from([1e-3, 1.0, 30.0, 1e4]),
         link=st.sampled_from(sorted(LINKS)),
+        width=WIDTHS,
+        lapse=LAPSES,
     )
-    def test_agrees_with_its_twin(self, seed, m, scale, link):
+    def test_agrees_with_its_twin(self, seed, m, scale, link, width, lapse):
         rng = np.random.default_rng(seed)
         z, c = rng.normal(scale=scale, size=(2, m))
-        outcomes = rng.choice(["first", "tie"], size=m)
+        # Without lapses a logistic tie is two answers, see `Factors`, and none comes here.
+        kinds = ["first"] if link == "logistic" and lapse == 0.0 else ["first", "tie"]
+        outcomes = rng.choice(kinds, size=m)
         t = rng.normal()
-        found = log_line(t, z, c, (outcomes == "first").astype(float), LINKS[link])
-        expected = naive_line(t, z.tolist(), c.tolist(), outcomes.tolist(), link)
-        assert found == pytest.approx(expected, rel=1e-9, abs=1e-10 * m)
+        found = log_line(t, z, c, (outcomes == "first").astype(float), LINKS[link], model_of(width, lapse))
+        expected = naive_line(t, z.tolist(), c.tolist(), outcomes.tolist(), link, width, lapse)
+        assert found == pytest.approx(expected, rel=1e-8, abs=1e-10 * m)
 
     @pytest.mark.parametrize("m", [512, 513, 514, 1100])
     def test_adds_up_over_blocks_without_overflow(self, m):
         """A product of factors up to 2 is held over 512 answers: at z = 0 each is 2 exactly."""
         zeros, decided = np.zeros(m), np.ones(m)
-        assert log_line(0.0, zeros, zeros, decided, 0) == pytest.approx(-m * math.log(2), rel=1e-13)
+        assert log_line(0.0, zeros, zeros, decided, 0, (0.0, 1.0, 0.0)) == pytest.approx(-m * math.log(2), rel=1e-13)
 
-    @given(seed=st.integers(0, 2**32 - 1), link=st.sampled_from(sorted(LINKS)), lapse=st.sampled_from([0.0, 1e-6, 0.2]))
-    def test_log_densities_agree_with_a_plain_loop(self, seed, link, lapse):
+    @given(seed=st.integers(0, 2**32 - 1), link=st.sampled_from(sorted(LINKS)), width=WIDTHS, lapse=LAPSES)
+    def test_log_densities_agree_with_a_plain_loop(self, seed, link, width, lapse):
         rng = np.random.default_rng(seed)
         points, slopes, offsets = rng.normal(size=(7, 3)), rng.normal(scale=9, size=(4, 3)), rng.normal(size=4)
-        outcomes = rng.choice(["first", "tie"], size=4)
+        kinds = ["first"] if link == "logistic" and lapse == 0.0 else ["first", "tie"]
+        outcomes = rng.choice(kinds, size=4)
         low, high, centre, precision = np.full(3, -2.0), np.full(3, 1.5), rng.normal(size=3), np.diag([1.0, 0.5, 2.0])
         base = rng.normal(size=3), np.diag([0.3, 1.0, 4.0])
         out = np.full(7, np.nan)
         evidence = (slopes, offsets, (outcomes == "first").astype(float))
-        log_densities(2, 6, points, evidence, (low, high, centre, precision), base, LINKS[link], lapse / 2, out)
+        log_densities(2, 6, points, evidence, (low, high, centre, precision), base, LINKS[link], model_of(width, lapse), out)
         for row in range(2, 6):
             x = points[row]
             expected = -0.5 * (x - centre) @ precision @ (x - centre) + 0.5 * (x - base[0]) @ base[1] @ (x - base[0])
-            for slope, offset, outcome in zip(slopes, offsets, outcomes, strict=True):
-                z = offset + sum(slope * x)
-                yes, no = (lapse / 2 + (1 - lapse) * math.exp(naive_log_answer(y, "first", link)) for y in (z, -z))
-                if lapse == 0.0:
-                    expected += naive_log_answer(z, outcome, link)
-                else:
-                    expected += math.log(yes) if outcome == "first" else 0.5 * (math.log(yes) + math.log(no))
+            z = [offset + sum(slope * x) for slope, offset in zip(slopes, offsets, strict=True)]
+            expected += naive_line(0.0, z, z, outcomes.tolist(), link, width, lapse)
             inside = bool(np.all((x >= low) & (x <= high)))
             assert out[row] == (pytest.approx(expected, rel=1e-8, abs=1e-8) if inside else -math.inf)
         assert np.isnan(out[[0, 1, 6]]).all()
+
+
+class TestLogLikelihoodGrid:
+    @given(seed=st.integers(0, 2**32 - 1), m=st.sampled_from([1, 5, 40]), link=st.sampled_from(sorted(LINKS)), width=WIDTHS)
+    def test_agrees_with_its_twin(self, seed, m, link, width):
+        rng = np.random.default_rng(seed)
+        points, slopes, offsets = rng.normal(size=(5, 2)), rng.normal(size=(m, 2)), rng.normal(size=m)
+        outcomes = rng.choice(["first", "first", "tie"], size=m)
+        factors, lapses = np.array([0.1, 1.0, 2.5]), np.array([1e-6, 0.1, 0.7])
+        out = np.full((5, 3, 3), np.nan)
+        evidence = (slopes, offsets, (outcomes == "first").astype(float))
+        log_likelihood_grid(1, 4, points, evidence, factors, lapses, width, LINKS[link], out)
+        for row in range(1, 4):
+            for u, factor in enumerate(factors.tolist()):
+                z = (factor * (slopes @ points[row] + offsets)).tolist()
+                # The documented limit: a probability without lapse counts as at least 1e-16.
+                p = [
+                    max(math.exp(naive_log_answer(x, outcome, link, width)), 1e-16)
+                    for x, outcome in zip(z, outcomes, strict=True)
+                ]
+                for q, lapse in enumerate(lapses.tolist()):
+                    floor = lapse / (3 if width > 0 else 2)
+                    floors = [0.0 if outcome == "tie" and width == 0 else floor for outcome in outcomes]
+                    expected = sum(math.log(y + (1 - lapse) * x) for x, y in zip(p, floors, strict=True))
+                    assert out[row, u, q] == pytest.approx(expected, rel=1e-8, abs=1e-8 * m)
+        assert np.isnan(out[[0, 4]]).all()
+
+    @pytest.mark.parametrize("lapse", [1e-9, 0.3])
+    def test_two_hundred_wrong_answers_do_not_underflow(self, lapse):
+        out = np.empty((1, 1, 1))
+        evidence = (np.full((200, 1), -50.0), np.zeros(200), np.ones(200))
+        log_likelihood_grid(0, 1, np.ones((1, 1)), evidence, np.ones(1), np.array([lapse]), 0.0, 0, out)
+        assert out[0, 0, 0] == pytest.approx(200 * math.log(lapse / 2), rel=1e-3)
 
 
 class TestSampleMoments:

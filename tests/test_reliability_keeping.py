@@ -77,6 +77,8 @@ class TestKeeping:
             },
             "noise": "normalized",
             "lapse": {"name": "unknown", "prior": {"name": "beta", "a": 1.0, "b": 9.0}},
+            "reliability": 1.0,
+            "tie_width": 0.0,
         }
         assert serialization.encode(serialization.decode("response", record)) == record
         assert serialization.decode("response", {"name": "probit", "k": {"name": "unknown"}}) == ps.Probit(ps.Unknown())
@@ -169,11 +171,6 @@ class LogConcaveOnly:
 @pytest.mark.parametrize(
     ("posterior", "response", "words"),
     [
-        (
-            ps.EP(),
-            ps.Logistic(ps.Unknown()),
-            r"EP cannot infer k or a lapse.*: use Particles\(\), or give numbers",
-        ),
         (ps.Grid(), ps.Logistic(2.0, lapse=ps.Unknown()), "Grid cannot infer k or a lapse"),
         (
             LogConcaveOnly(),

@@ -95,7 +95,7 @@ class TestTwoModes:
         on_the_right = reliable_belief(response, self.ANSWERS[:7])
         assert on_the_right.weights[on_the_right.samples[:, 0] < 0].sum() < 1e-3
         belief = reliable_belief(response, self.ANSWERS)
-        axes, weights = grid_of_wide(response, self.ANSWERS)
+        axes, weights, _ = grid_of_wide(response, self.ANSWERS)
         place = weights.sum(axis=(1, 2))
         for low, high in ((-1.0, -0.4), (-0.4, 0.4), (0.4, 1.0)):
             within = (axes[0] > low) & (axes[0] <= high)

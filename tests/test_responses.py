@@ -1,4 +1,4 @@
-"""Tests of response models: logits, stable logarithms, gradients, simulation and noise kinds."""
+"""Tests of response models: logits, stable logarithms, ties, simulation and noise kinds."""
 
 from __future__ import annotations
 
@@ -9,15 +9,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import quad
 
 from pairseek.candidates.branch_and_bound.bounds import steepness
 from pairseek.errors import InvalidParameter
 from pairseek.model.geometry import hyperplanes
 from pairseek.model.noise import NOISE_KINDS, noise_kind
 from pairseek.model.responses import NOISES, RESPONSES, Logistic, Probit
-from pairseek.model.unknowns import LogNormal, Unknown
+from pairseek.model.unknowns import LogNormal, NoiseKinds, Unknown
 from pairseek.numerics.pair_kernels import pair_constant
-from reference import naive_constant, naive_log_likelihood, naive_log_posterior, naive_logit, naive_probability
+from reference import (
+    naive_constant,
+    naive_log_answer,
+    naive_log_likelihood,
+    naive_log_posterior,
+    naive_logit,
+    naive_probability,
+)
 from situations import evidence_of
 
 EVERY = [(kind, noise) for kind in RESPONSES.values() for noise in NOISES]
@@ -41,17 +49,36 @@ class TestPlanes:
         expected = naive_logit(w, p, q, k, noise, appeal)
         assert slopes[0] @ w + offsets[0] == pytest.approx(expected, rel=1e-10, abs=1e-10 * (1 + k))
 
-    def test_appeal_is_an_offset_that_k_does_not_scale(self):
+    @pytest.mark.parametrize("noise", NOISES)
+    def test_an_items_utility_is_its_appeal_less_k_times_the_squared_distance_under_every_noise(self, noise):
+        """Appeal of δ is worth a move that changes k|w - x|² by δ; the noise kind scales both alike."""
+        p, q, w = np.array([[0.2, 0.1]]), np.array([[0.5, -0.4]]), np.array([0.3, 0.7])
+        for k in (0.0, 1.0, 100.0):
+            utilities = [appeal - k * ((w - x[0]) ** 2).sum() for x, appeal in ((p, 0.9), (q, 0.2))]
+            slopes, offsets = Logistic(k, noise).planes(p, q, np.array([0.7]))
+            scale = naive_constant(p[0], q[0], 1.0, noise)
+            assert slopes[0] @ w + offsets[0] == pytest.approx(scale * (utilities[0] - utilities[1]), rel=1e-12)
+
+    def test_under_constant_noise_appeal_is_an_offset_that_k_does_not_scale(self):
         p, q = np.array([[0.2, 0.1]]), np.array([[0.5, -0.4]])
         for k in (0.0, 1.0, 100.0):
-            with_appeal, without = (Logistic(k).planes(p, q, appeal)[1][0] for appeal in (0.7, 0.0))
+            with_appeal, without = (Logistic(k, "constant").planes(p, q, appeal)[1][0] for appeal in (0.7, 0.0))
             assert with_appeal - without == pytest.approx(0.7)
 
-    def test_two_items_at_one_point_tell_nothing_but_their_appeal(self):
+    @given(seed=SEEDS, r=st.floats(0, 20), noise=st.sampled_from(NOISES))
+    def test_reliability_scales_the_whole_logit(self, seed, r, noise):
+        rng = np.random.default_rng(seed)
+        p, q, appeal = rng.normal(size=(4, 3)), rng.normal(size=(4, 3)), rng.normal(size=4)
+        one, many = (Logistic(1.5, noise, reliability=x).planes(p, q, appeal) for x in (1.0, r))
+        for plain, scaled in zip(one, many, strict=True):
+            assert scaled == pytest.approx(r * plain, rel=1e-12, abs=1e-300)
+        assert Logistic(1.5, noise, reliability=r).constant == pytest.approx(1.5 * r)
+
+    def test_two_items_at_one_point_tell_nothing(self):
         for noise in NOISES:
             slopes, offsets = Logistic(3.0, noise).planes(np.ones((1, 2)), np.ones((1, 2)), np.array([0.5]))
             assert not slopes.any()
-            assert offsets[0] == 0.5
+            assert offsets[0] == 0.0
 
     def test_the_threshold_does_not_cancel_far_from_zero(self):
         """|p|² - |q|² of points near 1e8 would lose all digits of a difference of 1e-3."""
@@ -82,18 +109,20 @@ class TestLikelihood:
         assert found == pytest.approx(np.array(expected), rel=1e-11)
         assert found == pytest.approx(naive_log_posterior(points, answers, 2.5, noise, response.name), rel=1e-11)
 
-    def test_has_the_gradient_that_finite_differences_find(self, kind, noise):
-        rng = np.random.default_rng(1)
-        response = kind(1.7, noise)
-        evidence = evidence_of(response, random_answers(rng, 30, 4))
-        for w in rng.uniform(-1.5, 1.5, size=(5, 4)):
-            steps = 1e-5 * np.eye(4)
-            up, down = (response.log_likelihood(evidence, w + side * steps) for side in (1, -1))
-            assert response.gradient(evidence, w) == pytest.approx((up - down) / 2e-5, abs=1e-5, rel=1e-6)
+    @pytest.mark.parametrize(("width", "lapse"), [(0.7, 0.0), (0.0, 0.1), (0.7, 0.1)])
+    def test_agrees_with_its_twin_with_a_width_of_ties_and_with_lapses(self, kind, noise, width, lapse):
+        rng = np.random.default_rng(3)
+        answers = random_answers(rng, 25, 3)
+        points = rng.uniform(-2, 2, size=(20, 3))
+        response = kind(2.5, noise, lapse, tie_width=width)
+        found = response.log_likelihood(evidence_of(response, answers), points)
+        expected = [naive_log_likelihood(w, answers, 2.5, noise, response.name, width, lapse) for w in points.tolist()]
+        assert found == pytest.approx(np.array(expected), rel=1e-10)
 
-    def test_is_concave_along_any_line(self, kind, noise):
+    @pytest.mark.parametrize("width", [0.0, 0.7])
+    def test_is_concave_along_any_line(self, kind, noise, width):
         rng = np.random.default_rng(2)
-        response = kind(4.0, noise)
+        response = kind(4.0, noise, tie_width=width)
         evidence = evidence_of(response, random_answers(rng, 30, 3))
         for _ in range(20):
             a, b = rng.uniform(-3, 3, size=(2, 3))
@@ -126,15 +155,45 @@ class TestLinks:
         assert f + float(response.probability(np.array(-z))) == pytest.approx(1.0, abs=1e-15)
         assert math.exp(response.log_probability(np.array(z))) == pytest.approx(f, rel=1e-10)
 
-    def test_a_tie_counts_half_each_way(self, kind):
-        response = kind(2.0)
-        p, q = [0.4, 0.1], [-0.3, 0.6]
-        w = np.array([[0.2, -0.7]])
-        tie, first, second = (
-            response.log_likelihood(evidence_of(response, [(p, q, outcome)]), w)[0]
-            for outcome in ("tie", "first", "second")
-        )
-        assert tie == pytest.approx((first + second) / 2, rel=1e-12)
+    @pytest.mark.parametrize("width", [0.01, 0.7, 4.0])
+    @pytest.mark.parametrize("lapse", [0.0, 0.1])
+    def test_the_three_outcomes_have_the_probability_one_in_all(self, kind, width, lapse):
+        response = kind(1.0, lapse=lapse, tie_width=width)
+        z = np.linspace(-9, 9, 41)
+        first, second, tie = response.probability(z), response.probability(-z), response.tie_probability(z)
+        assert first + second + tie == pytest.approx(np.ones(41), abs=1e-14)
+        f = np.array([[naive_probability(x + side * width, response.name) for x in z] for side in (1, -1)])
+        assert tie == pytest.approx(lapse / 3 + (1 - lapse) * (f[0] - f[1]), rel=1e-9, abs=1e-13)
+        assert first == pytest.approx(lapse / 3 + (1 - lapse) * f[1], rel=1e-9)
+
+    def test_a_tie_is_a_perceived_difference_within_the_width(self, kind):
+        """Its probability is the integral of the density of the noise, here of the link's derivative."""
+        response = kind(1.0, tie_width=0.8)
+        step = 1e-6
+        for z in (-3.0, 0.0, 1.2):
+            f = [naive_probability(z + step * side, response.name) for side in (1, -1)]
+            density = kind(1.0).log_tie(np.array(z))
+            assert math.exp(density) == pytest.approx((f[0] - f[1]) / (2 * step), rel=1e-6)
+            whole = quad(lambda x: math.exp(kind(1.0).log_tie(np.array(x))), z - 0.8, z + 0.8)[0]
+            assert response.tie_probability(np.array(z)) == pytest.approx(whole, rel=1e-9)
+
+    def test_a_tie_that_was_not_offered_is_the_limit_of_a_vanishing_width(self, kind):
+        z = np.linspace(-5, 5, 21)
+        narrow = kind(1.0, tie_width=1e-5).log_tie(z) - math.log(2e-5)
+        assert narrow == pytest.approx(kind(1.0).log_tie(z), abs=1e-8)
+        assert not kind(1.0).tie_probability(z).any()
+
+    def test_a_tie_that_was_not_offered_cannot_be_a_lapse(self, kind):
+        z = np.linspace(-5, 5, 21)
+        assert kind(1.0, lapse=0.3).log_tie(z) == pytest.approx(math.log(0.7) + kind(1.0).log_tie(z), rel=1e-13)
+
+    @pytest.mark.parametrize("width", [0.0, 1e-3, 0.7, 20.0])
+    @pytest.mark.parametrize("z", [-1e6, -800.0, -40.0, 0.0, 3.0, 40.0, 800.0, 1e6])
+    def test_ties_are_finite_and_even_at_extreme_logits(self, kind, width, z):
+        response = kind(1.0, tie_width=width)
+        found = float(response.log_tie(np.array(z)))
+        assert found == float(response.log_tie(np.array(-z)))
+        assert found == pytest.approx(float(naive_log_answer(z, "tie", response.name, width)), rel=1e-9)
 
     def test_simulates_with_its_own_probabilities(self, kind):
         response = kind(1.0)
@@ -178,6 +237,43 @@ class TestSettings:
         assert Logistic(Unknown(), lapse=Unknown()).for_spread(0.5).reference == usual
         told = Logistic(Unknown(LogNormal(3.0)))
         assert told.for_spread(0.5) == told
+
+    def test_an_unknown_noise_kind_gets_the_default_k_of_every_kind(self):
+        response = Logistic(noise=Unknown()).for_spread(0.5)
+        constants = tuple(Logistic(noise=noise).for_spread(0.5).constant for noise in NOISES)
+        assert response.noise_prior == NoiseKinds((1.0, 1.0, 1.0), constants)
+        kinds = response.kinds
+        assert [(kind.noise, kind.constant, share) for kind, share in kinds] == [
+            (noise, k, pytest.approx(1 / 3)) for noise, k in zip(NOISES, constants, strict=True)
+        ]
+        some = Logistic(noise=Unknown(NoiseKinds((3.0, 0.0, 1.0)))).for_spread(0.5)
+        assert [(kind.noise, share) for kind, share in some.kinds] == [("constant", 0.75), ("decaying", 0.25)]
+
+    def test_an_unknown_k_beside_an_unknown_noise_kind_is_an_unknown_reliability(self):
+        response = Logistic(Unknown(LogNormal(spread=0.7)), Unknown()).for_spread(0.5)
+        assert response.reliability == Unknown(LogNormal.around(1.0, 0.7))
+        with_lapses = Logistic(Unknown(LogNormal(spread=0.7)), Unknown(), Unknown()).for_spread(0.5)
+        assert with_lapses.reliability == Unknown(LogNormal(1.0, 0.7))
+        assert response.for_spread(7.0) == response
+
+    def test_k_under_an_unknown_noise_kind_is_refused(self):
+        for k in (2.0, Unknown(LogNormal(2.0))):
+            with pytest.raises(InvalidParameter, match="the noise kind is unknown: k has another unit under each kind"):
+                Logistic(k, Unknown())
+
+    def test_k_and_reliability_cannot_both_be_unknown(self):
+        with pytest.raises(InvalidParameter, match="k and reliability are both unknown, and are the same factor"):
+            Logistic(Unknown(), reliability=Unknown())
+
+    @pytest.mark.parametrize("width", [-0.1, 21, math.nan, "1", True])
+    def test_a_width_of_ties_is_a_number_of_logits(self, width):
+        with pytest.raises(InvalidParameter, match=r"tie_width is .*: give the width of a tie in logits, from 0"):
+            Logistic(1.0, tie_width=width)
+
+    @pytest.mark.parametrize("reliability", [-1, math.nan, math.inf, "1", True])
+    def test_reliability_is_a_number_of_at_least_zero(self, reliability):
+        with pytest.raises(InvalidParameter, match=r"reliability is "):
+            Logistic(1.0, reliability=reliability)
 
     def test_unknown_noise_is_told_with_the_allowed_ones(self):
         with pytest.raises(InvalidParameter, match="unknown noise 'pink': use one of constant, normalized, decaying"):

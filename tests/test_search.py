@@ -286,7 +286,7 @@ def test_appeal_moves_recommendations_and_beliefs():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(12, 2))
     appeal = np.zeros(12)
-    appeal[3] = 50.0
+    appeal[3] = 200.0
     plain = ps.Search(ps.Items(points), rng=1)
     liked = ps.Search(ps.Items(points, appeal=appeal), rng=1)
     assert liked.recommend(1)[0].id == 3

@@ -8,6 +8,7 @@ from scipy import stats
 
 from pairseek.model.responses import Logistic, Probit
 from pairseek.numerics.parallel import for_ranges
+from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.slice_kernels import slice_sweep
 from reference import naive_log_posterior
 from situations import evidence_of
@@ -28,7 +29,7 @@ ANSWERS = [
 def sweeps(points, response, answers, prior, *, count, power=1.0, seed=0):
     """Moved copies of the points, along random frames as wide as the box."""
     rng = np.random.default_rng(seed)
-    evidence = evidence_of(response, answers)
+    factors = Factors.of(evidence_of(response, answers), response)
     points = points.copy()
     for _ in range(count):
         frame, _ = np.linalg.qr(rng.standard_normal((2, 2)))
@@ -39,12 +40,13 @@ def sweeps(points, response, answers, prior, *, count, power=1.0, seed=0):
             500,
             points,
             rng.integers(0, 2**64, size=len(points), dtype=np.uint64),
-            (directions, directions @ evidence.slopes.T),
-            (evidence.slopes, evidence.offsets, evidence.decided),
+            (directions, directions @ factors.slopes.T),
+            factors.data,
             prior,
             power,
             5.0,
-            response.link,
+            factors.link,
+            factors.model,
         )
     return points
 
@@ -60,7 +62,8 @@ def exact_samples(n, response, answers, box, gaussian, *, power=1.0, seed=1):
             points = points[np.all((points >= box[0]) & (points <= box[1]), axis=1)]
         else:
             points = rng.uniform(*box, size=(4 * n, 2))
-        logs = power * naive_log_posterior(points, answers, response.k, response.noise, response.name)
+        model = response.k, response.noise, response.name, response.tie_width, response.share
+        logs = power * naive_log_posterior(points, answers, *model)
         out.append(points[np.log(rng.random(len(points))) < logs])
     return np.concatenate(out)[:n]
 
@@ -77,6 +80,9 @@ def smallest_p_value(some, others):
 CASES = {
     "logistic in a box": (Logistic(2.0), BOX, FLAT, 1.0),
     "probit in a box": (Probit(1.5), BOX, FLAT, 1.0),
+    "a width of ties": (Logistic(4.0, tie_width=0.7), BOX, FLAT, 1.0),
+    "lapses": (Logistic(6.0, lapse=0.2), BOX, FLAT, 1.0),
+    "probit, lapses and a width of ties": (Probit(3.0, lapse=0.2, tie_width=0.7), BOX, FLAT, 1.0),
     "answers that count in part": (Logistic(4.0), BOX, FLAT, 0.3),
     "a slanted Gaussian": (Logistic(0.0), NOWHERE, SLANTED, 1.0),
     "a slanted Gaussian cut by the box": (Logistic(0.0), BOX, SLANTED, 1.0),

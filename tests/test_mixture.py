@@ -1,0 +1,243 @@
+"""Unknown parameters of the response: the mixture over a grid of them against the full grid over (w, log r, lapse, kind)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import pairseek as ps
+from pairseek.core.types import Evidence
+from pairseek.model.noise import NOISES
+from pairseek.posteriors import EP, Particles
+from pairseek.posteriors.factors import Factors
+from pairseek.posteriors.gaussian import gaussian_fit, importance_sampled, log_prior_mass
+from pairseek.posteriors.tempering import tempered_belief
+from reference import naive_log_posterior, naive_logit, naive_probability, quadrature_log_mass, reliability_grid
+from situations import USER, answers_from, evidence_of, last_belief, standardized
+
+K = 3.0
+UNKNOWN = ps.Unknown(ps.LogNormal(K, 1.0))
+LAPSE = ps.Unknown(ps.Beta(1.0, 9.0))
+RESPONSES = {
+    "k and lapse": ps.Logistic(UNKNOWN, lapse=LAPSE),
+    "k alone": ps.Logistic(UNKNOWN),
+    "k with a known lapse": ps.Logistic(UNKNOWN, lapse=0.1),
+    "reliability": ps.Logistic(K, reliability=ps.Unknown(ps.LogNormal(1.0, 1.0)), lapse=LAPSE),
+    "lapse alone": ps.Logistic(K, lapse=LAPSE),
+    "constant noise": ps.Logistic(UNKNOWN, "constant", lapse=LAPSE),
+    "decaying noise": ps.Logistic(UNKNOWN, "decaying", lapse=LAPSE),
+    "probit": ps.Probit(UNKNOWN, lapse=LAPSE),
+    "probit, k alone": ps.Probit(UNKNOWN),
+    "a width of ties": ps.Logistic(UNKNOWN, lapse=LAPSE, tie_width=0.7),
+    "probit with a width of ties": ps.Probit(UNKNOWN, lapse=LAPSE, tie_width=0.7),
+}
+POSTERIORS = {"ep": EP(), "particles": Particles(4000)}
+
+
+def answers_of(rng, w, count, *, k=K, noise="normalized", lapse=0.05, ties=True, appeal=True):
+    """Answers to random pairs of [-1, 1]^d."""
+    out = []
+    for _ in range(count):
+        p, q = rng.uniform(-1, 1, size=(2, len(w))).tolist()
+        shift = rng.normal() if appeal else 0.0
+        chance = lapse / 2 + (1 - lapse) * naive_probability(naive_logit(w, p, q, k, noise, shift), "logistic")
+        outcome = "first" if rng.random() < chance else "second"
+        out.append((p, q, "tie" if ties and rng.random() < 0.2 else outcome, shift))
+    return out
+
+
+def grid_of(response, answers, k=K):
+    """The same posterior on a grid."""
+    factor, lapse = response.factor_prior, response.lapse_prior
+    return reliability_grid(
+        answers,
+        k,
+        response.noise,
+        response.name,
+        spread=None if factor is None else factor.spread,
+        beta=None if lapse is None else (lapse.a, lapse.b),
+        lapse=0.0 if lapse is not None else response.share,
+        width=response.tie_width,
+    )
+
+
+def marginal(axis, weights):
+    """Mean and deviation."""
+    mean = float(weights @ axis)
+    return mean, math.sqrt(float(weights @ (axis - mean) ** 2))
+
+
+def assert_near(found, expected, *, deviations, share):
+    """A mean within so many deviations, and a deviation within a share."""
+    (mean, deviation), (true_mean, true_deviation) = found, expected
+    assert abs(mean - true_mean) < deviations * true_deviation
+    assert deviation == pytest.approx(true_deviation, rel=share)
+
+
+def assert_parameters_near(belief, axes, weights, k=K):
+    """Of log k and lapse: the distribution, the typical values, and the parameters of the samples."""
+    known = belief.reliability
+    values, lapses, chances = known.distribution()
+    assert chances.sum() == pytest.approx(1.0)
+    assert np.all(chances >= 0.0)
+    for axis, fine, drawn, others in (
+        (axes[1], np.log(values / k), np.log(known.k / k), (0, 2)),
+        (axes[2], lapses, known.lapse, (0, 1)),
+    ):
+        truth = marginal(axis, weights.sum(axis=others))
+        if len(axis) == 1:
+            assert np.ptp(fine) == 0.0
+            assert fine[0] == pytest.approx(truth[0], abs=1e-9)
+            assert np.all(drawn == pytest.approx(truth[0], abs=1e-9))
+            continue
+        assert_near(marginal(fine, chances), truth, deviations=0.08, share=0.08)
+        assert_near(marginal(drawn, belief.weights), truth, deviations=0.08, share=0.08)
+    truth = marginal(axes[1], weights.sum(axis=(0, 2)))
+    assert abs(math.log(known.typical_k / k) - truth[0]) <= 0.08 * truth[1] + 1e-9
+    assert known.spread == pytest.approx(truth[1], rel=0.08, abs=1e-9)
+    truth = marginal(axes[2], weights.sum(axis=(0, 1)))
+    assert abs(known.typical_lapse - truth[0]) <= 0.08 * truth[1] + 1e-9
+
+
+class TestOneDimension:
+    @pytest.mark.parametrize("posterior", POSTERIORS)
+    @pytest.mark.parametrize("name", RESPONSES)
+    @pytest.mark.parametrize("seed", [1, 2])
+    def test_the_belief_is_that_of_a_grid_over_point_k_and_lapse(self, name, posterior, seed):
+        """18 answers with ties and appeal: point, log k and lapse within 0.08 deviations, deviations within 8 %."""
+        response = RESPONSES[name]
+        answers = answers_of(np.random.default_rng(seed), [0.3], 18)
+        belief = last_belief(POSTERIORS[posterior], response, evidence_of(response, answers))
+        axes, weights, _ = grid_of(response, answers)
+        place = marginal(axes[0], weights.sum(axis=(1, 2)))
+        assert belief.info.method == "mixture"
+        assert belief.info.nodes >= 4
+        assert_near((belief.mean[0], math.sqrt(belief.covariance[0, 0])), place, deviations=0.08, share=0.08)
+        assert_near(marginal(belief.samples[:, 0], belief.weights), place, deviations=0.08, share=0.08)
+        assert_parameters_near(belief, axes, weights)
+
+    @pytest.mark.parametrize("count", [0, 1, 60])
+    @pytest.mark.parametrize("name", ["k and lapse", "k alone", "lapse alone"])
+    def test_so_it_is_before_any_answer_and_after_many(self, name, count):
+        response = RESPONSES[name]
+        answers = answers_of(np.random.default_rng(4), [0.3], count, ties=False, appeal=False)
+        evidence = evidence_of(response, answers) if count else Evidence(np.empty((0, 1)), np.empty(0), np.empty(0))
+        belief = last_belief(EP(), response, evidence)
+        axes, weights, _ = grid_of(response, answers)
+        place = marginal(axes[0], weights.sum(axis=(1, 2)))
+        assert_near((belief.mean[0], math.sqrt(belief.covariance[0, 0])), place, deviations=0.08, share=0.08)
+        assert_parameters_near(belief, axes, weights)
+
+    @pytest.mark.parametrize("posterior", POSTERIORS)
+    @pytest.mark.parametrize("true", NOISES)
+    @pytest.mark.parametrize("infer", ["the kind alone", "kind and reliability", "kind, reliability and lapse"])
+    def test_an_unknown_noise_kind_is_weighted_by_its_evidence(self, true, infer, posterior):
+        constants = 1.5, 3.0, 6.0
+        response = ps.Logistic(
+            1.0,
+            ps.Unknown(ps.NoiseKinds((1.0, 2.0, 1.0), constants)),
+            LAPSE if "lapse" in infer else 0.05,
+            ps.Unknown(ps.LogNormal(1.0, 0.8)) if "reliability" in infer else 1.0,
+        )
+        k = constants[NOISES.index(true)]
+        rng = np.random.default_rng(NOISES.index(true))
+        answers = answers_of(rng, [0.3], 40, k=2.0 * k, noise=true, ties=False, appeal=False)
+        belief = last_belief(POSTERIORS[posterior], response, evidence_of(response, answers))
+        grids = [grid_of(kind, answers, kind.k) for kind, _ in response.kinds]
+        logs = np.array([log_evidence + math.log(share) for (*_, log_evidence), share in zip(grids, (0.25, 0.5, 0.25))])
+        shares = np.exp(logs - logs.max())
+        shares /= shares.sum()
+        found = belief.reliability.noise
+        assert list(found) == list(NOISES)
+        # 0.03 in the evidence of a kind, by EP or 1000 particles a node, changes a share by at most a quarter of that.
+        assert list(found.values()) == pytest.approx(shares, abs=0.03)
+        place = sum(share * weights.sum(axis=(1, 2)) for share, (_, weights, _) in zip(shares, grids, strict=True))
+        truth = marginal(grids[0][0][0], place)
+        assert_near((belief.mean[0], math.sqrt(belief.covariance[0, 0])), truth, deviations=0.08, share=0.08)
+        likeliest = int(np.argmax(list(found.values())))
+        axes, weights, _ = grids[likeliest]
+        known = belief.reliability
+        values, lapses, chances = known.distribution()
+        for axis, fine, others in ((axes[1], np.log(values / constants[likeliest]), (0, 2)), (axes[2], lapses, (0, 1))):
+            if len(axis) > 1:
+                truth = marginal(axis, weights.sum(axis=others))
+                assert_near(marginal(fine, chances), truth, deviations=0.08, share=0.08)
+
+
+class TestConditionalDistribution:
+    @pytest.mark.parametrize("name", ["k and lapse", "k alone", "lapse alone", "probit"])
+    def test_of_k_and_lapse_given_the_point_is_that_of_the_grid(self, name):
+        """At 256 of the samples: the probability of each k, and the mean of the lapse, given the point."""
+        response = RESPONSES[name]
+        answers = answers_of(np.random.default_rng(5), [0.3], 18, ties=False)
+        belief = last_belief(EP(), response, evidence_of(response, answers))
+        (w, u, lapse), weights, _ = grid_of(response, answers)
+        known = belief.reliability
+        assert known.chances.sum(axis=1) == pytest.approx(np.ones(len(known.rows)))
+        place = np.maximum(weights.sum(axis=(1, 2)), 1e-300)
+        log_k = (weights.sum(axis=2) @ u) / place
+        mean_lapse = (weights.sum(axis=1) @ lapse) / place
+        at = belief.samples[known.rows, 0]
+        # Where the posterior of the point has mass; in its tails a Gaussian is not the posterior.
+        inside = np.abs(at - belief.mean[0]) < 1.5 * math.sqrt(belief.covariance[0, 0])
+        found = known.chances @ np.log(known.nodes / K), np.sum(known.chances * known.lapses, axis=1)
+        spreads = marginal(u, weights.sum(axis=(0, 2)))[1], marginal(lapse, weights.sum(axis=(0, 1)))[1]
+        for one, truth, spread in zip(found, (log_k, mean_lapse), spreads, strict=True):
+            assert np.max(np.abs(one - np.interp(at, w, truth))[inside]) < 0.2 * spread + 1e-9
+
+
+def test_typical_values_are_those_of_the_distribution_and_of_the_samples():
+    response = RESPONSES["k and lapse"]
+    answers = answers_of(np.random.default_rng(6), USER, 20)
+    known = (belief := last_belief(EP(), response, evidence_of(response, answers))).reliability
+    values, lapses, chances = known.distribution()
+    for logs, shares, by in ((np.log(values), lapses, chances), (np.log(known.k), known.lapse, belief.weights)):
+        mean, deviation = marginal(logs, by)
+        assert mean == pytest.approx(math.log(known.typical_k), abs=0.05 * known.spread)
+        assert deviation == pytest.approx(known.spread, rel=0.05)
+        assert by @ shares == pytest.approx(known.typical_lapse, abs=0.05 * marginal(shares, by)[1])
+    for name in ("k", "lapse", "rows", "nodes", "chances", "lapses"):
+        assert not getattr(known, name).flags.writeable
+    assert len(known.k) == len(known.lapse) == len(belief.samples)
+
+
+@pytest.mark.parametrize("prior", [ps.UniformBox(), ps.GaussianPrior(0.0, 0.25)], ids=["box", "gaussian"])
+@pytest.mark.parametrize("d", [2, 5])
+def test_ep_and_particles_agree_in_more_dimensions(d, prior):
+    response = RESPONSES["k and lapse"]
+    answers = answers_of(np.random.default_rng(d), ([0.3, -0.2] * 3)[:d], 30)
+    evidence = evidence_of(response, answers)
+    one, two = (last_belief(posterior, response, evidence, prior=prior) for posterior in (EP(), Particles(8000)))
+    distance, least, most = standardized(one, two.mean, two.covariance)
+    assert distance < 0.12
+    assert 0.88 < least <= most < 1.12
+    a, b = one.reliability, two.reliability
+    assert math.log(a.typical_k / b.typical_k) == pytest.approx(0.0, abs=0.12 * b.spread)
+    assert a.spread == pytest.approx(b.spread, rel=0.08)
+    assert a.typical_lapse == pytest.approx(b.typical_lapse, abs=0.01)
+
+
+class TestEvidenceOfOtherMethods:
+    """Where EP is not accurate, importance samples or particles tell p(answers | parameters)."""
+
+    @pytest.mark.parametrize("response", [ps.Logistic(2.0), ps.Logistic(2.0, lapse=0.1), ps.Probit(2.0, lapse=0.3)], ids=repr)
+    @pytest.mark.parametrize("width", [0.0, 0.7])
+    def test_agrees_with_quadrature(self, response, width):
+        response = type(response)(2.0, lapse=response.share, tie_width=width)
+        answers = answers_from(np.random.default_rng(7), USER, 12, ps.Logistic(2.0))
+        answers = [(p, q, "tie" if row % 4 == 3 else outcome) for row, (p, q, outcome) in enumerate(answers)]
+        factors, prior = Factors.of(evidence_of(response, answers), response), ps.UniformBox()
+
+        def log_density(x):
+            return naive_log_posterior(x, answers, 2.0, "normalized", response.name, width, response.share) - math.log(4)
+
+        expected = quadrature_log_mass(log_density, -np.ones(2), np.ones(2))
+        weighted = importance_sampled(gaussian_fit(factors, prior), factors, prior, 2048)
+        assert weighted.belief.info.method == "weighted"
+        # 2000 effective samples of a low-discrepancy sequence.
+        assert weighted.log_evidence - log_prior_mass(prior, 2) == pytest.approx(expected, abs=0.03)
+        # A quarter of the 8000 particles is tempered, in a few stages whose ratios have deviations of about 1 each.
+        found = [tempered_belief(factors, prior, 8000, 2, np.random.default_rng(seed))[1] for seed in range(3)]
+        assert found == pytest.approx([expected] * 3, abs=0.15)
