@@ -18,7 +18,7 @@ from pairseek.model import bounds, metrics
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import GaussianPrior, UniformBox
 from pairseek.model.responses import Logistic, Probit
-from pairseek.model.unknowns import Beta, LogNormal, Unknown
+from pairseek.model.unknowns import Beta, LogNormal, NoiseKinds, Unknown
 from pairseek.numerics.parallel import set_thread_count
 from pairseek.population import Choices, Population
 from pairseek.posteriors import EP, Grid, Particles
@@ -66,6 +66,7 @@ __all__ = [
     "ListedPairs",
     "LogNormal",
     "Logistic",
+    "NoiseKinds",
     "PairseekError",
     "Particles",
     "Population",

@@ -132,6 +132,15 @@ def check_together(
                 raise Unsupported(f"{name}={part!r} would do nothing, because {reason}: leave it out")
 
 
+def check_appeal(items: Items | Space, response: Response) -> None:
+    """Reject an unknown noise kind for items that differ in appeal."""
+    if response.noise_prior is not None and isinstance(items, Items) and np.ptp(items.appeal) > 0.0:
+        raise Unsupported(
+            "the noise kind is unknown and the items differ in appeal, as those of a population do: appeal is "
+            "measured against k, which has another unit under each kind; give the noise kind"
+        )
+
+
 def infers_reliability(posterior: object) -> bool:
     """Return whether a posterior can infer k and the lapse."""
     return bool(getattr(posterior, "infers_reliability", False))

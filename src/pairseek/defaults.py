@@ -30,6 +30,8 @@ PRIOR_FACTOR = 1.0
 """Covariance of the default prior over that of the items."""
 THIN = 1e-3
 """Least standard deviation of the default prior along any direction, over the largest."""
+TIE_WIDTH = 0.5
+"""Width of a tie in logits where a study offers ties: a pair of even odds is then a tie with probability 0.24."""
 CHECKS = 4
 """Where the lapse is unknown, every fourth question is a reliability probe."""
 

@@ -23,7 +23,7 @@ from pairseek import serialization
 from pairseek._version import MODEL_VERSION, __version__
 from pairseek.candidates import Rest
 from pairseek.candidates.context import SelectionContext, Source
-from pairseek.compatibility import check_inference, check_parts, check_together, rules_of
+from pairseek.compatibility import check_appeal, check_inference, check_parts, check_together, rules_of
 from pairseek.core import files
 from pairseek.core.text import plural
 from pairseek.core.types import JSON, Belief, Event, Evidence, Outcome, Query, QueryInfo, Side
@@ -143,6 +143,7 @@ class Search:
         self.stop = rules_of(stop)
         self.seed = seed_of(rng)
         check_together(items, self.strategy, {"candidates": candidates, "rest": rest}, self.stop)
+        check_appeal(items, self.response)
         check_inference(self.response, self.posterior, items.d)
         self.prior.box(items.d)
         self._lock = threading.RLock()

@@ -62,8 +62,8 @@ class SimulatedUser:
         vars(self).update(state)
         self.point.flags.writeable = False  # unpickled arrays are writable
 
-    def answer(self, items: Items | Space, query: Query, *, repeat: int | None = None) -> Side:
-        """Return the preferred side.
+    def answer(self, items: Items | Space, query: Query, *, repeat: int | None = None) -> Side | None:
+        """Return the preferred side; None for a tie, if the response has a width of ties.
 
         Parameters
         ----------
@@ -88,16 +88,26 @@ class SimulatedUser:
             nearer = np.sum((self.point - left) ** 2) <= np.sum((self.point - right) ** 2)
             return query.left if nearer else query.right
         slopes, offsets = self.response.planes(left[None], right[None], appeal)
-        chance = float(self.response.probability(slopes[0] @ self.point + offsets)[0])
+        logit = slopes[0] @ self.point + offsets
+        for_left, tie, for_right = (
+            float(part[0])
+            for part in (
+                self.response.probability(logit),
+                self.response.tie_probability(logit),
+                self.response.probability(-logit),
+            )
+        )
         if repeat is None:
             draw = np.random.default_rng([self.seed, 0, zlib.crc32(query.id.encode())]).random()
-            return query.left if draw < chance else query.right
+            return query.left if draw < for_left else None if draw < for_left + tie else query.right
         # The draw decides for the lexicographically smaller point, so that the order of the sides does not matter.
         in_order = left.tolist() <= right.tolist()
         ordered = np.concatenate([left, right] if in_order else [right, left])
         draw = np.random.default_rng([self.seed, 1, repeat, zlib.crc32(ordered.tobytes())]).random()
-        lower_wins = draw < (chance if in_order else 1.0 - chance)
-        return query.left if lower_wins == in_order else query.right
+        for_lower = for_left if in_order else for_right
+        if for_lower <= draw < for_lower + tie:
+            return None
+        return query.left if (draw < for_lower) == in_order else query.right
 
 
 def _place(items: Items | Space, side: Side) -> FloatArray:

@@ -9,7 +9,7 @@ and there are no lapses. The paper's model has r = 1, no appeal and no lapses.
 Where ties are offered, a person who perceives a difference within the width t says so (Rao and Kupper, 1967; Glenn and
 David, 1960): P(first) = f(z - t), P(second) = f(-z - t), P(tie) = f(z + t) - f(z - t). All three are log-concave in
 z. A lapse is spread evenly over the outcomes that are offered. A tie that is told where none was offered is the limit
-of a vanishing width: its likelihood is proportional to the density f'(z).
+of a vanishing width, and no lapse: its likelihood is proportional to (1 - lapse) f'(z).
 """
 
 from __future__ import annotations
@@ -354,7 +354,7 @@ class Response:
         # Both are even in z; below 0 the difference of two values of f loses no digits.
         low = -np.abs(np.asarray(logits, dtype=np.float64))
         if self.tie_width == 0.0:
-            return np.asarray(self.log_link(low) + np.log(self.slope(low)))
+            return np.asarray(self.log_link(low) + np.log(self.slope(low)) + np.log1p(-self.share))
         upper, lower = self.log_link(low + self.tie_width), self.log_link(low - self.tie_width)
         log_p = upper + np.log(-np.expm1(lower - upper))
         if self.share == 0.0:

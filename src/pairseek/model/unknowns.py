@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
-from scipy.special import betaincinv, betaln, ndtri
+from scipy.special import betaincinv
 
 from pairseek.core.types import FloatArray
 from pairseek.core.validation import is_number
@@ -36,8 +36,8 @@ class LogNormal:
         Median of k, above 0. None: a search sets it to the default k for the scale of its prior or, if no lapses are
         inferred, to the median of ``LogNormal.around`` that k.
     spread
-        Standard deviation of log k, above 0 and at most 5. With 1, k is within a factor of 2.7 of the
-        median for two of three people, and within 7.1 for 19 of 20.
+        Standard deviation of log k, above 0 and at most 5. With 1.5, k is within a factor of 4.5 of the median for two
+        of three people, and within 19 for 19 of 20.
     """
 
     median: float | None = None
@@ -67,23 +67,22 @@ class LogNormal:
             raise InvalidParameter("LogNormal.around(None): give a guess above 0, or LogNormal() for a search's own")
         return cls(_ABOVE * guess, spread)
 
-    def log_ratios(self, uniform: FloatArray) -> FloatArray:
-        """Return quantiles of log(k/median) for numbers in (0, 1)."""
-        return np.asarray(self.spread * ndtri(np.clip(uniform, 1e-12, 1 - 1e-12)))
-
 
 @dataclass(frozen=True)
 class Beta:
-    """A Beta distribution: the prior of a lapse.
+    """A Beta distribution, and a share of people who answer at random: the prior of a lapse.
 
     Parameters
     ----------
     a, b
         Above 0: as if a lapses had been seen in a + b answers. The mean is a/(a + b).
+    random
+        Prior probability that a person answers at random always: that the lapse is 1. From 0 to below 1.
     """
 
     a: float = 1.0
     b: float = 9.0
+    random: float = 0.1
     name: ClassVar[str] = "beta"
 
     def __post_init__(self) -> None:
@@ -95,15 +94,15 @@ class Beta:
                     field=name,
                 )
             object.__setattr__(self, name, float(value))
+        if not (is_number(self.random) and 0 <= self.random < 1):
+            raise InvalidParameter(
+                f"Beta(random={self.random!r}): give the probability of a person who answers at random, from 0 to below 1"
+            )
+        object.__setattr__(self, "random", float(self.random))
 
     def quantiles(self, uniform: FloatArray) -> FloatArray:
-        """Return quantiles of the lapse for numbers in (0, 1)."""
+        """Return quantiles of the lapse of a person who does not always answer at random, for numbers in (0, 1)."""
         return np.asarray(np.clip(betaincinv(self.a, self.b, uniform), LEAST_LAPSE, 1 - LEAST_LAPSE))
-
-    def log_density(self, lapse: FloatArray) -> FloatArray:
-        """Return the log density."""
-        logs = (self.a - 1) * np.log(lapse) + (self.b - 1) * np.log1p(-lapse) - betaln(self.a, self.b)
-        return np.asarray(logs)
 
 
 @dataclass(frozen=True)

@@ -103,12 +103,15 @@ def log_answer(z: float, decided: float, link: int, model: Any) -> float:
     """Return the log-likelihood of an answer with logit z, or of a tie.
 
     ``model`` is (floor, rest, width): an answer has the probability floor + rest f(z), the width of a tie being
-    subtracted from z already, and a tie floor + rest (f(z + width) - f(z - width)), without floor if width is 0.
+    subtracted from z already, and a tie floor + rest (f(z + width) - f(z - width)). With a width of 0 a tie was not
+    offered and cannot be a lapse: rest f'(z).
     """
     floor, rest, width = model
     if decided == 0.0:
         value = log_tie(z, width, link)
-        return value if floor == 0.0 or width == 0.0 else math.log(floor + rest * math.exp(value))
+        if floor == 0.0 or width == 0.0:
+            return value + math.log(rest)
+        return math.log(floor + rest * math.exp(value))
     value = min(z, 0.0) - math.log1p(math.exp(-abs(z))) if link == LOGISTIC else log_ndtr(z)
     return value if floor == 0.0 else math.log(floor + rest * math.exp(value))
 

@@ -100,9 +100,10 @@ class Population:
             return self.response
         if not isinstance(response, Response):
             return response  # the search itself rejects it with a clear message
-        if response.noise != "constant" or not isinstance(response, Logistic):
+        kind = response.noise if isinstance(response.noise, str) else "unknown"
+        if kind != "constant" or not isinstance(response, Logistic):
             raise InvalidParameter(
-                f"response is {type(response).__name__} with {response.noise} noise, and the population was learned "
+                f"response is {type(response).__name__} with {kind} noise, and the population was learned "
                 f"for Logistic with constant noise: give ps.Logistic(k, 'constant'), where k may be ps.Unknown(), "
                 f"or leave response out"
             )

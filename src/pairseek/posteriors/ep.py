@@ -11,8 +11,11 @@ from pairseek.core.validation import whole
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
 from pairseek.posteriors.factors import Factors
-from pairseek.posteriors.gaussian import PointBelief, gaussian_fit, importance_sampled, is_trusted, propagated
+from pairseek.posteriors.gaussian import PointBelief, PriorForm, gaussian_fit, importance_sampled, is_trusted, propagated
 from pairseek.posteriors.mixture import mixture_belief
+
+# Tolerance and largest number of sweeps at one of many nodes: the errors of EP itself are larger.
+_NODE_GOAL = (1e-3, 40.0)
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ class EP:
     def infer(self, evidence: Evidence, prior: Prior, response: Response) -> Belief:
         """Return the belief after these answers."""
         if response.unknown:
-            return mixture_belief(evidence, prior, response, PropagatedNodes(self.points), self.points)
+            form = PriorForm.of(prior, evidence.slopes.shape[1])
+            return mixture_belief(evidence, prior, response, PropagatedNodes(self.points, form), self.points)
         began = time.perf_counter()
         factors = Factors.of(evidence, response)
         fit = gaussian_fit(factors, prior)
@@ -60,19 +64,20 @@ class EP:
         return importance_sampled(fit, factors, prior, self.points).belief
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PropagatedNodes:
     """Inference of a node of unknown parameters by EP, or by importance samples where EP is inaccurate."""
 
     points: int
+    form: PriorForm
 
     def infer(self, factors: Factors, prior: Prior, start: FloatArray | None) -> PointBelief:
         """Return the belief by EP and its evidence, from the sites of a neighbour if given."""
-        return propagated(gaussian_fit(factors, prior, start), factors, prior, self.points)
+        return propagated(gaussian_fit(factors, self.form, start, _NODE_GOAL), factors, prior, self.points)
 
-    def is_accurate(self, point: PointBelief, factors: Factors, prior: Prior) -> bool:
+    def is_accurate(self, point: PointBelief, factors: Factors, prior: Prior) -> bool:  # noqa: ARG002
         """Return whether EP is accurate; sharp answers alone are no reason to doubt it among other nodes."""
-        return point.fit is None or is_trusted(point.fit, factors, prior, sharp=True)
+        return point.fit is None or is_trusted(point.fit, factors, self.form, sharp=True)
 
     def refined(self, point: PointBelief, factors: Factors, prior: Prior) -> PointBelief:
         """Return the belief by importance samples or, if they are too uneven, by particles."""

@@ -128,7 +128,7 @@ def tilted_answer(m: float, v: float, decided: float, link: int, model: Any) -> 
     else:
         log_z, mean, variance = _quadrature(m, v, decided, link, width)
     if floor == 0.0 or (decided == 0.0 and width == 0.0):
-        return log_z, mean, variance
+        return log_z + math.log(rest), mean, variance
     weight = math.exp(log_z) * rest
     total = floor + weight
     share = weight / total

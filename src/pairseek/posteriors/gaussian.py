@@ -153,36 +153,71 @@ class GaussianCloud:
         return samples, np.asarray(ratios / np.sum(ratios)), float(log_evidence)
 
 
-def gaussian_fit(factors: Factors, prior: Prior, start: FloatArray | None = None) -> GaussianFit:
-    """Return the approximation by EP, from the prior or from the sites of a similar fit."""
+@dataclass(frozen=True, eq=False)
+class PriorForm:
+    """A prior as the kernels of EP take it, in units of its own standard deviations so that no scale loses precision.
+
+    Attributes
+    ----------
+    origin, unit
+        (d,) mean and standard deviations.
+    covariance
+        (d, d) covariance.
+    scaled
+        Box, centre and precision in these units.
+    boxed
+        Whether a coordinate is bounded.
+    """
+
+    origin: FloatArray
+    unit: FloatArray
+    covariance: FloatArray
+    scaled: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+    boxed: bool
+
+    @classmethod
+    def of(cls, prior: Prior, d: int) -> PriorForm:
+        """Return the form of a prior in d dimensions."""
+        origin, covariance = prior.moments(d)
+        if not (np.all(np.isfinite(origin)) and np.all(np.isfinite(covariance))):
+            raise InvalidParameter(f"the prior {prior!r} has no finite mean and covariance: use Particles() with it")
+        unit = np.sqrt(np.diag(covariance))
+        low, high = prior.box(d)
+        centre, precision = prior.quadratic(d)
+        scaled = (low - origin) / unit, (high - origin) / unit, (centre - origin) / unit, precision * np.outer(unit, unit)
+        return cls(origin, unit, covariance, scaled, bool(np.any(np.isfinite(low) | np.isfinite(high))))
+
+    def data(self, factors: Factors) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the answers in units of the prior."""
+        slopes = np.ascontiguousarray(factors.slopes * self.unit)
+        return slopes, factors.offsets + np.einsum("md,d->m", factors.slopes, self.origin), factors.decided
+
+
+def gaussian_fit(
+    factors: Factors,
+    prior: Prior | PriorForm,
+    start: FloatArray | None = None,
+    goal: tuple[float, float] = (_TOLERANCE, float(_MOST_SWEEPS)),
+) -> GaussianFit:
+    """Return the approximation by EP, from the prior or from the sites of a similar fit.
+
+    ``goal`` is the tolerance at which sweeps end, and their largest number.
+    """
     m, d = factors.slopes.shape
-    origin, covariance = prior.moments(d)
-    if not (np.all(np.isfinite(origin)) and np.all(np.isfinite(covariance))):
-        raise InvalidParameter(f"the prior {prior!r} has no finite mean and covariance: use Particles() with it")
-    # In units of the prior's standard deviations, so that no scale of the items loses precision.
-    unit = np.sqrt(np.diag(covariance))
+    form = prior if isinstance(prior, PriorForm) else PriorForm.of(prior, d)
     sites = np.empty((m + d, 2)) if start is None else start.copy()
     facts, mean, out = np.empty(4), np.empty(d), np.empty((d, d))
-    scaled, data = _scaled(factors, prior, origin, unit)
+    warm = start is not None
     propagate(
-        data,
-        scaled,
-        _rule(),
-        factors.link,
-        factors.model,
-        (_TOLERANCE, float(_MOST_SWEEPS)),
-        start is not None,
-        sites,
-        mean,
-        out,
-        facts,
+        form.data(factors), form.scaled, _rule(), factors.link, factors.model, goal, warm, sites, mean, out, facts
     )
-    log_evidence = float(facts[3] + np.sum(np.log(unit)) + factors.constant)
+    log_evidence = float(facts[3] + np.sum(np.log(form.unit)) + factors.constant)
     if m == 0:
-        return GaussianFit(origin.copy(), covariance.copy(), True, 0, 0.0, log_evidence, sites)
+        return GaussianFit(form.origin.copy(), form.covariance.copy(), True, 0, 0.0, log_evidence, sites)
     if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(out)) and np.isfinite(log_evidence)):
-        return GaussianFit(origin.copy(), covariance.copy(), False, int(facts[1]), np.inf, -np.inf, sites)
-    found = origin + unit * mean, out * np.outer(unit, unit)
+        lost = form.origin.copy(), form.covariance.copy()
+        return GaussianFit(*lost, False, int(facts[1]), np.inf, -np.inf, sites)
+    found = form.origin + form.unit * mean, out * np.outer(form.unit, form.unit)
     return GaussianFit(*found, bool(facts[0] == 1.0), int(facts[1]), float(facts[2]), log_evidence, sites)
 
 
@@ -192,33 +227,21 @@ def log_prior_mass(prior: Prior, d: int) -> float:
     return gaussian_fit(empty, prior).log_evidence
 
 
-def _scaled(
-    factors: Factors, prior: Prior, origin: FloatArray, unit: FloatArray
-) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
-    """Return the prior and the answers in units of the prior's deviations, as kernels take them."""
-    d = len(unit)
-    low, high = prior.box(d)
-    centre, precision = prior.quadratic(d)
-    scaled = (low - origin) / unit, (high - origin) / unit, (centre - origin) / unit, precision * np.outer(unit, unit)
-    slopes = np.ascontiguousarray(factors.slopes * unit)
-    return scaled, (slopes, factors.offsets + np.einsum("md,d->m", factors.slopes, origin), factors.decided)
-
-
-def is_trusted(fit: GaussianFit, factors: Factors, prior: Prior, *, sharp: bool = False) -> bool:
+def is_trusted(fit: GaussianFit, factors: Factors, prior: Prior | PriorForm, *, sharp: bool = False) -> bool:
     """Return whether EP is accurate: it converged, no answer is nearly a step, and the posterior agrees along lines.
 
     `sharp` accepts answers that are nearly steps.
     """
     d = len(fit.mean)
+    form = prior if isinstance(prior, PriorForm) else PriorForm.of(prior, d)
     # One answer under a Gaussian prior is exact however sharp it is, unless it may be a lapse.
-    boxed = bool(np.any(np.isfinite(prior.box(d))))
-    if len(factors.offsets) <= 1 and factors.plain and not boxed:
+    if len(factors.offsets) <= 1 and factors.plain and not form.boxed:
         return True
     blunt = sharp or fit.logit_deviation <= _SHARP * _NOISE[factors.link]
-    return fit.converged and blunt and (d > _BOX_DIMENSIONS if boxed else _profiles_agree(fit, factors, prior))
+    return fit.converged and blunt and (d > _BOX_DIMENSIONS if form.boxed else _profiles_agree(fit, factors, form))
 
 
-def _profiles_agree(fit: GaussianFit, factors: Factors, prior: Prior) -> bool:
+def _profiles_agree(fit: GaussianFit, factors: Factors, form: PriorForm) -> bool:
     """Return whether the posterior has the moments of EP along the lines on which it is least Gaussian.
 
     These are the principal directions of the answers' information, in deviations of the approximate posterior. Each of
@@ -226,16 +249,14 @@ def _profiles_agree(fit: GaussianFit, factors: Factors, prior: Prior) -> bool:
     make the posterior skewed; a line does.
     """
     m, d = factors.slopes.shape
-    origin, covariance = prior.moments(d)
-    unit = np.sqrt(np.diag(covariance))
-    _, data = _scaled(factors, prior, origin, unit)
-    root = square_root(fit.covariance / np.outer(unit, unit))
+    data = form.data(factors)
+    root = square_root(fit.covariance / np.outer(form.unit, form.unit))
     whitened = np.einsum("md,de->me", data[0], root)
     information = np.einsum("m,md,me->de", fit.sites[:m, 0], whitened, whitened)
     _, vectors = np.linalg.eigh(0.5 * (information + information.T))
     lines = np.ascontiguousarray(np.einsum("de,ek->kd", root, vectors))
     found = np.empty((d, 2))
-    profile_moments(data, _rule(), factors.link, factors.model, fit.sites, (fit.mean - origin) / unit, lines, found)
+    profile_moments(data, _rule(), factors.link, factors.model, fit.sites, (fit.mean - form.origin) / form.unit, lines, found)
     shift, ratio = np.max(np.abs(found[:, 0])), np.max(np.abs(found[:, 1] - 1.0))
     most = [first + more * (d - 1) for first, more in (_PROFILE_MEAN, _PROFILE_VARIANCE)]
     return bool(shift <= most[0] and ratio <= most[1])

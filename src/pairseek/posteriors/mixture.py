@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
-from scipy.special import logsumexp, roots_sh_jacobi
+from scipy.special import roots_sh_jacobi
 
 from pairseek.core.types import Belief, BeliefInfo, Evidence, FloatArray, IntArray, Reliability, SampleReliability
 from pairseek.core.validation import whole
@@ -30,13 +30,13 @@ from pairseek.numerics.moments import CHUNK, sample_moments
 from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.base import effective_samples
 from pairseek.posteriors.factors import Factors
-from pairseek.posteriors.gaussian import PointBelief, standard_points
+from pairseek.posteriors.gaussian import PointBelief, log_prior_mass, standard_points
 from pairseek.posteriors.mixture_kernels import log_likelihood_grid
 from pairseek.posteriors.smc import square_root
 
 # Step of the nodes of log r, at most and in deviations of its prior. The relative error of the trapezoidal rule for a
 # Gaussian of deviation s is 2 e^(-2π²s²/h²): 0.2 % at h = 1.7 s.
-_STEP = 0.45
+_STEP = 0.9
 _STEP_TO_DEVIATION = 1.7
 _MOST_HALVINGS = 6
 # Nodes whose log density is this far below that of the best are left out: e^-6.5 = 0.0015.
@@ -57,6 +57,7 @@ _COUNTED = 0.1
 _SAMPLES_PER_DIMENSION = 50.0
 # Nodes of less weight do not enter the mixture.
 _DROPPED = 1e-4
+_COLUMNS = ("slopes", "offsets", "decided")
 # Samples with a conditional distribution of the parameters.
 _ROWS = 256
 # Points of the reported distribution between two nodes of log r, and of the lapse.
@@ -193,15 +194,31 @@ def _nodes(index: int, kind: Kind, prior: Prior, inference: NodeInference) -> li
         return Node(index, log_factor, lapse, kind.log_prior + log_share, point, factors)
 
     lapses, shares = _lapse_nodes(response)
+    always = [] if response.lapse_prior is None else [_random_node(index, kind, prior, inference)]
     if factor_prior is None:
-        return [node(0.0, lapse, math.log(share), None) for lapse, share in zip(lapses, shares, strict=True)]
+        return [node(0.0, lapse, math.log(share), None) for lapse, share in zip(lapses, shares, strict=True)] + always
     step = _STEP * min(factor_prior.spread, 1.0)
     rows: list[list[Node]] = []
     for lapse, share in zip(lapses, shares, strict=True):
         around = max(rows[-1], key=lambda one: one.log_weight) if rows else None
         row, step = _row(factor_prior, step, lapse, math.log(share), around, node, adapt=not rows)
         rows.append(row)
-    return [one for row in rows for one in row]
+    return [one for row in rows for one in row] + always
+
+
+def _random_node(index: int, kind: Kind, prior: Prior, inference: NodeInference) -> Node:
+    """Return the node of a person who answers at random: the prior of the point, and 1/2 or 1/3 for every answer."""
+    assert kind.response.lapse_prior is not None
+    nothing = replace(kind.evidence, **{name: getattr(kind.evidence, name)[:0] for name in _COLUMNS})
+    factors = Factors.of(nothing, kind.response, lapse=0.0)
+    point = inference.infer(factors, prior, None)
+    ties, answers = int(np.sum(kind.evidence.decided == 0.0)), len(kind.evidence.decided)
+    # A tie that was not offered is not random.
+    possible = kind.response.tie_width > 0.0 or not ties
+    logs = -answers * math.log(3.0 if kind.response.tie_width > 0.0 else 2.0) if possible else -math.inf
+    share = kind.response.lapse_prior.random
+    log_prior = kind.log_prior + (math.log(share) if share > 0.0 else -math.inf)
+    return Node(index, 0.0, 1.0, log_prior, replace(point, log_evidence=point.log_evidence + logs), factors)
 
 
 def _row(
@@ -225,27 +242,34 @@ def _row(
         constant = math.log(step / (factor_prior.spread * math.sqrt(2.0 * math.pi)))
         return node(log_factor, lapse, log_share + density + constant, near)
 
-    for _ in range(_MOST_HALVINGS):
-        first = 0 if around is None else round(around.log_factor / step)
-        found = {first: at(first, around)}
-        best = found[first].log_weight
+    found: dict[int, Node] = {}
+    first = 0 if around is None else round(around.log_factor / step)
+    for halvings in range(_MOST_HALVINGS + 1):
+        if first not in found:
+            found[first] = at(first, around)
+        best = max(one.log_weight for one in found.values())
         for direction in (1, -1):
             place = first
             while abs(place * step) < _FARTHEST * factor_prior.spread:
                 near = found[place]
                 place += direction
-                found[place] = at(place, near)
+                if place not in found:
+                    found[place] = at(place, near)
                 best = max(best, found[place].log_weight)
                 if found[place].log_weight < best - _NEGLIGIBLE:
                     break
-        row = [found[place] for place in sorted(found)]
+        # Without holes: after the step was halved, a node of negligible weight may lie beyond one.
+        inside = [place for place in found if all(between in found for between in range(*sorted((place, first))))]
+        row = [found[place] for place in sorted(inside)]
         weights = _normalized([one.log_weight for one in row])
         places = np.array([one.log_factor for one in row])
         deviation = math.sqrt(float(np.sum(weights * (places - np.sum(weights * places)) ** 2)))
-        if not adapt or step <= _STEP_TO_DEVIATION * max(deviation, 1e-3):
+        if not adapt or step <= _STEP_TO_DEVIATION * deviation or halvings == _MOST_HALVINGS:
             break
         step *= 0.5
-        around = max(row, key=lambda one: one.log_weight)
+        halved = {2 * place: replace(one, log_prior=one.log_prior - math.log(2.0)) for place, one in found.items()}
+        found = halved
+        first = max(found, key=lambda place: found[place].log_weight)
     return row, step
 
 
@@ -267,7 +291,8 @@ def _lapse_nodes(response: Response) -> tuple[list[float], list[float]]:
     prior = response.lapse_prior
     if prior is None:
         return [response.share], [1.0]
-    return _jacobi(prior, _LAPSES if response.factor_prior is not None else _LAPSES_ALONE)
+    nodes, shares = _jacobi(prior, _LAPSES if response.factor_prior is not None else _LAPSES_ALONE)
+    return nodes, [(1.0 - prior.random) * share for share in shares]
 
 
 @lru_cache(maxsize=16)
@@ -376,14 +401,20 @@ def _log_gaussians(
     nodes: tuple[Node, ...], weights: FloatArray, points: FloatArray, widening: float, *, normalized: bool = False
 ) -> FloatArray:
     """Return (points, N) log weighted densities of the Gaussians at the nodes; normalized over the nodes if asked."""
-    logs = np.full((len(points), len(nodes)), -np.inf)
+    logs = np.full((len(nodes), len(points)), -np.inf)
     for i in np.flatnonzero(weights > _DROPPED).tolist():
         belief = nodes[i].point.belief
         root = square_root(widening * belief.covariance)
-        white = np.linalg.solve(root, (points - belief.mean).T)
-        log_root = np.linalg.slogdet(root)[1]
-        logs[:, i] = math.log(weights[i]) - 0.5 * np.sum(white**2, axis=0) - log_root
-    return logs - logsumexp(logs, axis=1, keepdims=True) if normalized else logs
+        white = np.einsum("de,ne->nd", np.linalg.inv(root), points - belief.mean)
+        logs[i] = math.log(weights[i]) - 0.5 * np.einsum("nd,nd->n", white, white) - np.linalg.slogdet(root)[1]
+    logs = logs.T
+    return logs - _log_sum(logs)[:, None] if normalized else logs
+
+
+def _log_sum(logs: FloatArray) -> FloatArray:
+    """Return the (n,) log of the sum of exponentials of each row."""
+    top = np.max(logs, axis=1)
+    return np.asarray(top + np.log(np.sum(np.exp(logs - top[:, None]), axis=1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -419,7 +450,7 @@ class JointSamples:
         """For each kind, (U,) log factors, (L,) lapses, and (U, L) log prior probabilities."""
         out = []
         for index in range(len(self.kinds)):
-            own = [node for node in self.nodes if node.kind == index]
+            own = [node for node in self.nodes if node.kind == index and node.lapse < 1.0]
             log_factors = np.array(sorted({node.log_factor for node in own}))
             lapses = np.array(sorted({node.lapse for node in own}))
             # The prior is a product, so one row and one column of nodes give all of it.
@@ -470,7 +501,7 @@ class JointSamples:
             root = square_root(_WIDENING * belief.covariance)
             parts.append(belief.mean + np.einsum("nd,ed->ne", standard_points(int(counts[index]), d), root))
         points = np.ascontiguousarray(np.concatenate(parts))
-        proposed = logsumexp(_log_gaussians(self.nodes, counts / np.sum(counts), points, _WIDENING), axis=1)
+        proposed = _log_sum(_log_gaussians(self.nodes, counts / np.sum(counts), points, _WIDENING))
         low, high = self.prior.box(d)
         centre, precision = self.prior.quadratic(d)
         log_prior = -0.5 * np.einsum("nd,de,ne->n", points - centre, precision, points - centre)
@@ -487,8 +518,13 @@ class JointSamples:
             logs.append((out + shares).reshape(len(points), -1))
             u, lapse = (part.ravel() for part in np.meshgrid(log_factors, lapses, indexing="ij"))
             rows.append((np.full(len(u), index), u, lapse, shares.ravel()))
+            for node in self.nodes:
+                if node.kind == index and node.lapse == 1.0 and node.log_weight > -np.inf:
+                    always = node.log_weight - log_prior_mass(self.prior, d)
+                    logs.append(np.full((len(points), 1), always))
+                    rows.append((np.array([index]), np.zeros(1), np.ones(1), np.array([node.log_prior])))
         joint = np.concatenate(logs, axis=1)
-        total = logsumexp(joint, axis=1)
+        total = _log_sum(joint)
         weights = _normalized(total + log_prior - proposed)
         chance = np.exp(joint - total[:, None])
         share = np.einsum("s,sn->n", weights, chance)
@@ -508,13 +544,14 @@ def _reliability(source: GaussianMixture | JointSamples, kinds: tuple[Kind, ...]
     likeliest = int(np.argmax(share))
     response = kinds[likeliest].response
     own = found.kind == likeliest
-    weights, logs = found.weight[own] / share[likeliest], found.log_factor[own]
+    looks = own & (found.lapse < 1.0)
+    weights, logs = found.weight[looks] / max(float(np.sum(found.weight[looks])), 1e-300), found.log_factor[looks]
     mean = float(np.sum(weights * logs))
     reference = response.typical_reliability * response.reference
     return Reliability(
         typical_k=reference * math.exp(mean),
         spread=math.sqrt(max(float(np.sum(weights * (logs - mean) ** 2)), 0.0)),
-        typical_lapse=float(np.sum(weights * found.lapse[own])),
+        typical_lapse=float(np.sum(found.weight[own] * found.lapse[own]) / share[likeliest]),
         noise={str(kind.response.noise): float(part) for kind, part in zip(kinds, share, strict=True)},
         distribution=lambda: _distribution(found, own, response, reference),
         of_samples=lambda: _of_samples(source, found, own, reference),
@@ -547,7 +584,8 @@ def _distribution(
     found: Parameters, own: np.ndarray, response: Response, reference: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return values of k, lapses and their probabilities: the log evidence is interpolated between the nodes."""
-    usable = own & np.isfinite(found.log_evidence)
+    looks = own & (found.lapse < 1.0)
+    usable = looks & np.isfinite(found.log_evidence)
     lapses, places = np.unique(found.lapse[usable]), np.unique(found.log_factor[usable])
     fine, log_prior = places, np.zeros(1)
     if len(places) > 1:
@@ -561,10 +599,18 @@ def _distribution(
         # More places in the tails of the prior, where the posterior of somebody who answers at random is.
         edges = 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, _FINE_LAPSES + 1))
         shown, shares = prior.quantiles(0.5 * (edges[1:] + edges[:-1])), np.diff(edges)
-        levels = _between(lapses, levels, shown)
+        levels = np.where(
+            ((shown < lapses[0]) | (shown > lapses[-1]))[:, None],
+            _between(lapses, levels, shown),
+            _polynomial(lapses, levels, shown),
+        )
     logs = log_prior + levels + np.log(shares)[:, None]
     k, lapse = np.broadcast_arrays(reference * np.exp(fine), shown[:, None])
-    return k.ravel(), lapse.ravel(), _normalized(logs.ravel())
+    random = float(np.sum(found.weight[own & ~looks]) / np.sum(found.weight[own]))
+    chance = np.append((1.0 - random) * _normalized(logs.ravel()), random)
+    # Nothing is known of the k of somebody who answers at random; the typical one leaves the median as it is.
+    typical = math.exp(float(np.sum(found.weight[looks] * found.log_factor[looks]) / np.sum(found.weight[looks])))
+    return np.append(k.ravel(), reference * typical), np.append(lapse.ravel(), 1.0), chance
 
 
 def _interpolated(found: Parameters, rows: np.ndarray, fine: FloatArray) -> FloatArray:
@@ -587,6 +633,15 @@ def _interpolated(found: Parameters, rows: np.ndarray, fine: FloatArray) -> Floa
     )
     inside = np.sum(basis * y[first + np.arange(4)[:, None]], axis=0)
     return np.where((fine < x[0]) | (fine > x[-1]), beyond, inside)
+
+
+def _polynomial(x: FloatArray, y: FloatArray, fine: FloatArray) -> FloatArray:
+    """Return (len(fine), columns) values of the polynomial through (len(x), columns) values: Lagrange's formula."""
+    out = np.zeros((len(fine), y.shape[1]))
+    for i in range(len(x)):
+        others = np.delete(x, i)
+        out += np.prod((fine[:, None] - others) / (x[i] - others), axis=1)[:, None] * y[i]
+    return out
 
 
 def _between(x: FloatArray, y: FloatArray, fine: FloatArray) -> FloatArray:

@@ -29,6 +29,13 @@ def log_likelihood_grid(
     outcomes = 3.0 if width > 0.0 else 2.0
     z = np.empty(m)
     p = np.empty(m)
+    # A tie that was not offered cannot be a lapse.
+    offered = np.ones(m)
+    tied = False
+    for j in range(m):
+        if decided[j] == 0.0:
+            tied = True
+            offered[j] = 1.0 if width > 0.0 else 0.0
     for row in range(start, stop):
         for j in range(m):
             z[j] = offsets[j]
@@ -43,7 +50,7 @@ def log_likelihood_grid(
             else:
                 for j in range(m):
                     p[j] = max(0.5 * math.erfc(-(factors[u] * z[j] - width) * math.sqrt(0.5)), _LEAST)
-            for j in range(m):
+            for j in range(m if tied else 0):
                 if decided[j] == 0.0:
                     p[j] = max(math.exp(log_tie(factors[u] * z[j], width, link)), _LEAST)
             for q in range(len(lapses)):
@@ -53,7 +60,6 @@ def log_likelihood_grid(
                 for block in range(0, m, _BLOCK):
                     product = 1.0
                     for j in range(block, min(block + _BLOCK, m)):
-                        # A tie that was not offered cannot be a lapse.
-                        product *= (floor if decided[j] > 0.0 or width > 0.0 else 0.0) + rest * p[j]
+                        product *= floor * offered[j] + rest * p[j]
                     total += math.log(product)
                 out[row, u, q] = total

@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pairseek import serialization
 from pairseek.core.media import MEDIA, medium_of
 from pairseek.core.types import JSON
+from pairseek.defaults import TIE_WIDTH
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic, Response
@@ -195,6 +196,8 @@ class StudyConfiguration(_Strict):
         if population is not None:
             parts["prior"] = None
             parts["response"] = _of_population(parts.get("response"))
+        if self.offer.tie:
+            parts["response"] = _with_ties(parts.get("response"), population)
         stop = [serialization.decode("stop", rule) for rule in self.stop]
         rest = serialization.decode("rest", {"name": "rest", **self.rest})
         return Search(items, rest=rest, stop=stop, rng=seed, population=population, **parts)
@@ -202,11 +205,19 @@ class StudyConfiguration(_Strict):
 
 def _of_population(response: Response | None) -> Response | None:
     """Return a response with the unknowns of the given one, in the units of a population."""
-    if response is None or response.plain:
+    if response is None or (response.plain and response.tie_width == 0.0):
         return None
     known = response.k_prior
     # A given median has the unit of another noise kind.
-    return Logistic(None if known is None else Unknown(replace(known, median=None)), "constant", response.lapse)
+    k = None if known is None else Unknown(replace(known, median=None))
+    return Logistic(k, "constant", response.lapse, response.reliability, response.tie_width)
+
+
+def _with_ties(response: Response | None, population: Population | None) -> Response:
+    """Return a response for a study that offers ties: with the given width, or the default."""
+    if response is None:
+        response = Logistic() if population is None else population.response
+    return response if response.tie_width > 0.0 else replace(response, tie_width=TIE_WIDTH)
 
 
 def configured(record: Any) -> StudyConfiguration:
