@@ -62,7 +62,7 @@ def _show(console: Console, fits: NoiseFits) -> None:
     for fit in fits:
         table.add_row(
             fit.response.name,
-            fit.response.noise,
+            str(fit.response.noise),
             f"{fit.k:.4g}",
             f"{fit.standard_error:.2g}",
             f"{fit.log_likelihood:,.1f}",

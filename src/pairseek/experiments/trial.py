@@ -52,7 +52,8 @@ def run_trial(specification: Specification, task: Task, items: Items | Space) ->
         query = None if answers == 0 or search.finished else search.ask()
         spent += time.perf_counter() - began
         if query is not None:
-            search.tell(query, winner=user.answer(query))
+            winner = user.answer(query)
+            search.tell(query, winner=winner, tie=winner is None)
         began = time.perf_counter()
         estimate = search.estimate()
         spent += time.perf_counter() - began
@@ -71,7 +72,7 @@ class _PairedUser:
         self._items = items
         self._asked: dict[frozenset[Side], int] = {}
 
-    def answer(self, query: Query) -> Side:
+    def answer(self, query: Query) -> Side | None:
         pair = frozenset((query.left, query.right))
         repeat = self._asked.get(pair, 0)
         self._asked[pair] = repeat + 1

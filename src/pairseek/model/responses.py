@@ -124,8 +124,8 @@ class Response:
             object.__setattr__(self, "k", float(self.k))
         if isinstance(self.noise, Unknown) and not self._leaves_k_open():
             raise InvalidParameter(
-                f"k is {self.k!r} and the noise kind is unknown: k has another unit under each kind, so leave it out, or "
-                f"give Unknown() without a median"
+                f"k is {self.k!r} and the noise kind is unknown: k has another unit under each kind, so leave it out, "
+                f"or give Unknown() without a median"
             )
 
     def _leaves_k_open(self) -> bool:
@@ -151,7 +151,9 @@ class Response:
     def noise_kind(self) -> NoiseKind:
         """Return the record of the noise kind; raise `InvalidParameter` where it is unknown."""
         if isinstance(self.noise, Unknown):
-            raise InvalidParameter(f"the noise kind of {type(self).__name__} is unknown: give one of {', '.join(NOISES)}")
+            raise InvalidParameter(
+                f"the noise kind of {type(self).__name__} is unknown: give one of {', '.join(NOISES)}"
+            )
         return noise_kind(self.noise)
 
     @property
@@ -278,9 +280,9 @@ class Response:
         if unknown is not None:
             around = LogNormal.around(1.0, unknown.spread)
             reliability = Unknown(around if self.lapse_prior is None else LogNormal(1.0, unknown.spread))
-        noise = Unknown(dataclasses.replace(kinds, k=tuple(constants)))
         # In one step, because the intermediate states are not valid.
-        return dataclasses.replace(self, k=1.0, noise=noise, reliability=reliability)
+        unknown_kind = Unknown(dataclasses.replace(kinds, k=tuple(constants)))
+        return dataclasses.replace(self, k=1.0, noise=unknown_kind, reliability=reliability)
 
     def pair_constant(self, length: FloatArray) -> FloatArray:
         """Return r k_pq for pairs whose normals have these lengths |a| (K1, K2, K3); 0 where the points coincide.
@@ -325,7 +327,7 @@ class Response:
         raise NotImplementedError
 
     def probability(self, logits: FloatArray) -> FloatArray:
-        """Return P(first) = lapse/n + (1 - lapse) f(z - t), n the number of outcomes: 2, or 3 where ties are offered."""
+        """Return P(first) = lapse/n + (1 - lapse) f(z - t) with n outcomes: 2, or 3 where ties are offered."""
         lapse = self.share
         f = self.link_function(np.asarray(logits) - self.tie_width)
         return f if lapse == 0.0 else self.floor + (1.0 - lapse) * f

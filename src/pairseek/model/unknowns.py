@@ -96,7 +96,7 @@ class Beta:
             object.__setattr__(self, name, float(value))
         if not (is_number(self.random) and 0 <= self.random < 1):
             raise InvalidParameter(
-                f"Beta(random={self.random!r}): give the probability of a person who answers at random, from 0 to below 1"
+                f"Beta(random={self.random!r}): give the share of people who answer at random, from 0 to below 1"
             )
         object.__setattr__(self, "random", float(self.random))
 
@@ -118,8 +118,8 @@ class NoiseKinds:
         prior.
     """
 
-    weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    k: tuple[float, float, float] | None = None
+    weights: tuple[float, ...] = (1.0, 1.0, 1.0)
+    k: tuple[float, ...] | None = None
     name: ClassVar[str] = "noise_kinds"
 
     def __post_init__(self) -> None:
@@ -134,7 +134,8 @@ def _triple(values: object, name: str) -> tuple[float, ...]:
     numbers = tuple(values) if isinstance(values, tuple | list) else ()
     if len(numbers) != 3 or not all(is_number(x) and 0 <= x < 1e100 for x in numbers):
         raise InvalidParameter(
-            f"NoiseKinds({name}={values!r}): give three numbers, at least 0, for constant, normalized and decaying noise"
+            f"NoiseKinds({name}={values!r}): give three numbers, at least 0: for constant, normalized and decaying "
+            f"noise"
         )
     return tuple(float(x) for x in numbers)
 
@@ -149,7 +150,8 @@ class Unknown:
     Parameters
     ----------
     prior
-        `LogNormal` for k or a reliability, `Beta` for a lapse, `NoiseKinds` for a noise kind. None: the default of each.
+        `LogNormal` for k or a reliability, `Beta` for a lapse, `NoiseKinds` for a noise kind. None: the default of
+        each.
     """
 
     prior: UnknownPrior | None = None

@@ -84,7 +84,16 @@ def _fill(x: Any, mean: Any, gradient: Any, prior: Any, row: Any) -> None:
 
 @kernel
 def _products(
-    start: int, stop: int, points: Any, weights: Any, mean: Any, evidence: Any, prior: Any, link: int, width: float, out: Any
+    start: int,
+    stop: int,
+    points: Any,
+    weights: Any,
+    mean: Any,
+    evidence: Any,
+    prior: Any,
+    link: int,
+    width: float,
+    out: Any,
 ) -> None:
     """Write partial sums of rows r of controls and targets.
 

@@ -11,7 +11,14 @@ from pairseek.core.validation import whole
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
 from pairseek.posteriors.factors import Factors
-from pairseek.posteriors.gaussian import PointBelief, PriorForm, gaussian_fit, importance_sampled, is_trusted, propagated
+from pairseek.posteriors.gaussian import (
+    PointBelief,
+    PriorForm,
+    gaussian_fit,
+    importance_sampled,
+    is_trusted,
+    propagated,
+)
 from pairseek.posteriors.mixture import mixture_belief
 
 # Tolerance and largest number of sweeps at one of many nodes: the errors of EP itself are larger.

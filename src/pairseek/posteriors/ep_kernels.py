@@ -172,7 +172,10 @@ def tilted_interval(m: float, v: float, low: float, high: float, rule: Any) -> t
 
 @inner
 def _invert(matrix: Any, out: Any) -> tuple[bool, float]:  # noqa: C901
-    """Write the inverse of a positive definite matrix, by Cholesky; return whether it is one, and log det of the inverse."""
+    """Write the inverse of a positive definite matrix, by Cholesky.
+
+    Return whether it is one, and the log determinant of the inverse.
+    """
     n = len(matrix)
     log_volume = 0.0
     for i in range(n):
@@ -293,7 +296,7 @@ def _log_site(site: Any, precision: float, shift: float, log_mass: float) -> flo
 
     The cavity is exp(-precision z²/2 + shift z), and ``log_mass`` the log integral of the factor under it.
     """
-    total = precision + site[0]
+    total: float = precision + site[0]
     return log_mass - 0.5 * (math.log(2.0 * math.pi / total) + (shift + site[1]) ** 2 / total)
 
 
@@ -350,7 +353,7 @@ def propagate(  # noqa: C901
     link: int,
     model: Any,
     goal: Any,
-    warm: bool,
+    warm: bool,  # noqa: FBT001
     sites: Any,
     mean: Any,
     covariance: Any,

@@ -184,7 +184,12 @@ class PriorForm:
         unit = np.sqrt(np.diag(covariance))
         low, high = prior.box(d)
         centre, precision = prior.quadratic(d)
-        scaled = (low - origin) / unit, (high - origin) / unit, (centre - origin) / unit, precision * np.outer(unit, unit)
+        scaled = (
+            (low - origin) / unit,
+            (high - origin) / unit,
+            (centre - origin) / unit,
+            precision * np.outer(unit, unit),
+        )
         return cls(origin, unit, covariance, scaled, bool(np.any(np.isfinite(low) | np.isfinite(high))))
 
     def data(self, factors: Factors) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -213,10 +218,16 @@ def gaussian_fit(
     )
     log_evidence = float(facts[3] + np.sum(np.log(form.unit)) + factors.constant)
     if m == 0:
-        return GaussianFit(form.origin.copy(), form.covariance.copy(), True, 0, 0.0, log_evidence, sites)
+        found = form.origin.copy(), form.covariance.copy()
+        return GaussianFit(
+            *found, converged=True, sweeps=0, logit_deviation=0.0, log_evidence=log_evidence, sites=sites
+        )
     if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(out)) and np.isfinite(log_evidence)):
         lost = form.origin.copy(), form.covariance.copy()
-        return GaussianFit(*lost, False, int(facts[1]), np.inf, -np.inf, sites)
+        sweeps = int(facts[1])
+        return GaussianFit(
+            *lost, converged=False, sweeps=sweeps, logit_deviation=np.inf, log_evidence=-np.inf, sites=sites
+        )
     found = form.origin + form.unit * mean, out * np.outer(form.unit, form.unit)
     return GaussianFit(*found, bool(facts[0] == 1.0), int(facts[1]), float(facts[2]), log_evidence, sites)
 
@@ -256,7 +267,9 @@ def _profiles_agree(fit: GaussianFit, factors: Factors, form: PriorForm) -> bool
     _, vectors = np.linalg.eigh(0.5 * (information + information.T))
     lines = np.ascontiguousarray(np.einsum("de,ek->kd", root, vectors))
     found = np.empty((d, 2))
-    profile_moments(data, _rule(), factors.link, factors.model, fit.sites, (fit.mean - form.origin) / form.unit, lines, found)
+    profile_moments(
+        data, _rule(), factors.link, factors.model, fit.sites, (fit.mean - form.origin) / form.unit, lines, found
+    )
     shift, ratio = np.max(np.abs(found[:, 0])), np.max(np.abs(found[:, 1] - 1.0))
     most = [first + more * (d - 1) for first, more in (_PROFILE_MEAN, _PROFILE_VARIANCE)]
     return bool(shift <= most[0] and ratio <= most[1])

@@ -458,9 +458,9 @@ class JointSamples:
             response = self.kinds[index].response
             spread = 1.0 if response.factor_prior is None else response.factor_prior.spread
             density = -0.5 * (log_factors / spread) ** 2
-            shares = np.array([
-                by_lapse[lapse].log_prior + 0.5 * (by_lapse[lapse].log_factor / spread) ** 2 for lapse in lapses
-            ])
+            shares = np.array(
+                [by_lapse[lapse].log_prior + 0.5 * (by_lapse[lapse].log_factor / spread) ** 2 for lapse in lapses]
+            )
             out.append((log_factors, lapses, density[:, None] + shares))
         return out
 

@@ -15,7 +15,7 @@ _LEAST = 1e-16
 
 
 @kernel
-def log_likelihood_grid(
+def log_likelihood_grid(  # noqa: C901
     start: int, stop: int, points: Any, evidence: Any, factors: Any, lapses: Any, width: float, link: int, out: Any
 ) -> None:
     """Write the log-likelihood of all answers at each point, for each factor on the logits and each lapse.

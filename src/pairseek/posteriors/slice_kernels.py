@@ -92,8 +92,8 @@ def slice_sweep(  # noqa: C901
     """Move points[start:stop] once along every direction of the frame, in place.
 
     ``frame`` is (directions (D, d), lines (D, m)); ``evidence`` (slopes (m, d), offsets (m,), decided (m,));
-    ``prior`` (low (d,), high (d,), centre (d,), precision (d, d)); ``model`` as in `log_answer`; the likelihood counts with
-    a power between 0 and 1.
+    ``prior`` (low (d,), high (d,), centre (d,), precision (d, d)); ``model`` as in `log_answer`; the
+    likelihood counts with a power between 0 and 1.
     """
     directions, lines = frame
     slopes, offsets, decided = evidence
