@@ -346,12 +346,13 @@ def naive_triplet_likelihood(points, triplets, k, noise, link):
     )
 
 
-def reliability_grid(answers, k, noise, link, *, spread=None, beta=None, lapse=0.0, width=0.0):
+def reliability_grid(answers, k, noise, link, *, spread=None, beta=None, random=0.0, lapse=0.0, width=0.0):
     """The posterior of (w, log k, lapse) in one dimension, by the midpoint rule over all three.
 
     Flat prior of w from -1 to 1; the whole logit times r, log r normal with this spread (k r is the unknown k), or r = 1
-    if that is None; the lapse Beta(*beta), or known if that is None. Answers are those of `naive_log_likelihood`.
-    Returns the axes w, log r and lapse, the (w, log r, lapse) probabilities, and the log evidence.
+    if that is None; the lapse Beta(*beta), or 1 with the probability `random`, or known if `beta` is None. Answers are
+    those of `naive_log_likelihood`. Returns the axes w, log r and lapse (whose last value is 1 where the lapse is
+    unknown), the (w, log r, lapse) probabilities, and the log evidence.
     """
     w = -1.0 + 2.0 * (np.arange(161) + 0.5) / 161
     u = np.zeros(1) if spread is None else spread * (-5.0 + 10.0 * (np.arange(81) + 0.5) / 81)
@@ -360,7 +361,10 @@ def reliability_grid(answers, k, noise, link, *, spread=None, beta=None, lapse=0
     if spread is not None:
         logs += _log_shares(-0.5 * (u[:, None] / spread) ** 2)
     if beta is not None:
-        logs += _log_shares((beta[0] - 1) * np.log(lapse) + (beta[1] - 1) * np.log1p(-lapse))
+        shares = np.exp(_log_shares((beta[0] - 1) * np.log(lapse) + (beta[1] - 1) * np.log1p(-lapse)))
+        lapse = np.append(lapse, 1.0)
+        logs = np.repeat(logs[:, :, :1], len(lapse), axis=2)
+        logs += np.log(np.maximum(np.append((1.0 - random) * shares, random), 1e-300))
     logs -= math.log(len(w))
     for p, q, outcome, *appeal in answers:
         z = np.exp(u) * _margins(w, p, q, k, noise, sum(appeal))[:, None]

@@ -7,7 +7,7 @@ import numpy as np
 from pairseek.core.types import BeliefInfo, Evidence
 from pairseek.model.priors import UniformBox
 from pairseek.model.responses import Logistic, Probit
-from pairseek.posteriors import Particles
+from pairseek.posteriors import EP
 from pairseek.posteriors.base import sampled_belief
 from reference import naive_logit, naive_probability
 
@@ -76,8 +76,8 @@ def standardized(belief, mean, covariance):
 
 
 def reliable_belief(response, answers, *, posterior=None):
-    """The belief after all answers, of particles or another posterior, where k or the lapse may be unknown."""
-    return last_belief(Particles() if posterior is None else posterior, response, evidence_of(response, answers))
+    """The belief after all answers, of EP or another posterior, where k or the lapse may be unknown."""
+    return last_belief(EP() if posterior is None else posterior, response, evidence_of(response, answers))
 
 
 def taken_back(answers):

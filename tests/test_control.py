@@ -155,8 +155,7 @@ class TestControlledMoments:
         points, weights = rng.uniform(-1, 1, size=(2600, 2)), rng.dirichlet(np.full(2600, 50.0))
         factors = factors_of(Logistic(2.0), ANSWERS)
         one, two = (
-            on_threads(count, lambda: controlled_moments(points, weights, factors, UniformBox()))
-            for count in (1, 2)
+            on_threads(count, lambda: controlled_moments(points, weights, factors, UniformBox())) for count in (1, 2)
         )
         assert np.array_equal(one[0], two[0])
         assert np.array_equal(one[1], two[1])
@@ -175,7 +174,9 @@ class TestControlledMoments:
         """The field has no compiled slope there."""
         rng = np.random.default_rng(0)
         points, weights = rng.uniform(-1, 1, size=(500, 2)), np.full(500, 1 / 500)
-        mean, covariance = controlled_moments(points, weights, factors_of(Logistic(1.0, lapse=0.1), ANSWERS), UniformBox())
+        mean, covariance = controlled_moments(
+            points, weights, factors_of(Logistic(1.0, lapse=0.1), ANSWERS), UniformBox()
+        )
         assert mean == pytest.approx(points.mean(axis=0), abs=1e-13)
         assert covariance == pytest.approx(np.cov(points.T, bias=True), abs=1e-13)
 

@@ -80,7 +80,9 @@ class TestLogNdtr:
 class TestLogAnswer:
     @given(z=LOGITS | st.floats(-40, 40), outcome=OUTCOMES, link=st.sampled_from(sorted(LINKS)), width=WIDTHS)
     def test_agrees_with_its_twin(self, z, outcome, link, width):
-        found = log_answer(z - (width if outcome == "first" else 0.0), float(outcome == "first"), LINKS[link], (0.0, 1.0, width))
+        found = log_answer(
+            z - (width if outcome == "first" else 0.0), float(outcome == "first"), LINKS[link], (0.0, 1.0, width)
+        )
         assert math.isfinite(found)
         # z - width + width is z to within its rounding, which the slope of the logarithm multiplies.
         rounding = 1e-15 * abs(z) ** 2 if link == "probit" else 1e-15 * abs(z)
@@ -184,7 +186,9 @@ class TestLogLine:
         base = rng.normal(size=3), np.diag([0.3, 1.0, 4.0])
         out = np.full(7, np.nan)
         evidence = (slopes, offsets, (outcomes == "first").astype(float))
-        log_densities(2, 6, points, evidence, (low, high, centre, precision), base, LINKS[link], model_of(width, lapse), out)
+        log_densities(
+            2, 6, points, evidence, (low, high, centre, precision), base, LINKS[link], model_of(width, lapse), out
+        )
         for row in range(2, 6):
             x = points[row]
             expected = -0.5 * (x - centre) @ precision @ (x - centre) + 0.5 * (x - base[0]) @ base[1] @ (x - base[0])
@@ -196,7 +200,9 @@ class TestLogLine:
 
 
 class TestLogLikelihoodGrid:
-    @given(seed=st.integers(0, 2**32 - 1), m=st.sampled_from([1, 5, 40]), link=st.sampled_from(sorted(LINKS)), width=WIDTHS)
+    @given(
+        seed=st.integers(0, 2**32 - 1), m=st.sampled_from([1, 5, 40]), link=st.sampled_from(sorted(LINKS)), width=WIDTHS
+    )
     def test_agrees_with_its_twin(self, seed, m, link, width):
         rng = np.random.default_rng(seed)
         points, slopes, offsets = rng.normal(size=(5, 2)), rng.normal(size=(m, 2)), rng.normal(size=m)

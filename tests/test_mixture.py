@@ -58,6 +58,7 @@ def grid_of(response, answers, k=K):
         response.name,
         spread=None if factor is None else factor.spread,
         beta=None if lapse is None else (lapse.a, lapse.b),
+        random=0.0 if lapse is None else lapse.random,
         lapse=0.0 if lapse is not None else response.share,
         width=response.tie_width,
     )
@@ -76,29 +77,42 @@ def assert_near(found, expected, *, deviations, share):
     assert deviation == pytest.approx(true_deviation, rel=share)
 
 
+def looking(lapse, weights):
+    """The weights of those who do not always answer at random, of whose k alone anything is known."""
+    kept = np.where(lapse < 1.0, weights, 0.0)
+    return kept / kept.sum()
+
+
 def assert_parameters_near(belief, axes, weights, k=K):
     """Of log k and lapse: the distribution, the typical values, and the parameters of the samples."""
     known = belief.reliability
+    _, u, lapse = axes
     values, lapses, chances = known.distribution()
     assert chances.sum() == pytest.approx(1.0)
     assert np.all(chances >= 0.0)
-    for axis, fine, drawn, others in (
-        (axes[1], np.log(values / k), np.log(known.k / k), (0, 2)),
-        (axes[2], lapses, known.lapse, (0, 1)),
-    ):
-        truth = marginal(axis, weights.sum(axis=others))
-        if len(axis) == 1:
-            assert np.ptp(fine) == 0.0
-            assert fine[0] == pytest.approx(truth[0], abs=1e-9)
-            assert np.all(drawn == pytest.approx(truth[0], abs=1e-9))
-            continue
-        assert_near(marginal(fine, chances), truth, deviations=0.08, share=0.08)
-        assert_near(marginal(drawn, belief.weights), truth, deviations=0.08, share=0.08)
-    truth = marginal(axes[1], weights.sum(axis=(0, 2)))
-    assert abs(math.log(known.typical_k / k) - truth[0]) <= 0.08 * truth[1] + 1e-9
-    assert known.spread == pytest.approx(truth[1], rel=0.08, abs=1e-9)
-    truth = marginal(axes[2], weights.sum(axis=(0, 1)))
-    assert abs(known.typical_lapse - truth[0]) <= 0.08 * truth[1] + 1e-9
+    true_k = marginal(u, looking(lapse, weights).sum(axis=(0, 2)))
+    true_lapse = marginal(lapse, weights.sum(axis=(0, 1)))
+    if len(u) > 1:
+        assert_near(marginal(np.log(values / k), looking(lapses, chances)), true_k, deviations=0.08, share=0.08)
+        drawn = looking(known.lapse, belief.weights)
+        assert_near(marginal(np.log(known.k / k), drawn), true_k, deviations=0.08, share=0.08)
+        assert known.spread == pytest.approx(true_k[1], rel=0.08)
+    else:
+        assert values[chances > 0] == pytest.approx(k, rel=1e-9)
+        assert known.k == pytest.approx(k, rel=1e-9)
+        assert known.spread == pytest.approx(0.0, abs=1e-9)
+    if len(lapse) > 1:
+        assert_near(marginal(lapses, chances), true_lapse, deviations=0.08, share=0.08)
+        assert_near(marginal(known.lapse, belief.weights), true_lapse, deviations=0.08, share=0.08)
+        always = weights[:, :, -1].sum()
+        # 0.08 of the deviation of a share, which is at most 0.5, and half of that as always near 0 or 1.
+        assert chances[lapses == 1.0].sum() == pytest.approx(always, abs=0.02)
+        assert belief.weights[known.lapse == 1.0].sum() == pytest.approx(always, abs=0.02)
+    else:
+        assert lapses[chances > 0] == pytest.approx(lapse[0], abs=1e-9)
+        assert known.lapse == pytest.approx(lapse[0], abs=1e-9)
+    assert abs(math.log(known.typical_k / k) - true_k[0]) <= 0.08 * true_k[1] + 1e-9
+    assert abs(known.typical_lapse - true_lapse[0]) <= 0.08 * true_lapse[1] + 1e-9
 
 
 class TestOneDimension:
@@ -158,12 +172,14 @@ class TestOneDimension:
         assert_near((belief.mean[0], math.sqrt(belief.covariance[0, 0])), truth, deviations=0.08, share=0.08)
         likeliest = int(np.argmax(list(found.values())))
         axes, weights, _ = grids[likeliest]
-        known = belief.reliability
-        values, lapses, chances = known.distribution()
-        for axis, fine, others in ((axes[1], np.log(values / constants[likeliest]), (0, 2)), (axes[2], lapses, (0, 1))):
-            if len(axis) > 1:
-                truth = marginal(axis, weights.sum(axis=others))
-                assert_near(marginal(fine, chances), truth, deviations=0.08, share=0.08)
+        values, lapses, chances = belief.reliability.distribution()
+        if len(axes[1]) > 1:
+            truth = marginal(axes[1], looking(axes[2], weights).sum(axis=(0, 2)))
+            logs = np.log(values / constants[likeliest])
+            assert_near(marginal(logs, looking(lapses, chances)), truth, deviations=0.08, share=0.08)
+        if len(axes[2]) > 1:
+            truth = marginal(axes[2], weights.sum(axis=(0, 1)))
+            assert_near(marginal(lapses, chances), truth, deviations=0.08, share=0.08)
 
 
 class TestConditionalDistribution:
@@ -177,13 +193,17 @@ class TestConditionalDistribution:
         known = belief.reliability
         assert known.chances.sum(axis=1) == pytest.approx(np.ones(len(known.rows)))
         place = np.maximum(weights.sum(axis=(1, 2)), 1e-300)
-        log_k = (weights.sum(axis=2) @ u) / place
+        # Somebody who always answers at random has no k; the median of the prior stands for it.
+        log_k = (np.where(lapse < 1.0, weights, 0.0).sum(axis=2) @ u) / place
         mean_lapse = (weights.sum(axis=1) @ lapse) / place
         at = belief.samples[known.rows, 0]
         # Where the posterior of the point has mass; in its tails a Gaussian is not the posterior.
         inside = np.abs(at - belief.mean[0]) < 1.5 * math.sqrt(belief.covariance[0, 0])
         found = known.chances @ np.log(known.nodes / K), np.sum(known.chances * known.lapses, axis=1)
-        spreads = marginal(u, weights.sum(axis=(0, 2)))[1], marginal(lapse, weights.sum(axis=(0, 1)))[1]
+        spreads = (
+            marginal(u, looking(lapse, weights).sum(axis=(0, 2)))[1],
+            marginal(lapse, weights.sum(axis=(0, 1)))[1],
+        )
         for one, truth, spread in zip(found, (log_k, mean_lapse), spreads, strict=True):
             assert np.max(np.abs(one - np.interp(at, w, truth))[inside]) < 0.2 * spread + 1e-9
 
@@ -194,7 +214,7 @@ def test_typical_values_are_those_of_the_distribution_and_of_the_samples():
     known = (belief := last_belief(EP(), response, evidence_of(response, answers))).reliability
     values, lapses, chances = known.distribution()
     for logs, shares, by in ((np.log(values), lapses, chances), (np.log(known.k), known.lapse, belief.weights)):
-        mean, deviation = marginal(logs, by)
+        mean, deviation = marginal(logs, looking(shares, by))
         assert mean == pytest.approx(math.log(known.typical_k), abs=0.05 * known.spread)
         assert deviation == pytest.approx(known.spread, rel=0.05)
         assert by @ shares == pytest.approx(known.typical_lapse, abs=0.05 * marginal(shares, by)[1])
@@ -222,7 +242,9 @@ def test_ep_and_particles_agree_in_more_dimensions(d, prior):
 class TestEvidenceOfOtherMethods:
     """Where EP is not accurate, importance samples or particles tell p(answers | parameters)."""
 
-    @pytest.mark.parametrize("response", [ps.Logistic(2.0), ps.Logistic(2.0, lapse=0.1), ps.Probit(2.0, lapse=0.3)], ids=repr)
+    @pytest.mark.parametrize(
+        "response", [ps.Logistic(2.0), ps.Logistic(2.0, lapse=0.1), ps.Probit(2.0, lapse=0.3)], ids=repr
+    )
     @pytest.mark.parametrize("width", [0.0, 0.7])
     def test_agrees_with_quadrature(self, response, width):
         response = type(response)(2.0, lapse=response.share, tie_width=width)
@@ -231,7 +253,9 @@ class TestEvidenceOfOtherMethods:
         factors, prior = Factors.of(evidence_of(response, answers), response), ps.UniformBox()
 
         def log_density(x):
-            return naive_log_posterior(x, answers, 2.0, "normalized", response.name, width, response.share) - math.log(4)
+            return naive_log_posterior(x, answers, 2.0, "normalized", response.name, width, response.share) - math.log(
+                4
+            )
 
         expected = quadrature_log_mass(log_density, -np.ones(2), np.ones(2))
         weighted = importance_sampled(gaussian_fit(factors, prior), factors, prior, 2048)

@@ -22,7 +22,7 @@ def items():
 
 class TestKeeping:
     def told(self, items, **more):
-        search = ps.Search(items, response=BOTH, posterior=ps.Particles(400), rng=3, **more)
+        search = ps.Search(items, response=BOTH, posterior=ps.EP(), rng=3, **more)
         user = ps.SimulatedUser([0.4, 0.1], ps.Logistic(4.0, lapse=0.1), rng=2)
         for number in range(9):
             query = search.ask()
@@ -76,7 +76,7 @@ class TestKeeping:
                 "prior": {"name": "log_normal", "median": pytest.approx(2 * math.sqrt(3)), "spread": 1.0},
             },
             "noise": "normalized",
-            "lapse": {"name": "unknown", "prior": {"name": "beta", "a": 1.0, "b": 9.0}},
+            "lapse": {"name": "unknown", "prior": {"name": "beta", "a": 1.0, "b": 9.0, "random": 0.1}},
             "reliability": 1.0,
             "tie_width": 0.0,
         }
@@ -121,6 +121,10 @@ ERRORS = {
     "a text for a spread": (lambda: ps.LogNormal(1.0, "wide"), r"LogNormal\(spread='wide'\)"),
     "a negative count": (lambda: ps.Beta(-1.0, 2.0), r"Beta\(a=-1.0\): give a number above 0"),
     "nothing for b": (lambda: ps.Beta(1.0, float("nan")), r"Beta\(b=nan\): give a number above 0"),
+    "all people at random": (
+        lambda: ps.Beta(random=1.0),
+        r"Beta\(random=1.0\): give the probability of a person who answers at random, from 0 to below 1",
+    ),
     "a lapse of one": (
         lambda: ps.Logistic(lapse=1.0),
         "lapse is 1.0: give the share of answers that are given at random, from 0 to below 1",
@@ -129,7 +133,7 @@ ERRORS = {
     "a lapse that is no number": (lambda: ps.Logistic(lapse=True), "lapse is True: give the share"),
     "the wrong prior for k": (
         lambda: ps.Logistic(ps.Unknown(ps.Beta())),
-        r"k is unknown with the prior Beta\(a=1.0, b=9.0\): give a LogNormal",
+        r"k is unknown with the prior Beta\(a=1.0, b=9.0, random=0.1\): give a LogNormal",
     ),
     "the wrong prior for a lapse": (
         lambda: ps.Logistic(lapse=ps.Unknown(ps.LogNormal(1.0))),

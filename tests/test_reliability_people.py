@@ -34,7 +34,7 @@ def calibration_ranks(believed, runs):
             items,
             response=believed,
             prior=ps.UniformBox(),
-            posterior=ps.Particles(500),
+            posterior=ps.EP(),
             candidates=ps.SampledPairs(count=60, rescore=8),
             rng=int(rng.integers(2**31)),
         )
@@ -107,9 +107,10 @@ class TestTwoModes:
 
 
 def grid_of_wide(response, answers):
-    beta = None if response.lapse_prior is None else (response.lapse_prior.a, response.lapse_prior.b)
-    lapse = 0.0 if beta else response.share
-    return reliability_grid(answers, 40.0, "normalized", "logistic", beta=beta, lapse=lapse)
+    prior = response.lapse_prior
+    if prior is None:
+        return reliability_grid(answers, 40.0, "normalized", "logistic", lapse=response.share)
+    return reliability_grid(answers, 40.0, "normalized", "logistic", beta=(prior.a, prior.b), random=prior.random)
 
 
 def coin(query, rng):
@@ -122,7 +123,7 @@ def asked(items, response, person, *, answers=40, seed=0, strategy=None):
         items,
         response=response,
         prior=ps.UniformBox(),
-        posterior=ps.Particles(1000),
+        posterior=ps.EP(),
         strategy=strategy,
         candidates=ps.SampledPairs(count=200, rescore=8),
         rng=seed,
