@@ -349,9 +349,9 @@ def naive_triplet_likelihood(points, triplets, k, noise, link):
 def reliability_grid(answers, k, noise, link, *, spread=None, beta=None, random=0.0, lapse=0.0, width=0.0):
     """The posterior of (w, log k, lapse) in one dimension, by the midpoint rule over all three.
 
-    Flat prior of w from -1 to 1; the whole logit times r, log r normal with this spread (k r is the unknown k), or r = 1
-    if that is None; the lapse Beta(*beta), or 1 with the probability `random`, or known if `beta` is None. Answers are
-    those of `naive_log_likelihood`. Returns the axes w, log r and lapse (whose last value is 1 where the lapse is
+    Flat prior of w from -1 to 1; the whole logit times r, log r normal with this spread (k r is the unknown k), or r is
+    1 if that is None; the lapse Beta(*beta), or 1 with the probability `random`, or known if `beta` is None. Answers
+    are those of `naive_log_likelihood`. Returns the axes w, log r and lapse (whose last value is 1 where the lapse is
     unknown), the (w, log r, lapse) probabilities, and the log evidence.
     """
     w = -1.0 + 2.0 * (np.arange(161) + 0.5) / 161

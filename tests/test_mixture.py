@@ -1,4 +1,4 @@
-"""Unknown parameters of the response: the mixture over a grid of them against the full grid over (w, log r, lapse, kind)."""
+"""Unknown parameters of the response: the mixture against the full grid over (w, log r, lapse, kind)."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class TestOneDimension:
         answers = answers_of(rng, [0.3], 40, k=2.0 * k, noise=true, ties=False, appeal=False)
         belief = last_belief(POSTERIORS[posterior], response, evidence_of(response, answers))
         grids = [grid_of(kind, answers, kind.k) for kind, _ in response.kinds]
-        logs = np.array([log_evidence + math.log(share) for (*_, log_evidence), share in zip(grids, (0.25, 0.5, 0.25))])
+        logs = np.array([log_evidence for *_, log_evidence in grids]) + np.log([0.25, 0.5, 0.25])
         shares = np.exp(logs - logs.max())
         shares /= shares.sum()
         found = belief.reliability.noise

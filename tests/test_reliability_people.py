@@ -14,7 +14,8 @@ from pairseek.core.types import Query
 from reference import reliability_grid
 from situations import reliable_belief
 
-LAPSE = ps.Unknown(ps.Beta(1.0, 9.0))
+# Nobody answers at random always.
+LAPSE = ps.Unknown(ps.Beta(1.0, 9.0, random=0.0))
 BOTH = ps.Logistic(ps.Unknown(), lapse=ps.Unknown())
 
 DRAWS = 15
@@ -34,7 +35,7 @@ def calibration_ranks(believed, runs):
             items,
             response=believed,
             prior=ps.UniformBox(),
-            posterior=ps.EP(),
+            posterior=ps.EP(512),
             candidates=ps.SampledPairs(count=60, rescore=8),
             rng=int(rng.integers(2**31)),
         )
@@ -74,14 +75,18 @@ def p_values(found):
 
 
 class TestCalibration:
+    """EP at every node of a grid of k and lapse, and samples of the mixture: 290 people in about two minutes."""
+
+    @pytest.mark.long
     def test_the_truth_is_one_more_draw_of_point_k_and_lapse(self):
-        believed = ps.Logistic(ps.Unknown(ps.LogNormal(4.0, 0.7)), lapse=ps.Unknown(ps.Beta(1.0, 4.0)))
+        believed = ps.Logistic(ps.Unknown(ps.LogNormal(4.0, 0.7)), lapse=ps.Unknown(ps.Beta(1.0, 4.0, random=0.0)))
         found = p_values(calibration_ranks(believed, 200))
         assert found.min() > LEAST_P, found
 
+    @pytest.mark.long
     def test_a_belief_in_other_people_is_noticed(self):
         """The same check has the power to see it: those who are thought to lapse less and to be twice as reliable."""
-        believed = ps.Logistic(ps.Unknown(ps.LogNormal(8.0, 0.7)), lapse=ps.Unknown(ps.Beta(1.0, 19.0)))
+        believed = ps.Logistic(ps.Unknown(ps.LogNormal(8.0, 0.7)), lapse=ps.Unknown(ps.Beta(1.0, 19.0, random=0.0)))
         assert p_values(calibration_ranks(believed, 90)).min() < LEAST_P
 
 
@@ -90,11 +95,21 @@ class TestTwoModes:
 
     ANSWERS = [([0.9], [0.1], "first", 0.0)] * 7 + [([-0.9], [-0.1], "first", 0.0)] * 7
 
-    @pytest.mark.parametrize("response", [ps.Logistic(40.0, lapse=LAPSE), ps.Logistic(40.0, lapse=0.2)])
-    def test_both_are_found_although_all_particles_had_left_one(self, response):
-        on_the_right = reliable_belief(response, self.ANSWERS[:7])
-        assert on_the_right.weights[on_the_right.samples[:, 0] < 0].sum() < 1e-3
-        belief = reliable_belief(response, self.ANSWERS)
+    @pytest.mark.parametrize(
+        ("response", "posterior"),
+        [
+            (ps.Logistic(40.0, lapse=ps.Unknown()), ps.EP()),
+            (ps.Logistic(40.0, lapse=LAPSE), ps.Particles()),
+            (ps.Logistic(40.0, lapse=0.2), ps.Particles()),
+        ],
+        ids=["unknown, ep", "unknown, particles", "known, particles"],
+    )
+    def test_both_are_found_although_all_samples_had_left_one(self, response, posterior):
+        # Somebody who always answers at random is a third mode, as wide as the prior, where that is believed possible.
+        random = 0.0 if response.lapse_prior is None else response.lapse_prior.random
+        on_the_right = reliable_belief(response, self.ANSWERS[:7], posterior=posterior)
+        assert on_the_right.weights[on_the_right.samples[:, 0] < 0].sum() < (0.01 if random else 1e-3)
+        belief = reliable_belief(response, self.ANSWERS, posterior=posterior)
         axes, weights, _ = grid_of_wide(response, self.ANSWERS)
         place = weights.sum(axis=(1, 2))
         for low, high in ((-1.0, -0.4), (-0.4, 0.4), (0.4, 1.0)):
@@ -102,8 +117,8 @@ class TestTwoModes:
             mine = (belief.samples[:, 0] > low) & (belief.samples[:, 0] <= high)
             # Masses of modes are right to a few parts in a hundred: particles hop between them by tempering alone.
             assert belief.weights[mine].sum() == pytest.approx(place[within].sum(), abs=0.06)
-        assert place[axes[0] < -0.4].sum() > 0.3
-        assert place[axes[0] > 0.4].sum() > 0.3
+        assert place[axes[0] < -0.4].sum() > (0.25 if random else 0.3)
+        assert place[axes[0] > 0.4].sum() > (0.25 if random else 0.3)
 
 
 def grid_of_wide(response, answers):
@@ -123,7 +138,7 @@ def asked(items, response, person, *, answers=40, seed=0, strategy=None):
         items,
         response=response,
         prior=ps.UniformBox(),
-        posterior=ps.EP(),
+        posterior=ps.EP(512),
         strategy=strategy,
         candidates=ps.SampledPairs(count=200, rescore=8),
         rng=seed,
@@ -156,6 +171,7 @@ class TestPeople:
         # Ten checks among forty coin tosses: one person in some dozens is lucky in nearly all of them.
         assert words.count("consistent") <= 1
 
+    @pytest.mark.long
     def test_random_clickers_are_told_from_good_people(self, items):
         """Area under the curve of the reported agreement, 25 good people and 25 who toss a coin: 0.975 in 60 and 60."""
         rng = np.random.default_rng(10)
