@@ -28,7 +28,7 @@ from serving import configuration, csrf_of, served, some_items
 
 ITEMS = some_items(12)
 UNKNOWN = {"name": "logistic", "k": "unknown", "lapse": "unknown"}
-POSTERIOR = {"name": "particles", "n": 1000}
+POSTERIOR = {"name": "ep"}
 
 
 @pytest.fixture

@@ -297,7 +297,8 @@ def _log_site(site: Any, precision: float, shift: float, log_mass: float) -> flo
     The cavity is exp(-precision z²/2 + shift z), and ``log_mass`` the log integral of the factor under it.
     """
     total: float = precision + site[0]
-    return log_mass - 0.5 * (math.log(2.0 * math.pi / total) + (shift + site[1]) ** 2 / total)
+    pull: float = shift + site[1]
+    return log_mass - 0.5 * (math.log(2.0 * math.pi / total) + pull * pull / total)
 
 
 @inner
