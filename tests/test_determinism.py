@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from typing import ClassVar
 
 import numpy as np
@@ -164,3 +167,33 @@ class TestDefaultPrior:
             pick = np.argmin(np.linalg.norm(items.coordinates - search.estimate().point, axis=1))
             ranks.append(np.mean(distance < distance[pick]))
         assert np.mean(ranks) < (0.15 if d == 4 else 0.12)
+
+
+SEARCH = """
+import hashlib
+import numpy as np
+import pairseek as ps
+
+rng = np.random.default_rng(0)
+items = ps.Items(rng.normal(size=(60, 3)), appeal=0.2 * rng.normal(size=60))
+search = ps.Search(items, response=ps.Logistic(1.2, "constant"), prior=ps.UniformBox(-2, 2), rng=5)
+digest = hashlib.sha256()
+for i in range(8):
+    query = search.ask()
+    search.tell(query, tie=True) if i % 4 == 3 else search.tell(query, winner=(query.left, query.right)[i % 4 == 2])
+    belief = search.belief
+    for array in (belief.mean, belief.covariance, belief.samples, belief.weights):
+        digest.update(array.tobytes())
+print(digest.hexdigest())
+"""
+
+
+@pytest.mark.long
+def test_kernels_give_the_same_bits_compiled_and_loaded_from_disk(tmp_path):
+    """The first process compiles the kernels, the second loads them."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    first, second = (
+        subprocess.run([sys.executable, "-c", SEARCH], env=environment, capture_output=True, text=True, check=True)
+        for _ in range(2)
+    )
+    assert first.stdout == second.stdout

@@ -176,7 +176,7 @@ def test_numbers_plurals_and_languages() -> None:
     assert english.number(3.0) == "3"
     assert english.say("result.saved", count=1).startswith("Your answer")
     assert german.say("result.saved", count=12).startswith("Alle 12 Antworten")
-    assert preferred_language("fr;q=0.9, de-AT;q=0.8, en;q=0.3") == "de"
+    assert preferred_language("xx;q=0.9, de-AT;q=0.8, en;q=0.3") == "de"
     assert preferred_language("de;q=0, en") == "en"
     assert preferred_language(None) == preferred_language("*;q=x,,;q=") == "en"
 

@@ -23,11 +23,11 @@ from pairseek.web.sessions.prefetch import Gate, Prefetcher
 from pairseek.web.sessions.prefetch_store import PrefetchWriter
 from pairseek.web.sessions.schedule import AnsweredPair, scheduled_pair
 from pairseek.web.sessions.service import Sessions
+from pairseek.web.sessions.warmup import warm_studies
 from pairseek.web.studies import catalogue
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.configuration import configured
 from pairseek.web.studies.creation import create_study
-from pairseek.web.warmup import warm_studies
 from serving import configuration, some_items
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pairseek import serialization
 from pairseek._version import MODEL_VERSION
 from pairseek.cli.database import require_web
 from pairseek.core.text import plural
@@ -64,7 +65,6 @@ def command(
 
 
 def _replay_with(read: Bundle, strategy: str, out: Path | None) -> None:
-    from pairseek import serialization
     from pairseek.web.data import bundle
 
     try:

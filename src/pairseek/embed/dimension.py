@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pairseek.core.types import JSON, FloatArray
 from pairseek.embed.base import TripletEmbedding
+from pairseek.embed.figures import write_dimensions
 from pairseek.embed.methods import CKL
 from pairseek.embed.triplets import Triplets, as_triplets
 from pairseek.errors import InvalidItems, InvalidParameter
@@ -88,8 +89,6 @@ class DimensionChoice:
 
     def plot(self, path: str | Path) -> Path:
         """Draw the error against the dimension, as the paper's figure of the triplet error fraction does."""
-        from pairseek.embed.figures import write_dimensions
-
         return write_dimensions(self, Path(path))
 
 

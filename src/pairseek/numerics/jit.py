@@ -38,13 +38,20 @@ def kernel(function: F) -> F:
     return cast(F, njit(**_OPTIONS)(function))
 
 
-primitive = kernel
-"""`kernel` for small functions that kernels call."""
+# A function that is not inlined exists twice, in its own library and in that of the kernel that calls it, optimized
+# differently. Which one a kernel then calls depends on whether it was compiled in this process or loaded from disk, and
+# so would the last bits of its results.
+_INLINED: dict[str, Any] = {**_OPTIONS, "forceinline": True}
+
+
+def primitive(function: F) -> F:
+    """Compile a small function that kernels and Python call."""
+    return cast(F, njit(**_INLINED)(function))
 
 
 def inner(function: F) -> F:
     """Compile a function that only kernels call: without disk cache or Python wrapper, which compiles faster."""
-    return cast(F, njit(**{**_OPTIONS, "cache": False, "no_cpython_wrapper": True})(function))
+    return cast(F, njit(**{**_INLINED, "cache": False, "no_cpython_wrapper": True})(function))
 
 
 def read_only(array: A) -> A:

@@ -11,8 +11,10 @@ from pathlib import Path
 from pairseek.core.types import JSON
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
+from pairseek.runs.cluster import on_cluster
 from pairseek.runs.journal import RUN, ResultsFolder
 from pairseek.runs.plan import Outcome, RunPlan, RunStatus, Task, Work
+from pairseek.runs.processes import on_processes
 
 _NOTE_INTERVAL = 5.0
 """Seconds between two updates of the elapsed time on disk."""
@@ -83,10 +85,6 @@ def _perform(
     work: Work, pending: list[Task], take: Callable[[Outcome], None], jobs: int, scheduler: str | None
 ) -> None:
     if scheduler is None:
-        from pairseek.runs.processes import on_processes
-
         on_processes(work, pending, take, jobs=min(jobs, len(pending)))
         return
-    from pairseek.runs.cluster import on_cluster
-
     on_cluster(work, pending, take, address=scheduler)

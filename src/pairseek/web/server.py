@@ -21,9 +21,9 @@ from pairseek.store import migrate
 from pairseek.store.database import Database
 from pairseek.web import auth, logs
 from pairseek.web.app import create_app
+from pairseek.web.sessions.warmup import warm_studies, warm_up
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study
-from pairseek.web.warmup import warm_studies, warm_up
 
 # Seconds for requests in progress at shutdown, and then for workers to exit.
 GRACE = 10

@@ -13,6 +13,7 @@ from pairseek.errors import MissingExtra
 from pairseek.store.database import Database
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.sessions import SessionRow
+from pairseek.web.data.codebook import meaning
 from pairseek.web.data.quality import signs
 from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along, latest_estimate
 from pairseek.web.sessions.parts import Parts
@@ -250,6 +251,4 @@ def _cell(name: str, value: Any) -> Any:
 
 def codebook(study: Study) -> Mapping[str, Mapping[str, str]]:
     """Return what every column of every table means."""
-    from pairseek.web.data.codebook import meaning
-
     return {table: {name: meaning(table, name) for name in columns_of(study, table)} for table in TABLES}

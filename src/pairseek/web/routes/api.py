@@ -22,12 +22,12 @@ from pairseek.web.pages.contexts import StateContext
 from pairseek.web.routes import schemas
 from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import closed
+from pairseek.web.sessions.warmup import warm_study
 from pairseek.web.studies import creation
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import configured, study_items
 from pairseek.web.tokens import hashed
 from pairseek.web.views.result import estimate_facts
-from pairseek.web.warmup import warm_study
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": schemas.ErrorReply} for status in (400, 401, 403, 404, 409, 410, 413, 422, 429, 503)

@@ -31,11 +31,11 @@ from pairseek.web.routes.participant import cookie_of
 from pairseek.web.security import check_form, set_cookie
 from pairseek.web.service import Service, service_of
 from pairseek.web.sessions import simulated
+from pairseek.web.sessions.warmup import warm_study
 from pairseek.web.studies import creation, forms
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.media import MOST_PICTURES
 from pairseek.web.views import researcher as views
-from pairseek.web.warmup import warm_study
 
 router = APIRouter(include_in_schema=False)
 
