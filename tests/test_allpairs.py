@@ -180,12 +180,10 @@ def test_the_best_by_information_is_that_of_a_twin_that_knows_no_tables():
             a = 2 * (scene.points[i] - scene.points[j])
             b = float(scene.points[i] @ scene.points[i] - scene.points[j] @ scene.points[j])
             length = float(np.linalg.norm(a))
-            constant = (
-                scene.response.k
-                * {"constant": 1, "normalized": 1 / length, "decaying": math.exp(-length)}[scene.response.noise]
-            )
-            m = constant * (float(a @ scene.belief.mean) - b) + scene.appeal[i] - scene.appeal[j]
-            s = constant * math.sqrt(a @ scene.belief.covariance @ a)
+            k = scene.response.k
+            ratio = {"constant": 1, "normalized": 1 / length, "decaying": math.exp(-length)}[scene.response.noise]
+            m = ratio * (k * (float(a @ scene.belief.mean) - b) + scene.appeal[i] - scene.appeal[j])
+            s = ratio * k * math.sqrt(a @ scene.belief.covariance @ a)
             return naive_gaussian_information(m, s, scene.response.name)
 
         def allowed(i, j):
@@ -222,7 +220,7 @@ def test_the_best_by_mcmv_is_that_of_the_twin(small_cells):
 @numba.njit
 def utility_of(i, j, points, model):
     """`exact_value` is called by kernels only."""
-    _, _, _, rows, mean, root = points
+    _, _, _, rows, mean, root, _ = points
     return exact_value(i, j, rows, mean, root, 0.0, model, np.empty(rows.shape[1]))
 
 

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit, ndtr
 
 import pairseek as ps
+from pairseek.estimates import best_items
 from pairseek.strategies import PROCEDURES, UTILITIES
 from pairseek.strategies.features import PairFeatures
 
@@ -94,11 +95,10 @@ def test_mcmv_measures_to_the_shifted_plane(noise):
     mean = search.belief.mean
     for row, (i, j) in enumerate(zip(first, second, strict=True)):
         a, b = 2 * (points[i] - points[j]), points[i] @ points[i] - points[j] @ points[j]
-        k = pairs.constant[row]
         # The foot of the perpendicular from the mean onto k(a·w - b) + appeal = 0.
-        foot = mean - a * (a @ mean - b + (appeal[i] - appeal[j]) / k) / (a @ a)
-        assert k * (a @ foot - b) + appeal[i] - appeal[j] == pytest.approx(0, abs=1e-9)
-        deviation = k * np.sqrt(a @ search.belief.covariance @ a)
+        foot = mean - a * (a @ mean - b + (appeal[i] - appeal[j]) / 0.9) / (a @ a)
+        assert 0.9 * (a @ foot - b) + appeal[i] - appeal[j] == pytest.approx(0, abs=1e-9)
+        deviation = pairs.constant[row] * np.sqrt(a @ search.belief.covariance @ a)
         assert scores[row] == pytest.approx(deviation - 2.0 * np.linalg.norm(foot - mean), rel=1e-9)
 
 
@@ -112,3 +112,51 @@ def test_procedures_look_at_places_alone_and_the_belief_takes_it(name):
     )
     assert [(e.left, e.right) for e in plain.history] == [(e.left, e.right) for e in offset.history]
     assert not np.array_equal(plain.belief.mean, offset.belief.mean)
+
+
+def logits(points, appeal, w, response):
+    """Logits of all pairs at w, by the model: an (n, n) array, rows preferred to columns."""
+    first, second = (index.ravel() for index in np.indices((len(points), len(points))))
+    with np.errstate(invalid="ignore"):
+        slopes, offsets = response.planes(points[first], points[second], appeal[first] - appeal[second])
+    return (slopes @ w + offsets).reshape(len(points), len(points))
+
+
+@pytest.mark.parametrize("noise", ["constant", "normalized", "decaying"])
+@pytest.mark.parametrize("reliability", [0.2, 1.0, 7.0])
+def test_the_best_item_beats_every_other_under_every_noise(noise, reliability):
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 8])
+        n, d = int(rng.integers(2, 25)), int(rng.integers(1, 4))
+        points, appeal = rng.normal(size=(n, d)), rng.normal(size=n) * rng.choice([0.1, 1.0, 10.0])
+        response = ps.Logistic(float(10.0 ** rng.uniform(-2, 2)), noise, reliability=reliability)
+        items = ps.Items(points, appeal=appeal)
+        users = rng.normal(size=(5, d))
+        for w, best in zip(users, best_items(items, users, response), strict=True):
+            z = logits(points, appeal, w, response)[best]
+            assert np.all(np.delete(z, best) > -1e-12)
+            utility = appeal - response.k * np.sum((points - w) ** 2, axis=1)
+            assert best == np.argmax(utility)
+
+
+@pytest.mark.parametrize("noise", ["constant", "normalized", "decaying"])
+def test_preferences_are_transitive(noise):
+    rng = np.random.default_rng(9)
+    points, appeal = rng.normal(size=(12, 2)), rng.normal(size=12)
+    z = logits(points, appeal, rng.normal(size=2), ps.Probit(0.7, noise))
+    order = np.argsort(-(z > 0).sum(axis=1))
+    beaten = (z > 0)[np.ix_(order, order)]
+    assert np.array_equal(beaten, np.triu(np.ones((12, 12), bool), 1))
+
+
+def test_without_k_the_best_item_is_one_of_highest_appeal():
+    items = ps.Items([[0.0], [1.0], [2.0], [3.0]], appeal=[0.0, 1.0, 1.0, 0.5])
+    users = np.array([[-5.0], [0.0], [1.4], [9.0]])
+    assert best_items(items, users, ps.Logistic(0.0)).tolist() == [1, 1, 1, 2]
+    first, second = np.triu_indices(4, 1)
+    belief = ps.Search(items, rng=1).belief
+    pairs = PairFeatures.of(
+        items.coordinates, first, second, belief=belief, response=ps.Logistic(0.0, "constant"), appeal=items.appeal
+    )
+    assert pairs.logit_mean == pytest.approx(items.appeal[first] - items.appeal[second])
+    assert pairs.logit_deviation == pytest.approx(np.zeros(6))

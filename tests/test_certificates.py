@@ -125,3 +125,20 @@ def test_no_pair_of_near_items_exceeds_the_bound_of_their_cells(strategy, noise,
         for (a, b), bound in zip(cells, bounds, strict=True):
             (i, j), (p, q) = view.tree.spans(np.array([a, b]))
             assert bound >= scores[np.ix_(view.tree.order[i:j], view.tree.order[p:q])].max(initial=-np.inf)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: s.name)
+def test_the_best_pair_and_its_bound_hold_with_appeal(strategy, noise, small_cells):
+    # A k so small that appeal outweighs every distance, so large that it counts for nothing, and between the two.
+    for seed, factor in enumerate((1e-9, 0.1, 1.0, 1e6)):
+        rng = rng_of(seed, 11, NOISES.index(noise))
+        scene = random_scene(rng, 90, (1, 2, 4, 12)[seed], strategy=strategy, noise=noise, plain=True)
+        response = replace(scene.response, k=scene.response.k * factor + 1e-12, reliability=(0.3, 1.0, 4.0, 1.0)[seed])
+        scene = replace(scene, appeal=rng.standard_normal(90), response=response)
+        _, _, scores = listed(scene)
+        exact = AllPairs().choose(scene, rng)
+        assert exact.gap == 0.0
+        assert exact.utility >= scores.max() - tolerance(scene, scores)
+        near = AllPairs(gap=0.05, budget=4000).choose(scene, rng)
+        assert near.bound >= scores.max() - tolerance(scene, scores)

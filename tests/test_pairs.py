@@ -61,8 +61,9 @@ class TestDescription:
             constant = naive_constant(p, q, k, noise)
             assert candidates.length[row] == pytest.approx(length, rel=1e-12)
             assert candidates.constant[row] == pytest.approx(constant, rel=1e-12)
-            assert candidates.margin[row] == pytest.approx(naive_logit(belief.mean, p, q, 1.0, "constant"), abs=1e-11)
-            assert candidates.appeal[row] == pytest.approx(appeal, abs=1e-15)
+            if k > 0:
+                margin = naive_logit(belief.mean, p, q, 1.0, "constant", appeal / k)
+                assert candidates.margin[row] == pytest.approx(margin, abs=1e-11)
             mean = naive_logit(belief.mean, p, q, k, noise, appeal)
             assert candidates.logit_mean[row] == pytest.approx(mean, abs=1e-9)
             deviation = naive_projected_deviation(belief.covariance, p, q, k, noise)
@@ -116,7 +117,7 @@ class TestDescription:
         rows = np.array([7, 0, 4])
         some = candidates.take(rows)
         assert len(some) == 3
-        for name in ("first", "second", "margin", "length", "constant", "variance", "appeal"):
+        for name in ("first", "second", "margin", "length", "constant", "variance"):
             assert np.array_equal(getattr(some, name), getattr(candidates, name)[rows])
         alone, all_ = some.sampled(belief), candidates.sampled(belief)
         assert np.array_equal(alone[0], all_[0][rows])

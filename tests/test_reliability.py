@@ -375,7 +375,8 @@ class TestChoosing:
         pair = SelectionContext.of(catalogue, belief, response).features(np.array([3]), np.array([7]))
         known, (p, q) = belief.reliability, catalogue.coordinates[[3, 7]]
         gap = ((belief.samples - q) ** 2).sum(axis=1) - ((belief.samples - p) ** 2).sum(axis=1)
-        z = known.k / (2 * math.dist(p, q)) * gap + pair.appeal[0]
+        credit = (catalogue.appeal[3] - catalogue.appeal[7]) / response.reference
+        z = known.k / (2 * math.dist(p, q)) * (gap + credit)
         chance = known.lapse / 2 + (1 - known.lapse) * expit(z)
         for (found, mean, _), by in zip(pair.after(belief), (chance, 1 - chance), strict=True):
             weights = belief.weights * by

@@ -27,6 +27,8 @@ class Interval:
 
 
 Manner: TypeAlias = Literal["consistent", "noisy", "random"]
+# Below this k an item's appeal outweighs any distance, and the quotient of the two would overflow.
+_LEAST_K = 1e-100
 CONSISTENT, RANDOM = 0.8, 0.6
 """Bounds on `agreement`: answers are consistent from the first bound on, and random below the second."""
 
@@ -127,7 +129,7 @@ class Recommendation:
     probability
         Posterior probability that it is the best of all items.
     expected_utility
-        E[appeal - κ|w - x|²], with κ as in `utility_scale`.
+        E[appeal - k|w - x|²], with the k of a reliability of 1: the reliability scales all utilities alike.
     distance
         From the estimated point.
     """
@@ -139,35 +141,32 @@ class Recommendation:
     distance: float
 
 
-def utility_scale(items: Items, response: Response) -> float:
-    """Return κ in the utility appeal - κ|w - x|² of an item: k_pq for a pair two item spreads apart.
-
-    With constant noise it is k. With the other noises k_pq differs from pair to pair and the scale matters only to
-    weigh distance against appeal; without appeal the best item is the nearest, whatever κ.
-    """
-    return float(response.pair_constant(np.array([4.0 * items.spread / np.sqrt(items.d)]))[0])
-
-
 @lru_cache(maxsize=4)
-def _index(items: Items, scale: float) -> Any:
-    # κ|w - x|² - appeal = κ|(w, 0) - (x, h)|² - constant, with h² = (top appeal - appeal)/κ: appeal is an
-    # additional coordinate, and the best item the nearest neighbour.
-    if scale <= 0 or not np.ptp(items.appeal):
+def _index(items: Items, k: float) -> Any:
+    # k|w - x|² - appeal = k|(w, 0) - (x, h)|² - constant, with h² = (top appeal - appeal)/k: appeal is an additional
+    # coordinate, and the best item the nearest neighbour. With k = 0 that is the nearest of those of highest appeal.
+    if not np.ptp(items.appeal):
         return scipy.spatial.cKDTree(items.coordinates)
-    height = np.sqrt((items.appeal.max() - items.appeal) / scale)
+    height = np.sqrt((items.appeal.max() - items.appeal) / max(k, _LEAST_K))
     return scipy.spatial.cKDTree(np.column_stack([items.coordinates, height]))
 
 
 def best_items(items: Items, points: FloatArray, response: Response) -> IntArray:
-    """Return the (s,) rows of the best item for each of (s, d) user points."""
-    tree = _index(items, utility_scale(items, response))
+    """Return the (s,) rows of the item of highest utility appeal - k|w - x|² for each of (s, d) user points.
+
+    It beats every other item more often than not, under every noise kind and for a person of any reliability.
+    """
+    tree = _index(items, response.reference)
     if tree.m > items.d:
         points = np.column_stack([points, np.zeros(len(points))])
     return np.asarray(tree.query(points)[1], dtype=np.int64)
 
 
 def best_probabilities(items: Items, belief: Belief, response: Response) -> FloatArray:
-    """Return the (n,) posterior probability that each item is the best."""
+    """Return the (n,) posterior probability that each item is the best: the share of the samples that it is best for.
+
+    A sample has a reliability of its own where that is inferred, but its best item depends on the point alone.
+    """
     counts = np.bincount(best_items(items, belief.samples, response), weights=belief.weights, minlength=items.n)
     return np.asarray(counts, dtype=np.float64)
 
@@ -177,9 +176,8 @@ def recommendations(items: Items, estimate: Estimate, response: Response, count:
     count = whole(count, "the count of recommend")
     belief = estimate.belief
     probability = best_probabilities(items, belief, response)
-    scale = utility_scale(items, response)
     square = np.sum((items.coordinates - belief.mean) ** 2, axis=1) + np.trace(belief.covariance)
-    utility = items.appeal - scale * square
+    utility = items.appeal - response.reference * square
     distance = np.linalg.norm(items.coordinates - estimate.point, axis=1)
     order = np.lexsort((distance, -utility, -probability))[:count]
     return [

@@ -19,7 +19,6 @@ from functools import lru_cache
 import numpy as np
 
 from pairseek.core.types import Belief, FloatArray, IntArray
-from pairseek.estimates import utility_scale
 from pairseek.model.items import Items, Space
 from pairseek.model.responses import Response
 from pairseek.numerics.mixtures import table
@@ -126,7 +125,7 @@ def _steepness(
     points, appeal = items.coordinates[rows], items.appeal[rows]
     places = belief.mean + (_normals(items.d) * lengths) @ axes.T
     # Items that are next to each other in the order by utility have a plane near the place.
-    cost = utility_scale(items, response) * (np.sum(points**2, axis=1) - 2.0 * places @ points.T) - appeal
+    cost = response.reference * (np.sum(points**2, axis=1) - 2.0 * places @ points.T) - appeal
     order = np.argsort(cost, axis=1)
     lags = [lag for lag in _LAGS if lag < len(rows)]
     first = np.concatenate([order[:, :-lag] for lag in lags], axis=1)

@@ -213,23 +213,22 @@ def _lapsing_link(y: float, link: int) -> float:
 def expect_mixed(
     start: int, stop: int, planes: Any, columns: Any, weights: Any, mixture: Any, link: int, out: Any
 ) -> None:
-    """Compute `expect` with a link for each sample, base + Σ parts_q f(ratio_q (z - appeal) + appeal).
+    """Compute `expect` with a link for each sample, base + Σ parts_q f(ratio_q z).
 
-    ``planes`` is (slopes (m, d), offsets (m,), appeal (m,)); ``mixture`` (bases (S,), parts (Q, S), ratios (Q,)).
+    ``planes`` is (slopes (m, d), offsets (m,)); ``mixture`` (bases (S,), parts (Q, S), ratios (Q,)).
     """
-    slopes, offsets, appeal = planes
+    slopes, offsets = planes
     bases, parts, ratios = mixture
     n = columns.shape[1]
     z = np.empty(n)
     chance = np.empty(n)
     for row in range(start, stop):
-        shift = appeal[row]
-        _logits(slopes[row], offsets[row] - shift, columns, z)
+        _logits(slopes[row], offsets[row], columns, z)
         chance[:] = bases
         for q in range(len(ratios)):
             ratio, part = ratios[q], parts[q]
             for s in range(n):
-                chance[s] += part[s] * _lapsing_link(ratio * z[s] + shift, link)
+                chance[s] += part[s] * _lapsing_link(ratio * z[s], link)
         probability = 0.0
         entropy = 0.0
         for s in range(n):
@@ -244,15 +243,14 @@ def weigh_mixed(
     start: int, stop: int, planes: Any, columns: Any, weights: Any, answering: Any, link: int, out: Any
 ) -> None:
     """Compute `weigh` with a k and a lapse for each sample: ``answering`` is (ratios (S,), lapses (S,))."""
-    slopes, offsets, appeal = planes
+    slopes, offsets = planes
     ratios, lapses = answering
     d, n = columns.shape
     f = np.empty(n)
     for row in range(start, stop):
-        shift = appeal[row]
-        _logits(slopes[row], offsets[row] - shift, columns, f)
+        _logits(slopes[row], offsets[row], columns, f)
         for s in range(n):
-            p = 0.5 * lapses[s] + (1.0 - lapses[s]) * _lapsing_link(ratios[s] * f[s] + shift, link)
+            p = 0.5 * lapses[s] + (1.0 - lapses[s]) * _lapsing_link(ratios[s] * f[s], link)
             f[s] = weights[s] * p
         _weighed(f, columns, d, out[row])
 

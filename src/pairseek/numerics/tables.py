@@ -1,8 +1,8 @@
 """Tables of functions of an answer whose logit is Gaussian, in two variables.
 
 Let z = m + s u with u standard normal, and y an answer with P(y = 1) = f(z). If the marginal of the posterior
-along a pair's normal is near Gaussian, all that the utilities need of the pair is m = k_pq (a·μ - b) + appeal
-and s = k_pq sqrt(a'Σa):
+along a pair's normal is near Gaussian, all that the utilities need of the pair is the mean m of the logit and its
+standard deviation s = k_pq sqrt(a'Σa):
 
 =============  =================================================================
 probability    P = E f(z)

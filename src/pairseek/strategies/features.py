@@ -16,13 +16,15 @@ from pairseek.numerics.pair_kernels import describe, expect, expect_mixed, shado
 from pairseek.numerics.parallel import for_ranges
 from pairseek.numerics.tables import look_up
 
-__all__ = ["PairFeatures", "TableName", "square_root", "typical_response"]
+__all__ = ["PairFeatures", "TableName", "credits_of", "logit_constant", "square_root", "typical_response"]
 
 # Pairs per thread and chunk: large enough to amortise scheduling, and independent of the number of threads.
 _CHUNK = 8192
 _SAMPLED_CHUNK = 16
 # Rounding leaves no significant digit in the moments after an outcome this rare, so its probability counts as 0.
 _RARE = 1e-12
+# Appeal over a smaller k would overflow when squared.
+_LEAST_K = 1e-100
 
 
 def square_root(covariance: FloatArray) -> FloatArray:
@@ -42,6 +44,16 @@ def typical_response(response: Response, belief: Belief) -> Response:
     return replace(kind, k=kind.reference, reliability=factor, lapse=known.typical_lapse)
 
 
+def credits_of(appeal: FloatArray, response: Response) -> FloatArray:
+    """Return appeal/k: the squared distance from the user point that the appeal of an item makes up for."""
+    return appeal / max(response.reference, _LEAST_K)
+
+
+def logit_constant(response: Response) -> float:
+    """Return k times the reliability. A k of 0 counts as 1e-100, so that logits are differences of appeal alone."""
+    return max(response.reference, _LEAST_K) * response.typical_reliability
+
+
 @dataclass(frozen=True, eq=False)
 class PairFeatures:
     """Margin, length, noise constant and variance of m pairs under a belief. Strategies need no coordinates.
@@ -53,15 +65,15 @@ class PairFeatures:
     first, second
         (m,) rows of `points`: p and q.
     margin
-        (m,) a·μ - b.
+        (m,) a·μ - b + (appeal_p - appeal_q)/k: the utility of p less that of q at μ, over k.
     length
         (m,) |a|.
     constant
-        (m,) k_pq.
+        (m,) k_pq times the reliability.
     variance
         (m,) a'Σa, the projected variance σ².
-    appeal
-        (m,) appeal of p minus that of q.
+    item_appeal
+        (n,) appeal of the points, which `margin` accounts for.
     response
         The response model, with typical values in place of an unknown k or lapse: see `typical_response`.
     spread
@@ -75,7 +87,7 @@ class PairFeatures:
     length: FloatArray
     constant: FloatArray
     variance: FloatArray
-    appeal: FloatArray
+    item_appeal: FloatArray
     response: Response
     spread: float = 0.0
 
@@ -103,22 +115,25 @@ class PairFeatures:
         shadows = np.empty_like(used)
         mean, root = read_only(belief.mean), square_root(belief.covariance)
         for_ranges(shadow, len(used), _CHUNK, used, mean, root, shadows)
-        model = (response.constant, response.noise_kind.code)
+        model = (logit_constant(response), response.noise_kind.code)
         for_ranges(describe, m, _CHUNK, i, j, used, shadows, (mean, root), model, out)
         margin, length, constant, variance = out
-        difference = np.zeros(len(first)) if appeal is None else appeal[first] - appeal[second]
+        if appeal is None:
+            appeal = np.zeros(len(points))
+        else:
+            margin += credits_of(appeal[first], response) - credits_of(appeal[second], response)
         spread = 0.0 if belief.reliability is None else belief.reliability.spread
-        return cls(points, first, second, margin, length, constant, variance, difference, response, spread)
+        return cls(points, first, second, margin, length, constant, variance, appeal, response, spread)
 
     def take(self, rows: IntArray) -> PairFeatures:
         """Return the features of a subset of the pairs."""
-        columns = ("first", "second", "margin", "length", "constant", "variance", "appeal")
+        columns = ("first", "second", "margin", "length", "constant", "variance")
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
     @cached_property
     def logit_mean(self) -> FloatArray:
-        """(m,) mean of the logit, k_pq (a·μ - b) + appeal."""
-        return self.constant * self.margin + self.appeal
+        """(m,) mean of the logit, k_pq (a·μ - b + (appeal_p - appeal_q)/k) times the reliability."""
+        return self.constant * self.margin
 
     @cached_property
     def logit_deviation(self) -> FloatArray:
@@ -138,7 +153,8 @@ class PairFeatures:
 
     def planes(self) -> tuple[FloatArray, FloatArray]:
         """Return (m, d) slopes and (m,) offsets of the logits."""
-        return self.response.planes(self.points[self.first], self.points[self.second], self.appeal)
+        appeal = self.item_appeal[self.first] - self.item_appeal[self.second]
+        return self.response.planes(self.points[self.first], self.points[self.second], appeal)
 
     def sampled(self, belief: Belief) -> tuple[FloatArray, FloatArray]:
         """Return (m,) E P and (m,) E h_b(P) in bits, P = P(first | w), over samples of the belief: O(samples d) a pair.
@@ -150,8 +166,7 @@ class PairFeatures:
         out = np.empty((2, len(self)))
         if not (belief.reliability is None and self.response.plain):
             samples, weights, mixture = self._links(belief)
-            planes = (slopes, offsets, self.appeal)
-            mixed = (planes, np.ascontiguousarray(samples.T), weights, mixture, self.response.link, out)
+            mixed = ((slopes, offsets), np.ascontiguousarray(samples.T), weights, mixture, self.response.link, out)
             for_ranges(expect_mixed, len(self), _SAMPLED_CHUNK, *mixed)
             return out[0], out[1] / np.log(2)
         columns = np.ascontiguousarray(belief.samples.T)
@@ -168,7 +183,7 @@ class PairFeatures:
         weights = belief.weights[known.rows]
         parts = known.chances * (1.0 - known.lapses)
         bases = 0.5 * np.sum(known.chances * known.lapses, axis=1)
-        mixture = (bases, np.ascontiguousarray(parts.T), known.nodes / self.response.constant)
+        mixture = (bases, np.ascontiguousarray(parts.T), known.nodes / logit_constant(self.response))
         return belief.samples[known.rows], weights / weights.sum(), mixture
 
     def after(self, belief: Belief) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
@@ -192,9 +207,8 @@ class PairFeatures:
             one = np.ones(len(belief.weights))
             answering = (one, self.response.share * one)
             if known is not None:
-                answering = (known.k / self.response.constant, np.array(known.lapse))
-            planes = (slopes, moved, self.appeal)
-            mixed = (planes, columns, belief.weights, answering, self.response.link, out)
+                answering = (known.k / logit_constant(self.response), np.array(known.lapse))
+            mixed = ((slopes, moved), columns, belief.weights, answering, self.response.link, out)
             for_ranges(weigh_mixed, len(self), _SAMPLED_CHUNK, *mixed)
         whole = np.concatenate(([1.0], np.zeros(d), covariance.ravel()))
         outcomes = []

@@ -20,7 +20,7 @@ from pairseek.strategies.shape import UtilityShape
 class MCMV:
     """η_2(p, q) = k_pq sqrt(a'Σa) - λ |a·μ - b|/|a| (equation 9 of the paper).
 
-    With appeal, the distance is to the plane of even odds, k_pq (a·w - b) + appeal = 0.
+    With appeal, the distance is to the plane of even odds, a·w - b + (appeal_p - appeal_q)/k = 0.
 
     Parameters
     ----------
@@ -37,12 +37,8 @@ class MCMV:
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
         """Return the (m,) utilities."""
-        k = candidates.constant
-        # As k_pq tends to 0 the plane of even odds recedes to infinity, and the quotient may overflow.
-        with np.errstate(over="ignore"):
-            shift = np.divide(candidates.appeal, k, out=np.zeros_like(k), where=k > 0)
-        gap = np.abs(candidates.margin + shift)
-        distance = np.divide(gap, candidates.length, out=np.zeros_like(k), where=candidates.length > 0)
+        gap, length = np.abs(candidates.margin), candidates.length
+        distance = np.divide(gap, length, out=np.zeros_like(gap), where=length > 0)
         return np.asarray(candidates.logit_deviation - self.penalty * distance)
 
     def shape(self) -> UtilityShape:

@@ -11,7 +11,7 @@ from scipy.special import entr
 from pairseek.core.types import Belief, FloatArray
 from pairseek.numerics.mixtures import table
 from pairseek.numerics.tables import look_up
-from pairseek.strategies.features import PairFeatures
+from pairseek.strategies.features import PairFeatures, logit_constant
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class ReliabilityProbe:
         probability = table(candidates.response.link, "probability")
         total, certain, likelier = np.zeros(len(candidates)), np.zeros(len(candidates)), np.empty(len(candidates))
         for share, lapse, k in zip(shares.tolist(), lapses.tolist(), known.nodes.tolist(), strict=True):
-            constant = candidates.constant * (k / candidates.response.constant)
-            mean = constant * candidates.margin + candidates.appeal
-            look_up(0, len(candidates), probability, mean, constant * np.sqrt(candidates.variance), likelier)
+            ratio = k / logit_constant(candidates.response)
+            mean, deviation = ratio * candidates.logit_mean, ratio * candidates.logit_deviation
+            look_up(0, len(candidates), probability, mean, deviation, likelier)
             # Interpolation may exceed 1 by a rounding error, where the entropy is undefined.
             likelier = np.minimum(likelier, 1.0)
             chance = 0.5 * lapse + (1.0 - lapse) * np.where(mean > 0, likelier, 1.0 - likelier)

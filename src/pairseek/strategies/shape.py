@@ -25,7 +25,7 @@ class UtilityShape:
         ``"table"``: a table of `pairseek.numerics.tables` at (m, s), log_volume with its sign reversed.
         ``"trace"``: the table times |Σa|²/(a'Σa).
         ``"chance"``: s - penalty |P - 1/2|, P from the table of probabilities.
-        ``"distance"``: s - penalty |m|/(k_pq |a|), the distance of μ from the plane of even odds.
+        ``"distance"``: s - penalty |margin|/|a|, the distance of μ from the plane of even odds.
         ``"even"``: every pair has the same utility, so that one is drawn uniformly.
     table
         Name of the table.

@@ -94,7 +94,6 @@ class StrategyContract:
                 first=features.second,
                 second=features.first,
                 margin=-features.margin,
-                appeal=-features.appeal,
             )
             for score in scores_of(strategy):
                 assert score(swapped, belief) == pytest.approx(score(features, belief), abs=1e-8)
@@ -111,15 +110,13 @@ class StrategyContract:
                 (belief.mean @ turn + shift, turn.T @ belief.covariance @ turn),
                 BeliefInfo("particles"),
             )
-            appeal = np.zeros(8)
-            appeal[:4] = features.appeal
             there = PairFeatures.of(
                 np.ascontiguousarray(features.points @ turn + shift),
                 features.first,
                 features.second,
                 belief=moved,
                 response=features.response,
-                appeal=appeal,
+                appeal=features.item_appeal,
             )
             for score in scores_of(strategy):
                 assert score(there, moved) == pytest.approx(score(features, belief), abs=1e-7)

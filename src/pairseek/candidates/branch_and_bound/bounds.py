@@ -1,7 +1,8 @@
 """Upper bounds of a utility over all pairs of two cells.
 
-With Δ = p - q along the eigenvectors of Σ (eigenvalues λ): |a|² = 4 Σ Δ², a'Σa = 4 Σ λ Δ², and
-a·μ - b = |q - μ|² - |p - μ|², a difference of one number per item. A utility increases with s = k_pq sqrt(a'Σa) and
+With Δ = p - q along the eigenvectors of Σ (eigenvalues λ): |a|² = 4 Σ Δ² and a'Σa = 4 Σ λ Δ². The logit at μ is k_pq
+times cost_q - cost_p, a difference of one number per item: the cost of an item x is |x - μ|² + (top appeal - appeal)/k,
+which is its utility but for a factor and a constant. A utility of a pair increases with s = k_pq sqrt(a'Σa) and
 decreases with |m|, so that its value at the highest s and the lowest |m| over the boxes of two cells is an upper bound.
 """
 
@@ -24,8 +25,8 @@ _DOWN = 1.0 - 1e-11
 _HUGE = 1e300
 
 TABLE, TRACE, CHANCE, DISTANCE = range(4)
-# Columns of the ranges of a cell: |x - μ|², appeal, and the norm of x - middle in the metric of Σ.
-SQUARE_LOW, SQUARE_HIGH, APPEAL_LOW, APPEAL_HIGH, SHELL = range(5)
+# Columns of the ranges of a cell: the cost, and the norm of x - middle in the metric of Σ.
+COST_LOW, COST_HIGH, SHELL = range(3)
 
 
 @inner
@@ -100,27 +101,12 @@ def highest_deviation(a: int, b: int, centre: Any, half: Any, values: Any) -> fl
 
 
 @inner
-def logit_range(a: int, b: int, ranges: Any, least: float, most: float) -> tuple[float, float]:
-    """Return the range of m over two cells, for k_pq from least to most."""
-    # The slack covers the cancellation error of |q - μ|² - |p - μ|².
-    slack = 1e-13 * (ranges[a, SQUARE_HIGH] + ranges[b, SQUARE_HIGH])
-    low = ranges[b, SQUARE_LOW] - ranges[a, SQUARE_HIGH] - slack
-    high = ranges[b, SQUARE_HIGH] - ranges[a, SQUARE_LOW] + slack
-    # Use the end of the range of k_pq that widens the interval.
-    m_low = (low * least if low > 0.0 else low * most) + ranges[a, APPEAL_LOW] - ranges[b, APPEAL_HIGH]
-    m_high = (high * most if high > 0.0 else high * least) + ranges[a, APPEAL_HIGH] - ranges[b, APPEAL_LOW]
-    return m_low, m_high
-
-
-@inner
-def lowest_distance(a: int, b: int, ranges: Any, m: float, least: float, steep: float, longest: float) -> float:
-    """Return the minimal distance of μ from the plane of even odds over two cells, for |m| of m or more."""
-    same = ranges[a, APPEAL_LOW] == ranges[b, APPEAL_HIGH] and ranges[a, APPEAL_HIGH] == ranges[b, APPEAL_LOW]
-    if same:
-        low, high = logit_range(a, b, ranges, 1.0, 1.0)
-        return max(low, -high, 0.0) / longest * _DOWN
-    # If k_pq may underflow, appeal admits no bound other than 0.
-    return m / steep * _DOWN if least > 0.0 and steep > 0.0 else 0.0
+def lowest_margin(a: int, b: int, ranges: Any) -> float:
+    """Return the minimum of |cost_q - cost_p| over two cells."""
+    # The slack covers the cancellation error of the difference.
+    slack = 1e-13 * (ranges[a, COST_HIGH] + ranges[b, COST_HIGH])
+    low = max(ranges[b, COST_LOW] - ranges[a, COST_HIGH], ranges[a, COST_LOW] - ranges[b, COST_HIGH])
+    return max(low - slack, 0.0)
 
 
 @inner
@@ -131,7 +117,7 @@ def cell_bound(a: int, b: int, cells: Any, model: Any, enough: float) -> float:
     """
     centre, half, still_centre, still_half, ranges, values = cells
     shape, noise, k, penalty, table = model
-    if not (ranges[a, SQUARE_LOW] <= ranges[a, SQUARE_HIGH] and ranges[b, SQUARE_LOW] <= ranges[b, SQUARE_HIGH]):
+    if not (ranges[a, COST_LOW] <= ranges[a, COST_HIGH] and ranges[b, COST_LOW] <= ranges[b, COST_HIGH]):
         return -np.inf
     shortest, longest = 0.0, 0.0
     least, most, steep = k, k, _HUGE
@@ -142,9 +128,9 @@ def cell_bound(a: int, b: int, cells: Any, model: Any, enough: float) -> float:
         finite = shortest > 0.0 or noise in (CONSTANT, DECAYING)
         most = pair_constant(shortest, k, noise) if finite else _HUGE
         steep = steepness(steepest_length(shortest, longest, noise), k, noise)
-    m_low, m_high = logit_range(a, b, ranges, least, most)
-    m = max(m_low, -m_high, 0.0) * _DOWN
-    distance = lowest_distance(a, b, ranges, m, least, steep, longest) if shape == DISTANCE else 0.0
+    margin = lowest_margin(a, b, ranges)
+    m = margin * least * _DOWN if margin > 0.0 else 0.0
+    distance = margin / longest * _DOWN if shape == DISTANCE and longest > 0.0 else 0.0
     # The coarse bound uses the shells alone; only if it exceeds `enough` are the boxes evaluated.
     s = min(steep * math.sqrt(values[0]), most * 2.0 * (ranges[a, SHELL] + ranges[b, SHELL])) * _UP
     gain = values[0]

@@ -16,11 +16,14 @@ LEAST, SLACK, WANTED = range(3)
 
 
 @inner
-def exact_value(i: int, j: int, rows: Any, mean: Any, root: Any, appeal: float, model: Any, scratch: Any) -> float:
-    """Return the utility of a pair of positions, by the arithmetic of `describe`; -inf if the points coincide."""
+def exact_value(i: int, j: int, rows: Any, mean: Any, root: Any, credit: float, model: Any, scratch: Any) -> float:
+    """Return the utility of a pair of positions, by the arithmetic of `describe`; -inf if the points coincide.
+
+    ``credit`` is the difference of appeal over k.
+    """
     shape, noise, k, penalty, table = model
     d = rows.shape[1]
-    margin = 0.0
+    margin = credit
     square = 0.0
     for h in range(d):
         p, q = rows[i, h], rows[j, h]
@@ -41,10 +44,9 @@ def exact_value(i: int, j: int, rows: Any, mean: Any, root: Any, appeal: float, 
         reach += weight * total * total
     length = 2.0 * math.sqrt(square)
     constant = pair_constant(length, k, noise)
-    m = abs(constant * margin + appeal)
-    distance = m / (constant * length) if constant > 0.0 else abs(margin) / length
     gain = reach / variance if variance > 0.0 else 0.0
-    return value(shape, penalty, table, m, constant * 2.0 * math.sqrt(variance), distance, gain)
+    s = constant * 2.0 * math.sqrt(variance)
+    return value(shape, penalty, table, constant * abs(margin), s, abs(margin) / length, gain)
 
 
 @inner
@@ -79,10 +81,9 @@ def _listed(key: int, keys: Any) -> bool:
 @inner
 def consider(i: int, j: int, points: Any, model: Any, resting: Any, target: Any, best: Any, scratch: Any) -> None:
     """Insert a pair of positions into the best if it reaches the target and is permitted; then raise the target."""
-    columns, _, order, rows, mean, root = points
-    d, n = rows.shape[1], len(order)
-    appeal = columns[d + 1, i] - columns[d + 1, j]
-    u = exact_value(i, j, rows, mean, root, appeal, model, scratch)
+    _, _, order, rows, mean, root, credit = points
+    n = len(order)
+    u = exact_value(i, j, rows, mean, root, credit[i] - credit[j], model, scratch)
     if not u >= target[LEAST] - target[SLACK]:
         return
     p, q = order[i], order[j]

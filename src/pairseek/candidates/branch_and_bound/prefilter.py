@@ -11,8 +11,8 @@ from pairseek.candidates.branch_and_bound.bounds import DISTANCE, value
 from pairseek.numerics.jit import inner
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED, pair_constant
 
-# Indices into a prefilter: bounds of Σ weights Δ², minimum of s², maxima of |m| and of | |p - μ|² - |q - μ|² |.
-FROM, TO, DEVIATION, LOGIT, SQUARES = range(5)
+# Indices into a prefilter: bounds of Σ weights Δ², minimum of s², maxima of |m| and of |cost_q - cost_p|.
+FROM, TO, DEVIATION, LOGIT, MARGIN = range(5)
 SIZE = 5
 
 # Relative tolerance for rounding.
@@ -81,15 +81,15 @@ def set_prefilter(least: float, scale: Any, model: Any, weights: Any, prefilter:
     a'Σa/4 for constant noise, |a|²/4 for decaying noise, and a'Σa/4 - (s/k)² |a|²/4, which must not be negative, for
     normalized noise.
 
-    ``scale`` is (highest s, highest k_pq |a|, longest |a|, widest difference of appeal, largest distance of an
-    item from the middle, eigenvalues of Σ).
+    ``scale`` is (highest s, highest k_pq |a|, longest |a|, largest distance of an item from the middle, highest cost,
+    eigenvalues of Σ).
     """
-    top, steep, longest, appeal, reach, values = scale
+    top, steep, longest, reach, cost, values = scale
     shape, noise, k, penalty, table = model
     s = lowest_deviation(least, top, values[0], shape, penalty, table) * (1.0 - _LOOSE)
     logit = highest_logit(least, top, steep, values[0], shape, penalty, table) * (1.0 + _LOOSE)
     prefilter[FROM], prefilter[TO] = -np.inf, np.inf
-    prefilter[DEVIATION], prefilter[LOGIT], prefilter[SQUARES] = s * s, logit, np.inf
+    prefilter[DEVIATION], prefilter[LOGIT], prefilter[MARGIN] = s * s, logit, np.inf
     for h in range(len(values)):
         weights[h] = values[h]
     if not (k > 0.0 and values[0] > 0.0):
@@ -114,4 +114,5 @@ def set_prefilter(least: float, scale: Any, model: Any, weights: Any, prefilter:
         # A noise kind without a rule of its own: no pair is filtered by its distance.
         flattest = pair_constant(longest, k, noise)
     if flattest > 0.0:
-        prefilter[SQUARES] = (logit + appeal) / flattest * (1.0 + _LOOSE)
+        # The second term covers the cancellation error of a difference of costs.
+        prefilter[MARGIN] = logit / flattest * (1.0 + _LOOSE) + 2e-13 * cost

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pairseek.candidates.branch_and_bound.bounds import SHELL, SQUARE_HIGH, SQUARE_LOW
+from pairseek.candidates.branch_and_bound.bounds import COST_HIGH, COST_LOW, SHELL
 from pairseek.candidates.branch_and_bound.finalists import LEAST, SLACK, WANTED, consider
-from pairseek.candidates.branch_and_bound.prefilter import DEVIATION, FROM, LOGIT, SIZE, SQUARES, TO, set_prefilter
+from pairseek.candidates.branch_and_bound.prefilter import DEVIATION, FROM, LOGIT, MARGIN, SIZE, TO, set_prefilter
 from pairseek.candidates.branch_and_bound.tree import LANES
 from pairseek.numerics.jit import inner, kernel
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, pair_constant
@@ -64,12 +64,12 @@ def _weighted_squares(i: int, block: int, full: int, columns: Any, weights: Any,
 
 
 @inner
-def _hits(full: int, sums: Any, squares: Any, square: float, prefilter: Any, hit: Any) -> int:
+def _hits(full: int, sums: Any, costs: Any, cost: float, prefilter: Any, hit: Any) -> int:
     """Mark in `hit` the positions that meet the first conditions, and return their number."""
-    low, high, window = prefilter[FROM], prefilter[TO], prefilter[SQUARES]
+    low, high, window = prefilter[FROM], prefilter[TO], prefilter[MARGIN]
     count = 0
     for t in range(full):
-        inside = (sums[t] >= low) & (sums[t] <= high) & (abs(squares[t] - square) <= window)
+        inside = (sums[t] >= low) & (sums[t] <= high) & (abs(costs[t] - cost) <= window)
         hit[t] = inside
         count += 1 if inside else 0
     return count
@@ -94,9 +94,9 @@ def _passes(i: int, j: int, columns: Any, values: Any, k: float, noise: int, pre
         return True
     if 4.0 * constant * constant * variance < prefilter[DEVIATION]:
         return False
-    m = constant * (columns[d, j] - columns[d, i]) + columns[d + 1, i] - columns[d + 1, j]
-    # The slack covers the cancellation error of |q - μ|² - |p - μ|².
-    return bool(abs(m) - 1e-13 * constant * (columns[d, j] + columns[d, i]) <= prefilter[LOGIT])
+    # The slack covers the cancellation error of the difference of costs.
+    margin = abs(columns[d, j] - columns[d, i]) - 1e-13 * (columns[d, j] + columns[d, i])
+    return bool(constant * margin <= prefilter[LOGIT])
 
 
 @inner
@@ -111,12 +111,12 @@ def _rows(
     centre, half, still_centre, still_half, ranges, values = cells
     d = len(values)
     limits, marks = out
-    squares, shells = columns[d, block : block + full], columns[d + 2, block : block + full]
-    low, high = ranges[b, SQUARE_LOW] - prefilter[SQUARES], ranges[b, SQUARE_HIGH] + prefilter[SQUARES]
+    costs, shells = columns[d, block : block + full], columns[d + 1, block : block + full]
+    low, high = ranges[b, COST_LOW] - prefilter[MARGIN], ranges[b, COST_HIGH] + prefilter[MARGIN]
     shell = math.sqrt(max(prefilter[FROM], 0.0)) - ranges[b, SHELL] if noise == CONSTANT else 0.0
     count = 0
     for t in range(full):
-        marks[t] = (shells[t] >= shell) & (squares[t] >= low) & (squares[t] <= high)
+        marks[t] = (shells[t] >= shell) & (costs[t] >= low) & (costs[t] <= high)
         count += 1 if marks[t] else 0
     if count <= _FEW:
         # Scanning so few positions costs no more than checking them.
@@ -146,7 +146,7 @@ def scan_tiles(  # noqa: C901 - a call with this many arrays costs as much as a 
     best, counts = (out[0][start // chunk], out[1][start // chunk]), out[2][start // chunk]
     target = np.empty(3)
     target[LEAST], target[SLACK], target[WANTED] = goal[0], goal[1], goal[2]
-    trusted = (1e-6 * scale[4]) ** 2
+    trusted = (1e-6 * scale[3]) ** 2
     prefilter, weights, vector = np.empty(SIZE), np.empty(d), np.empty(d)
     limits, marks = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_)
     sums, hit = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_)

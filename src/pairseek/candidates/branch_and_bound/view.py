@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pairseek.candidates.branch_and_bound.bounds import SHELL, SQUARE_HIGH, SQUARE_LOW, steepness
+from pairseek.candidates.branch_and_bound.bounds import COST_HIGH, COST_LOW, SHELL, steepness
 from pairseek.candidates.branch_and_bound.tree import LANES, Tree, boxes, tree_of
 from pairseek.candidates.context import SelectionContext
 from pairseek.core.types import FloatArray, IntArray
@@ -17,11 +17,12 @@ from pairseek.numerics.jit import kernel
 from pairseek.numerics.mixtures import TableName, table
 from pairseek.numerics.pair_kernels import CONSTANT, steepest_length
 from pairseek.numerics.parallel import for_ranges
+from pairseek.strategies.features import credits_of, logit_constant
 from pairseek.strategies.shape import SHAPE_KINDS, UtilityShape
 
 Model: TypeAlias = tuple[int, int, float, float, FloatArray]
 Cells: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
-Points: TypeAlias = tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray, FloatArray]
+Points: TypeAlias = tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray, FloatArray, FloatArray]
 Scale: TypeAlias = tuple[float, float, float, float, float, FloatArray]
 
 # Width of the core of a cell, relative to the cell.
@@ -41,15 +42,16 @@ class CatalogueView:
         Shape, noise, k, penalty and table of the utility.
     cells
         (cells, d) centre and half widths of the boxes along the eigenvectors of Σ, the same along the principal axes
-        of the items, (cells, 5) ranges of |x - μ|², appeal and shell, and the (d,) eigenvalues, largest first.
+        of the items, (cells, 3) ranges of cost and shell, and the (d,) eigenvalues, largest first.
     points
-        (d + 3, n + LANES) coordinates along the eigenvectors, |x - μ|², appeal and shell, NaN for items that rest;
-        coordinates along the principal axes; rows by position; points, mean and a root of Σ.
+        (d + 2, n + LANES) coordinates along the eigenvectors, cost and shell, NaN for items that rest; coordinates
+        along the principal axes; rows by position; points, mean, a root of Σ, and the (n,) credits.
     scale
-        Highest s and highest k_pq |a| of any pair, longest |a|, widest difference of appeal, reach of the items, and
-        the eigenvalues.
+        Highest s and highest k_pq |a| of any pair, longest |a|, reach of the items, highest cost, and the
+        eigenvalues.
 
-    The shell of an item is the norm sqrt(x'Σx) of its offset x from the middle of the items: by the triangle
+    The credit of an item is appeal/k, the squared distance that its appeal makes up for, and its cost is
+    |x - μ|² - credit, raised by the highest credit so that it is not negative. The shell of an item is the norm sqrt(x'Σx) of its offset x from the middle of the items: by the triangle
     inequality, a pair's sqrt(a'Σa) is at most twice the sum of both shells.
     """
 
@@ -63,7 +65,7 @@ class CatalogueView:
     def empty(self) -> bool:
         """Whether every item rests."""
         ranges = self.cells[4]
-        return not ranges[0, SQUARE_LOW] <= ranges[0, SQUARE_HIGH]
+        return not ranges[0, COST_LOW] <= ranges[0, COST_HIGH]
 
     @cached_property
     def cores(self) -> Cells:
@@ -77,16 +79,17 @@ class CatalogueView:
         values, vectors = _axes(context.belief.mean, context.belief.covariance)
         tree = tree_of(context.points)
         n, d = tree.points.shape
-        columns = np.full((d + 3, n + LANES), np.nan)
-        appeal = np.ascontiguousarray(context.appeal[tree.order])
+        columns = np.full((d + 2, n + LANES), np.nan)
+        credit = np.ascontiguousarray(credits_of(context.appeal, context.response)[tree.order])
         # A writable copy, because numba would compile the kernels again for a read-only array.
         mean = np.array(context.belief.mean)
-        for_ranges(_project, n, _CHUNK, tree.points, tree.middle, mean, vectors, values, appeal, columns)
+        axes, handicaps = (tree.middle, mean, vectors, values), credit.max() - credit
+        for_ranges(_project, n, _CHUNK, tree.points, axes, handicaps, columns)
         farthest = float(np.max(columns[d, :n]))
         if not np.isfinite(farthest * farthest * max(1.0, float(values[0]))):
             raise InvalidParameter(
-                f"variances up to {values[0]:.3g} at distances up to {farthest**0.5:.3g} overflow double "
-                f"precision: scale the items, or use a tighter prior"
+                f"variances up to {values[0]:.3g} at distances up to {farthest**0.5:.3g} (of which appeal/k is the "
+                f"square) overflow double precision: scale the items, or use a tighter prior or a larger k"
             )
         if len(context.resting.items):
             rests = np.zeros(n, dtype=np.bool_)
@@ -96,16 +99,16 @@ class CatalogueView:
         # The box of a cell without permitted items is empty, and its centre is NaN.
         with np.errstate(invalid="ignore"):
             centre, half = (low[:, :d] + high[:, :d]) / 2, (high[:, :d] - low[:, :d]) / 2 + 1e-14 * tree.reach
-        ranges = np.stack([low[:, d], high[:, d], low[:, d + 1], high[:, d + 1], high[:, d + 2]], axis=1)
+        ranges = np.stack([low[:, d], high[:, d], high[:, d + 1]], axis=1)
         cells = (centre, half, tree.centre, tree.half, ranges, values)
         noise = context.response.noise_kind.code
-        k = context.response.constant
+        k = logit_constant(context.response)
         known = context.belief.reliability
         spread = 0.0 if known is None else known.spread
         values_by_logit = _table(context.response.link, shape.table, spread, context.response.share)
         model = (SHAPE_KINDS.index(shape.kind), noise, k, shape.penalty, values_by_logit)
         root = np.ascontiguousarray(vectors * np.sqrt(values))
-        points = (columns, tree.columns, tree.order, tree.points, mean, root)
+        points = (columns, tree.columns, tree.order, tree.points, mean, root, credit)
         return cls(tree, model, cells, points, _scale(tree, ranges, values, k, noise))
 
 
@@ -124,7 +127,7 @@ def _scale(tree: Tree, ranges: FloatArray, values: FloatArray, k: float, noise: 
     top = steep * float(values[0]) ** 0.5
     if noise == CONSTANT:
         top = min(top, 4.0 * k * float(ranges[0, SHELL]))
-    return top * (1.0 + 1e-9), steep, longest, float(ranges[0, 3] - ranges[0, 2]), tree.reach, values
+    return top * (1.0 + 1e-9), steep, longest, tree.reach, float(ranges[0, COST_HIGH]), values
 
 
 @lru_cache(maxsize=8)
@@ -138,10 +141,13 @@ def _table(link: int, name: TableName, spread: float, lapse: float) -> FloatArra
 
 
 @kernel
-def _project(
-    start: int, stop: int, points: Any, middle: Any, mean: Any, vectors: Any, values: Any, appeal: Any, columns: Any
-) -> None:
-    """Compute the columns of `CatalogueView.points` for the positions from start to stop."""
+def _project(start: int, stop: int, points: Any, axes: Any, handicaps: Any, columns: Any) -> None:
+    """Compute the columns of `CatalogueView.points` for the positions from start to stop.
+
+    ``axes`` is (middle of the items, mean, eigenvectors and eigenvalues of the belief); a cost is |x - μ|² plus the
+    handicap of the item.
+    """
+    middle, mean, vectors, values = axes
     d = points.shape[1]
     moved = np.empty(d)
     for row in range(start, stop):
@@ -156,6 +162,5 @@ def _project(
                 total += moved[h] * vectors[h, c]
             columns[c, row] = total
             shell += values[c] * total * total
-        columns[d, row] = square
-        columns[d + 1, row] = appeal[row]
-        columns[d + 2, row] = np.sqrt(shell) * (1.0 + 1e-12)
+        columns[d, row] = square + handicaps[row]
+        columns[d + 1, row] = np.sqrt(shell) * (1.0 + 1e-12)
