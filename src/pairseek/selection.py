@@ -71,15 +71,15 @@ def _pair(context: SelectionContext, selection: Selection) -> PairFeatures:
 
 
 def _info(pair: PairFeatures, selection: Selection, strategy: str, *, swap: bool) -> QueryInfo:
-    likelier, information = (float(pair.gaussian(name)[0]) for name in ("probability", "information"))
-    chance = min(likelier, 1.0) if pair.logit_mean[0] >= 0.0 else 1.0 - min(likelier, 1.0)
+    chance, tie = (float(values[0]) for values in pair.outcome_probabilities())
     return QueryInfo(
         strategy=strategy,
         candidates=selection.words,
         considered=selection.considered,
         utility=None if np.isnan(selection.utility) else selection.utility,
-        information=max(0.0, information),
-        probability_left=1 - chance if swap else chance,
+        information=max(0.0, float(pair.gaussian("information")[0])),
+        probability_left=1 - chance - tie if swap else chance,
+        probability_tie=tie,
         gap=selection.gap if selection.gap is not None and np.isfinite(selection.gap) else None,
     )
 

@@ -37,9 +37,11 @@ class QueryInfo:
     information
         Expected information of the answer, in bits.
     probability_left
-        Expected probability that the left one is preferred.
+        Expected probability that the left one is chosen.
     gap
         Upper bound on the shortfall of its score from that of the best pair: see `AllPairs`. None where it is unknown.
+    probability_tie
+        Expected probability of a tie; 0 where ties are not offered.
     seconds
         Time it took to choose; not part of equality.
     """
@@ -51,6 +53,7 @@ class QueryInfo:
     information: float
     probability_left: float
     gap: float | None = None
+    probability_tie: float = 0.0
     seconds: float = field(default=0.0, compare=False)
 
 

@@ -29,6 +29,7 @@ from pairseek.numerics.tables import (
     monotone_utility,
     tables,
 )
+from pairseek.numerics.ties import coarse_information
 
 TableName: TypeAlias = Literal["probability", "information", "explained", "log_volume"]
 NAMES: tuple[TableName, ...] = ("probability", "information", "explained", "log_volume")
@@ -45,25 +46,40 @@ _NODES = 15
 _PLACES = 1e-3 * np.sinh(np.linspace(0.0, 17.5, 4000))
 
 
-def table(link: int, name: TableName, spread: float = 0.0, lapse: float = 0.0) -> FloatArray:
-    """Return a table by name; that of the link itself where nothing is unknown and there are no lapses."""
+def table(link: int, name: TableName, spread: float = 0.0, lapse: float = 0.0, width: float = 0.0) -> FloatArray:
+    """Return a table by name; that of the link itself where nothing is unknown and there are no lapses.
+
+    Where ties of some width are offered, the information is that of three outcomes, which is not monotone: see
+    `pairseek.numerics.ties`. All other tables are about two outcomes, as if none were offered.
+    """
+    if width > 0.0 and name == "information":
+        return _interpolated(link, name, min(spread, float(SPREADS[-1])), lapse, width)
     if spread == 0.0 and lapse == 0.0:
         values: FloatArray = getattr(tables(link), name)
         return values
-    return _interpolated(link, name, min(spread, float(SPREADS[-1])), lapse)
+    return _interpolated(link, name, min(spread, float(SPREADS[-1])), lapse, 0.0)
 
 
 @lru_cache(maxsize=16)
-def _interpolated(link: int, name: TableName, spread: float, lapse: float) -> FloatArray:
+def _interpolated(link: int, name: TableName, spread: float, lapse: float, width: float) -> FloatArray:
     coarse: FloatArray | None = None
+    # The information of three outcomes varies faster.
+    steps = (2, 2) if width > 0.0 else (_S_STEP, _M_STEP)
     for i, by_spread in _interpolation_weights(SPREADS, spread):
         for j, by_lapse in _interpolation_weights(LAPSES, lapse):
-            part = by_spread * by_lapse * _cell(link, i, j)[NAMES.index(name)]
+            if width > 0.0:
+                values = coarse_information(link, width, float(SPREADS[i]), float(LAPSES[j]), steps)
+            else:
+                values = _cell(link, i, j)[NAMES.index(name)]
+            part = by_spread * by_lapse * values
             coarse = part if coarse is None else coarse + part
     assert coarse is not None
-    fine = np.ascontiguousarray(_refined(_refined(coarse, _S_STEP).T, _M_STEP).T)
+    fine = np.ascontiguousarray(_refined(_refined(coarse, steps[0]).T, steps[1]).T)
     # Restore the monotonicity that bounds rely on, against rounding and errors of quadrature.
-    fine = monotone_probability(fine) if name == "probability" else monotone_utility(fine) ** 2
+    if name == "probability":
+        fine = monotone_probability(fine)
+    else:
+        fine = (fine if width > 0.0 else monotone_utility(fine)) ** 2
     if name == "log_volume":
         fine = -fine
     fine = np.ascontiguousarray(fine)

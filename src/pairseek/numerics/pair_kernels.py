@@ -239,6 +239,37 @@ def expect_mixed(
 
 
 @kernel
+def expect_ties(
+    start: int, stop: int, planes: Any, columns: Any, weights: Any, mixture: Any, width: float, link: int, out: Any
+) -> None:
+    """Write rows E P(first), E P(second) and the expected entropy of the three outcomes, in nats.
+
+    The arguments are those of `expect_mixed`: P(first) = base + Σ parts_q f(ratio_q z - width).
+    """
+    slopes, offsets = planes
+    bases, parts, ratios = mixture
+    n = columns.shape[1]
+    z = np.empty(n)
+    for row in range(start, stop):
+        _logits(slopes[row], offsets[row], columns, z)
+        first = 0.0
+        second = 0.0
+        entropy = 0.0
+        for s in range(n):
+            p, q = bases[s], bases[s]
+            for node in range(len(ratios)):
+                p += parts[node, s] * _lapsing_link(ratios[node] * z[s] - width, link)
+                q += parts[node, s] * _lapsing_link(-ratios[node] * z[s] - width, link)
+            tie = 1.0 - p - q
+            first += weights[s] * p
+            second += weights[s] * q
+            for chance in (p, q, tie):
+                if chance > 0.0:
+                    entropy -= weights[s] * chance * math.log(chance)
+        out[0, row], out[1, row], out[2, row] = first, second, entropy
+
+
+@kernel
 def weigh_mixed(
     start: int, stop: int, planes: Any, columns: Any, weights: Any, answering: Any, link: int, out: Any
 ) -> None:

@@ -6,15 +6,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.special import entr
 
 from pairseek.core.types import Belief, FloatArray, IntArray
 from pairseek.model.responses import Response
 from pairseek.numerics.jit import read_only
 from pairseek.numerics.mixtures import TableName, table
 from pairseek.numerics.moments import sample_moments
-from pairseek.numerics.pair_kernels import describe, expect, expect_mixed, shadow, weigh, weigh_mixed
+from pairseek.numerics.pair_kernels import describe, expect, expect_mixed, expect_ties, shadow, weigh, weigh_mixed
 from pairseek.numerics.parallel import for_ranges
 from pairseek.numerics.tables import look_up
+from pairseek.numerics.ties import expected_outcomes
 
 __all__ = ["PairFeatures", "TableName", "credits_of", "logit_constant", "square_root", "typical_response"]
 
@@ -144,10 +146,12 @@ class PairFeatures:
         """Return (m,) tabulated expectations for a Gaussian logit: see `pairseek.numerics.tables`.
 
         ``"probability"`` is that of the likelier outcome. An unknown k or lapse is treated as independent of the user
-        point: see `pairseek.numerics.mixtures`.
+        point: see `pairseek.numerics.mixtures`. Where ties are offered, ``"information"`` is that of three outcomes; the
+        others are about two, as if no tie were offered.
         """
         out = np.empty(len(self))
-        values = table(self.response.link, name, self.spread, self.response.share)
+        response = self.response
+        values = table(response.link, name, self.spread, response.share, response.tie_width)
         for_ranges(look_up, len(self), _CHUNK, values, self.logit_mean, self.logit_deviation, out)
         return out
 
@@ -173,6 +177,36 @@ class PairFeatures:
         arguments = (slopes, offsets, columns, belief.weights, self.response.link, out)
         for_ranges(expect, len(self), _SAMPLED_CHUNK, *arguments)
         return out[0], out[1] / np.log(2)
+
+    def sampled_information(self, belief: Belief) -> FloatArray:
+        """Return the (m,) information of an answer in bits over samples of the belief, of three outcomes with ties."""
+        width = self.response.tie_width
+        if width == 0.0:
+            probability, conditional = self.sampled(belief)
+            return np.asarray((entr(probability) + entr(1 - probability)) / np.log(2) - conditional)
+        samples, weights, mixture = self._links(belief)
+        # A lapse is spread over three outcomes instead of two.
+        bases, parts, ratios = mixture
+        out = np.empty((3, len(self)))
+        arguments = (self.planes(), np.ascontiguousarray(samples.T), weights, (bases * (2 / 3), parts, ratios), width)
+        for_ranges(expect_ties, len(self), _SAMPLED_CHUNK, *arguments, self.response.link, out)
+        first, second, conditional = out
+        tie = np.maximum(1.0 - first - second, 0.0)
+        return np.asarray((entr(first) + entr(second) + entr(tie) - conditional) / np.log(2))
+
+    def outcome_probabilities(self) -> tuple[FloatArray, FloatArray]:
+        """Return the (m,) probabilities of "first" and of a tie for a Gaussian logit; the latter 0 if none is offered.
+
+        With ties they are computed one by one, for few pairs.
+        """
+        response = self.response
+        if response.tie_width == 0.0:
+            likelier = np.minimum(self.gaussian("probability"), 1.0)
+            return np.where(self.logit_mean >= 0.0, likelier, 1.0 - likelier), np.zeros(len(self))
+        model = (response.link, response.tie_width, self.spread, response.share)
+        logits = zip(self.logit_mean.tolist(), self.logit_deviation.tolist(), strict=True)
+        first, tie = zip(*(expected_outcomes(m, s, *model) for m, s in logits), strict=True)
+        return np.array(first), np.array(tie)
 
     def _links(self, belief: Belief) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray, FloatArray]]:
         """Return samples, weights, and the mixture of links of each sample, as `expect_mixed` expects it."""

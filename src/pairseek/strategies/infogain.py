@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.special import entr
 
 from pairseek.core.types import Belief, FloatArray
 from pairseek.core.validation import whole
@@ -23,7 +22,8 @@ class InfoGain:
     """η_0(p, q) = I(W; Y) = h_b(E f(z)) - E h_b(f(z)), in bits (equations 4 to 7 of the paper).
 
     `score` assumes a Gaussian logit and reads a table; `exact` averages over all samples. If k or the lapse is unknown,
-    the utility remains the information about W alone, and f(z) is P(Y | W) with k and lapse integrated out.
+    the utility remains the information about W alone, and f(z) is P(Y | W) with k and lapse integrated out. Where ties
+    are offered, the answer has three outcomes, and I is the entropy of their mean probabilities less the mean entropy.
 
     Parameters
     ----------
@@ -63,5 +63,4 @@ class InfoGain:
 
     def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
         """Return the (m,) information in bits, averaged over every sample."""
-        probability, conditional = candidates.sampled(belief)
-        return np.asarray((entr(probability) + entr(1 - probability)) / np.log(2) - conditional)
+        return candidates.sampled_information(belief)

@@ -91,10 +91,10 @@ def equiprobable_offset(normal: FloatArray, space: Space, belief: Belief, respon
 
 
 def _probabilities(response: Response, belief: Belief, logits: FloatArray) -> FloatArray:
-    """Return the (S,) probabilities of the first answer, one per sample, from logits at the response's k."""
+    """Return the (S,) probabilities that the first is preferred, one per sample, from logits at the response's k."""
     known = belief.reliability
     if known is None:
-        return response.probability(logits)
+        return np.asarray(0.5 * response.share + (1.0 - response.share) * response.link_function(logits))
     f = response.link_function(known.k / response.constant * logits)
     return np.asarray(0.5 * known.lapse + (1.0 - known.lapse) * f)
 

@@ -19,7 +19,8 @@ class ReliabilityProbe:
     """I(k; y) in bits, the user point integrated out: h_b(E P) - E h_b(P), P = P(first | k) with E[lapse | k].
 
     The questions most informative about the point have P = 1/2 for every k, and are therefore uninformative about k;
-    probes have a P that depends on k. The logit is taken as Gaussian, and the point as independent of k.
+    probes have a P that depends on k. The logit is taken as Gaussian, and the point as independent of k. Ties are not
+    accounted for: P is the probability that the first is preferred.
     """
 
     name: ClassVar[str] = "reliability_probe"

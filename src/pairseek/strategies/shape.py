@@ -16,6 +16,8 @@ SHAPE_KINDS: tuple[ShapeKind, ...] = ("table", "trace", "chance", "distance")
 class UtilityShape:
     """A utility that increases with the deviation s of the logit and decreases with the absolute value of its mean m.
 
+    The information of three outcomes, where ties are offered, does neither, and is bounded by a table that does.
+
     A strategy whose class defines `score` may define ``shape()`` beside it, which asserts that the score is this
     function. Branch and bound over all pairs requires it; without it every pair must be scored.
 

@@ -116,7 +116,7 @@ def cell_bound(a: int, b: int, cells: Any, model: Any, enough: float) -> float:
     The coarse bound is returned if it does not exceed `enough`.
     """
     centre, half, still_centre, still_half, ranges, values = cells
-    shape, noise, k, penalty, table = model
+    shape, noise, k, penalty, _, table = model
     if not (ranges[a, COST_LOW] <= ranges[a, COST_HIGH] and ranges[b, COST_LOW] <= ranges[b, COST_HIGH]):
         return -np.inf
     shortest, longest = 0.0, 0.0

@@ -21,7 +21,7 @@ def exact_value(i: int, j: int, rows: Any, mean: Any, root: Any, credit: float, 
 
     ``credit`` is the difference of appeal over k.
     """
-    shape, noise, k, penalty, table = model
+    shape, noise, k, penalty, table, _ = model
     d = rows.shape[1]
     margin = credit
     square = 0.0

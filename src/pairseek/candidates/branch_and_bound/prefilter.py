@@ -85,7 +85,7 @@ def set_prefilter(least: float, scale: Any, model: Any, weights: Any, prefilter:
     eigenvalues of Σ).
     """
     top, steep, longest, reach, cost, values = scale
-    shape, noise, k, penalty, table = model
+    shape, noise, k, penalty, _, table = model
     s = lowest_deviation(least, top, values[0], shape, penalty, table) * (1.0 - _LOOSE)
     logit = highest_logit(least, top, steep, values[0], shape, penalty, table) * (1.0 + _LOOSE)
     prefilter[FROM], prefilter[TO] = -np.inf, np.inf

@@ -17,10 +17,11 @@ from pairseek.numerics.jit import kernel
 from pairseek.numerics.mixtures import TableName, table
 from pairseek.numerics.pair_kernels import CONSTANT, steepest_length
 from pairseek.numerics.parallel import for_ranges
+from pairseek.numerics.tables import monotone_utility
 from pairseek.strategies.features import credits_of, logit_constant
 from pairseek.strategies.shape import SHAPE_KINDS, UtilityShape
 
-Model: TypeAlias = tuple[int, int, float, float, FloatArray]
+Model: TypeAlias = tuple[int, int, float, float, FloatArray, FloatArray]
 Cells: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
 Points: TypeAlias = tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray, FloatArray, FloatArray]
 Scale: TypeAlias = tuple[float, float, float, float, float, FloatArray]
@@ -39,7 +40,8 @@ class CatalogueView:
     tree
         Tree of the catalogue; positions refer to its order.
     model
-        Shape, noise, k, penalty and table of the utility.
+        Shape, noise, k, penalty and table of the utility, and the lowest monotone table above that one, which bounds
+        it. The two are one unless ties are offered.
     cells
         (cells, d) centre and half widths of the boxes along the eigenvectors of Σ, the same along the principal axes
         of the items, (cells, 3) ranges of cost and shell, and the (d,) eigenvalues, largest first.
@@ -105,8 +107,9 @@ class CatalogueView:
         k = logit_constant(context.response)
         known = context.belief.reliability
         spread = 0.0 if known is None else known.spread
-        values_by_logit = _table(context.response.link, shape.table, spread, context.response.share)
-        model = (SHAPE_KINDS.index(shape.kind), noise, k, shape.penalty, values_by_logit)
+        response = context.response
+        of_pairs, of_cells = _tables(response.link, shape.table, spread, response.share, response.tie_width)
+        model = (SHAPE_KINDS.index(shape.kind), noise, k, shape.penalty, of_pairs, of_cells)
         root = np.ascontiguousarray(vectors * np.sqrt(values))
         points = (columns, tree.columns, tree.order, tree.points, mean, root, credit)
         return cls(tree, model, cells, points, _scale(tree, ranges, values, k, noise))
@@ -131,13 +134,17 @@ def _scale(tree: Tree, ranges: FloatArray, values: FloatArray, k: float, noise: 
 
 
 @lru_cache(maxsize=8)
-def _table(link: int, name: TableName, spread: float, lapse: float) -> FloatArray:
-    """Return a table by name, log_volume with its sign reversed."""
-    values = table(link, name, spread, lapse)
+def _tables(link: int, name: TableName, spread: float, lapse: float, width: float) -> tuple[FloatArray, FloatArray]:
+    """Return a table by name, log_volume with its sign reversed, and a monotone table that bounds it."""
+    values = table(link, name, spread, lapse, width)
     if name == "log_volume":
         values = -values
         values.flags.writeable = False
-    return values
+    if width == 0.0 or name != "information":
+        return values, values
+    bound = np.ascontiguousarray(monotone_utility(values))
+    bound.flags.writeable = False
+    return values, bound
 
 
 @kernel
