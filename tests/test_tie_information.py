@@ -48,8 +48,8 @@ NORMAL = np.exp(-0.5 * U**2) / np.exp(-0.5 * U**2).sum()
 @pytest.mark.parametrize("width", [0.4, 2.0, 5.0])
 @pytest.mark.parametrize("lapse", [0.0, 0.1])
 def test_the_table_is_that_of_quadrature(link, width, lapse):
-    # Interpolation is good to one per cent, or to a few thousandths of a bit: the grid of m has steps of 0.5 at 5, where
-    # the information of a narrow logit rises and falls within two units. The largest error here is 0.0022 bits.
+    # Interpolation is good to one per cent, or to a few thousandths of a bit: the grid of m has steps of 0.5 at 5,
+    # where the information of a narrow logit rises and falls within two units. The largest error here is 0.0022 bits.
     values = table(link, "information", 0.0, lapse, width)
     for m in (0.0, 0.3, width, 1.7 * width, 8.0, 40.0):
         for s in (0.01, 0.1, 0.7, 3.0, 9.0, 30.0):

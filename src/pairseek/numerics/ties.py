@@ -1,9 +1,9 @@
 """Information of an answer with three outcomes, for a Gaussian logit: tables for a width of ties.
 
 A person who is offered a tie answers "first" with probability F(z) = lapse/3 + (1 - lapse) E f(e^(spread x) z - t), x
-standard normal, "second" with F(-z), and calls a tie otherwise; t is the width. The information about z = m + s u is the
-entropy of the mean of the three probabilities less their mean entropy. It is even in m but, unlike that of two outcomes,
-not monotone: a narrow logit tells most near m = ±t, where an answer turns into a tie.
+standard normal, "second" with F(-z), and calls a tie otherwise; t is the width. The information about z = m + s u is
+the entropy of the mean of the three probabilities less their mean entropy. It is even in m but, unlike that of two
+outcomes, not monotone: a narrow logit tells most near m = ±t, where an answer turns into a tie.
 
 The grids of k, lapse, s and m are those of `pairseek.numerics.mixtures`, and so is the interpolation.
 """
@@ -23,7 +23,8 @@ from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_OCTAVES, axis, link_fu
 
 Curves: TypeAlias = tuple[CubicHermiteSpline, CubicHermiteSpline, CubicHermiteSpline]
 
-# Below _S_LOW e^(-2 spread) the first term of a series is accurate enough; from _S_HIGH on the link is narrow against s.
+# Below _S_LOW e^(-2 spread) the first term of a series is accurate enough; from _S_HIGH on the link is narrow against
+# s.
 _S_LOW, _S_HIGH = 1 / 16, 8.0
 _NODES = 15
 _LEAST = 1e-300
@@ -109,7 +110,7 @@ def _row(m: FloatArray, s: float, curves: Curves, spread: float, link: int) -> F
     rare, tie = curves[0](away), curves[1](away)
     likely = 1.0 - rare - tie
     second, first = np.where(z > 0.0, rare, likely) @ weights, np.where(z > 0.0, likely, rare) @ weights
-    return _bits(np.stack([first, second, tie @ weights])) - curves[2](away) @ weights
+    return np.asarray(_bits(np.stack([first, second, tie @ weights])) - curves[2](away) @ weights)
 
 
 def _wide_row(
@@ -127,4 +128,4 @@ def _wide_row(
     excess = (entropy(z) - floor) * np.gradient(z)
     density = sum(np.exp(-0.5 * ((sign * z - m[:, None]) / s) ** 2) for sign in (1.0, -1.0))
     conditional = floor + density @ excess / (s * np.sqrt(2.0 * np.pi))
-    return _bits(np.stack([first, second, 1.0 - first - second])) - conditional
+    return np.asarray(_bits(np.stack([first, second, 1.0 - first - second])) - conditional)

@@ -146,8 +146,8 @@ class PairFeatures:
         """Return (m,) tabulated expectations for a Gaussian logit: see `pairseek.numerics.tables`.
 
         ``"probability"`` is that of the likelier outcome. An unknown k or lapse is treated as independent of the user
-        point: see `pairseek.numerics.mixtures`. Where ties are offered, ``"information"`` is that of three outcomes; the
-        others are about two, as if no tie were offered.
+        point: see `pairseek.numerics.mixtures`. Where ties are offered, ``"information"`` is that of three outcomes;
+        the others are about two, as if no tie were offered.
         """
         out = np.empty(len(self))
         response = self.response

@@ -106,7 +106,7 @@ def lowest_margin(a: int, b: int, ranges: Any) -> float:
     # The slack covers the cancellation error of the difference.
     slack = 1e-13 * (ranges[a, COST_HIGH] + ranges[b, COST_HIGH])
     low = max(ranges[b, COST_LOW] - ranges[a, COST_HIGH], ranges[a, COST_LOW] - ranges[b, COST_HIGH])
-    return max(low - slack, 0.0)
+    return float(max(low - slack, 0.0))
 
 
 @inner

@@ -53,8 +53,9 @@ class CatalogueView:
         eigenvalues.
 
     The credit of an item is appeal/k, the squared distance that its appeal makes up for, and its cost is
-    |x - μ|² - credit, raised by the highest credit so that it is not negative. The shell of an item is the norm sqrt(x'Σx) of its offset x from the middle of the items: by the triangle
-    inequality, a pair's sqrt(a'Σa) is at most twice the sum of both shells.
+    |x - μ|² - credit, raised by the highest credit so that it is not negative. The shell of an item is the norm
+    sqrt(x'Σx) of its offset x from the middle of the items: by the triangle inequality, a pair's sqrt(a'Σa) is at most
+    twice the sum of both shells.
     """
 
     tree: Tree
