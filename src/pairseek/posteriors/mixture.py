@@ -564,7 +564,8 @@ def _of_samples(
     """Return the parameters of each sample, and their conditional distribution at some of the points."""
     node = source.drawn.node
     count = min(len(node), _ROWS)
-    rows = np.arange(count) * len(node) // count
+    # Spread along a coordinate: equal steps through a sequence of low discrepancy would all fall into one part of it.
+    rows = np.argsort(source.drawn.samples[:, 0], kind="stable")[(2 * np.arange(count) + 1) * len(node) // (2 * count)]
     chance = source.conditional(rows)
     values, group = np.unique(found.log_factor[own], return_inverse=True)
     chances, lapses = np.zeros((count, len(values))), np.zeros((count, len(values)))
