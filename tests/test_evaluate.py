@@ -483,7 +483,24 @@ def test_the_command_leaves_one_out(truth, tmp_path, monkeypatch, capsys):
     assert "Accuracy of predicted choices" in shown
     assert "30 % of each person's pairs were never asked" in shown
     assert re.search(r"^people +3 +3$", shown, re.MULTILINE)
+    # Before the first answer nobody leads; popularity and random questions themselves have no lead to show.
+    (lead,) = re.findall(r"^Lead in accuracy over Random.*?\n\n", shown, re.MULTILINE | re.DOTALL)
+    assert re.search(r"^InfoGain +[+-]0.000±0.000 +[+-]", lead, re.MULTILINE)
+    assert not re.search(r"^(Random|popularity)", lead, re.MULTILINE)
+    assert "upper bounds" not in shown
     assert "Self-agreement on repeated pairs" in shown
+
+
+def test_the_command_says_that_implied_pairs_are_easier(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    lines = [f"{person},{item},{item + rng.normal():.3f}" for person in range(12) for item in range(6)]
+    (tmp_path / "r.csv").write_text("person,item,rating\n" + "\n".join(lines) + "\n")
+    words = "evaluate r.csv --learn 1 --people 2 --splits 1 --answers 0,2 --jobs 1 --strategies infogain --withhold 0"
+    assert _app.run(words.split()) == 0
+    shown = capsys.readouterr().out
+    assert "implied by ratings or rankings, which do not contradict themselves: these figures are upper bounds" in shown
+    assert "Pairs that were not asked are predicted, which flatters active questions" in shown
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,8 +22,12 @@ from pairseek.errors import InvalidParameter
 from pairseek.evaluate import EvaluationResults, evaluate, strategies_from
 from pairseek.evaluate.evaluation import ANSWERS
 from pairseek.evaluate.figures import draw
-from pairseek.evaluate.spec import WITHHOLD
+from pairseek.evaluate.spec import POPULARITY, WITHHOLD
 from pairseek.runs.figure_style import require_drawing
+from pairseek.runs.part_records import default_label
+from pairseek.strategies import Random
+
+_RANDOM = default_label(Random())
 
 
 def command(
@@ -113,7 +118,7 @@ def command(
     if as_json:
         typer.echo(json.dumps(_record(results), indent=1))
         return
-    show(console, results)
+    show(console, results, implied=bool((choices.weight < 1).any()))
     print_paths(console, [folder / "summary.csv", folder / "people.csv", *pictures[0].paths])
 
 
@@ -141,40 +146,64 @@ def _record(results: EvaluationResults) -> dict[str, object]:
     }
 
 
-def show(console: Console, results: EvaluationResults) -> None:
-    """Print the tables of the summary."""
-    summary = results.summary()
+def _cell(value: float, error: float | None, people: int, *, sign: str = "") -> str:
+    return f"{value:{sign}.3f}" + ("" if error is None else f"±{error:.3f}") if people else ""
+
+
+def _print_table(console: Console, results: EvaluationResults, title: str, rows: Mapping[str, Sequence[str]]) -> None:
+    """Print a table with one column for each answer count, and the number of people behind each."""
+    console.print(Text(f"{title}, after answers:", "dim"))
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column()
+    for count in results.plan.answers:
+        table.add_column(str(count), justify="right")
+    for way, cells in rows.items():
+        table.add_row(way, *cells)
+    people = [str(row["people"]) for row in results.summary()[: len(results.plan.answers)]]
+    table.add_row("people", *people, style="dim")
+    console.print(table)
+    console.print()
+
+
+def show(console: Console, results: EvaluationResults, *, implied: bool) -> None:
+    """Print the tables of the summary, and what they are about; `implied`: the pairs come from ratings or rankings."""
+    summary, answers = results.summary(), results.plan.answers
     for title, measure in (
         ("Accuracy of predicted choices", "accuracy"),
         ("Log loss", "log_loss"),
-        ("Kendall's tau", "kendall_tau"),
         ("Share of people who gain", "gain"),
         ("Calibration error", "calibration_error"),
     ):
-        console.print(Text(f"{title}, after answers:", "dim"))
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        table.add_column()
-        for count in results.plan.answers:
-            table.add_column(str(count), justify="right")
+        rows = {}
         for way in results.plan.labels:
-            cells = []
-            for row in (row for row in summary if row["way"] == way):
-                error = f"±{row[f'{measure}_se']:.3f}" if f"{measure}_se" in row else ""
-                cells.append(f"{row[measure]:.3f}{error}" if row["people"] else "")
-            table.add_row(way, *cells)
-        table.add_row("people", *(str(row["people"]) for row in summary[: len(results.plan.answers)]), style="dim")
-        console.print(table)
-        console.print()
+            # Popularity learns nothing from answers.
+            if (measure, way) != ("gain", POPULARITY):
+                own = [row for row in summary if row["way"] == way]
+                rows[way] = [_cell(row[measure], row.get(f"{measure}_se"), row["people"]) for row in own]
+        _print_table(console, results, title, rows)
+        if measure == "accuracy":
+            others = [way for way in results.plan.labels if way not in (_RANDOM, POPULARITY)]
+            leads = {way: [results.difference((way, _RANDOM), "accuracy", (n, n)) for n in answers] for way in others}
+            rows = {way: [_cell(*lead, lead[0] == lead[0], sign="+") for lead in found] for way, found in leads.items()}
+            _print_table(console, results, f"Lead in accuracy over {_RANDOM}, person by person", rows)
     coin = "a coin" if results.plan.ties == "coin" else "a tie"
-    console.print(
-        Text(f"{results.plan.predicted.capitalize()}; pairs that they did not decide are answered by {coin}."),
-        soft_wrap=True,
-    )
+    words = [
+        f"{results.plan.predicted.capitalize()}. Pairs that they did not decide are answered by {coin}.",
+        "People with too few pairs for so many answers are not in a column.",
+    ]
+    if implied:
+        words.append(
+            "Pairs are implied by ratings or rankings, which do not contradict themselves: these figures are upper "
+            "bounds of those for answers to pairs."
+        )
+    for line in words:
+        console.print(Text(line), soft_wrap=True)
     if results.agreement is not None:
         found = results.agreement
         console.print(
             Text(
                 f"Self-agreement on repeated pairs: {found.share:.3f} ± {found.standard_error:.3f} "
                 f"({found.people} people)."
-            )
+            ),
+            soft_wrap=True,
         )
