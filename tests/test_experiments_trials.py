@@ -74,7 +74,7 @@ class TestRepeats:
         asked = []
         tell = ps.Search.tell
         monkeypatch.setattr(
-            ps.Search, "tell", lambda s, q, winner: asked.append({q.left, q.right}) or tell(s, q, winner=winner)
+            ps.Search, "tell", lambda s, q, **answer: asked.append({q.left, q.right}) or tell(s, q, **answer)
         )
         run_trial(spec, Task(0, 0, 0), items)
         assert [pair == asked[0] for pair in asked] == [True, repeats, repeats]

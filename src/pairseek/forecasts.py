@@ -1,8 +1,9 @@
 """Forecasts of a search: the expected credible radius and information after further answers.
 
 The belief is described by the lengths of its axes, the standard deviations along the eigenvectors of its covariance.
-Each answer is about the axis on which it tells most, and shortens that axis alone. A belief that is long in one
-direction therefore loses its information sooner, and its radius later, than one of the same volume that is round.
+Each answer is about the axis on which it tells most, and shortens that axis alone: an answer of I bits takes I bits off
+the entropy, which is a factor of 2^-I on the length of one axis. A belief that is long in one direction therefore loses
+its information sooner than a round one of the same volume.
 
 How steep logits are along an axis depends on the pairs that pass near the user point. Before the first answers the
 search asks across the middle of the catalogue, where pairs are many and, for constant noise, far apart; later it asks
@@ -15,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 
@@ -36,17 +38,25 @@ _LAGS = (1, 2, 3, 4)
 _RANK = 2
 # Deviation of a logit at which information is proportional to its square.
 _SMALL = 0.1
-_LEVEL = 1.6448536269514722
-"""Normal quantile of 0.95."""
 
 
-def expected_path(information: float, items: Items | Space, belief: Belief, response: Response) -> Iterator[Step]:
-    """Yield (factor on the credible radius, bits of the next answer) after 0, 1, 2, ... further answers.
+def expected_path(
+    information: float,
+    items: Items | Space,
+    belief: Belief,
+    response: Response,
+    *,
+    radius: float = math.nan,
+    level: float = 0.95,
+) -> Iterator[Step]:
+    """Yield (credible radius, bits of the next answer) after 0, 1, 2, ... further answers.
 
     Parameters
     ----------
     information
         Expected bits of the next answer.
+    radius, level
+        Present credible radius at this level.
     items
         The items, or a space, in which pairs are as good everywhere.
     belief
@@ -55,45 +65,51 @@ def expected_path(information: float, items: Items | Space, belief: Belief, resp
         The response, with typical values in place of an unknown k or lapse.
     """
     spread = 0.0 if belief.reliability is None else belief.reliability.spread
-    bits, log_volume = (table(response.link, name, spread, response.share) for name in ("information", "log_volume"))
+    bits = table(response.link, "information", spread, response.share)
     values, axes = np.linalg.eigh(belief.covariance)
     lengths = np.sqrt(np.maximum(values, 1e-300))
     steepness = _deviation(bits, information) / lengths.max() * np.ones(len(lengths))
     if isinstance(items, Items):
         steepness = _steepness(items, belief, response, (lengths, axes), bits, steepness.max() * lengths.max())
-    yield 1.0, information
-    yield from _steps(lengths.tolist(), steepness.tolist(), bits, log_volume)
+    yield radius, information
+    quantile = NormalDist().inv_cdf(level)
+    gaussian = _radius((lengths**2).tolist(), quantile)
+    # After a few answers, above all with lapses, a belief has longer tails than a Gaussian; they fade as it shrinks.
+    tails = radius / gaussian - 1.0
+    for squares, told in _steps(lengths.tolist(), steepness.tolist(), bits):
+        expected = _radius(squares, quantile)
+        yield expected * (1.0 + tails * expected / gaussian), told
 
 
 Step = tuple[float, float]
 
 
 def _steps(
-    lengths: Sequence[float], steepness: Sequence[float], bits: FloatArray, log_volume: FloatArray
-) -> Iterator[Step]:
-    """Yield the steps from the first further answer on, until an answer tells next to nothing."""
+    lengths: Sequence[float], steepness: Sequence[float], bits: FloatArray
+) -> Iterator[tuple[Sequence[float], float]]:
+    """Yield squared lengths and the bits of the next answer after each answer, until one tells next to nothing."""
     squares = [length**2 for length in lengths]
     deviations = [slope * length for slope, length in zip(steepness, lengths, strict=True)]
-    first = _radius(squares)
     for _ in range(HORIZON):
         widest = max(range(len(deviations)), key=deviations.__getitem__)
-        shrunk = math.exp(float(interpolate(log_volume, 0.0, deviations[widest])))
-        squares[widest] *= shrunk
-        deviations[widest] *= math.sqrt(shrunk)
+        shrunk = 2.0 ** -float(interpolate(bits, 0.0, deviations[widest]))
+        squares[widest] *= shrunk**2
+        deviations[widest] *= shrunk
         largest = max(deviations)
         if largest <= S0:
             return
-        yield _radius(squares) / first, float(interpolate(bits, 0.0, largest))
+        yield squares, float(interpolate(bits, 0.0, largest))
 
 
-def _radius(squares: Sequence[float]) -> float:
-    """Return the radius of the ball that holds 95 % of a Gaussian with these variances, by Wilson and Hilferty.
+def _radius(squares: Sequence[float], quantile: float) -> float:
+    """Return the credible radius of a Gaussian with these variances at a level given by its normal quantile.
 
-    The sum of squares is approximated by a multiple of a chi-square variable with the same mean and variance.
+    The sum of squares is approximated by a multiple of a chi-square variable with the same mean and variance, and that
+    by the cube of a normal variable (Wilson and Hilferty).
     """
     mean, fourth = sum(squares), sum(square * square for square in squares)
     cube = 2.0 * fourth / (9.0 * mean * mean)
-    return math.sqrt(mean * (1.0 - cube + _LEVEL * math.sqrt(cube)) ** 3)
+    return math.sqrt(mean * max(1.0 - cube + quantile * math.sqrt(cube), 0.0) ** 3)
 
 
 def _deviation(bits: FloatArray, information: float) -> float:

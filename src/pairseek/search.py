@@ -532,10 +532,10 @@ class _Progress:
         belief = self._search.belief
         return float(best_probabilities(self._items, belief, typical_response(self._search.response, belief)).max())
 
-    def path(self) -> Iterator[tuple[float, float]]:
-        search = self._search
+    def path(self, level: float = 0.95) -> Iterator[tuple[float, float]]:
+        search, information, radius = self._search, self.information(), self.radius(level)
         typical = typical_response(search.response, search.belief)
-        return expected_path(self.information(), search.items, search.belief, typical)
+        return expected_path(information, search.items, search.belief, typical, radius=radius, level=level)
 
     @property
     def _items(self) -> Items:

@@ -32,8 +32,8 @@ class Progress(Protocol):
         """Return the probability of the item that is most likely the best."""
         ...
 
-    def path(self) -> Iterator[tuple[float, float]]:
-        """Yield the expected (factor on the radius, bits of the next answer) after 0, 1, 2, ... further answers."""
+    def path(self, level: float = 0.95) -> Iterator[tuple[float, float]]:
+        """Yield the expected (credible radius, bits of the next answer) after 0, 1, 2, ... further answers."""
         ...
 
 
@@ -95,8 +95,7 @@ class RadiusBelow:
 
     def remaining(self, progress: Progress) -> int | None:
         """Return the number of answers after which the expected radius is small enough."""
-        now = progress.radius(self.level)
-        return _first(now * factor < self.radius for factor, _ in progress.path())
+        return _first(radius < self.radius for radius, _ in progress.path(self.level))
 
 
 @dataclass(frozen=True)
