@@ -5,6 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import pairseek as ps
+from pairseek.population import fit as fitting
+from pairseek.population.data import Data
+from pairseek.population.selection import log_predicted
 
 
 @dataclass(frozen=True)
@@ -53,3 +56,69 @@ def simulated(seed, *, people=200, pairs=30, n=14, appeal=0.7, k=0.6, clickers=0
         offset,
         k,
     )
+
+
+# Shares of ratings up to each cut point. Two levels stand for liked or not, with 15 % liked.
+LEVELS = {5: (0.1, 0.3, 0.6, 0.85), 3: (0.3, 0.75), 2: (0.85,)}
+
+
+@dataclass(frozen=True)
+class RatedTruth:
+    """Ratings of people, the true covariance of utilities, and utilities of newcomers."""
+
+    choices: ps.Choices
+    spread: np.ndarray
+    newcomers: np.ndarray
+
+
+def rated(seed, *, levels, people=600, n=18, newcomers=400, squared=True, scale_use=0.0):
+    """People at N(m, diag(1, 0.36)) whose ratings are utilities plus Gumbel noise, cut at quantiles.
+
+    `levels` None leaves ratings continuous. `squared` keeps the term -k|w|² of the utilities, which is common to all
+    items of a person. `scale_use` is the deviation of a further shift of each person's ratings.
+    """
+    rng = np.random.default_rng(seed)
+    k, mean, deviation = 0.6, np.array([0.5, -0.3]), np.array([1.0, 0.6])
+    points, appeal = rng.normal(size=(n, 2)), 0.7 * rng.normal(size=n)
+    who = mean + rng.normal(size=(people + newcomers, 2)) * deviation
+    utility = appeal - k * np.sum((who[:, None] - points) ** 2, axis=2)
+    if not squared:
+        utility += k * np.sum(who**2, axis=1)[:, None]
+    score = utility[:people] + rng.gumbel(size=(people, n)) + scale_use * rng.normal(size=(people, 1))
+    if levels is not None:
+        score = np.searchsorted(np.quantile(score, LEVELS[levels]), score).astype(float)
+    ids = [f"i{item:02d}" for item in range(n)]
+    rows = [(f"p{p}", ids[i], score[p, i]) for p in range(people) for i in range(n)]
+    slopes = 2 * k * (points - points.mean(axis=0)) * deviation
+    return RatedTruth(ps.Choices.from_ratings(rows, ids=ids), slopes @ slopes.T, utility[people:])
+
+
+def measured(truth, population, seed, *, answers=20, asked=20):
+    """Return the ratio of variances, the share of utilities in 95 % intervals, and predicted minus true choices.
+
+    Newcomers answer random pairs by the logistic model. The intervals are those of the posterior of their utilities;
+    predictions are of further pairs, of the likelier answer.
+    """
+    rng = np.random.default_rng(seed)
+    base, factors = population.utilities()
+    base, factors = base - base.mean(), factors - factors.mean(axis=0)
+    true = truth.newcomers - truth.newcomers.mean(axis=1, keepdims=True)
+    count, n = true.shape
+    who = np.arange(count)[:, None]
+    first = rng.integers(n, size=(count, answers + asked))
+    second = (first + rng.integers(1, n, size=first.shape)) % n
+    up = rng.random(first.shape) < 1 / (1 + np.exp(true[who, second] - true[who, first]))
+    winner, loser = np.where(up, first, second), np.where(up, second, first)
+    ids = truth.choices.ids
+    rows = [(p, ids[winner[p, a]], ids[loser[p, a]]) for p in range(count) for a in range(answers)]
+    data = Data.of(ps.Choices.from_pairs(rows, ids=ids))
+    mean, covariance, _ = fitting.beliefs(data, base, factors, np.asarray(population.covariance))
+    deviation = np.sqrt(np.einsum("ni,pij,nj->pn", factors, covariance, factors))
+    held = np.mean(np.abs(true - base - mean @ factors.T) < 1.96 * deviation)
+    delta = factors[winner[:, answers:]] - factors[loser[:, answers:]]
+    logit = base[winner[:, answers:]] - base[loser[:, answers:]] + np.einsum("pai,pi->pa", delta, mean)
+    width = np.sqrt(np.einsum("pai,pij,paj->pa", delta, covariance, delta))
+    chance = np.exp(log_predicted(logit.ravel(), width.ravel()))
+    bias = np.mean(np.maximum(chance, 1 - chance)) - np.mean(chance > 0.5)
+    ratio = np.trace(factors @ population.covariance @ factors.T) / np.trace(truth.spread)
+    return float(ratio), float(held), float(bias)

@@ -1,6 +1,8 @@
 """What people chose: pairs, rankings and ratings, in memory and in files."""
 
+import itertools
 import json
+import math
 import zipfile
 
 import numpy as np
@@ -51,7 +53,7 @@ class TestRatingsAndRankings:
         assert ties(choices) == [("u", "b", "c")]
         assert choices.unusable == ("v",)
         assert choices.notes == (
-            "1 person has no usable pair (one item only, or all items equal) and will be ignored: 'v'",
+            "1 person has no usable pair (one item only, or all items tied) and will be ignored: 'v'",
         )
 
     def test_a_ranking_is_the_same_as_the_ratings_it_implies(self):
@@ -61,19 +63,32 @@ class TestRatingsAndRankings:
         assert ranked.ties == 1
         assert np.array_equal(ranked.weight, rated.weight)
 
-    def test_all_pairs_of_n_items_count_as_twice_n_minus_one_choices(self):
-        n = 12
-        choices = ps.Choices.from_ratings([("u", i, i) for i in range(n)])
-        assert len(choices) == n * (n - 1) // 2
-        assert choices.weight.sum() == pytest.approx(2 * (n - 1))
-        # Three items imply three pairs: none counts for more than a choice.
-        assert pair_weight(3, 3) == 1.0
+    @pytest.mark.parametrize("n", [2, 3, 6])
+    def test_pairs_of_a_ranking_have_the_information_of_the_ranking(self, n):
+        """The Fisher information of Plackett and Luce's likelihood at equal utilities, over all orders."""
+        information = np.zeros((n, n))
+        for order in itertools.permutations(range(n)):
+            score = np.zeros(n)
+            for place in range(n):
+                score[order[place]] += 1.0
+                score[list(order[place:])] -= 1.0 / (n - place)
+            information += np.outer(score, score) / math.factorial(n)
+        pairs = n * (n - 1) // 2
+        # All pairs have the information (n I - 11')/4 at equal utilities.
+        assert information == pytest.approx(pair_weight(n, pairs) * (n * np.eye(n) - 1.0) / 4.0)
+        choices = ps.Choices.from_rankings({"u": [f"i{row}" for row in range(n)]})
+        assert np.all(choices.weight == pair_weight(n, pairs))
+
+    def test_ties_do_not_move_their_weight_to_decided_pairs(self):
+        strict = ps.Choices.from_rankings({"u": ["a", "b", "c", "d"]})
+        tied = ps.Choices.from_rankings({"u": ["a", ["b", "c"], "d"]})
+        assert np.all(tied.weight == strict.weight[0])
 
     def test_many_ratings_are_thinned_and_keep_their_worth(self):
         n = 200
         choices = ps.Choices.from_ratings([("u", i, i) for i in range(n)], most=500, rng=3)
         assert 400 < len(choices) <= 500
-        assert choices.weight.sum() == pytest.approx(2 * (n - 1))
+        assert choices.weight.sum() == pytest.approx(2 * (n - np.sum(1 / np.arange(1, n + 1))))
         assert np.all(choices.winner > choices.loser)
         again = ps.Choices.from_ratings([("u", i, i) for i in range(n)], most=500, rng=3)
         assert again.hash == choices.hash
@@ -84,9 +99,9 @@ class TestRatingsAndRankings:
         )
         assert choices.people == ("u", "w", "v")
         assert ties(choices) == [("u", "c", "a"), ("w", "b", "c"), ("v", "a", "b")]
-        assert choices.unusable == ("v",)
+        assert choices.unusable == ()
         assert ties(choices.only([2, 1])) == [("v", "a", "b"), ("w", "b", "c")]
-        assert ties(choices.usable()) == [("u", "c", "a"), ("w", "b", "c")]
+        assert ties(choices.usable()) == ties(choices)
         assert ties(choices.of_items(["d", "c", "b", "a"])) == ties(choices)
 
     @pytest.mark.parametrize(
@@ -246,4 +261,6 @@ class TestFiles:
             return
         choices = ps.Choices.read(shared / "data" / "people" / "gss_music" / "ratings.csv")
         assert (len(choices.people), len(choices.ids)) == (1585, 18)
-        assert len(choices.unusable) == 7
+        # Six people gave all items the same rating, which tells what they like too.
+        assert choices.unusable == ("621",)
+        assert len(choices.ratings) == 26694

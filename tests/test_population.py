@@ -11,8 +11,9 @@ import pairseek as ps
 from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter, Unsupported
 from pairseek.population import FitOptions, model
 from pairseek.population import fit as fitting
+from pairseek.population.data import Data
 from pairseek.population.intervals import PopulationIntervals, bootstrap_intervals, identifiable
-from pairseek.population.kernels import MIXTURE, expectations
+from pairseek.population.kernels import MIXTURE, expectations, gather
 from pairseek.population.selection import CrossValidation, choose
 from populations import simulated
 
@@ -46,7 +47,7 @@ class TestTheKernels:
 
     def test_a_belief_is_the_best_gaussian_in_one_dimension(self):
         choices = ps.Choices.from_pairs([("u", "a", "b"), ("u", "a", "c"), ("u", "c", "b"), ("u", "b", "c")])
-        data = fitting.Data.of(choices)
+        data = Data.of(choices)
         base, factors, spread = np.array([0.2, -0.5, 0.1]), np.array([[1.0], [-2.0], [0.4]]), np.array([[1.7]])
         mean, covariance, evidence = fitting.beliefs(data, base, factors, spread)
         x = np.linspace(-9, 9, 4001)
@@ -67,7 +68,7 @@ class TestTheKernels:
 
     def test_the_gradient_is_that_of_the_bound(self):
         found = simulated(3, people=12, pairs=9, n=5)
-        data = fitting.Data.of(found.choices)
+        data = Data.of(found.choices)
         rng = np.random.default_rng(0)
         base, factors = rng.normal(size=5), rng.normal(size=(5, 2))
         mean, covariance, _ = fitting.beliefs(data, base, factors, np.eye(2))
@@ -87,9 +88,9 @@ class TestTheKernels:
         for shape in ((15, 15), (15, 3)):
             slope[:] = 0.0
             curve = np.zeros(shape)
-            fitting.gather(
-                data.starts, data.rows, data.weight, trust, base, factors, MIXTURE, mean, covariance, slope, curve
-            )
+            offset, by_offset = np.zeros(len(data.rows)), np.zeros(2)
+            arguments = (data.starts, data.rows, data.weight, offset, trust, base, factors, MIXTURE)
+            gather(*arguments, mean, covariance, slope, curve, by_offset)
         step = 1e-5
         for i in range(5):
             for j in range(3):
@@ -105,7 +106,7 @@ class TestTheKernels:
         for given in ({"items": found.items}, {"dimension": 2}):
             whole = identifiable(ps.Population.fit(found.choices, **given))
             with monkeypatch.context() as patched:
-                patched.setattr(fitting, "_FULL_LIMIT", 0)
+                patched.setattr("pairseek.population.data.FULL_LIMIT", 0)
                 single = identifiable(ps.Population.fit(found.choices, **given))
             # Steps of half the length end a little earlier, under the same tolerance.
             assert single[0] == pytest.approx(whole[0], abs=0.1)
@@ -113,7 +114,7 @@ class TestTheKernels:
 
     def test_every_round_raises_the_bound(self):
         found = simulated(4, people=60, pairs=12)
-        data = fitting.Data.of(found.choices)
+        data = Data.of(found.choices)
         start = model.start_of(data, FitOptions(2), None)
         path = [fitting.fit(data, start, rounds=rounds).evidence.sum() for rounds in range(1, 10)]
         # Hyperpriors pull a little too; they are worth a few nats in all.

@@ -1,4 +1,4 @@
-"""Recorded choices of people: paired comparisons, or the pairs implied by rankings and ratings."""
+"""Recorded choices of people: paired comparisons, ratings, and the pairs implied by rankings and ratings."""
 
 from __future__ import annotations
 
@@ -20,24 +20,53 @@ Ranking: TypeAlias = "Sequence[ItemId | Sequence[ItemId]]"
 
 
 @dataclass(frozen=True, eq=False)
+class Ratings:
+    """Ratings of items, grouped by person.
+
+    Attributes
+    ----------
+    person, item
+        (m,) indices into the people and the items of the choices. The rows of a person are contiguous.
+    value
+        (m,) ratings on a scale that is common to all people; higher is better.
+    """
+
+    person: IntArray
+    item: IntArray
+    value: FloatArray
+
+    def __post_init__(self) -> None:
+        for array in (self.person, self.item, self.value):
+            array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.person)
+
+
+@dataclass(frozen=True, eq=False)
 class Choices:
-    """Paired comparisons, grouped by person.
+    """Paired comparisons, grouped by person, and the ratings behind them if there are any.
 
     Construct them with `from_pairs`, `from_rankings`, `from_ratings` or `read`.
 
     Attributes
     ----------
     people
-        Names of the people. They include people without a usable pair, who have no row.
+        Names of the people. They include people without a decided pair, who have no row.
     ids
         Ids of the items.
     person, winner, loser
         (m,) indices into `people` and `ids`. The rows of a person are contiguous and in their original order.
     weight
-        (m,) weight of each row in a fit. A choice has the weight 1. The pairs implied by one ranking, or by one set of
-        ratings, of n items are dependent: their total weight is 2(n - 1), and none exceeds 1. See `pair_weight`.
+        (m,) weight of each row in a fit to pairs. A choice has the weight 1. The pairs implied by one ranking, or by
+        one set of ratings, are dependent and have a smaller weight: see `pair_weight`.
     tied
-        (t, 3) rows (person, item, item) of the pairs without a winner, ordered by person. Fits leave them out.
+        (t, 3) rows (person, item, item) of the pairs without a winner, ordered by person.
+    ratings
+        The ratings that imply the pairs. A fit uses them in place of the pairs. None for pairs and rankings.
+    derived
+        Whether the pairs are implied by rankings or ratings. Fits to pairs use the ties of questions that people
+        answered, and leave out ties that are implied.
     """
 
     people: tuple[str, ...]
@@ -47,6 +76,8 @@ class Choices:
     loser: IntArray
     weight: FloatArray
     tied: IntArray
+    ratings: Ratings | None = None
+    derived: bool = False
 
     def __post_init__(self) -> None:
         for name in ("person", "winner", "loser", "weight", "tied"):
@@ -142,9 +173,11 @@ class Choices:
         most: int = 1000,
         rng: int | np.random.Generator = 0,
     ) -> Self:
-        """Build choices from (person, item, rating) rows. Two items with different ratings make a pair; higher wins.
+        """Build choices from (person, item, rating) rows; higher is better.
 
-        The other parameters are those of `from_rankings`.
+        A fit uses the ratings, which must be on a scale that is common to all people; give rankings if they are not.
+        Two items with different ratings also make a pair, which replays use. The other parameters are those of
+        `from_rankings`.
         """
         levels: dict[str, dict[ItemId, float]] = {}
         for person, item, rating in rows:
@@ -154,7 +187,12 @@ class Choices:
             if not (is_number(rating) and np.isfinite(rating)):
                 raise InvalidChoices(f"person {str(person)!r} rates {item!r} {rating!r}; give a finite number")
             own[item] = float(rating)
-        return cls._implied(levels, ids, most, np.random.default_rng(rng))
+        found = cls._implied(levels, ids, most, np.random.default_rng(rng))
+        places = {item: row for row, item in enumerate(found.ids)}
+        person = np.repeat(np.arange(len(levels)), [len(own) for own in levels.values()])
+        rated = np.array([places[item] for own in levels.values() for item in own], dtype=np.int64)
+        value = np.array([rating for own in levels.values() for rating in own.values()])
+        return replace(found, ratings=Ratings(person, rated, value))
 
     @classmethod
     def _implied(
@@ -174,8 +212,10 @@ class Choices:
             if n * (n - 1) // 2 <= most:
                 first, second = np.triu_indices(n, 1)
             else:
-                keys = np.unique(np.sort(rng.integers(n, size=(most, 2)), axis=1), axis=0)
-                first, second = keys[keys[:, 0] < keys[:, 1]].T
+                keys = np.unique(np.sort(rng.integers(n, size=(most, 2)), axis=1) @ [n, 1])
+                first, second = np.divmod(keys, n)
+                first, second = first[first < second], second[first < second]
+            weight = pair_weight(n, len(first))
             differ = values[first] != values[second]
             pairs = items[np.stack([first[~differ], second[~differ]], axis=1)]
             ties.append(np.insert(pairs, 0, row, axis=1))
@@ -187,12 +227,12 @@ class Choices:
                     np.full(count, row, dtype=np.int64),
                     items[np.where(up, first, second)],
                     items[np.where(up, second, first)],
-                    np.full(count, pair_weight(n, count)),
+                    np.full(count, weight),
                 )
             )
         people = _some(levels)
-        person, winner, loser, weight = (np.concatenate(part) for part in zip(*columns, strict=True))
-        return cls(people, names, person, winner, loser, weight, np.concatenate(ties))
+        person, winner, loser, weights = (np.concatenate(part) for part in zip(*columns, strict=True))
+        return cls(people, names, person, winner, loser, weights, np.concatenate(ties), derived=True)
 
     @classmethod
     def read(cls, path: str | Path, *, ids: Sequence[ItemId] | None = None) -> Self:
@@ -213,18 +253,41 @@ class Choices:
         """Number of pairs without a winner."""
         return len(self.tied)
 
+    @property
+    def outcomes(self) -> IntArray:
+        """(t, 3) rows of `tied` that are answers to questions."""
+        return self.tied[:0] if self.derived else self.tied
+
+    @cached_property
+    def informative(self) -> BoolArray:
+        """(people,) whether a fit can use a person: they decided or tied a pair, or rated at least two items.
+
+        Equal ratings are informative: a person without a preference among these items gives them.
+        """
+        count = len(self.people)
+        found = np.diff(self.starts) + np.bincount(self.outcomes[:, 0], minlength=count) > 0
+        if self.ratings is not None:
+            found |= np.bincount(self.ratings.person, minlength=count) > 1
+        return np.asarray(found)
+
     @cached_property
     def unusable(self) -> tuple[str, ...]:
-        """People without a usable pair, because they rated one item only or all items equally."""
-        counts = np.diff(self.starts)
-        return tuple(self.people[row] for row in np.flatnonzero(counts == 0))
+        """People from whom nothing can be learned, because they rated one item only or ranked all items equally."""
+        return tuple(self.people[row] for row in np.flatnonzero(~self.informative))
 
     @cached_property
     def uncompared(self) -> tuple[ItemId, ...]:
-        """Items that occur in no pair."""
+        """Items that occur in no pair and in no ratings that a fit can use."""
+        return tuple(self.ids[row] for row in np.flatnonzero(~self._compared))
+
+    @property
+    def _compared(self) -> BoolArray:
         seen = np.zeros(len(self.ids), dtype=np.bool_)
-        seen[self.winner] = seen[self.loser] = True
-        return tuple(self.ids[row] for row in np.flatnonzero(~seen))
+        for rows in (self.winner, self.loser, self.outcomes[:, 1:].ravel()):
+            seen[rows] = True
+        if self.ratings is not None:
+            seen[self.ratings.item[self.informative[self.ratings.person]]] = True
+        return seen
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -233,7 +296,7 @@ class Choices:
         if self.unusable:
             who = "person has" if len(self.unusable) == 1 else "people have"
             out.append(
-                f"{len(self.unusable)} {who} no usable pair (one item only, or all items equal) and will be ignored: "
+                f"{len(self.unusable)} {who} no usable pair (one item only, or all items tied) and will be ignored: "
                 f"{quoted(self.unusable)}"
             )
         if self.uncompared:
@@ -249,15 +312,20 @@ class Choices:
             digest.update(array.astype("<i8").tobytes())
         digest.update(self.weight.astype("<f8").tobytes())
         digest.update(self.tied.astype("<i8").tobytes())
+        if self.ratings is not None:
+            digest.update(np.stack([self.ratings.person, self.ratings.item]).astype("<i8").tobytes())
+            digest.update(self.ratings.value.astype("<f8").tobytes())
         return digest.hexdigest()
 
     def only(self, people: Sequence[int] | IntArray) -> Self:
         """Select the choices of these people, given by index, in this order."""
-        rows = [np.arange(self.starts[p], self.starts[p + 1]) for p in people]
-        kept = np.concatenate(rows).astype(np.int64) if rows else np.empty(0, dtype=np.int64)
-        person = np.repeat(np.arange(len(rows)), [len(row) for row in rows]).astype(np.int64)
-        firsts = np.searchsorted(self.tied[:, 0], np.arange(len(self.people) + 1))
-        ties = [np.insert(self.tied[firsts[p] : firsts[p + 1], 1:], 0, row, axis=1) for row, p in enumerate(people)]
+        count = len(self.people)
+        person, kept = _selected(self.person, people, count)
+        owner, tied = _selected(self.tied[:, 0], people, count)
+        ratings = self.ratings
+        if ratings is not None:
+            who, rated = _selected(ratings.person, people, count)
+            ratings = Ratings(who, ratings.item[rated], ratings.value[rated])
         return replace(
             self,
             people=tuple(self.people[p] for p in people),
@@ -265,26 +333,26 @@ class Choices:
             winner=self.winner[kept],
             loser=self.loser[kept],
             weight=self.weight[kept],
-            tied=np.concatenate([np.empty((0, 3), dtype=np.int64), *ties]),
+            tied=np.column_stack([owner, self.tied[tied, 1:]]),
+            ratings=ratings,
         )
 
     def usable(self) -> Self:
-        """Remove the people who have no pair."""
-        return self.only(np.flatnonzero(np.diff(self.starts)))
+        """Remove the people from whom nothing can be learned."""
+        return self.only(np.flatnonzero(self.informative))
 
     def rows(self, keep: BoolArray) -> Self:
-        """Select rows by a mask, and keep all people."""
+        """Select decided pairs by a mask, and keep all people. The result has neither ratings nor ties."""
         parts = {name: getattr(self, name)[keep] for name in ("person", "winner", "loser", "weight")}
-        return replace(self, **parts)
+        return replace(self, **parts, tied=np.empty((0, 3), dtype=np.int64), ratings=None)
 
     def of_items(self, ids: Sequence[ItemId]) -> Self:
-        """Re-index the choices by these items, which must include the items of all decided pairs.
+        """Re-index the choices by these items, which must include all items that a fit can use.
 
-        Tied pairs with another item are left out.
+        Other ties and ratings with another item are left out.
         """
         places = {item: row for row, item in enumerate(ids)}
-        used = np.union1d(self.winner, self.loser)
-        missing = [self.ids[row] for row in used if self.ids[row] not in places]
+        missing = [self.ids[row] for row in np.flatnonzero(self._compared) if self.ids[row] not in places]
         if missing:
             raise InvalidChoices(
                 f"the choices contain items that are not among the {len(ids)} given: {quoted(missing)}; give all "
@@ -293,19 +361,37 @@ class Choices:
         rows = np.array([places.get(item, -1) for item in self.ids], dtype=np.int64)
         tied = np.column_stack([self.tied[:, 0], rows[self.tied[:, 1:]]])
         tied = tied[np.all(tied >= 0, axis=1)]
-        return replace(self, ids=tuple(ids), winner=rows[self.winner], loser=rows[self.loser], tied=tied)
+        ratings = self.ratings
+        if ratings is not None:
+            kept = rows[ratings.item] >= 0
+            ratings = Ratings(ratings.person[kept], rows[ratings.item[kept]], ratings.value[kept])
+        return replace(
+            self, ids=tuple(ids), winner=rows[self.winner], loser=rows[self.loser], tied=tied, ratings=ratings
+        )
 
 
 def pair_weight(n: int, pairs: int) -> float:
-    """Return the weight of one of the pairs that n rated or ranked items imply.
+    """Return the weight of each of the pairs, tied ones included, that were drawn from a ranking of n items.
 
-    Ratings have independent noise per item, not per pair. The difference of two utilities has logistic noise with the
-    variance π²/3, so an item's noise has the variance π²/6, and the ratings of n items have the Fisher information
-    V'V 6/π² about z. All pairs, treated as independent, would have the information V'V n f', where f' is about 0.15 for
-    choices that are correct three times in four. The two agree if a pair has the weight 6/(0.15 π² n), about 4/n: the
-    n(n - 1)/2 pairs have the total weight 2(n - 1).
+    A ranking has independent noise per item, not per pair. Under the Gumbel noise that makes paired choices logistic,
+    the ranking has the Plackett-Luce likelihood: a first choice among n, then one among the remaining n - 1, and so on.
+    At equal utilities the choice among k random items has the Fisher information (k - 1)/(k(n - 1)) Σδδ'/n about the
+    utilities, where the sum is over all pairs of items. The sum over k is (n - H)/(n - 1) Σδδ'/n with the harmonic
+    number H = 1 + 1/2 + ... + 1/n. A paired choice has the information δδ'/4. The two agree if the n(n - 1)/2 pairs
+    have the total weight 2(n - H), which is 1 for two items.
     """
-    return min(1.0, 2.0 * (n - 1) / pairs) if pairs else 1.0
+    if not pairs:
+        return 1.0
+    return 2.0 * float(n - np.sum(1.0 / np.arange(1, n + 1))) / pairs
+
+
+def _selected(person: IntArray, people: Sequence[int] | IntArray, count: int) -> tuple[IntArray, IntArray]:
+    """Return the new owners and the indices of the rows of these people, for rows that are sorted by person."""
+    starts = np.searchsorted(person, np.arange(count + 1))
+    chosen = np.asarray(people, dtype=np.int64)
+    sizes = starts[chosen + 1] - starts[chosen]
+    owner = np.repeat(np.arange(len(chosen)), sizes)
+    return owner, np.repeat(starts[chosen] - np.cumsum(sizes) + sizes, sizes) + np.arange(len(owner))
 
 
 def _by_person(table: IntArray) -> IntArray:

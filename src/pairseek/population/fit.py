@@ -7,7 +7,8 @@ answerers, and a person's weight in the M-step is the posterior probability that
 
 The M-step estimates base = B c, where B is the identity (a free appeal) or holds a few functions of the coordinates,
 and V, or S if the coordinates are given. Every parameter has a hyperprior centred on the default model, so the fit
-shrinks to the default model when data are scarce.
+shrinks to the default model when data are scarce. The likelihood of the choices, with its thresholds, is that of
+`Data` (pairs and ties) or `RatingData`. Ratings add the person's shift on the scale as the last component of z.
 """
 
 from __future__ import annotations
@@ -17,55 +18,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit
 
-from pairseek.core.types import FloatArray, IntArray
-from pairseek.numerics.parallel import for_ranges
-from pairseek.population.choices import Choices
-from pairseek.population.kernels import MIXTURE, believe, gather
+from pairseek.core.types import FloatArray
+from pairseek.population.data import LONGEST, Data, Derivatives, Posteriors, RatingData, Utilities
+from pairseek.population.shift import Shift
 
-# Maximum Newton steps of a person's posterior: within an EM iteration (warm start) and from the prior.
-_STEPS, _MAX_STEPS = 4, 60
+# Maximum Newton steps of a person's posterior from the prior.
+_MAX_STEPS = 60
 _ROUNDS = 300
 # Initial iterations that treat all people as informative, until the fit can recognise random answerers.
 _BURN_IN = 10
 # EM stops when an iteration improves the objective by less than this, in nats per person.
 _TOLERANCE = 1e-4
-# Maximum number of parameters with a full curvature matrix; larger models use one block per item.
-_FULL_LIMIT = 1500
-_CHUNK = 64
 # Pseudo-counts of the Beta prior of the share of informative people.
 _INFORMATIVE, _RANDOM = 9.0, 1.0
 # Prior standard deviation of utilities, between people and between items. A difference of this size makes a choice
 # nearly certain. The prior keeps the estimates finite if all choices are consistent (separable data).
 _UTILITY_DEVIATION = 4.0
-
-
-@dataclass(frozen=True, eq=False)
-class Data:
-    """Choices in the array layout of the kernels."""
-
-    starts: IntArray
-    rows: IntArray
-    weight: FloatArray
-    n: int
-
-    @classmethod
-    def of(cls, choices: Choices) -> Data:
-        """Convert choices in which every person has at least one pair."""
-        rows = np.ascontiguousarray(np.stack([choices.winner, choices.loser], axis=1))
-        return cls(choices.starts, rows, np.ascontiguousarray(choices.weight), len(choices.ids))
-
-    @property
-    def people(self) -> int:
-        """Number of people."""
-        return len(self.starts) - 1
-
-    def totals(self, values: FloatArray) -> FloatArray:
-        """Sum (m,) values per person, shape (people,)."""
-        return np.asarray(np.diff(np.concatenate([[0.0], np.cumsum(values)])[self.starts]))
-
-    def random_likelihood(self) -> FloatArray:
-        """Return the (people,) log-likelihoods of random answers."""
-        return np.asarray(-np.log(2.0) * self.totals(self.weight))
+# Ratings: share of the pull of the estimated deviations on items with much information, and the information, in
+# multiples of that of the pull, at which half of the reduction applies.
+_COMMON, _KNOWN = 0.1, 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +79,12 @@ class FitState:
         Estimates of the parameters described in `Start`.
     honest
         Share of people whose answers are informative.
-    mean, covariance
-        (people, d) means and (people, d, d) covariances of the posteriors of z.
-    evidence
-        (people,) evidence lower bounds under the model.
+    thresholds
+        Half-width of ties, or cut points of ratings; empty for pairs without ties.
+    shift
+        Distribution of the people's shifts on the scale of ratings given z; None for pairs.
+    found
+        Posteriors of z and, for ratings, of the shift.
     trust
         (people,) posterior probabilities that a person's answers are informative.
     objective
@@ -126,51 +99,50 @@ class FitState:
     factors: FloatArray
     spread: FloatArray
     honest: float
-    mean: FloatArray
-    covariance: FloatArray
-    evidence: FloatArray
+    thresholds: FloatArray
+    shift: Shift | None
+    found: Posteriors
     trust: FloatArray
     objective: float
     rounds: int
     scale: float
     ridge: FloatArray
 
+    @property
+    def evidence(self) -> FloatArray:
+        """Return the (people,) log evidence, or a lower bound of it, under the model."""
+        return self.found.evidence
+
 
 def beliefs(
-    data: Data,
-    base: FloatArray,
-    factors: FloatArray,
-    spread: FloatArray,
-    *,
-    begin: tuple[FloatArray, FloatArray] | None = None,
-    steps: int = _MAX_STEPS,
+    data: Data, base: FloatArray, factors: FloatArray, spread: FloatArray, *, tie_width: float = 0.0
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Compute each person's Gaussian posterior.
+    """Compute each person's Gaussian posterior from paired choices, with the prior N(0, spread).
 
     Returns the (people, d) means, the (people, d, d) covariances and the (people,) evidence lower bounds.
     """
-    d = factors.shape[1]
-    mean = np.zeros((data.people, d)) if begin is None else begin[0].copy()
-    covariance = np.tile(spread, (data.people, 1, 1)) if begin is None else begin[1].copy()
-    evidence = np.empty(data.people)
-    precision = np.ascontiguousarray(np.linalg.inv(spread))
-    for_ranges(
-        believe,
-        data.people,
-        _CHUNK,
-        data.starts,
-        data.rows,
-        data.weight,
-        np.ascontiguousarray(base),
-        np.ascontiguousarray(factors),
-        precision,
-        MIXTURE,
-        steps,
-        mean,
-        covariance,
-        evidence,
+    model = Utilities(
+        np.ascontiguousarray(base), np.ascontiguousarray(factors), np.array([tie_width] if tie_width else [])
     )
-    return mean, covariance, evidence
+    found = data.posteriors(model, np.asarray(np.linalg.inv(spread)), data.prior(spread), _MAX_STEPS)
+    return found.mean, found.covariance, found.evidence
+
+
+def _model(start: Start, state: FitState) -> Utilities:
+    """Return the utilities with the column of the shift."""
+    factors = state.factors
+    if state.shift is not None:
+        factors = np.ascontiguousarray(np.column_stack([factors, np.ones(len(factors))]))
+    return Utilities(start.base(state.coefficients), factors, state.thresholds)
+
+
+def _posteriors(data: Data | RatingData, start: Start, state: FitState) -> Posteriors:
+    precision: FloatArray = np.asarray(np.linalg.inv(state.spread))
+    if isinstance(data, Data):
+        return data.posteriors(_model(start, state), precision, state.found, data.steps)
+    assert state.shift is not None
+    prior = state.shift.prior(precision, state.found)
+    return data.posteriors(_model(start, state), *prior, state.found, data.steps)
 
 
 def trust_of(evidence: FloatArray, random: FloatArray, honest: float) -> FloatArray:
@@ -179,7 +151,12 @@ def trust_of(evidence: FloatArray, random: FloatArray, honest: float) -> FloatAr
 
 
 def fit(
-    data: Data, start: Start, *, people: FloatArray | None = None, state: FitState | None = None, rounds: int = _ROUNDS
+    data: Data | RatingData,
+    start: Start,
+    *,
+    people: FloatArray | None = None,
+    state: FitState | None = None,
+    rounds: int = _ROUNDS,
 ) -> FitState:
     """Run EM until the objective converges.
 
@@ -200,10 +177,8 @@ def fit(
     random = data.random_likelihood()
     before = -np.inf
     for turn in range(rounds):
-        base = start.base(state.coefficients)
-        mean, covariance, evidence = beliefs(
-            data, base, state.factors, state.spread, begin=(state.mean, state.covariance), steps=_STEPS
-        )
+        found = _posteriors(data, start, state)
+        evidence = found.evidence
         trusting = turn < _BURN_IN and not warm
         trust = np.ones(data.people) if trusting else trust_of(evidence, random, state.honest)
         honest = (counts @ trust + _INFORMATIVE) / (counts.sum() + _INFORMATIVE + _RANDOM)
@@ -211,9 +186,7 @@ def fit(
         objective = float(counts @ (evidence if trusting else mixed))
         state = replace(
             state,
-            mean=mean,
-            covariance=covariance,
-            evidence=evidence,
+            found=found,
             trust=trust,
             honest=state.honest if trusting else float(honest),
             objective=objective,
@@ -227,56 +200,97 @@ def fit(
     return state
 
 
-def _initial_state(data: Data, start: Start) -> FitState:
+def _initial_state(data: Data | RatingData, start: Start) -> FitState:
     d = start.factors.shape[1]
+    shift = Shift.none(d) if isinstance(data, RatingData) else None
+    spread = start.spread if shift is None else np.pad(start.spread, (0, 1))
+    if shift is not None:
+        spread[d, d] = shift.variance
     return FitState(
-        start.coefficients,
-        start.factors,
-        start.spread,
-        _INFORMATIVE / (_INFORMATIVE + _RANDOM),
-        np.zeros((data.people, d)),
-        np.tile(start.spread, (data.people, 1, 1)),
-        np.zeros(data.people),
-        np.ones(data.people),
-        -np.inf,
-        0,
-        1.0,
-        np.ones(d),
+        coefficients=start.coefficients,
+        factors=start.factors,
+        spread=start.spread,
+        honest=_INFORMATIVE / (_INFORMATIVE + _RANDOM),
+        thresholds=data.thresholds(),
+        shift=shift,
+        found=data.prior(spread),
+        trust=np.ones(data.people),
+        objective=-np.inf,
+        rounds=0,
+        scale=1.0,
+        ridge=np.ones(d),
     )
 
 
-def _m_step(data: Data, start: Start, state: FitState, counts: FloatArray) -> FitState:
-    """Run one M-step: a Newton step with a curvature bound, then the parameter expansion of z (PX-EM)."""
+def _m_step(data: Data | RatingData, start: Start, state: FitState, counts: FloatArray) -> FitState:
+    """Run one M-step: a Newton step in items and thresholds, then the parameter expansion of z (PX-EM)."""
     d = state.factors.shape[1]
     q = 1 + d if start.free else 1
-    whole = data.n * q <= _FULL_LIMIT
-    slope = np.zeros((data.n, q))
-    curve = np.zeros((data.n * q, data.n * q if whole else q))
-    base = start.base(state.coefficients)
-    arguments = (data.starts, data.rows, data.weight, np.ascontiguousarray(counts), base, state.factors, MIXTURE)
-    gather(*arguments, state.mean, state.covariance, slope, curve)
+    counts = np.ascontiguousarray(counts)
+    found = data.derivatives(_model(start, state), state.found, counts, q)
     looseness = np.where(np.isnan(start.looseness), state.scale, start.looseness)
-    if not start.free:
-        coefficients, scale = _update_coefficients(start, state, slope[:, 0], curve, looseness, whole=whole)
-        return _absorb_moments(start, replace(state, coefficients=coefficients, scale=scale), counts)
-    tight = np.tile(np.concatenate([[0.0], state.ridge**-2 + _UTILITY_DEVIATION**-2]), (data.n, 1))
-    tight[:, 0] = looseness**-2 + _UTILITY_DEVIATION**-2
-    slope[:, 0] -= (state.coefficients - start.coefficients) * tight[:, 0]
-    slope[:, 1:] -= state.factors * tight[:, 1:]
-    if whole:
-        inverse = np.linalg.inv(curve + np.diag(tight.ravel()))
-        step = (inverse @ slope.ravel()).reshape(data.n, q)
-        variance = np.diag(inverse).reshape(data.n, q)
-    else:
-        blocks = curve.reshape(data.n, q, q) + tight[:, :, None] * np.eye(q)
-        inverse = np.linalg.inv(blocks)
-        step = np.einsum("nij,nj->ni", inverse, slope)
+    if start.basis is not None:
+        found = _in_basis(found, start.basis)
+    # Hyperpriors: the pull to the default model, and for what is free also the limit of utilities.
+    values = state.coefficients[:, None]
+    pull, tight = (values - start.coefficients[:, None]) * looseness[:, None] ** -2, looseness[:, None] ** -2
+    if start.free:
+        values = np.column_stack([values, state.factors])
+        precision = np.tile(state.ridge**-2, (data.n, 1))
+        tight = np.column_stack([tight, precision])
+        if state.shift is not None:
+            # The estimated deviations pull all items together towards 0, with the weight of all items. Ratings with few
+            # levels hardly identify the common scale, so the pull on well-known items is reduced.
+            known = np.einsum("nii->ni", found.curve)
+            tight = tight * (1.0 - (1.0 - _COMMON) * known / (known + _KNOWN * tight))
+        tight = tight + _UTILITY_DEVIATION**-2
+        pull = np.column_stack([values[:, :1] - start.coefficients[:, None], state.factors]) * tight
+    step, by_threshold, variance = _newton(found, found.slope - pull, tight)
+    values = values + step
+    loose = np.isnan(start.looseness)
+    away = (values[:, 0] - start.coefficients)[loose, None]
+    scale = float(_deviation(away, variance[loose, :1])[0]) if loose.any() else state.scale
+    thresholds = data.moved(state.thresholds, by_threshold)
+    factors = np.ascontiguousarray(values[:, 1:]) if start.free else state.factors
+    moved = replace(state, coefficients=values[:, 0], factors=factors, thresholds=thresholds, scale=scale)
+    return _absorb_moments(start, moved, counts)
+
+
+def _in_basis(found: Derivatives, basis: FloatArray) -> Derivatives:
+    """Return the derivatives by the coefficients of the basis in place of those by the items' utilities."""
+    curve = found.curve[:, 0, 0][:, None] * basis if found.curve.ndim == 3 else found.curve @ basis
+    cross = None if found.cross is None else np.einsum("nb,nqt->bqt", basis, found.cross)
+    return replace(found, slope=basis.T @ found.slope, curve=basis.T @ curve, cross=cross)
+
+
+def _newton(found: Derivatives, slope: FloatArray, tight: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the Newton steps of the items and the thresholds, and the (n, q) variances of the former."""
+    n, q = slope.shape
+    if found.curve.ndim == 3:
+        inverse = np.linalg.inv(found.curve + tight[:, :, None] * np.eye(q))
         variance = np.einsum("nii->ni", inverse)
-    coefficients, factors = state.coefficients + step[:, 0], state.factors + step[:, 1:]
-    scale = _deviation((coefficients - start.coefficients)[:, None], variance[:, :1])[0]
-    return _absorb_moments(
-        start, replace(state, coefficients=coefficients, factors=factors, scale=float(scale)), counts
-    )
+
+        def solve(right: FloatArray) -> FloatArray:
+            return np.asarray(np.einsum("nij,nj...->ni...", inverse, right))
+    else:
+        inverse = np.linalg.inv(found.curve + np.diag(tight.ravel()))
+        variance = np.diag(inverse).reshape(n, q)
+
+        def solve(right: FloatArray) -> FloatArray:
+            return np.asarray((inverse @ right.reshape(n * q, -1)).reshape(right.shape))
+
+    if not len(found.threshold_slope):
+        return solve(slope), found.threshold_slope, variance
+    if found.cross is None:
+        return solve(slope), np.asarray(np.linalg.solve(found.threshold_curve, found.threshold_slope)), variance
+    # Eliminate the items: the Schur complement of their blocks has the size of the thresholds.
+    across = solve(found.cross)
+    rest = found.threshold_curve - np.einsum("nqs,nqt->st", found.cross, across)
+    by_threshold = np.linalg.solve(rest, found.threshold_slope - np.einsum("nqt,nq->t", across, slope))
+    step = solve(slope) - across @ by_threshold
+    # These curvatures are no bounds, so long steps are shortened, item by item.
+    longest = np.abs(step).max(axis=1, keepdims=True)
+    return step * np.minimum(1.0, LONGEST / np.maximum(longest, 1e-12)), by_threshold, variance
 
 
 def _deviation(values: FloatArray, variance: FloatArray) -> FloatArray:
@@ -284,78 +298,62 @@ def _deviation(values: FloatArray, variance: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt((np.sum(values**2 + variance, axis=0) + 1.0) / (len(values) + 1.0)))
 
 
-def _update_coefficients(
-    start: Start, state: FitState, slope: FloatArray, curve: FloatArray, looseness: FloatArray, *, whole: bool
-) -> tuple[FloatArray, float]:
-    pull = slope if start.basis is None else start.basis.T @ slope
-    pull = pull - (state.coefficients - start.coefficients) / looseness**2
-    if start.basis is None and not whole:
-        variance = 1.0 / (curve[:, 0] + looseness**-2)
-        coefficients = state.coefficients + variance * pull
-    else:
-        full = curve if whole else np.diag(curve[:, 0])
-        bend = full if start.basis is None else start.basis.T @ full @ start.basis
-        inverse = np.linalg.inv(bend + np.diag(looseness**-2))
-        coefficients, variance = state.coefficients + inverse @ pull, np.diag(inverse)
-    loose = np.isnan(start.looseness)
-    if not loose.any():
-        return coefficients, state.scale
-    away = (coefficients - start.coefficients)[loose, None]
-    return coefficients, float(_deviation(away, variance[loose, None])[0])
-
-
 def _absorb_moments(start: Start, state: FitState, counts: FloatArray) -> FitState:
     """Absorb the people's mean into base, and their covariance into S, or into V if V is free."""
     d = state.factors.shape[1]
     total = counts.sum()
-    mean = counts @ state.mean / max(total, 1e-9)
-    centred = state.mean - mean
-    second = np.einsum("p,pi,pj->ij", counts, centred, centred) + np.einsum("p,pij->ij", counts, state.covariance)
+    mean = counts @ state.found.mean / max(total, 1e-9)
+    centred = state.found.mean - mean
+    second = np.einsum("p,pi,pj->ij", counts, centred[:, :d], centred[:, :d])
+    second += np.einsum("p,pij->ij", counts, state.found.covariance[:, :d, :d])
     # The inverse-Wishart prior of S counts as d + 1 people who are distributed as in the default model.
-    known = start.spread if not start.free else np.eye(d)
-    spread = (second + (d + 1) * known) / (total + d + 1)
-    shift = state.factors @ mean
-    if start.basis is not None:
+    spread = (second + (d + 1) * start.spread) / (total + d + 1)
+    thresholds = state.thresholds - mean[d:].sum()
+    if start.basis is None:
+        coefficients = state.coefficients + state.factors @ mean[:d]
+        if state.shift is not None:
+            # Ratings identify utilities up to a constant that is common to the items and the cut points.
+            surplus = np.mean(coefficients - start.coefficients)
+            coefficients, thresholds = coefficients - surplus, thresholds - surplus
+    else:
         # The factors are the first columns of the basis, so the coefficients absorb the whole shift.
-        shift = np.concatenate([mean, np.zeros(start.basis.shape[1] - d)])
-    coefficients = state.coefficients + shift
-    if not start.free:
+        coefficients = state.coefficients.copy()
+        coefficients[:d] += mean[:d]
+    found = replace(state.found, mean=centred)
+    state = replace(state, coefficients=coefficients, thresholds=thresholds, found=found)
+    if start.free:
+        state = _rotate(state, spread, counts)
+    else:
         varying = state.factors - state.factors.mean(axis=0)
         width = np.sqrt(np.einsum("ni,ij,nj->", varying, spread, varying) / (len(varying) * d))
-        return replace(
-            state, coefficients=coefficients, spread=spread * min(1.0, _UTILITY_DEVIATION / width) ** 2, mean=centred
-        )
+        state = replace(state, spread=spread * min(1.0, _UTILITY_DEVIATION / width) ** 2)
+    return state if state.shift is None else replace(state, shift=Shift.of(state.found, counts))
+
+
+def _rotate(state: FitState, spread: FloatArray, counts: FloatArray) -> FitState:
+    """Transform z, with the covariance `spread`, to principal axes and unit variances; remove linear shifts.
+
+    The axes are in order of decreasing variance of the utilities: V'V of the centred V is diagonal, and the largest
+    entry of each column is positive.
+    """
+    d = state.factors.shape[1]
     root = np.linalg.cholesky(spread)
-    # Rotate to principal axes in order of decreasing variance: V'V is diagonal, and each column's largest entry is
-    # positive.
-    _, singular, turn = np.linalg.svd(state.factors @ root, full_matrices=False)
-    factors = state.factors @ root @ turn.T
+    # The part of the shift that is linear in z becomes a constant in each column of V.
+    linear = np.zeros(d) if state.shift is None else Shift.of(state.found, counts).linear
+    factors = (state.factors + linear) @ root
+    turn = np.linalg.svd(factors - factors.mean(axis=0), full_matrices=False)[2]
+    factors = factors @ turn.T
     signs = np.sign(factors[np.abs(factors).argmax(axis=0), np.arange(d)])
     signs[signs == 0] = 1.0
-    turn = signs[:, None] * turn
-    back = turn @ np.linalg.inv(root)
-    ridge = np.sqrt((singular**2 + 1.0) / (len(factors) + 1.0))
+    found = state.found
+    back = np.eye(found.mean.shape[1])
+    back[:d, :d] = signs[:, None] * turn @ np.linalg.inv(root)
+    back[d:, :d] = -linear
+    mean = np.ascontiguousarray(found.mean @ back.T)
+    covariance = np.ascontiguousarray(back @ found.covariance @ back.T)
     return replace(
         state,
-        coefficients=coefficients,
         factors=np.ascontiguousarray(factors * signs),
-        mean=np.ascontiguousarray(centred @ back.T),
-        covariance=np.ascontiguousarray(np.einsum("ij,pjk,lk->pil", back, state.covariance, back)),
-        ridge=ridge,
+        found=replace(found, mean=mean, covariance=covariance),
+        ridge=np.sqrt((np.sum(factors**2, axis=0) + 1.0) / (len(factors) + 1.0)),
     )
-
-
-def first_factors(data: Data, d: int) -> FloatArray:
-    """Return initial (n, d) factors: the principal components of the people's deviations from the mean win rates."""
-    score = np.zeros((data.people, data.n))
-    count = np.zeros((data.people, data.n))
-    who = np.repeat(np.arange(data.people), np.diff(data.starts))
-    for column, sign in ((0, 1.0), (1, -1.0)):
-        np.add.at(score, (who, data.rows[:, column]), sign)
-        np.add.at(count, (who, data.rows[:, column]), 1.0)
-    share = score / np.maximum(count, 1.0)
-    share = np.where(count > 0, share - share.sum(axis=0) / np.maximum((count > 0).sum(axis=0), 1), 0.0)
-    values, vectors = np.linalg.eigh(share.T @ share / data.people)
-    top = slice(-1, -d - 1, -1)
-    # The derivative of the logistic function at 0 is 1/4: a win rate changes by a quarter of the utility difference.
-    return np.ascontiguousarray(4.0 * vectors[:, top] * np.sqrt(np.maximum(values[top], 1e-6)))

@@ -1,7 +1,8 @@
 """Numba kernels of the E-step and the M-step of a population fit.
 
-The logit of a choice is base_w - base_l + (V_w - V_l)·z for a person at z. The posterior of z is a Gaussian N(μ, Σ), so
-the logit is Gaussian too.
+The logit of a choice is base_w - base_l + (V_w - V_l)·z + offset for a person at z. The posterior of z is a Gaussian
+N(μ, Σ), so the logit is Gaussian too. The offset is 0, or -t for a choice where ties of half-width t were possible; a
+tie is two choices, one in each direction, with the offset t.
 """
 
 from __future__ import annotations
@@ -91,6 +92,7 @@ def believe(
     starts: IntArray,
     rows: IntArray,
     weight: FloatArray,
+    offset: FloatArray,
     base: FloatArray,
     factors: FloatArray,
     precision: FloatArray,
@@ -116,6 +118,7 @@ def believe(
             curve, stiff, pull, total = precision.copy(), precision.copy(), -precision @ mu, 0.0
             for r in range(starts[p], starts[p + 1]):
                 m, v = logit(rows[r, 0], rows[r, 1], base, factors, mu, sigma, delta, moved)
+                m += offset[r]
                 miss, slope, value = expectations(m, v, mixture)
                 total += weight[r] * value
                 pull += weight[r] * miss * delta
@@ -147,6 +150,7 @@ def gather(
     starts: IntArray,
     rows: IntArray,
     weight: FloatArray,
+    offset: FloatArray,
     trust: FloatArray,
     base: FloatArray,
     factors: FloatArray,
@@ -155,12 +159,14 @@ def gather(
     covariance: FloatArray,
     slope_out: FloatArray,
     curve_out: FloatArray,
+    offset_out: FloatArray,
 ) -> None:
     """Accumulate the gradient of E log p(choices) in (base, factors) of every item, and a bound of its curvature.
 
     `slope_out` has shape (n, q): the derivative by base, followed by those by the factors if q > 1. The bound is
     `curvature_bound` at the root of E z². `curve_out` has shape (nq, nq), or (nq, q) for a block-diagonal bound that
-    holds twice the diagonal blocks, because (a - b)² <= 2a² + 2b².
+    holds twice the diagonal blocks, because (a - b)² <= 2a² + 2b². `offset_out`, shape (2,), holds the first and the
+    negative second derivative by t, where each row's offset is t or -t.
     """
     d, q = factors.shape[1], slope_out.shape[1]
     whole = curve_out.shape[1] > q
@@ -172,8 +178,11 @@ def gather(
         for r in range(starts[p], starts[p + 1]):
             a, b = rows[r, 0], rows[r, 1]
             m, v = logit(a, b, base, factors, mean[p], covariance[p], delta, moved)
+            m += offset[r]
             miss, slope, _ = expectations(m, v, mixture)
             share = weight[r] * trust[p]
+            offset_out[0] += share * miss if offset[r] > 0.0 else -share * miss
+            offset_out[1] += share * slope
             push[:] = share * miss * point
             push[1:] -= share * slope * moved[: q - 1]
             slope_out[a] += push

@@ -13,7 +13,8 @@ from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
 from pairseek.population.choices import Choices
-from pairseek.population.fit import Data, FitState, Start, first_factors, fit
+from pairseek.population.data import Data, RatingData, data_of
+from pairseek.population.fit import FitState, Start, fit
 
 # Lower bound of k as a share of the default k. A smaller estimate means that people prefer extremes and that no ideal
 # point exists.
@@ -112,12 +113,12 @@ def coordinates_of(items: Items, learned: FitOptions) -> FloatArray:
     return np.column_stack([points, np.sum(centred**2, axis=1) / (2.0 * unit)])
 
 
-def start_of(data: Data, learned: FitOptions, items: Items | None) -> Start:
+def start_of(data: Data | RatingData, learned: FitOptions, items: Items | None) -> Start:
     """Return the initial values of a fit, which are also the centres of its hyperpriors."""
     if items is None:
         assert learned.dimension is not None
         zero = np.zeros(data.n)
-        factors = first_factors(data, learned.dimension)
+        factors = data.first_factors(learned.dimension)
         return Start(None, zero, np.full(data.n, np.nan), factors, np.eye(learned.dimension), free=True)
     plain = DefaultModel.of(items)
     points = np.asarray(items.coordinates)
@@ -266,7 +267,7 @@ def fit_model(
     tuple
         The parameters of a search, the state of the fit, and a note if the choices are uninformative.
     """
-    data = Data.of(choices)
+    data = data_of(choices)
     start = start_of(data, learned, items)
     state = fit(data, start, people=people, state=state, rounds=rounds)
     gain = state.objective - float(data.random_likelihood() @ (np.ones(data.people) if people is None else people))

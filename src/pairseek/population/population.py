@@ -22,6 +22,7 @@ from pairseek.model.responses import Logistic, Response
 from pairseek.model.unknowns import Unknown
 from pairseek.population import fit as fitting
 from pairseek.population.choices import Choices
+from pairseek.population.data import Data
 from pairseek.population.model import FitOptions, FittedModel, fit_model
 from pairseek.population.selection import choose, options
 
@@ -53,6 +54,9 @@ class Population:
         Hash of the items whose coordinates were given. None if the coordinates were learned.
     provenance
         Version, data, configuration and seed of the fit.
+    tie_width
+        Half-width t of ties in logits, where people could answer with a tie: P(first) = f(z - t), and
+        P(tie) = f(z + t) - f(z - t). 0 if the choices hold no ties.
     """
 
     items: Items
@@ -63,6 +67,7 @@ class Population:
     people: int
     given: str | None
     provenance: JSON = field(repr=False)
+    tie_width: float = 0.0
 
     def __post_init__(self) -> None:
         for array in (self.mean, self.covariance):
@@ -70,7 +75,7 @@ class Population:
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.items, self.mean, self.covariance, self.k, self.honest, self.people, self.given, self.provenance)
-        return type(self), fields
+        return type(self), (*fields, self.tie_width)
 
     def __repr__(self) -> str:
         return f"Population({self.people} people, {self.items.n} items, d={self.items.d}, k={self.k:.3g})"
@@ -162,7 +167,8 @@ class Population:
             "pairseek": __version__,
             "choices": choices.hash,
             "pairs": len(choices),
-            "ties_left_out": choices.ties,
+            "ties": choices.ties,
+            "ratings": 0 if choices.ratings is None else len(choices.ratings),
             "configuration": configuration,
             "seed": seed,
             "rounds": state.rounds,
@@ -181,7 +187,8 @@ class Population:
         catalogue = Items._unwarned(model.coordinates, choices.ids, labels, model.appeal, data)
         given = None if items is None else items.hash
         people = len(choices.people)
-        return cls(catalogue, model.mean, model.covariance, model.k, state.honest, people, given, provenance)
+        width = float(state.thresholds[0]) if state.shift is None and len(state.thresholds) else 0.0
+        return cls(catalogue, model.mean, model.covariance, model.k, state.honest, people, given, provenance, width)
 
     def matched(self, items: Items | Space) -> Items:
         """Return the items with the learned appeal and coordinates; reject items of another population."""
@@ -222,11 +229,15 @@ class Population:
         return "appeal, order or coordinates differ"
 
     def reliability(self, choices: Choices) -> dict[str, float]:
-        """Return, for each person, the posterior probability that their answers are informative rather than random."""
+        """Return, for each person, the posterior probability that their answers are informative rather than random.
+
+        Ratings count by the pairs that they imply.
+        """
         usable = choices.of_items(self.items.ids).usable()
-        data = fitting.Data.of(usable)
+        # A population without ties has no probability for them.
+        data = Data.of(usable if self.tie_width else usable.rows(np.ones(len(usable), dtype=np.bool_)))
         base, factors = self.utilities()
-        _, _, evidence = fitting.beliefs(data, base, factors, np.asarray(self.covariance))
+        _, _, evidence = fitting.beliefs(data, base, factors, np.asarray(self.covariance), tie_width=self.tie_width)
         honest = min(max(self.honest, 1e-6), 1.0 - 1e-6)
         return dict(
             zip(usable.people, fitting.trust_of(evidence, data.random_likelihood(), honest).tolist(), strict=True)
@@ -257,6 +268,7 @@ class Population:
             "honest": self.honest,
             "people": self.people,
             "given": self.given,
+            "tie_width": self.tie_width,
         }
 
     @classmethod
@@ -279,11 +291,13 @@ class Population:
         GaussianPrior(mean, covariance).moments(items.d)
         k, honest = float(record["k"]), float(record["honest"])
         Logistic(k)
+        width = float(record.get("tie_width", 0.0))
+        if not 0.0 <= width < np.inf:
+            raise InvalidFile(f"tie_width is {width}: it must be at least 0")
         if not 0.0 <= honest <= 1.0:
             raise InvalidFile(f"honest is {honest}: it must be a share between 0 and 1")
-        return cls(
-            items, mean, covariance, k, honest, int(record["people"]), record["given"], dict(record["provenance"])
-        )
+        people, given, provenance = int(record["people"]), record["given"], dict(record["provenance"])
+        return cls(items, mean, covariance, k, honest, people, given, provenance, width)
 
 
 def _usable(choices: Choices, items: Items | None) -> Choices:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.population import fit as fitting
 from pairseek.population.choices import Choices
+from pairseek.population.data import Data
 from pairseek.population.kernels import MIXTURE
 from pairseek.population.model import FitOptions, fit_model
 
@@ -162,8 +163,8 @@ def _score(
     base = factors @ model.mean - model.k * np.sum(model.coordinates**2, axis=1) + model.appeal
     shown = choices.rows(inside & seen)
     # So few choices are nearly independent, so each has the weight 1.
-    data = fitting.Data.of(shown)
-    data = fitting.Data(data.starts, data.rows, np.ones(len(data.weight)), data.n)
+    data = Data.of(shown)
+    data = replace(data, weight=np.ones(len(data.weight)))
     mean, covariance, _ = fitting.beliefs(data, base, factors, model.covariance)
     delta = factors[hidden.winner] - factors[hidden.loser]
     logit = base[hidden.winner] - base[hidden.loser] + np.einsum("md,md->m", delta, mean[hidden.person])

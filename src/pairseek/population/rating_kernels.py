@@ -1,0 +1,339 @@
+"""Numba kernels of the E-step and the M-step of a fit to ratings.
+
+A rating is the level of u + ε between cut points, where u = base_i + V_i·z + s is the utility of item i for a person at
+z with the shift s, and ε has the Gumbel distribution G(x) = exp(-e^-x). The difference of two Gumbel variables is
+logistic, so the order of two such sums has the probabilities of a paired choice. The likelihood of a level between the
+cut points a and b is G(b - u) - G(a - u). Its logarithm is -e^(u - b) + h(u + δ) with h(x) = log(1 - exp(-e^x)) and
+δ = log(e^-a - e^-b); both terms are concave.
+
+The posterior of (z, s) is approximated by expectation propagation (EP): a Gaussian site in u stands for each rating.
+The tilted distribution of u, the Gaussian without the site times the likelihood, is integrated by Gauss-Hermite
+quadrature. The gradient of the evidence by the parameters is an expectation over the tilted distributions. A
+variational bound, as used for pairs, would underestimate the variance of people whose ratings have few levels.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
+
+from pairseek.core.types import FloatArray, IntArray
+from pairseek.numerics.jit import exp_minus, inner, kernel
+
+# Nodes and weights of the quadrature over a standard normal.
+_NODES, _WEIGHTS = hermegauss(11)
+QUADRATURE = np.stack([_NODES, _WEIGHTS / _WEIGHTS.sum()])
+QUADRATURE.flags.writeable = False
+# Exponents of utilities are limited so that products stay finite.
+_LARGEST = 60.0
+# Where e^-x is as small as `exp_minus` computes it, x is limited, so that products x e^-x stay small.
+_SMALL = 36.0
+# Smallest probability of a rating whose tilted moments are computed; the sites of others stay.
+_LEAST = 1e-13
+# Share of the new site in an update, and largest share of a marginal precision that a site may have.
+_DAMPING, _MOST = 0.8, 0.95
+
+
+@kernel
+def tilted(mean: float, deviation: float, below: float, above: float, quadrature: FloatArray, out: FloatArray) -> None:
+    """Integrate the likelihood of a rating over u ~ N(mean, deviation²), and write the results to `out`.
+
+    `below` is e^-a of the cut point under the level, or negative for the lowest level, and `above` is e^-b of the cut
+    point over it, or 0 for the highest. The results are the probability of the rating; the mean and the variance of
+    (u - mean)/deviation given the rating; and the expectations of e^(u - b), h' and -h'' given the rating.
+    """
+    total = first = second = upper = rise = bend = 0.0
+    nodes = quadrature.shape[1]
+    last = quadrature[0, nodes - 1]
+    # The largest e^u, so that the others need e^-x for positive x alone, which vectorises.
+    largest = math.exp(min(mean + deviation * last, _LARGEST))
+    if below < 0.0:
+        for i in range(nodes):
+            x = quadrature[0, i]
+            over = min(above * largest * exp_minus(deviation * (last - x)), _SMALL)
+            share = quadrature[1, i] * exp_minus(over)
+            total += share
+            first += share * x
+            second += share * x * x
+            upper += share * over
+    else:
+        for i in range(nodes):
+            x = quadrature[0, i]
+            scale = largest * exp_minus(deviation * (last - x))
+            over, width = min(scale * above, _SMALL), min(scale * (below - above), _SMALL)
+            missed = exp_minus(width)
+            slope = width * missed / (1.0 - missed + 1e-12)
+            share = quadrature[1, i] * exp_minus(over) * (1.0 - missed)
+            total += share
+            first += share * x
+            second += share * x * x
+            upper += share * over
+            rise += share * slope
+            bend += share * slope * (width - 1.0 + slope)
+    out[0] = total
+    if total > _LEAST:
+        out[1] = first / total
+        out[2] = second / total - out[1] * out[1]
+        out[3], out[4], out[5] = upper / total, rise / total, bend / total
+
+
+@inner
+def marginal(factors: FloatArray, mu: FloatArray, sigma: FloatArray, moved: FloatArray) -> tuple[float, float]:
+    """Return the mean and variance of factors·z for z ~ N(μ, Σ); write Σ factors to `moved`."""
+    d = len(mu)
+    mean, variance = 0.0, 0.0
+    for i in range(d):
+        total = 0.0
+        for j in range(d):
+            total += sigma[i, j] * factors[j]
+        moved[i] = total
+        variance += factors[i] * total
+        mean += factors[i] * mu[i]
+    return mean, max(variance, 1e-8)
+
+
+@inner
+def cavity(mean: float, variance: float, precision: float, linear: float) -> tuple[float, float]:
+    """Return the mean and variance of the marginal without the site."""
+    wide = variance / (1.0 - variance * min(precision, _MOST / variance))
+    return wide * (mean / variance - linear), wide
+
+
+@inner
+def add_site(curve: FloatArray, pull: FloatArray, factors: FloatArray, precision: float, linear: float) -> None:
+    """Add a site in factors·z to natural parameters, to the lower triangle of the precision alone."""
+    for i in range(len(factors)):
+        pull[i] += linear * factors[i]
+        share = precision * factors[i]
+        for j in range(i + 1):
+            curve[i, j] += share * factors[j]
+
+
+@inner
+def set_moments(curve: FloatArray, pull: FloatArray, mu: FloatArray, sigma: FloatArray) -> float:
+    """Write the moments that belong to natural parameters, and return the logarithm of their normalising factor."""
+    d = len(pull)
+    for i in range(d):
+        for j in range(i):
+            curve[j, i] = curve[i, j]
+    sigma[:] = np.linalg.inv(curve)
+    mu[:] = sigma @ pull
+    return float(np.sum(mu * pull) - np.linalg.slogdet(curve)[1])
+
+
+@inner
+def sweep(
+    first: int,
+    last: int,
+    item: IntArray,
+    level: IntArray,
+    weight: FloatArray,
+    base: FloatArray,
+    factors: FloatArray,
+    ends: FloatArray,
+    quadrature: FloatArray,
+    sites: FloatArray,
+    mu: FloatArray,
+    sigma: FloatArray,
+    curve: FloatArray,
+    pull: FloatArray,
+) -> float:
+    """Update the sites of one person, add them to the natural parameters, and return twice their log evidence."""
+    moved, out, total = np.empty(len(mu)), np.zeros(6), 0.0
+    for r in range(first, last):
+        v = factors[item[r]]
+        m, variance = marginal(v, mu, sigma, moved)
+        centre, wide = cavity(m, variance, sites[r, 0], sites[r, 1])
+        tilted(base[item[r]] + centre, math.sqrt(wide), ends[level[r], 0], ends[level[r], 1], quadrature, out)
+        gap = math.log(wide / variance) + centre * centre / wide - m * m / variance
+        total += weight[r] * (2.0 * math.log(max(out[0], _LEAST)) + gap)
+        if out[0] > _LEAST:
+            narrow = wide * min(max(out[2], 1e-4), 1.0)
+            linear = (centre + math.sqrt(wide) * out[1]) / narrow - centre / wide
+            sites[r, 0] += _DAMPING * (1.0 / narrow - 1.0 / wide - sites[r, 0])
+            sites[r, 1] += _DAMPING * (linear - sites[r, 1])
+        add_site(curve, pull, v, weight[r] * sites[r, 0], weight[r] * sites[r, 1])
+    return total
+
+
+@kernel
+def believe_ratings(
+    start: int,
+    stop: int,
+    starts: IntArray,
+    item: IntArray,
+    level: IntArray,
+    weight: FloatArray,
+    base: FloatArray,
+    factors: FloatArray,
+    ends: FloatArray,
+    precision: FloatArray,
+    linear: FloatArray,
+    quadrature: FloatArray,
+    rounds: int,
+    sites: FloatArray,
+    mean: FloatArray,
+    covariance: FloatArray,
+    evidence: FloatArray,
+) -> None:
+    """Update the sites of each person's ratings by parallel EP, and write the moments and the log evidence.
+
+    `precision` and `linear` are the natural parameters of each person's Gaussian prior. `sites` holds the precision
+    and the linear parameter of each site, as a function of factors·z. The evidence is that before the last update. A
+    rating of weight w stands for w equal ratings.
+    """
+    d = factors.shape[1]
+    prior_mean, prior_covariance = np.empty(d), np.empty((d, d))
+    for p in range(start, stop):
+        known = set_moments(precision[p].copy(), linear[p].copy(), prior_mean, prior_covariance)
+        curve, pull = precision[p].copy(), linear[p].copy()
+        for r in range(starts[p], starts[p + 1]):
+            add_site(curve, pull, factors[item[r]], weight[r] * sites[r, 0], weight[r] * sites[r, 1])
+        total = set_moments(curve, pull, mean[p], covariance[p])
+        for _ in range(rounds):
+            curve, pull = precision[p].copy(), linear[p].copy()
+            total += sweep(
+                starts[p],
+                starts[p + 1],
+                item,
+                level,
+                weight,
+                base,
+                factors,
+                ends,
+                quadrature,
+                sites,
+                mean[p],
+                covariance[p],
+                curve,
+                pull,
+            )
+            evidence[p] = 0.5 * (total - known)
+            total = set_moments(curve, pull, mean[p], covariance[p])
+
+
+@kernel
+def gather_ratings(
+    start: int,
+    stop: int,
+    starts: IntArray,
+    row: IntArray,
+    person: IntArray,
+    level: IntArray,
+    weight: FloatArray,
+    trust: FloatArray,
+    base: FloatArray,
+    factors: FloatArray,
+    ends: FloatArray,
+    sites: FloatArray,
+    mean: FloatArray,
+    covariance: FloatArray,
+    quadrature: FloatArray,
+    slope_out: FloatArray,
+    curve_out: FloatArray,
+    level_out: FloatArray,
+    cross_out: FloatArray,
+) -> None:
+    """Accumulate derivatives of the log evidence for each item; ratings are sorted by item, and `row` is their site.
+
+    `slope_out`, shape (n, q), holds the derivative by base, followed by those by the first q - 1 columns of the
+    factors, and `curve_out`, (n, q, q), the negative second derivatives of the complete-data likelihood. For each
+    level, `level_out`, (n, levels, 3), holds the sums of e^(u - b), h' and -h'', and `cross_out`, (n, q, levels, 2),
+    the sums of the first and the last multiplied by E (1, z).
+    """
+    d, q = factors.shape[1], slope_out.shape[1]
+    moved, point, out = np.empty(d), np.ones(q), np.zeros(6)
+    for i in range(start, stop):
+        for r in range(starts[i], starts[i + 1]):
+            p = person[r]
+            count = weight[r] * trust[p]
+            m, variance = marginal(factors[i], mean[p], covariance[p], moved)
+            centre, wide = cavity(m, variance, sites[row[r], 0], sites[row[r], 1])
+            tilted(base[i] + centre, math.sqrt(wide), ends[level[r], 0], ends[level[r], 1], quadrature, out)
+            if count == 0.0 or out[0] <= _LEAST:
+                continue
+            point[1:] = mean[p, : q - 1]
+            stiff = (1.0 / min(max(out[2], 1e-4), 1.0) - 1.0) / wide
+            add_rating(
+                count * out[3:],
+                count * stiff,
+                point,
+                moved,
+                covariance[p],
+                slope_out[i],
+                curve_out[i],
+                level_out[i, level[r]],
+                cross_out[i, :, level[r]],
+            )
+
+
+@inner
+def add_rating(
+    terms: FloatArray,
+    stiff: float,
+    point: FloatArray,
+    moved: FloatArray,
+    sigma: FloatArray,
+    slope: FloatArray,
+    curve: FloatArray,
+    sums: FloatArray,
+    cross: FloatArray,
+) -> None:
+    """Add the derivatives of one rating; `stiff` is the precision of its site, and `point` is E (1, z)."""
+    q = len(point)
+    push, bend = terms[1] - terms[0], terms[0] + terms[2]
+    for a in range(q):
+        slope[a] += push * point[a]
+        cross[a, 0] += terms[0] * point[a]
+        cross[a, 1] += terms[2] * point[a]
+        for b in range(q):
+            curve[a, b] += bend * point[a] * point[b]
+    for a in range(1, q):
+        slope[a] -= stiff * moved[a - 1]
+        for b in range(1, q):
+            curve[a, b] += bend * sigma[a - 1, b - 1]
+    for a in range(3):
+        sums[a] += terms[a]
+
+
+@kernel
+def add_shifts(
+    start: int,
+    stop: int,
+    chunk: int,
+    mean: FloatArray,
+    arms: FloatArray,
+    counts: FloatArray,
+    normal: FloatArray,
+    right: FloatArray,
+    total: FloatArray,
+) -> None:
+    """Accumulate the normal equations of the shift, the last component, as a quadratic function of the others.
+
+    A person stands for the points mean ± each column of `arms`. The rows of `normal`, `right` and `total`, the sum of
+    squared shifts, are one for each piece of `chunk` people. The features are 1, z_i, and z_i z_j for i <= j.
+    """
+    size = mean.shape[1]
+    d, piece = size - 1, start // chunk
+    point, features = np.empty(size), np.ones(normal.shape[1])
+    matrix, pull = normal[piece], right[piece]
+    for p in range(start, stop):
+        weight = counts[p] / (2 * size)
+        for arm in range(2 * size):
+            for i in range(size):
+                step = arms[p, i, arm % size]
+                point[i] = mean[p, i] + (step if arm < size else -step)
+            place = 1 + d
+            for i in range(d):
+                features[1 + i] = point[i]
+                for j in range(i, d):
+                    features[place] = point[i] * point[j]
+                    place += 1
+            for i in range(len(features)):
+                share = weight * features[i]
+                pull[i] += share * point[d]
+                for j in range(len(features)):
+                    matrix[i, j] += share * features[j]
+            total[piece] += weight * point[d] * point[d]
