@@ -2,11 +2,15 @@
 
 python benchmarks/people.py [--out FOLDER] [--jobs N] [--draw FOLDER]
 python benchmarks/people.py --simulated [POPULATIONS]
+python benchmarks/people.py --rated [POPULATIONS]
+python benchmarks/people.py --speed
 
 Takes the ratings of ``data/people`` in the folder that PAIRSEEK_DATA names (or ``shared`` beside the checkout). Those
 who are held out belong to the half that is set apart for reporting (``data/people/SPLIT.md``). Interrupted, it
 goes on where it was. --draw writes the figures of the docs. --simulated leaves recorded people out and asks only how
-often intervals hold the truth of simulated populations.
+often intervals hold the truth of simulated populations. --rated asks what ratings with many and few levels teach about
+simulated people. --speed times fits to simulated ratings, with their memory, beside fits to a tenth of the people and,
+for the smaller one, to the pairs that the ratings imply.
 """
 
 from __future__ import annotations
@@ -14,7 +18,9 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import resource
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +109,75 @@ def simulated(populations: int, dimension: int | None = None) -> None:
         print(f"  {name:14} {mean[row]:.3f} ± {error[row]:.3f}", flush=True)
 
 
+def rated(populations: int) -> None:
+    """Variance of people, and intervals and predictions for newcomers who answer pairs, after a fit to ratings."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from populations import measured
+    from populations import rated as draw_people
+
+    print(f"{populations} simulated populations of 600 people who rate 18 items; newcomers answer 20 pairs")
+    print(f"{'':34} {'variance/truth':16} {'95 % hold':16} predicted - true")
+    for squared in (True, False):
+        for levels in (None, 5, 3, 2):
+            found = []
+            for seed in range(populations):
+                truth = draw_people(FIRST + seed, levels=levels, squared=squared)
+                found.append(measured(truth, ps.Population.fit(truth.choices, dimension=2), seed))
+            mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(populations)
+            cells = "  ".join(f"{m:6.3f} ± {e:.3f} " for m, e in zip(mean, error, strict=True))
+            name = f"{levels or 'continuous'}{' levels' if levels else ''}, {'with' if squared else 'without'} -k|w|²"
+            print(f"{name:34} {cells}", flush=True)
+
+
+def many_ratings(seed: int, people: int, n: int, per_person: int, d: int) -> ps.Choices:
+    """Five levels of rating; some items are rated often and some people rate much."""
+    rng = np.random.default_rng(seed)
+    points, appeal, deviation = rng.normal(size=(n, d)), 0.7 * rng.normal(size=n), np.linspace(1.0, 0.4, d)
+    share = rng.gamma(1.0, size=n) + 0.05
+    who = rng.normal(size=(people, d)) * deviation
+    parts = []
+    for person in range(people):
+        count = min(n, max(5, int(rng.gamma(2.0, per_person / 2))))
+        items = rng.choice(n, count, replace=False, p=share / share.sum())
+        fall = 0.5 * np.sum((who[person] - points[items]) ** 2, axis=1) / np.sqrt(d)
+        parts.append((np.full(count, person), items, appeal[items] - fall + rng.gumbel(size=count)))
+    person, item, score = (np.concatenate(part) for part in zip(*parts, strict=True))
+    level = np.searchsorted(np.quantile(score, [0.06, 0.17, 0.43, 0.78]), score)
+    return ps.Choices.from_ratings(zip(person.tolist(), item.tolist(), level.tolist(), strict=True), ids=range(n))
+
+
+def timed(name: str, choices: ps.Choices, d: int) -> float:
+    """Fit a population and print seconds and the peak memory of the process so far."""
+    begin = time.perf_counter()
+    population = ps.Population.fit(choices, dimension=d)
+    seconds = time.perf_counter() - begin
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+    rounds = population.provenance["rounds"]
+    print(f"  {name:28} {seconds:7.1f} s, {rounds} rounds, peak so far {peak:.2f} GB", flush=True)
+    return seconds
+
+
+def speed() -> None:
+    """Time fits of two sizes, beside references of the same run."""
+    for name, people, n, per_person, d in (
+        ("the size of Jester", 5000, 140, 72, 4),
+        ("a million ratings", 6000, 3700, 167, 8),
+    ):
+        begin = time.perf_counter()
+        choices = many_ratings(1, people, n, per_person, d)
+        assert choices.ratings is not None
+        took = time.perf_counter() - begin
+        print(f"{name}: {choices}, {len(choices.ratings):,} ratings, d = {d}, made in {took:.1f} s")
+        small = choices.only(range(people // 10))
+        used = np.unique(small.ratings.item) if small.ratings is not None else []
+        tenth = timed("a tenth of the people", small.of_items([choices.ids[i] for i in used]), d)
+        whole = timed("all", choices, d)
+        print(f"  all / tenth: {whole / tenth:.1f}")
+        if people == 5000:
+            pairs = timed("pairs of a tenth", small.rows(np.ones(len(small), dtype=np.bool_)), d)
+            print(f"  pairs / ratings, of a tenth: {pairs / tenth:.1f}")
+
+
 def main() -> None:
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -110,7 +185,15 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--draw", type=Path)
     parser.add_argument("--simulated", type=int, nargs="?", const=POPULATIONS, metavar="POPULATIONS")
+    parser.add_argument("--rated", type=int, nargs="?", const=16, metavar="POPULATIONS")
+    parser.add_argument("--speed", action="store_true")
     given = parser.parse_args()
+    if given.rated is not None or given.speed:
+        if given.rated is not None:
+            rated(given.rated)
+        if given.speed:
+            speed()
+        return
     if given.simulated is not None:
         for dimension in (None, 2):
             simulated(given.simulated, dimension)

@@ -305,6 +305,15 @@ def test_recorded_people_are_predicted_better_than_by_popularity(shared):
     else:
         everybody = ps.Choices.read(shared / "data" / "people" / "gss_music" / "ratings.csv").usable()
         choices = everybody.only(range(250))
+        ratings = choices.ratings
+        scores = choose(choices, None, [FitOptions(2)], folds=2, rng=0).scores[0]
+        table = np.zeros((len(choices.ids), 5))
+        np.add.at(table, (ratings.item, ratings.value.astype(int) - 1), 1.0)
+        frequency = np.log(table / table.sum(axis=1, keepdims=True))[ratings.item, ratings.value.astype(int) - 1]
+        # Half of a person's ratings are worth a few hundredths of a nat for every other one, and the frequencies of
+        # each item's ratings here even knew them all.
+        assert scores.mean() > (np.bincount(ratings.person, frequency) / np.bincount(ratings.person)).mean() + 0.03
+        choices = choices.rows(np.ones(len(choices), dtype=bool)).usable()
     score = choose(choices, None, [FitOptions(2)], folds=2, rng=0).scores[0]
     n = len(choices.ids)
     wins, losses = (np.bincount(rows, choices.weight, minlength=n) for rows in (choices.winner, choices.loser))

@@ -79,8 +79,14 @@ def fit(
         "curvature": parse_setting("--curvature", curvature),
     }
     console = Console(stderr=True, highlight=False)
-    with console.status(f"Learning from {len(choices.people)} people, {len(choices):,} pairs") as status:
-        population = Population.fit(choices, known, rng=seed, progress=status.update, **settings)  # type: ignore[arg-type]
+    count = f"{len(choices):,} pairs" if choices.ratings is None else f"{len(choices.ratings):,} ratings"
+    task = f"Learning from {len(choices.people)} people, {count}"
+    with console.status(task) as status:
+
+        def show(line: str) -> None:
+            status.update(f"{task}: {line}")
+
+        population = Population.fit(choices, known, rng=seed, progress=show, **settings)  # type: ignore[arg-type]
     population.save(target)
     _show(population, f"Wrote {target}", as_json=as_json)
 

@@ -16,11 +16,11 @@ from scipy import sparse
 from scipy.sparse.linalg import svds
 from scipy.special import ndtri
 
-from pairseek.core.types import FloatArray, IntArray
+from pairseek.core.types import BoolArray, FloatArray, IntArray
 from pairseek.numerics.parallel import for_ranges
 from pairseek.population.choices import Choices
 from pairseek.population.kernels import MIXTURE, believe, gather
-from pairseek.population.rating_kernels import QUADRATURE, believe_ratings, gather_ratings
+from pairseek.population.rating_kernels import QUADRATURE, believe_ratings, gather_ratings, predict_ratings
 
 # Maximum number of parameters with a full curvature matrix; larger models use one block per item.
 FULL_LIMIT = 1500
@@ -331,6 +331,18 @@ class RatingData:
         by_cut -= (thresholds - self.thresholds()) / _CUT_DEVIATION**2
         second = np.diag(diagonal + _CUT_DEVIATION**-2) + np.diag(beside, 1) + np.diag(beside, -1)
         return Derivatives(slope, curve, by_cut, second, mixed)
+
+    def only(self, keep: BoolArray) -> RatingData:
+        """Select ratings by a mask, and keep all people and levels."""
+        starts = np.concatenate([[0], np.cumsum(keep)])[self.starts]
+        return replace(self, starts=starts, item=self.item[keep], level=self.level[keep], weight=self.weight[keep])
+
+    def predicted(self, model: Utilities, found: Posteriors) -> FloatArray:
+        """Return the (m,) log predictive probabilities of the ratings under these posteriors."""
+        out = np.empty(len(self.item))
+        rated = (self.person, self.item, self.level, model.base, model.factors, _ends(model.thresholds), QUADRATURE)
+        for_ranges(predict_ratings, len(out), 4096, *rated, found.mean, found.covariance, out)
+        return out
 
     def first_factors(self, d: int) -> FloatArray:
         """Return initial (n, d) factors: principal components of ratings without the people's and the items' means."""

@@ -13,6 +13,7 @@ shrinks to the default model when data are scarce. The likelihood of the choices
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,11 +25,15 @@ from pairseek.population.shift import Shift
 
 # Maximum Newton steps of a person's posterior from the prior.
 _MAX_STEPS = 60
+# EP passes from the prior, after which ratings are predicted.
+_PASSES = 12
 _ROUNDS = 300
 # Initial iterations that treat all people as informative, until the fit can recognise random answerers.
 _BURN_IN = 10
 # EM stops when an iteration improves the objective by less than this, in nats per person.
 _TOLERANCE = 1e-4
+# A fit to ratings ends at the best iteration when the objective has fallen by this, in nats per person.
+_FALL = 0.1
 # Pseudo-counts of the Beta prior of the share of informative people.
 _INFORMATIVE, _RANDOM = 9.0, 1.0
 # Prior standard deviation of utilities, between people and between items. A difference of this size makes a choice
@@ -37,6 +42,9 @@ _UTILITY_DEVIATION = 4.0
 # Ratings: share of the pull of the estimated deviations on items with much information, and the information, in
 # multiples of that of the pull, at which half of the reduction applies.
 _COMMON, _KNOWN = 0.1, 4.0
+# Ratings: largest deviation of learned utilities between people, over items and dimensions. The quadrature of the
+# kernels is exact enough up to it.
+_WIDEST = 2.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +153,17 @@ def _posteriors(data: Data | RatingData, start: Start, state: FitState) -> Poste
     return data.posteriors(_model(start, state), *prior, state.found, data.steps)
 
 
+def rating_beliefs(data: RatingData, start: Start, state: FitState) -> tuple[Utilities, Posteriors]:
+    """Return the utilities of a fit, and the posteriors of the people of `data`, who may be others."""
+    assert state.shift is not None
+    d = state.factors.shape[1]
+    model, found = _model(start, state), data.prior(np.pad(state.spread, (0, 1)) + np.diag([0.0] * d + [1.0]))
+    for _ in range(_PASSES):
+        prior = state.shift.prior(np.asarray(np.linalg.inv(state.spread)), found)
+        found = data.posteriors(model, *prior, found, 1)
+    return model, found
+
+
 def trust_of(evidence: FloatArray, random: FloatArray, honest: float) -> FloatArray:
     """Return the (people,) posterior probabilities that answers are informative rather than random."""
     return np.asarray(expit(np.log(honest) - np.log1p(-honest) + evidence - random))
@@ -157,6 +176,7 @@ def fit(
     people: FloatArray | None = None,
     state: FitState | None = None,
     rounds: int = _ROUNDS,
+    progress: Callable[[str], None] | None = None,
 ) -> FitState:
     """Run EM until the objective converges.
 
@@ -170,12 +190,14 @@ def fit(
         An earlier fit that serves as a warm start. A warm start always runs all `rounds`.
     rounds
         Maximum number of EM iterations.
+    progress
+        Called with one line of text after each iteration.
     """
     counts = np.ones(data.people) if people is None else people
     warm = state is not None
     state = _initial_state(data, start) if state is None else state
     random = data.random_likelihood()
-    before = -np.inf
+    before, best = -np.inf, None
     for turn in range(rounds):
         found = _posteriors(data, start, state)
         evidence = found.evidence
@@ -192,9 +214,17 @@ def fit(
             objective=objective,
             rounds=turn + 1,
         )
+        if progress is not None:
+            change = "" if before == -np.inf else f", {objective - before:+.2f}"
+            progress(f"iteration {turn + 1}: log evidence {objective:.1f}{change}")
         # A warm start runs all iterations, so that the people without weight lose their influence on the parameters.
         if not trusting and not warm and abs(objective - before) < _TOLERANCE * counts.sum():
             break
+        if isinstance(data, RatingData) and not trusting and not warm:
+            # EP and its Newton steps have no bound that rises in every iteration: do not follow a fall.
+            best = state if best is None or objective > best.objective else best
+            if objective < best.objective - _FALL * counts.sum():
+                return best
         before = -np.inf if trusting else objective
         state = _m_step(data, start, state, counts * trust)
     return state
@@ -253,6 +283,13 @@ def _m_step(data: Data | RatingData, start: Start, state: FitState, counts: Floa
     thresholds = data.moved(state.thresholds, by_threshold)
     factors = np.ascontiguousarray(values[:, 1:]) if start.free else state.factors
     moved = replace(state, coefficients=values[:, 0], factors=factors, thresholds=thresholds, scale=scale)
+    if start.free and state.shift is not None:
+        # Separable ratings would let all utilities and cut points grow together.
+        width = np.sqrt(np.mean((factors - factors.mean(axis=0)) ** 2))
+        share = min(1.0, _WIDEST / max(float(width), 1e-12))
+        moved = replace(
+            moved, coefficients=share * values[:, 0], factors=share * factors, thresholds=share * thresholds
+        )
     return _absorb_moments(start, moved, counts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -248,6 +249,7 @@ def fit_model(
     people: FloatArray | None = None,
     state: FitState | None = None,
     rounds: int = 300,
+    progress: Callable[[str], None] | None = None,
 ) -> tuple[FittedModel, FitState, str | None]:
     """Fit a population model, and fall back to the default model if the choices are uninformative.
 
@@ -261,6 +263,8 @@ def fit_model(
         A fit to nearly the same choices that serves as a warm start.
     rounds
         Maximum number of EM iterations.
+    progress
+        Called with one line of text after each iteration.
 
     Returns
     -------
@@ -269,7 +273,7 @@ def fit_model(
     """
     data = data_of(choices)
     start = start_of(data, learned, items)
-    state = fit(data, start, people=people, state=state, rounds=rounds)
+    state = fit(data, start, people=people, state=state, rounds=rounds, progress=progress)
     gain = state.objective - float(data.random_likelihood() @ (np.ones(data.people) if people is None else people))
     if gain > _penalty(choices, start):
         return fitted_model(start, state, learned, items), state, None

@@ -149,7 +149,7 @@ class Population:
         rng
             A seed or a generator for the folds of the cross-validation.
         progress
-            Called with one line of text after each step of the cross-validation.
+            Called with one line of text after each step of the cross-validation and each iteration of the fit.
         """
         seed = seed_of(rng)
         if (items is None) == (dimension is None):
@@ -161,7 +161,7 @@ class Population:
         tried = options(len(usable.ids), dimension=dimension, appeal=appeal, rescale=rescale, curvature=curvature)
         chosen = choose(usable, items, tried, rng=seed, progress=progress) if len(tried) > 1 else None
         learned = tried[0] if chosen is None else chosen.best
-        model, state, note = fit_model(usable, items, learned)
+        model, state, note = fit_model(usable, items, learned, progress=progress)
         configuration: JSON = {**learned.record(), "noise": "constant", "items": None if items is None else items.hash}
         provenance: JSON = {
             "pairseek": __version__,

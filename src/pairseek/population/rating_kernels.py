@@ -337,3 +337,27 @@ def add_shifts(
                 for j in range(len(features)):
                     matrix[i, j] += share * features[j]
             total[piece] += weight * point[d] * point[d]
+
+
+@kernel
+def predict_ratings(
+    start: int,
+    stop: int,
+    person: IntArray,
+    item: IntArray,
+    level: IntArray,
+    base: FloatArray,
+    factors: FloatArray,
+    ends: FloatArray,
+    quadrature: FloatArray,
+    mean: FloatArray,
+    covariance: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Write the log predictive probability of each rating under the posterior of its person."""
+    moved, found = np.empty(factors.shape[1]), np.zeros(6)
+    for r in range(start, stop):
+        p, i = person[r], item[r]
+        m, variance = marginal(factors[i], mean[p], covariance[p], moved)
+        tilted(base[i] + m, math.sqrt(variance), ends[level[r], 0], ends[level[r], 1], quadrature, found)
+        out[r] = math.log(max(found[0], _LEAST))

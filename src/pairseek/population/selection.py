@@ -15,9 +15,9 @@ from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.population import fit as fitting
 from pairseek.population.choices import Choices
-from pairseek.population.data import Data
+from pairseek.population.data import Data, RatingData, data_of
 from pairseek.population.kernels import MIXTURE
-from pairseek.population.model import FitOptions, fit_model
+from pairseek.population.model import FitOptions, fit_model, start_of
 
 DIMENSIONS = (1, 2, 3, 4, 6, 8)
 FOLDS = 4
@@ -126,6 +126,8 @@ def choose(
     fold = generator.permutation(count) % folds
     seen = _seen(choices, generator)
     tested = np.bincount(choices.person[~seen], minlength=count) > 0
+    if choices.ratings is not None:
+        tested = np.bincount(choices.ratings.person, minlength=count) > 1
     if not tested.any():
         raise InvalidChoices(
             "nobody made two choices, so cross-validation is impossible: replace 'auto' by a fixed option"
@@ -153,6 +155,8 @@ def _score(
 ) -> FloatArray:
     """Return the (people,) mean log-likelihoods of the held-out choices; uninformative fits predict 1/2."""
     others = np.setdiff1d(np.arange(len(choices.people)), people)
+    if choices.ratings is not None:
+        return _score_ratings(choices, items, learned, people, others)
     inside = np.isin(choices.person, people)
     hidden = choices.rows(inside & ~seen)
     try:
@@ -173,6 +177,30 @@ def _score(
     total = np.bincount(hidden.person, value, minlength=len(choices.people))
     count = np.bincount(hidden.person, minlength=len(choices.people))
     return np.asarray((total / np.maximum(count, 1))[people])
+
+
+def _score_ratings(choices: Choices, items: Items | None, learned: FitOptions, people: Any, others: Any) -> FloatArray:
+    """Return the (people,) mean log-likelihoods of held-out ratings, given half of a person's ratings, at most ten.
+
+    Pairs of ratings would not do: shown and hidden pairs share the noise of a rating, which rewards models that take
+    noise for taste.
+    """
+    data = data_of(choices)
+    assert isinstance(data, RatingData)
+    own = data.only(np.isin(data.person, people))
+    inside = data.only(np.isin(data.person, others))
+    start = start_of(inside, learned, items)
+    state = fitting.fit(inside, start, people=np.isin(np.arange(data.people), others).astype(np.float64))
+    # Ratings are in no particular order of the items, but people may have rated them in one.
+    order = np.argsort(np.random.default_rng(0).random(len(own.item)) + own.person)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    count = np.diff(own.starts)[own.person]
+    shown = place - own.starts[own.person] < np.minimum(SEEN, count // 2)
+    model, found = fitting.rating_beliefs(own.only(shown), start, state)
+    hidden = own.only(~shown)
+    total = np.bincount(hidden.person, hidden.predicted(model, found), minlength=len(choices.people))
+    return np.asarray((total / np.maximum(np.diff(hidden.starts), 1))[people])
 
 
 def log_predicted(mean: FloatArray, deviation: FloatArray) -> FloatArray:
