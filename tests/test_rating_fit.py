@@ -197,6 +197,7 @@ class TestTies:
         assert np.sum(found**2) / np.sum(true**2) == pytest.approx(1.0, abs=0.15)
         population.save(tmp_path / "p.json")
         assert ps.Population.load(tmp_path / "p.json").tie_width == population.tie_width
+        assert population.response.tie_width == population.tie_width
         assert min(population.reliability(choices).values()) >= 0.0
         without = ps.Population.fit(ps.Choices.from_pairs(decided), dimension=2)
         assert without.tie_width == 0.0

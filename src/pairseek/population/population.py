@@ -93,7 +93,7 @@ class Population:
     @property
     def response(self) -> Logistic:
         """Response model of a typical person."""
-        return Logistic(self.k, "constant")
+        return Logistic(self.k, "constant", tie_width=self.tie_width)
 
     def answering(self, response: Response | None) -> Response:
         """Return the response model of a new person, and fill in an open k with that of a typical person.

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 
 from pairseek.core.types import FloatArray, IntArray
-from pairseek.numerics.jit import exp_minus, inner, kernel
+from pairseek.numerics.jit import exp_minus, inner, kernel, primitive
 
 # Nodes and weights of the quadrature over a standard normal.
 _NODES, _WEIGHTS = hermegauss(11)
@@ -36,7 +36,7 @@ _LEAST = 1e-13
 _DAMPING, _MOST = 0.8, 0.95
 
 
-@kernel
+@primitive
 def tilted(mean: float, deviation: float, below: float, above: float, quadrature: FloatArray, out: FloatArray) -> None:
     """Integrate the likelihood of a rating over u ~ N(mean, deviation²), and write the results to `out`.
 
