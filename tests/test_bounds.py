@@ -115,7 +115,7 @@ class TestTheEntropyLemma:
             ([1.0, 2.0], r"shape \(2,\)"),
             ([[1.0, 0.5], [0.0, 1.0]], "symmetric"),
             ([[1.0, math.nan], [math.nan, 1.0]], "finite"),
-            ([[1.0, 1.0], [1.0, 1.0 - 1e-9]], "flat"),
+            ([[1.0, 1.0], [1.0, 1.0 - 1e-9]], "not positive definite"),
         ],
     )
     def test_says_what_is_wrong_with_a_covariance(self, covariance, message):
@@ -394,7 +394,7 @@ class TestMeanCutQueries:
         assert just_above.deviation == pytest.approx(0.5, abs=1e-15)
         assert math.isfinite(just_above.information)
         for k in (place, 0.5):
-            with pytest.raises(InvalidParameter, match=r"say nothing at or below e ln 2 = 1.884"):
+            with pytest.raises(InvalidParameter, match=r"hold only above e ln 2 = 1.884"):
                 bounds.mean_cut_bounds(k)
         for k in (0.0, -3.0, math.nan):
             with pytest.raises(InvalidParameter, match=r"k_sigma is .*: give a number above 0"):

@@ -28,7 +28,7 @@ _RETRIED = (429, 502, 503, 504)
 class ServiceError(PairseekError):
     """Error response of the service."""
 
-    def __init__(self, status: int, code: str, message: str, hint: str | None = None, received: Any = None) -> None:
+    def __init__(self, status: int, code: str, message: str, hint: str | None = None, received: object = None) -> None:
         super().__init__(f"{message}: {hint}" if hint else message)
         self.status, self.code, self.message, self.hint, self.received = status, code, message, hint, received
 
@@ -83,7 +83,7 @@ class _Connection:
     token: str = field(repr=False)
     seconds: float = 30.0
 
-    def send(self, method: str, path: str, body: Any = None, *, again: bool = True) -> bytes:
+    def send(self, method: str, path: str, body: object = None, *, again: bool = True) -> bytes:
         """Send a request and return the body of the response; retry it if `again`, for idempotent requests."""
         content = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
@@ -114,7 +114,7 @@ class _Connection:
             sleep(pause)
         raise AssertionError("unreachable")
 
-    def json(self, method: str, path: str, body: Any = None, *, again: bool = True) -> Any:
+    def json(self, method: str, path: str, body: object = None, *, again: bool = True) -> Any:
         """Send a request and return the body of the response as JSON data."""
         return json.loads(self.send(method, path, body, again=again))
 

@@ -22,7 +22,7 @@ RESCORE = 0
 LISTED = 500_000
 """Largest number of pairs that are all scored for a strategy whose score cannot be bounded."""
 FEW = 100_000
-"""Largest number of pairs that are all scored for any strategy: as fast as branch and bound, and not compiled."""
+"""Largest number of pairs that are all scored for any strategy: as fast as branch and bound, without compiling it."""
 ROUGH = 2_000_000
 """Budget of branch and bound, in pairs, where k is unknown."""
 _SMALL = 1e-70
@@ -98,7 +98,7 @@ def default_candidates(items: Items | Space, strategy: Utility | Procedure, resp
     """Return the source of pairs for these items; None where a space or a procedure needs none.
 
     The best of all pairs for a strategy whose score can be bounded; for any other strategy all pairs while they are
-    few, else as many as are cheap, drawn where good pairs are.
+    few, else a sample that favours pairs of high information.
     """
     if isinstance(items, Space) or isinstance(strategy, Procedure):
         return None

@@ -73,7 +73,7 @@ def _replay_with(read: Bundle, strategy: str, out: Path | None) -> None:
         raise InvalidParameter(
             f"the strategy {strategy!r} needs settings, which --strategy does not support ({error}): use another"
         ) from None
-    rows = list(bundle.rethought(read, {"name": strategy}))
+    rows = list(bundle.replayed_with(read, {"name": strategy}))
     if not rows:
         raise InvalidParameter("the bundle contains no answers: there is nothing to replay")
     if out is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -12,6 +12,7 @@ from rich.console import Console
 from pairseek.cli.options import Jobs, LagOne, Samples, Scheduler, Table
 from pairseek.cli.progress import RunProgress
 from pairseek.cli.runs import interruptible, job_count, print_paths
+from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter
 from pairseek.experiments import Specification, read_record, read_specification, run
 from pairseek.experiments.report import Section, write_report
@@ -62,7 +63,7 @@ def command(
     setting = {"data": data, "dimension": dimension, "truth": truth}
     numbers = {"queries": queries, "trials": trials, "samples": samples, "rate": rate, "seed": seed}
     lists = {"strategies": strategies, "metrics": metrics}
-    flags: dict[str, Any] = {
+    flags: JSON = {
         **{name: value for name, value in {**setting, **numbers}.items() if value is not None},
         **{name: [part.strip() for part in text.split(",")] for name, text in lists.items() if text is not None},
     }
@@ -99,7 +100,7 @@ def _constant(text: str) -> float | str:
         return text
 
 
-def _specification(path: Path | None, flags: dict[str, Any]) -> Specification:
+def _specification(path: Path | None, flags: JSON) -> Specification:
     if path is None:
         if "strategies" not in flags or "data" not in flags:
             raise InvalidParameter(

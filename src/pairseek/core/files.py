@@ -21,7 +21,7 @@ FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)
-class Kind:
+class FileFormat:
     """A kind of file: its format name, its format version, and a noun for messages."""
 
     format: str
@@ -29,7 +29,7 @@ class Kind:
     noun: str
 
 
-SEARCH = Kind(FORMAT, FORMAT_VERSION, "a saved search")
+SEARCH = FileFormat(FORMAT, FORMAT_VERSION, "a saved search")
 
 
 def _digest(body: Any) -> str:
@@ -37,7 +37,7 @@ def _digest(body: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def write(path: str | Path, body: JSON, kind: Kind = SEARCH) -> None:
+def write(path: str | Path, body: JSON, kind: FileFormat = SEARCH) -> None:
     """Write the record. The old file is whole until the new one is complete and on disk.
 
     A link is followed. A new file gets the mode that the umask says, an old one keeps its own.
@@ -97,7 +97,7 @@ def _target(path: str | Path) -> Path:
     return target
 
 
-def read(path: str | Path, kind: Kind = SEARCH) -> JSON:
+def read(path: str | Path, kind: FileFormat = SEARCH) -> JSON:
     """Read a record; every way in which it can be wrong has its own message. The file is never touched."""
     path = Path(path)
     try:
@@ -125,7 +125,7 @@ def read(path: str | Path, kind: Kind = SEARCH) -> JSON:
     return record
 
 
-def _parsed(path: Path, text: str, kind: Kind) -> Any:
+def _parsed(path: Path, text: str, kind: FileFormat) -> Any:
     if not text.strip():
         raise InvalidFile(f"{path} is empty: it is not {kind.noun}")
     try:

@@ -11,10 +11,10 @@ padding is zero.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import exp_minus, kernel, primitive
 
 LANES = 4
@@ -26,7 +26,9 @@ LOGISTIC, RATIO, POWER, HINGE = range(4)
 
 
 @primitive
-def _logistic(n: int, near: Any, far: Any, on_near: Any, on_far: Any, factor: Any) -> float:
+def _logistic(
+    n: int, near: FloatArray, far: FloatArray, on_near: FloatArray, on_far: FloatArray, factor: FloatArray
+) -> float:
     """Compute STE: log(1 + e^-z), z = t - s."""
     total = 0.0
     for r in range(n):
@@ -42,7 +44,9 @@ def _logistic(n: int, near: Any, far: Any, on_near: Any, on_far: Any, factor: An
 
 
 @primitive
-def _ratio(n: int, mu: float, near: Any, far: Any, on_near: Any, on_far: Any, factor: Any) -> float:
+def _ratio(
+    n: int, mu: float, near: FloatArray, far: FloatArray, on_near: FloatArray, on_far: FloatArray, factor: FloatArray
+) -> float:
     """Compute CKL: -log((μ + t)/(2μ + s + t))."""
     for r in range(n):
         s, t = mu + near[r], mu + far[r]
@@ -54,7 +58,9 @@ def _ratio(n: int, mu: float, near: Any, far: Any, on_near: Any, on_far: Any, fa
 
 
 @primitive
-def _power(n: int, alpha: float, near: Any, far: Any, on_near: Any, on_far: Any, factor: Any) -> float:
+def _power(
+    n: int, alpha: float, near: FloatArray, far: FloatArray, on_near: FloatArray, on_far: FloatArray, factor: FloatArray
+) -> float:
     """Compute t-STE: log(1 + e^-z), z = (α + 1)/2 log((α + t)/(α + s))."""
     half = 0.5 * (alpha + 1.0)
     total = 0.0
@@ -72,7 +78,9 @@ def _power(n: int, alpha: float, near: Any, far: Any, on_near: Any, on_far: Any,
 
 
 @primitive
-def _hinge(n: int, near: Any, far: Any, on_near: Any, on_far: Any, factor: Any) -> float:
+def _hinge(
+    n: int, near: FloatArray, far: FloatArray, on_near: FloatArray, on_far: FloatArray, factor: FloatArray
+) -> float:
     """Compute GNMDS: max(0, 1 + s - t)², convex in the inner products and differentiable everywhere."""
     total = 0.0
     for r in range(n):
@@ -85,7 +93,7 @@ def _hinge(n: int, near: Any, far: Any, on_near: Any, on_far: Any, factor: Any) 
 
 
 @primitive
-def _gather(first: int, n: int, triplets: Any, points: Any, near: Any, far: Any) -> None:
+def _gather(first: int, n: int, triplets: IntArray, points: FloatArray, near: FloatArray, far: FloatArray) -> None:
     """Compute the squared distances of ``n`` triplets from ``first``."""
     for r in range(n):
         i, j, k = triplets[first + r, 0], triplets[first + r, 1], triplets[first + r, 2]
@@ -102,7 +110,15 @@ def _gather(first: int, n: int, triplets: Any, points: Any, near: Any, far: Any)
 
 
 @primitive
-def _scatter(first: int, n: int, triplets: Any, points: Any, on_near: Any, on_far: Any, gradient: Any) -> None:
+def _scatter(
+    first: int,
+    n: int,
+    triplets: IntArray,
+    points: FloatArray,
+    on_near: FloatArray,
+    on_far: FloatArray,
+    gradient: FloatArray,
+) -> None:
     """Add the contributions of ``n`` triplets from ``first`` to the gradient."""
     for r in range(n):
         i, j, k = triplets[first + r, 0], triplets[first + r, 1], triplets[first + r, 2]
@@ -127,7 +143,7 @@ def _scatter(first: int, n: int, triplets: Any, points: Any, on_near: Any, on_fa
 
 
 @primitive
-def _log_product(n: int, factor: Any) -> float:
+def _log_product(n: int, factor: FloatArray) -> float:
     """Return the sum of the logarithms of the factors."""
     total = 0.0
     for begin in range(0, n, FACTORS):
@@ -142,13 +158,13 @@ def _log_product(n: int, factor: Any) -> float:
 def triplet_loss(
     start: int,
     stop: int,
-    triplets: Any,
-    points: Any,
+    triplets: IntArray,
+    points: FloatArray,
     kind: int,
     parameter: float,
     piece: int,
-    gradients: Any,
-    losses: Any,
+    gradients: FloatArray,
+    losses: FloatArray,
 ) -> None:
     """Write loss and gradient of triplets ``start`` to ``stop`` to row start // piece of the outputs."""
     row = start // piece
@@ -174,7 +190,9 @@ def triplet_loss(
 
 
 @kernel
-def squared_distances(start: int, stop: int, triplets: Any, points: Any, near: Any, far: Any) -> None:
+def squared_distances(
+    start: int, stop: int, triplets: IntArray, points: FloatArray, near: FloatArray, far: FloatArray
+) -> None:
     """Compute |anchor - near|² and |anchor - far|² of each triplet."""
     for r in range(start, stop):
         i, j, k = triplets[r, 0], triplets[r, 1], triplets[r, 2]

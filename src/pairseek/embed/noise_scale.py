@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -28,7 +28,16 @@ Bound = Literal["", "zero", "infinity", "flat"]
 
 
 @kernel
-def _sums(start: int, stop: int, units: Any, offsets: Any, weights: Any, k: float, link: int, out: Any) -> None:
+def _sums(
+    start: int,
+    stop: int,
+    units: FloatArray,
+    offsets: FloatArray,
+    weights: FloatArray,
+    k: float,
+    link: int,
+    out: FloatArray,
+) -> None:
     """Write Σ w log f and its first two derivatives in k to row start // _CHUNK of ``out``."""
     value, slope, bend = 0.0, 0.0, 0.0
     for r in range(start, stop):

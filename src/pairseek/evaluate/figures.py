@@ -35,14 +35,14 @@ def draw(results: EvaluationResults, folder: Path, *, title: str = "") -> list[S
         people = len({name for split in results.people for name in split})
         heading = f"{title}: {people} held-out people" if title else f"{people} held-out people"
         figure.suptitle(f"{heading}\n{results.plan.predicted.capitalize()}", x=0.01, ha="left", fontsize=11)
-        _against_answers(axes[0], results, "accuracy", "Choices predicted right")
-        _against_answers(axes[1], results, "log_loss", "Log loss, nats a choice")
+        _against_answers(axes[0], results, "accuracy", "Share of choices predicted correctly")
+        _against_answers(axes[1], results, "log_loss", "Log loss, nats per choice")
         _calibration(axes[2], results)
         _against_answers(axes[3], results, "gain", "Share of people who gain")
         if results.agreement is not None:
             axes[0].axhline(results.agreement.share, color=INK, linewidth=0.9)
             axes[0].annotate(
-                "people with themselves",
+                "agreement of people with themselves",
                 (0.02, results.agreement.share),
                 xycoords=("axes fraction", "data"),
                 va="bottom",
@@ -86,8 +86,8 @@ def _calibration(axes: Axes, results: EvaluationResults) -> None:
             predicted, share, _ = zip(*bins, strict=True)
             axes.plot(predicted, share, color=line.colour, linestyle=line.dash, marker=line.marker or "x", markersize=4)
     axes.set_title(f"Calibration after {last} answers")
-    axes.set_xlabel("predicted chance")
-    axes.set_ylabel("came out so")
+    axes.set_xlabel("predicted probability")
+    axes.set_ylabel("observed share")
 
 
 def _most(results: EvaluationResults, column: int) -> bool:

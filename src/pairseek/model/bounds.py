@@ -5,17 +5,17 @@ Numbers refer to "Active embedding search via noisy paired comparisons" (Canal, 
 |Σ|^(1/d), the geometric mean of the posterior variances.
 
 The paper takes the uniform prior on [-1/2, 1/2]^d, whose entropy is 0. Here a prior has any entropy h0, and
-every threshold on entropy moves with it: what a search gains is Z = h0 - h, so "h <= -τ" becomes "Z >= τ + h0".
-A wider prior needs more answers to reach the same volume, but gets more from each.
+every threshold on entropy is shifted by it: a search gains the information Z = h0 - h, so that "h <= -τ" becomes
+"Z >= τ + h0". A wider prior needs more answers to reach the same volume, but gains more from each.
 
-Which prior: `mse_lower_bound` holds for any. `entropy_bounds`, `information_lower_bound` and `mean_cut_bounds`
-hold for every log-concave posterior, whether it began as a box or as a Gaussian; with lapses, or with an unknown k, a
-posterior is not log-concave. `stopping_time_bounds` and `stopping_order` are for a `UniformBox`, as in the paper, and
-refuse any other.
+`mse_lower_bound` holds for every prior. `entropy_bounds`, `information_lower_bound` and `mean_cut_bounds` hold for
+every log-concave posterior, after a uniform or a Gaussian prior; with lapses, or with an unknown k, a posterior is not
+log-concave. `stopping_time_bounds` and `stopping_order` are proved for a `UniformBox`, as in the paper, and reject
+other priors.
 
-All of it is for answers of two kinds (a tie or a skip would be a third) from the logistic model. The bounds on
+All bounds assume answers without ties and skips, and the logistic model. The bounds on
 information and on stopping hold for the probit model with the same k as well: there Φ(z) is farther from 1/2
-than the logistic f(z), and the proofs use nothing else of f but its symmetry.
+than the logistic f(z), and the proofs use no other property of f than its symmetry.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from pairseek.model.priors import Prior, UniformBox
 TWO_PI_E = 2.0 * math.pi * math.e
 LN_2 = math.log(2.0)
 LARGEST_C = 2.0 / 3.0
-"""No larger c is ever best: 1 - h_b(f(z)) grows at most as z², and (1 - c) c² is highest here."""
+"""Upper limit of the best c: 1 - h_b(f(z)) grows at most as z², and (1 - c) c² is largest here."""
 MEAN_CUT_DEFINED_ABOVE = math.e * LN_2
-"""Where 1/e = ln 2/(kσ): at and below this kσ, about 1.884, the mean-cut proposition says nothing."""
+"""The kσ at which 1/e = ln 2/(kσ), about 1.884: the mean-cut proposition requires a larger kσ."""
 MEAN_CUT_INFORMATIVE_ABOVE = 5.855946480538432
-"""Where the mean-cut proposition's bound on information crosses 0; it is negative, thus vacuous, below."""
+"""The kσ at which the mean-cut proposition's bound on information is 0; below, it is negative and vacuous."""
 
 
 def _positive(name: str, value: float, *, infinite: bool = False) -> float:
@@ -92,7 +92,7 @@ def mse_lower_bound(answers: int, prior: Prior, d: int) -> float:
     answers
         Number of answers i, at least 0.
     prior
-        Where user points are drawn from.
+        Distribution of the user points.
     d
         Number of dimensions.
 
@@ -111,8 +111,8 @@ def entropy_bounds(covariance: npt.ArrayLike) -> tuple[float, float]:
     """Return bounds on the entropy, in bits, of a log-concave density with this covariance (Lemma 3.1).
 
     (d/2) log2(2 |Σ|^(1/d) / (e² c_d)) <= h <= (d/2) log2(2πe |Σ|^(1/d)), c_d = e² d² / (4 √2 (d + 2)). A
-    posterior here is log-concave if k is known and there are no lapses. The upper side holds for any density, and the
-    Gaussian has it.
+    posterior here is log-concave if k is known and there are no lapses. The upper bound holds for any density and is
+    attained by the Gaussian.
 
     Parameters
     ----------
@@ -125,7 +125,9 @@ def entropy_bounds(covariance: npt.ArrayLike) -> tuple[float, float]:
     if not np.all(np.isfinite(matrix)) or not np.allclose(matrix, matrix.T):
         raise InvalidParameter(f"covariance is {matrix.tolist()}: give finite numbers, symmetric")
     if np.linalg.eigvalsh(matrix)[0] <= 0:
-        raise InvalidParameter(f"covariance {matrix.tolist()} is flat: its determinant must be above 0")
+        raise InvalidParameter(
+            f"covariance {matrix.tolist()} is not positive definite: its eigenvalues must be above 0"
+        )
     d = len(matrix)
     volume_bits = float(np.linalg.slogdet(matrix)[1]) / LN_2 / d
     lower = 0.5 * d * (1.0 + volume_bits - math.log2(math.e**2 * _entropy_constant(d)))
@@ -210,8 +212,8 @@ class StoppingTimeBounds:
 def stopping_time_bounds(volume: float, k_min: float, prior: Prior, d: int) -> StoppingTimeBounds:
     """Return bounds on E[T], T the first i with |Σ_i|^(1/d) < volume (Theorem 3.4).
 
-    τ_1 <= E[T] <= τ_2 + (τ_2 + 1)/l(τ_2) - (1/l(τ_2)) ∫_0^τ_2 l(x) dx. The lower side is true for any strategy,
-    the upper one for EPMV with free choice of the plane (a `Space`); both are averages over the prior. The
+    τ_1 <= E[T] <= τ_2 + (τ_2 + 1)/l(τ_2) - (1/l(τ_2)) ∫_0^τ_2 l(x) dx. The lower bound holds for any strategy,
+    the upper bound for EPMV with free choice of the plane (a `Space`); both are averages over the prior. The
     theorem holds for every c in (0, 1); the c taken is the one with the lowest upper bound.
 
     Parameters
@@ -378,12 +380,12 @@ def mean_cut_bounds(k_sigma: float) -> MeanCutBounds:
     k_sigma
         k_pq sqrt(a'Σa). Above e ln 2 = 1.884, where 1/e - ln 2/(kσ) is a probability: below, the deviation
         allows everything from 0 to 1 and the information has no meaning, which is an error. From there up to
-        5.856 the deviation says something, but the information is negative.
+        5.856 the bound on the deviation is informative, but that on the information is negative.
     """
     k_sigma = _positive("k_sigma", k_sigma, infinite=True)
     if k_sigma <= MEAN_CUT_DEFINED_ABOVE:
         raise InvalidParameter(
-            f"k_sigma is {k_sigma:g}: the mean-cut bounds say nothing at or below e ln 2 = "
+            f"k_sigma is {k_sigma:g}: the mean-cut bounds hold only above e ln 2 = "
             f"{MEAN_CUT_DEFINED_ABOVE:.4g}; take a more reliable or wider query"
         )
     least = 1.0 / math.e - LN_2 / k_sigma

@@ -6,8 +6,6 @@ partial sums, and these are added in the order of the pieces.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pairseek.core.types import FloatArray
@@ -18,7 +16,7 @@ CHUNK = 500
 
 
 @kernel
-def _sums(start: int, stop: int, points: Any, weights: Any, centre: Any, out: Any) -> None:
+def _sums(start: int, stop: int, points: FloatArray, weights: FloatArray, centre: FloatArray, out: FloatArray) -> None:
     """Write partial Σ w (x - c) and Σ w (x - c)(x - c)' into row start // CHUNK of ``out``."""
     d = points.shape[1]
     total = out[start // CHUNK]

@@ -26,7 +26,7 @@ from pairseek.population.data import Data
 from pairseek.population.model import FitOptions, FittedModel, fit_model
 from pairseek.population.selection import choose, options
 
-KIND = files.Kind("pairseek population", 1, "a population")
+KIND = files.FileFormat("pairseek population", 1, "a population")
 Setting = bool | Literal["auto"]
 # Up to `_FEW` people, a leave-one-out fit runs from scratch; with more people, `_ROUNDS` iterations from the fit of all
 # people suffice.

@@ -13,6 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from pairseek.core.types import JSON
 from pairseek.errors import InvalidFile
 from pairseek.store import migrate
 from pairseek.store.database import Database, now
@@ -77,7 +78,7 @@ def _verified(path: Path) -> int:
 
 def _fill(connection: sa.Connection, path: Path) -> None:
     known = {table.name: table for table in _tables()}
-    batch: list[dict[str, Any]] = []
+    batch: list[JSON] = []
     current = ""
     for record in _records(path):
         name = record.get("table", "")
@@ -97,7 +98,7 @@ def _fill(connection: sa.Connection, path: Path) -> None:
                 connection.execute(sa.text(f"SELECT setval({number}, {top}, false)"))
 
 
-def _records(path: Path) -> Iterator[dict[str, Any]]:
+def _records(path: Path) -> Iterator[JSON]:
     try:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             head = json.loads(next(lines, "{}"))

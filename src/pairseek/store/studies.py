@@ -70,7 +70,7 @@ def discard(connection: sa.Connection, study_id: int) -> None:
     connection.execute(studies.delete().where(studies.c.id == study_id))
 
 
-def note(connection: sa.Connection, who: str, action: str, study: str | None = None, **details: Any) -> None:
+def note(connection: sa.Connection, who: str, action: str, study: str | None = None, **details: object) -> None:
     """Add an entry to the audit log."""
     connection.execute(audit.insert().values(at=now(), who=who, action=action, study=study, details=details))
 

@@ -87,7 +87,7 @@ async def http_error(request: Request, error: Exception) -> Response:
     return response
 
 
-def _short(value: Any) -> Any:
+def _short(value: object) -> object:
     text = repr(value)
     return value if len(text) <= 200 and isinstance(value, str | int | float | bool | None) else f"{text[:197]}..."
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pairseek.core.types import JSON
 from pairseek.errors import (
     AnswerConflict,
@@ -49,7 +47,7 @@ class Problem(PairseekError):
         message: str,
         *,
         hint: str,
-        received: Any = None,
+        received: object = None,
         wait: int | None = None,
         field: str = "",
     ) -> None:
@@ -101,11 +99,11 @@ def problem_of(error: PairseekError) -> Problem:
     return Problem(400, "not_possible", str(error), hint="Read the message, fix what it names and try again.")
 
 
-def not_found(what: str, received: Any) -> Problem:
+def not_found(what: str, received: object) -> Problem:
     """Return the problem for something that does not exist or that the caller may not see."""
     return Problem(404, "not_found", f"there is no {what} with this name", received=received, hint="Check the address.")
 
 
-def invalid(message: str, received: Any, hint: str, code: str = "invalid_parameter") -> Problem:
+def invalid(message: str, received: object, hint: str, code: str = "invalid_parameter") -> Problem:
     """Return the problem for an invalid value."""
     return Problem(422, code, message, received=received, hint=hint)

@@ -70,17 +70,17 @@ def write(database: Database, study: Study, out: BinaryIO) -> None:
         archive.writestr("README.txt", _README.format(slug=study.row.slug))
 
 
-_README = """The study {slug}, as it was when this bundle was made.
+_README = """The study {slug} at the time of the export.
 
-answers, participants, estimates, items   tables as CSV, and as Parquet where that could be written
-codebook.csv        what every column of every table means
-study.json          configuration and versions
-items.json          the items with every digit of their coordinates
-parts.json          the parts of the searches with every number, by key, and the version of the model they belong to
-populations.json    populations that sessions began with, by version: learned from sessions before them
-sessions.jsonl      one session a line: seed, key of its parts, what was asked, answered, and voided by whom
+answers, participants, estimates, items   tables as CSV, and as Parquet if pyarrow was installed
+codebook.csv        descriptions of the columns of all tables
+study.json          configuration of the study, and versions of the software
+items.json          the items, with coordinates in full precision
+parts.json          the parts of the searches with all settings, by key, and their model version
+populations.json    the populations with which sessions began, by version
+sessions.jsonl      one session per line: seed, key of its parts, queries, answers, and who voided them
 
-pairseek replay FILE.zip computes every estimate again and says how it compares.
+pairseek replay FILE.zip recomputes every estimate and reports the differences.
 """
 
 
@@ -142,7 +142,7 @@ def _codebook(study: Study) -> str:
     return text.getvalue()
 
 
-def _json(record: Any) -> str:
+def _json(record: object) -> str:
     return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
 
 
@@ -238,7 +238,7 @@ def done_of(session: JSON) -> tuple[EffectiveAnswer, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ReplayedEstimate:
     """Recomputed estimate of a session; ``difference`` is the largest coordinate difference relative to the radius."""
 
     session: str
@@ -249,7 +249,7 @@ class Compared:
     difference: float
 
 
-def replayed(bundle: Bundle) -> Iterator[Compared]:
+def replayed(bundle: Bundle) -> Iterator[ReplayedEstimate]:
     """Recompute every estimate from the parts of its session and compare it with the exported one."""
     for session in bundle.current:
         done = done_of(session)
@@ -259,13 +259,13 @@ def replayed(bundle: Bundle) -> Iterator[Compared]:
         found, before = state.estimate_record(), session["estimate"]
         gap = float(np.max(np.abs(np.array(found["mean"]) - np.array(before["mean"]))))
         gap = max(gap, abs(found["radius"] - before["radius"])) / max(before["radius"], 1e-300)
-        yield Compared(session["id"], state.answered, found["mean"], found["radius"], found == before, gap)
+        yield ReplayedEstimate(session["id"], state.answered, found["mean"], found["radius"], found == before, gap)
 
 
-def rethought(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
+def replayed_with(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
     """Compute the estimates and queries of another strategy, given the same answers.
 
-    Its candidates are those of the study's configuration; without any, those that suit the strategy.
+    The candidates are those of the study's configuration, or else the default for the strategy.
     """
     candidates = bundle.configuration.candidates
     for session in bundle.current:

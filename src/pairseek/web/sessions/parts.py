@@ -98,7 +98,7 @@ class Parts:
         return hashlib.sha256(json.dumps([program, self.record, self.items.hash]).encode()).hexdigest()
 
     @cached_property
-    def _decoded(self) -> dict[str, Any]:
+    def _decoded(self) -> JSON:
         return {kind: serialization.decode_saved(kind, self.record[kind]) for kind in _KINDS}
 
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
 
 from pairseek import serialization
 from pairseek.core.media import MEDIA, medium_of
@@ -38,7 +39,7 @@ _MOST = (
 )
 
 
-def _named(value: Any) -> Any:
+def _named(value: object) -> object:
     return {"name": value} if isinstance(value, str) else value
 
 
@@ -220,7 +221,7 @@ def _with_ties(response: Response | None, population: Population | None) -> Resp
     return response if response.tie_width > 0.0 else replace(response, tie_width=TIE_WIDTH)
 
 
-def configured(record: Any) -> StudyConfiguration:
+def configured(record: object) -> StudyConfiguration:
     """Validate plain data as a configuration; raise an `InvalidParameter` that names the invalid setting."""
     if not isinstance(record, dict):
         raise InvalidParameter(
@@ -229,7 +230,7 @@ def configured(record: Any) -> StudyConfiguration:
     try:
         return StudyConfiguration(**{str(key): value for key, value in record.items()})
     except ValidationError as error:
-        errors: list[Any] = [*error.errors()[:5]]
+        errors = error.errors()[:5]
         raise InvalidParameter("; ".join(map(_in_words, errors)), field=_place(errors[0])) from None
 
 
@@ -314,7 +315,7 @@ def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Ite
     return items.scaled() if scaled else items
 
 
-def _check_shown(name: str, value: str, item: Any) -> None:
+def _check_shown(name: str, value: str, item: object) -> None:
     if len(value) > MOST_TEXT:
         raise InvalidItems(f"column {name!r} of item {item!r} has {len(value):,} characters: at most {MOST_TEXT:,}")
     advice = MEDIA[name].advice(value) if value and name in MEDIA else None
@@ -346,12 +347,12 @@ def schema() -> JSON:
     return StudyConfiguration.model_json_schema()
 
 
-def _place(error: Any) -> str:
+def _place(error: ErrorDetails) -> str:
     """Return the form field of a validation error; all pairs of attention share one."""
     return "attention" if error["loc"][:1] == ("attention",) else ".".join(str(part) for part in error["loc"])
 
 
-def _in_words(error: Any) -> str:
+def _in_words(error: ErrorDetails) -> str:
     place = ".".join(str(part) for part in error["loc"])
     kind, received = error["type"], _short(error.get("input"))
     if kind == "extra_forbidden" and place == "space":
@@ -369,6 +370,6 @@ def _in_words(error: Any) -> str:
     return f"the setting {place!r} is {received}: {message[0].lower()}{message[1:]}"
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

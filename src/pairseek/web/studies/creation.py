@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import sqlalchemy as sa
 
+from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.store import media, studies
@@ -37,7 +37,7 @@ def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
     return configuration, items, is_open, from_folder(items, place.parent)
 
 
-def from_record(record: Mapping[str, Any]) -> tuple[StudyConfiguration, bool]:
+def from_record(record: JSON) -> tuple[StudyConfiguration, bool]:
     """Return configuration and open state from the settings of a study file."""
     settings = {name: value for name, value in record.items() if name != "items"}
     is_open = settings.pop("open", True)
@@ -59,7 +59,7 @@ def create_study(
     check(configuration, items)
     items, readers = with_pictures(items, files or {})
     slug = configuration.named()
-    record: dict[str, Any] = configuration.model_dump(mode="json") | {"slug": slug}
+    record: JSON = configuration.model_dump(mode="json") | {"slug": slug}
     packed = pack_items(items)
 
     def add(connection: sa.Connection) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any
 
 from starlette.datastructures import UploadFile
 
+from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter, PairseekError
 from pairseek.web.errors import InvalidPictures
 from pairseek.web.studies.configuration import read_yaml
@@ -60,11 +60,11 @@ STOPS = {"radius": "radius", "information": "bits", "best_item": "probability"}
 """Stop rules of the form, and the setting that the number of each is."""
 
 
-def record_of(sent: object, values: Mapping[str, str]) -> dict[str, Any]:
+def record_of(sent: object, values: Mapping[str, str]) -> JSON:
     """Return the settings of the YAML file, if one was sent, or of the form fields."""
     if isinstance(sent, UploadFile) and sent.filename:
         return _of_file(sent)
-    record: dict[str, Any] = {}
+    record: JSON = {}
     for name in (*_PLAIN, *_NESTED):
         if values.get(name, "").strip():
             _put(record, name, values[name].strip())
@@ -92,7 +92,7 @@ def field_of(error: PairseekError, values: Mapping[str, str]) -> str:
     return "more" if part and values.get("more", "").strip() else ""
 
 
-def _of_file(sent: UploadFile) -> dict[str, Any]:
+def _of_file(sent: UploadFile) -> JSON:
     content = sent.file.read(_MOST_YAML + 1)
     if len(content) > _MOST_YAML:
         raise InvalidParameter(
@@ -106,7 +106,7 @@ def _of_file(sent: UploadFile) -> dict[str, Any]:
     return record
 
 
-def _complete(record: dict[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
+def _complete(record: JSON, values: Mapping[str, str]) -> JSON:
     """Add the names of parts for which numbers were given."""
     if values.get("response.unknown") == "true":
         response = record.setdefault("response", {})
@@ -121,12 +121,12 @@ def _complete(record: dict[str, Any], values: Mapping[str, str]) -> dict[str, An
     return record
 
 
-def _unknown(prior: str, **settings: float | None) -> dict[str, Any]:
+def _unknown(prior: str, **settings: float | None) -> JSON:
     given = {name: value for name, value in settings.items() if value is not None}
     return {"name": "unknown", "prior": {"name": prior, **given}}
 
 
-def _stop(values: Mapping[str, str]) -> dict[str, Any]:
+def _stop(values: Mapping[str, str]) -> JSON:
     name, value = (values.get(field, "").strip() for field in ("stop.name", "stop.value"))
     if not name:
         if value:
@@ -141,7 +141,7 @@ def _stop(values: Mapping[str, str]) -> dict[str, Any]:
     return {"stop": [{"name": name, STOPS[name]: _number("stop.value", value)}]}
 
 
-def _further(text: str) -> dict[str, Any]:
+def _further(text: str) -> JSON:
     """Parse the settings that have no field of their own, as YAML."""
     if not text.strip():
         return {}
@@ -163,7 +163,7 @@ def pictures_of(sent: Sequence[UploadFile]) -> Files:
             raise InvalidPictures(f"{len(sent)} files of images were sent, a zip among them: send one zip, or images")
         return from_zip(zips[0].file)
 
-    def reader(file: UploadFile) -> Any:
+    def reader(file: UploadFile) -> Callable[[], bytes]:
         def read() -> bytes:
             file.file.seek(0)
             return file.file.read(MOST_BYTES + 1)
@@ -173,7 +173,7 @@ def pictures_of(sent: Sequence[UploadFile]) -> Files:
     return {PurePosixPath(str(file.filename).replace("\\", "/")).name: reader(file) for file in sent}
 
 
-def _put(record: dict[str, Any], name: str, value: Any) -> None:
+def _put(record: JSON, name: str, value: object) -> None:
     *path, last = name.split(".")
     for part in path:
         record = record.setdefault(part, {})
@@ -188,7 +188,7 @@ def _number(name: str, text: str) -> float | int:
     return int(number) if number.is_integer() and name in _WHOLE else number
 
 
-def _attention(text: str) -> dict[str, Any]:
+def _attention(text: str) -> JSON:
     pairs = []
     for line in text.splitlines():
         if not line.strip():
