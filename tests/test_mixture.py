@@ -229,10 +229,12 @@ def test_ep_and_particles_agree_in_more_dimensions(d, prior):
     response = RESPONSES["k and lapse"]
     answers = answers_of(np.random.default_rng(d), ([0.3, -0.2] * 3)[:d], 30)
     evidence = evidence_of(response, answers)
-    one, two = (last_belief(posterior, response, evidence, prior=prior) for posterior in (EP(), Particles(8000)))
+    posteriors = EP(8192), Particles(8000)
+    one, two = (last_belief(posterior, response, evidence, prior=prior) for posterior in posteriors)
     distance, least, most = standardized(one, two.mean, two.covariance)
+    # In the box a third of the 8192 samples counts: the least and largest of five variances err by 5 % each.
     assert distance < 0.12
-    assert 0.88 < least <= most < 1.12
+    assert 0.85 < least <= most < 1.15
     a, b = one.reliability, two.reliability
     assert math.log(a.typical_k / b.typical_k) == pytest.approx(0.0, abs=0.12 * b.spread)
     assert a.spread == pytest.approx(b.spread, rel=0.08)
@@ -259,9 +261,11 @@ class TestEvidenceOfOtherMethods:
 
         expected = quadrature_log_mass(log_density, -np.ones(2), np.ones(2))
         weighted = importance_sampled(gaussian_fit(factors, prior), factors, prior, 2048)
-        assert weighted.belief.info.method == "weighted"
-        # 2000 effective samples of a low-discrepancy sequence.
-        assert weighted.log_evidence - log_prior_mass(prior, 2) == pytest.approx(expected, abs=0.03)
+        # With lapses a proposal from one mode is not trusted.
+        assert weighted.belief.info.method == ("weighted" if response.plain else "particles")
+        # 2000 effective samples of a low-discrepancy sequence, or some stages of 3000 particles.
+        tolerance = 0.03 if response.plain else 0.15
+        assert weighted.log_evidence - log_prior_mass(prior, 2) == pytest.approx(expected, abs=tolerance)
         # A quarter of the 8000 particles is tempered, in a few stages whose ratios have deviations of about 1 each.
         found = [tempered_belief(factors, prior, 8000, 2, np.random.default_rng(seed))[1] for seed in range(3)]
         assert found == pytest.approx([expected] * 3, abs=0.15)

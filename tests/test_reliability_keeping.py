@@ -123,7 +123,7 @@ ERRORS = {
     "nothing for b": (lambda: ps.Beta(1.0, float("nan")), r"Beta\(b=nan\): give a number above 0"),
     "all people at random": (
         lambda: ps.Beta(random=1.0),
-        r"Beta\(random=1.0\): give the probability of a person who answers at random, from 0 to below 1",
+        r"Beta\(random=1.0\): give the share of people who answer at random, from 0 to below 1",
     ),
     "a lapse of one": (
         lambda: ps.Logistic(lapse=1.0),

@@ -36,12 +36,13 @@ class EP:
     others. It is inaccurate for nearly noiseless answers, whose posterior is almost a polytope, where many answers make
     the posterior skewed along one direction, and in few dimensions at the faces of a box. The check has two parts: the
     largest standard deviation of an answer's logit under its cavity, and the moments of the posterior along lines
-    through the mean. Where one of them fails, in a box of up to three dimensions, or with a known lapse, importance
-    samples from a wider Gaussian replace EP; if their effective sample size is too small, tempered particles do.
+    through the mean. Where one of them fails, or in a box of up to three dimensions, importance samples from a wider
+    Gaussian replace EP; if their effective sample size is too small, tempered particles do.
     ``Belief.info.method`` tells which of the three was used.
 
     Where k, the reliability, the lapse or the noise kind is unknown, EP gives the evidence p(answers | parameters) at
-    the nodes of a grid, and the belief is the mixture of their Gaussians: see `pairseek.posteriors.mixture`.
+    the nodes of a grid, and the belief is the mixture of their Gaussians: see `pairseek.posteriors.mixture`. With
+    lapses the posterior can have several modes, and importance samples from these Gaussians and the prior replace them.
 
     Parameters
     ----------
@@ -60,13 +61,13 @@ class EP:
 
     def infer(self, evidence: Evidence, prior: Prior, response: Response) -> Belief:
         """Return the belief after these answers."""
-        if response.unknown:
+        if response.unknown or (response.share > 0.0 and len(evidence.offsets)):
             form = PriorForm.of(prior, evidence.slopes.shape[1])
             return mixture_belief(evidence, prior, response, PropagatedNodes(self.points, form), self.points)
         began = time.perf_counter()
         factors = Factors.of(evidence, response)
         fit = gaussian_fit(factors, prior)
-        if (factors.plain or not len(factors.offsets)) and is_trusted(fit, factors, prior):
+        if is_trusted(fit, factors, prior):
             return propagated(fit, factors, prior, self.points, time.perf_counter() - began).belief
         return importance_sampled(fit, factors, prior, self.points).belief
 
@@ -77,6 +78,7 @@ class PropagatedNodes:
 
     points: int
     form: PriorForm
+    exact: ClassVar[bool] = False
 
     def infer(self, factors: Factors, prior: Prior, start: FloatArray | None) -> PointBelief:
         """Return the belief by EP and its evidence, from the sites of a neighbour if given."""

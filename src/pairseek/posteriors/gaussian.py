@@ -313,7 +313,8 @@ def importance_sampled(fit: GaussianFit, factors: Factors, prior: Prior, points:
     # In few dimensions a wider proposal costs few effective samples.
     points = max(points, _POINTS_PER_DIMENSION * (d + 1))
     cloud = GaussianCloud(fit.mean, fit.covariance, factors, prior, points, widening=1.0 + 4.0 / (d + 1.0))
-    for _ in range(_ROUNDS if fit.converged else 0):
+    # With lapses there may be modes that no point from this Gaussian reaches.
+    for _ in range(_ROUNDS if fit.converged and factors.plain else 0):
         samples, weights, log_evidence = cloud.weighted
         counted = effective_samples(weights)
         if counted < max(_COUNTED * len(weights), least):

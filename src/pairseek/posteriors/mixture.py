@@ -46,6 +46,8 @@ _FARTHEST = 6.0
 # Nodes of an unknown lapse, beside an unknown r and alone.
 _LAPSES = 4
 _LAPSES_ALONE = 8
+# Every second lapse is enough for the proposal of joint importance samples.
+_SKIPPED = 2
 # Nodes of less weight are not checked. If those that fail the check have together more than _WRONG, joint importance
 # samples of all nodes replace them.
 _CHECKED = 0.02
@@ -55,6 +57,10 @@ _WRONG = 0.1
 _WIDENING = 1.5
 _COUNTED = 0.1
 _SAMPLES_PER_DIMENSION = 50.0
+# Joint importance samples for each dimension and one more, at least: the error of a covariance grows with d.
+_POINTS_PER_DIMENSION = 512
+# Least share of the points that come from the prior where there are lapses.
+_OF_PRIOR = 0.15
 # Nodes of less weight do not enter the mixture.
 _DROPPED = 1e-4
 _COLUMNS = ("slopes", "offsets", "decided")
@@ -69,6 +75,11 @@ _GOLDEN = 0.6180339887498949
 
 class NodeInference(Protocol):
     """Inference of the user point for known parameters of the response, with the evidence."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether beliefs need no check, because a sampler finds every mode."""
+        ...
 
     def infer(self, factors: Factors, prior: Prior, start: FloatArray | None) -> PointBelief:
         """Return the belief and its evidence; `start` are the EP sites of a neighbouring node."""
@@ -128,40 +139,61 @@ class Kind:
 def mixture_belief(
     evidence: Evidence, prior: Prior, response: Response, inference: NodeInference, points: int
 ) -> Belief:
-    """Return the belief with the unknown parameters of the response integrated out."""
+    """Return the belief with the unknown parameters of the response integrated out.
+
+    With lapses the posterior of the point can have several modes, of which EP finds one. Its Gaussians are then only
+    the proposal of joint importance samples, beside the prior itself, from which every mode can be reached.
+    """
     began = time.perf_counter()
     kinds = [Kind(one, math.log(share), _evidence_of(evidence, response, one)) for one, share in response.kinds]
-    nodes = [node for index, kind in enumerate(kinds) for node in _nodes(index, kind, prior, inference)]
+    sampled = not inference.exact and len(evidence.offsets) > 0
+    lapsing = sampled and not (response.lapse_prior is None and response.share == 0.0)
+
+    def inferred(*, all_lapses: bool) -> list[Node]:
+        return [
+            node
+            for index, kind in enumerate(kinds)
+            for node in _nodes(index, kind, prior, inference, all_lapses=all_lapses)
+        ]
+
+    nodes = inferred(all_lapses=not lapsing)
     weights = _normalized([node.log_weight for node in nodes])
-    wrong = [
-        i
-        for i in np.flatnonzero(weights > _CHECKED).tolist()
-        if not inference.is_accurate(nodes[i].point, nodes[i].factors, prior)
-    ]
+
+    def wrong() -> list[int]:
+        return [
+            i
+            for i in np.flatnonzero(weights > _CHECKED).tolist()
+            if not inference.is_accurate(nodes[i].point, nodes[i].factors, prior)
+        ]
+
     source: GaussianMixture | JointSamples = GaussianMixture(tuple(nodes), weights, points)
     counted = None
-    if float(np.sum(weights[wrong])) > _WRONG:
-        joint = JointSamples(tuple(nodes), weights, tuple(kinds), prior, points)
+    if lapsing or (sampled and float(np.sum(weights[wrong()])) > _WRONG):
+        most = max(points, _POINTS_PER_DIMENSION * (evidence.slopes.shape[1] + 1))
+        joint = JointSamples(tuple(nodes), weights, tuple(kinds), prior, most)
         counted = effective_samples(joint.drawn.weights)
-        if counted >= max(_COUNTED * points, _SAMPLES_PER_DIMENSION * (evidence.slopes.shape[1] + 1.0)):
+        if counted >= max(_COUNTED * most, _SAMPLES_PER_DIMENSION * (evidence.slopes.shape[1] + 1.0)):
             source = joint
         else:
             counted = None
-            for i in wrong:
+            if lapsing:
+                nodes = inferred(all_lapses=True)
+                weights = _normalized([node.log_weight for node in nodes])
+            for i in np.flatnonzero(weights > _CHECKED).tolist() if lapsing else wrong():
                 nodes[i] = replace(nodes[i], point=inference.refined(nodes[i].point, nodes[i].factors, prior))
             source = GaussianMixture(tuple(nodes), _normalized([node.log_weight for node in nodes]), points)
     mean, covariance = source.moments() if len(evidence.offsets) else prior.moments(evidence.slopes.shape[1])
     for array in (mean, covariance):
         array.flags.writeable = False
     info = BeliefInfo(
-        "mixture",
+        "mixture" if response.unknown else "weighted" if counted is not None else "particles",
         effective_samples=counted,
         logit_deviation=max(node.point.belief.info.logit_deviation for node in nodes),
         sweeps=max(node.point.belief.info.sweeps for node in nodes),
         nodes=len(nodes),
         seconds=time.perf_counter() - began,
     )
-    return Belief(mean, covariance, info, source, _reliability(source, tuple(kinds)))
+    return Belief(mean, covariance, info, source, _reliability(source, tuple(kinds)) if response.unknown else None)
 
 
 def _normalized(logs: list[float] | FloatArray) -> FloatArray:
@@ -177,8 +209,8 @@ def _evidence_of(evidence: Evidence, response: Response, one: Response) -> Evide
     return replace(evidence, slopes=constant[:, None] * evidence.slopes, offsets=constant * evidence.offsets)
 
 
-def _nodes(index: int, kind: Kind, prior: Prior, inference: NodeInference) -> list[Node]:
-    """Return the nodes of one noise kind that are not negligible."""
+def _nodes(index: int, kind: Kind, prior: Prior, inference: NodeInference, *, all_lapses: bool) -> list[Node]:
+    """Return the nodes of one noise kind that are not negligible; without `all_lapses` of every second lapse."""
     response, evidence = kind.response, kind.evidence
     factor_prior = response.factor_prior
     if not len(evidence.offsets):
@@ -194,7 +226,9 @@ def _nodes(index: int, kind: Kind, prior: Prior, inference: NodeInference) -> li
         return Node(index, log_factor, lapse, kind.log_prior + log_share, point, factors)
 
     lapses, shares = _lapse_nodes(response)
-    always = [] if response.lapse_prior is None else [_random_node(index, kind, prior, inference)]
+    if not all_lapses:
+        lapses, shares = lapses[::_SKIPPED], shares[::_SKIPPED]
+    always = [_random_node(index, kind, prior, inference)] if lapses[0] > 0.0 else []
     if factor_prior is None:
         return [node(0.0, lapse, math.log(share), None) for lapse, share in zip(lapses, shares, strict=True)] + always
     step = _STEP * min(factor_prior.spread, 1.0)
@@ -208,7 +242,6 @@ def _nodes(index: int, kind: Kind, prior: Prior, inference: NodeInference) -> li
 
 def _random_node(index: int, kind: Kind, prior: Prior, inference: NodeInference) -> Node:
     """Return the node of a person who answers at random: the prior of the point, and 1/2 or 1/3 for every answer."""
-    assert kind.response.lapse_prior is not None
     nothing = replace(kind.evidence, **{name: getattr(kind.evidence, name)[:0] for name in _COLUMNS})
     factors = Factors.of(nothing, kind.response, lapse=0.0)
     point = inference.infer(factors, prior, None)
@@ -216,7 +249,7 @@ def _random_node(index: int, kind: Kind, prior: Prior, inference: NodeInference)
     # A tie that was not offered is not random.
     possible = kind.response.tie_width > 0.0 or not ties
     logs = -answers * math.log(3.0 if kind.response.tie_width > 0.0 else 2.0) if possible else -math.inf
-    share = kind.response.lapse_prior.random
+    share = 0.0 if kind.response.lapse_prior is None else kind.response.lapse_prior.random
     log_prior = kind.log_prior + (math.log(share) if share > 0.0 else -math.inf)
     return Node(index, 0.0, 1.0, log_prior, replace(point, log_evidence=point.log_evidence + logs), factors)
 
@@ -443,6 +476,11 @@ class JointSamples:
     def _proposal(self) -> FloatArray:
         # A part of the points for every node, because EP can be wrong about the weights of the nodes.
         shares = np.where(self.weights > _DROPPED, self.weights + 0.5 / np.sum(self.weights > _DROPPED), 0.0)
+        shares /= np.sum(shares)
+        always = np.array([node.lapse == 1.0 for node in self.nodes])
+        if np.any(always):
+            # The prior reaches every mode that lapses can leave.
+            shares[always] = np.maximum(shares[always], _OF_PRIOR / np.sum(always))
         return np.asarray(shares / np.sum(shares))
 
     @cached_property
@@ -450,18 +488,16 @@ class JointSamples:
         """For each kind, (U,) log factors, (L,) lapses, and (U, L) log prior probabilities."""
         out = []
         for index in range(len(self.kinds)):
-            own = [node for node in self.nodes if node.kind == index and node.lapse < 1.0]
-            log_factors = np.array(sorted({node.log_factor for node in own}))
-            lapses = np.array(sorted({node.lapse for node in own}))
-            # The prior is a product, so one row and one column of nodes give all of it.
-            by_lapse = {node.lapse: node for node in own}
             response = self.kinds[index].response
-            spread = 1.0 if response.factor_prior is None else response.factor_prior.spread
-            density = -0.5 * (log_factors / spread) ** 2
-            shares = np.array(
-                [by_lapse[lapse].log_prior + 0.5 * (by_lapse[lapse].log_factor / spread) ** 2 for lapse in lapses]
-            )
-            out.append((log_factors, lapses, density[:, None] + shares))
+            own = {node.log_factor for node in self.nodes if node.kind == index and node.lapse < 1.0}
+            log_factors = np.array(sorted(own))
+            nodes, shares = _lapse_nodes(response)
+            density = np.zeros(len(log_factors))
+            if response.factor_prior is not None:
+                spread = response.factor_prior.spread
+                step = float(np.min(np.diff(log_factors)))
+                density = -0.5 * (log_factors / spread) ** 2 + math.log(step / (spread * math.sqrt(2.0 * math.pi)))
+            out.append((log_factors, np.array(nodes), self.kinds[index].log_prior + density[:, None] + np.log(shares)))
         return out
 
     @cached_property
@@ -564,8 +600,9 @@ def _of_samples(
     """Return the parameters of each sample, and their conditional distribution at some of the points."""
     node = source.drawn.node
     count = min(len(node), _ROWS)
-    # Spread along a coordinate: equal steps through a sequence of low discrepancy would all fall into one part of it.
-    rows = np.argsort(source.drawn.samples[:, 0], kind="stable")[(2 * np.arange(count) + 1) * len(node) // (2 * count)]
+    # Evenly strided points of a Halton sequence are not evenly spread.
+    rows = np.unique((_GOLDEN * np.arange(1, count + 1) % 1.0 * len(node)).astype(np.int64))
+    count = len(rows)
     chance = source.conditional(rows)
     values, group = np.unique(found.log_factor[own], return_inverse=True)
     chances, lapses = np.zeros((count, len(values))), np.zeros((count, len(values)))
@@ -601,7 +638,7 @@ def _distribution(
         edges = 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, _FINE_LAPSES + 1))
         shown, shares = prior.quantiles(0.5 * (edges[1:] + edges[:-1])), np.diff(edges)
         levels = np.where(
-            ((shown < lapses[0]) | (shown > lapses[-1]))[:, None],
+            (shown > lapses[-1])[:, None],
             _between(lapses, levels, shown),
             _polynomial(lapses, levels, shown),
         )

@@ -76,6 +76,7 @@ class TemperedNodes:
     n: int
     sweeps: int
     rng: np.random.Generator
+    exact: ClassVar[bool] = True
 
     def infer(self, factors: Factors, prior: Prior, start: FloatArray | None) -> PointBelief:  # noqa: ARG002
         """Return the belief and its evidence."""
