@@ -33,7 +33,7 @@ HORIZON = 1000
 _ITEMS = 128
 # Places that the belief holds possible, and pairs at each: neighbours in the order by utility, this far apart.
 _PLACES = 8
-_LAGS = (1, 2, 3, 4)
+_LAGS = (1, 2, 3)
 # The best pair at a place rests after it was asked; of a whole catalogue the third best stands for those that follow.
 _RANK = 2
 # Deviation of a logit at which information is proportional to its square.
