@@ -125,9 +125,7 @@ def entropy_bounds(covariance: npt.ArrayLike) -> tuple[float, float]:
     if not np.all(np.isfinite(matrix)) or not np.allclose(matrix, matrix.T):
         raise InvalidParameter(f"covariance is {matrix.tolist()}: give finite numbers, symmetric")
     if np.linalg.eigvalsh(matrix)[0] <= 0:
-        raise InvalidParameter(
-            f"covariance {matrix.tolist()} is not positive definite: its eigenvalues must be above 0"
-        )
+        raise InvalidParameter(f"covariance {matrix.tolist()} is not positive definite: use eigenvalues above 0")
     d = len(matrix)
     volume_bits = float(np.linalg.slogdet(matrix)[1]) / LN_2 / d
     lower = 0.5 * d * (1.0 + volume_bits - math.log2(math.e**2 * _entropy_constant(d)))
