@@ -42,8 +42,8 @@ def at(values, m, s):
 
 
 @pytest.mark.parametrize("link", [0, 1])
-@pytest.mark.parametrize("spread", [0.0, 0.4, 1.0, 1.3, 2.0])
-@pytest.mark.parametrize("lapse", [0.0, 0.13, 0.5])
+@pytest.mark.parametrize("spread", [0.4, 1.3, 2.0])
+@pytest.mark.parametrize("lapse", [0.0, 0.13])
 def test_tables_of_an_unknown_k_and_lapse_are_monotone(link, spread, lapse):
     rng = rng_of(link, int(10 * spread), int(100 * lapse))
     m, s = 10.0 ** rng.uniform(-6, 5, size=(2, 20_000))
@@ -84,7 +84,7 @@ def test_tables_of_an_unknown_k_are_those_of_quadrature(link, spread):
 def test_epmv_is_exact_where_k_and_lapse_are_uncertain(small_cells):
     # Narrow logits and a wide spread of k. The first three scenes were called exact with a better pair left when the
     # table of the probability was not monotone.
-    for seed in (212, 319, 671, *range(60)):
+    for seed in (212, 319, 671, *range(12)):
         rng = rng_of(seed, 77)
         n, d = int(rng.integers(5, 60)), int(rng.integers(1, 5))
         scene = random_scene(rng, n, d, strategy=EPMV(float(10.0 ** rng.uniform(-0.5, 1))), noise=NOISES[seed % 3])
