@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, primitive
 
 CONSTANT, NORMALIZED, DECAYING = 0, 1, 2
@@ -34,7 +35,7 @@ def steepest_length(low: float, high: float, noise: int) -> float:
 
 
 @kernel
-def shadow(start: int, stop: int, points: Any, mean: Any, root: Any, out: Any) -> None:
+def shadow(start: int, stop: int, points: FloatArray, mean: FloatArray, root: FloatArray, out: FloatArray) -> None:
     """Write rows 2 L'(x - μ), for Σ = LL' and L = root: the distance between two of them is sqrt(a'Σa).
 
     From the mean, so that items far from zero keep their digits.
@@ -50,7 +51,7 @@ def shadow(start: int, stop: int, points: Any, mean: Any, root: Any, out: Any) -
 
 
 @primitive
-def projected_variance(p: Any, q: Any, root: Any) -> float:
+def projected_variance(p: FloatArray, q: FloatArray, root: FloatArray) -> float:
     """Return a'Σa = |2 L'(p - q)|², L = root, from the difference itself, so that near points keep their digits."""
     d = len(p)
     variance = 0.0
@@ -64,7 +65,15 @@ def projected_variance(p: Any, q: Any, root: Any) -> float:
 
 @kernel
 def describe(
-    start: int, stop: int, first: Any, second: Any, points: Any, shadows: Any, belief: Any, model: Any, out: Any
+    start: int,
+    stop: int,
+    first: IntArray,
+    second: IntArray,
+    points: FloatArray,
+    shadows: FloatArray,
+    belief: Any,
+    model: Any,
+    out: FloatArray,
 ) -> None:
     """Write columns a·μ - b, |a|, k_pq, a'Σa of pairs; ``belief`` is (mean, root of Σ), ``model`` (k, noise).
 
@@ -98,7 +107,7 @@ def describe(
 
 
 @primitive
-def _logits(slope: Any, offset: float, columns: Any, z: Any) -> None:
+def _logits(slope: FloatArray, offset: float, columns: FloatArray, z: FloatArray) -> None:
     """Write z = columns' slope + offset, four coordinates at a time."""
     d = columns.shape[0]
     z[:] = offset
@@ -117,7 +126,7 @@ def _logits(slope: Any, offset: float, columns: Any, z: Any) -> None:
 
 
 @primitive
-def _logistic_sums(z: Any, weights: Any) -> tuple[float, float]:
+def _logistic_sums(z: FloatArray, weights: FloatArray) -> tuple[float, float]:
     """Return Σ w f(z) and Σ w h_b(f(z)) in nats, for weights that sum to 1.
 
     With u = e^-|z|, the rarer outcome has probability u/(1 + u) and h_b = log(1 + u) + |z| u/(1 + u). The logarithm
@@ -141,7 +150,7 @@ def _logistic_sums(z: Any, weights: Any) -> tuple[float, float]:
 
 
 @primitive
-def _probit_sums(z: Any, weights: Any) -> tuple[float, float]:
+def _probit_sums(z: FloatArray, weights: FloatArray) -> tuple[float, float]:
     """Return Σ w Φ(z) and Σ w h_b(Φ(z)) in nats."""
     probability = 0.0
     entropy = 0.0
@@ -155,7 +164,16 @@ def _probit_sums(z: Any, weights: Any) -> tuple[float, float]:
 
 
 @kernel
-def expect(start: int, stop: int, slopes: Any, offsets: Any, columns: Any, weights: Any, link: int, out: Any) -> None:
+def expect(
+    start: int,
+    stop: int,
+    slopes: FloatArray,
+    offsets: FloatArray,
+    columns: FloatArray,
+    weights: FloatArray,
+    link: int,
+    out: FloatArray,
+) -> None:
     """Write rows E f(z) and E h_b(f(z)) (in nats) over weighted samples, for each candidate.
 
     ``columns`` is (d, S): samples by coordinate, so that the loops run over contiguous numbers. Nothing of size
@@ -168,7 +186,16 @@ def expect(start: int, stop: int, slopes: Any, offsets: Any, columns: Any, weigh
 
 
 @kernel
-def weigh(start: int, stop: int, slopes: Any, offsets: Any, columns: Any, weights: Any, link: int, out: Any) -> None:
+def weigh(
+    start: int,
+    stop: int,
+    slopes: FloatArray,
+    offsets: FloatArray,
+    columns: FloatArray,
+    weights: FloatArray,
+    link: int,
+    out: FloatArray,
+) -> None:
     """Write unnormalised moments of the samples after the answer "first": Σ w f, Σ w f x, Σ w f x x'.
 
     ``out`` is (m, 1 + d + d²).
@@ -211,7 +238,14 @@ def _lapsing_link(y: float, link: int) -> float:
 
 @kernel
 def expect_mixed(
-    start: int, stop: int, planes: Any, columns: Any, weights: Any, mixture: Any, link: int, out: Any
+    start: int,
+    stop: int,
+    planes: Any,
+    columns: FloatArray,
+    weights: FloatArray,
+    mixture: Any,
+    link: int,
+    out: FloatArray,
 ) -> None:
     """Compute `expect` with a link for each sample, base + Σ parts_q f(ratio_q z).
 
@@ -240,7 +274,15 @@ def expect_mixed(
 
 @kernel
 def expect_ties(
-    start: int, stop: int, planes: Any, columns: Any, weights: Any, mixture: Any, width: float, link: int, out: Any
+    start: int,
+    stop: int,
+    planes: Any,
+    columns: FloatArray,
+    weights: FloatArray,
+    mixture: Any,
+    width: float,
+    link: int,
+    out: FloatArray,
 ) -> None:
     """Write rows E P(first), E P(second) and the expected entropy of the three outcomes, in nats.
 
@@ -271,7 +313,14 @@ def expect_ties(
 
 @kernel
 def weigh_mixed(
-    start: int, stop: int, planes: Any, columns: Any, weights: Any, answering: Any, link: int, out: Any
+    start: int,
+    stop: int,
+    planes: Any,
+    columns: FloatArray,
+    weights: FloatArray,
+    answering: Any,
+    link: int,
+    out: FloatArray,
 ) -> None:
     """Compute `weigh` with a k and a lapse for each sample: ``answering`` is (ratios (S,), lapses (S,))."""
     slopes, offsets = planes
@@ -287,7 +336,7 @@ def weigh_mixed(
 
 
 @primitive
-def _weighed(f: Any, columns: Any, d: int, out: Any) -> None:
+def _weighed(f: FloatArray, columns: FloatArray, d: int, out: FloatArray) -> None:
     """Write Σ f, Σ f x, Σ f x x'."""
     total = 0.0
     for s in range(len(f)):

@@ -144,7 +144,7 @@ def combined(
 
 
 @primitive
-def interpolate(table: Any, m: float, s: float) -> float:
+def interpolate(table: FloatArray, m: float, s: float) -> float:
     """Return the bilinear interpolation at (m, s), both at least 0; beyond the last m, the value there."""
     if s > S_MAX:
         m *= S_MAX / s
@@ -161,7 +161,7 @@ def interpolate(table: Any, m: float, s: float) -> float:
 
 
 @kernel
-def look_up(start: int, stop: int, table: Any, m: Any, s: Any, out: Any) -> None:
+def look_up(start: int, stop: int, table: FloatArray, m: FloatArray, s: FloatArray, out: FloatArray) -> None:
     """Write table(|m|, s) for the rows from start to stop; NaN where either is NaN."""
     for row in range(start, stop):
         # NaN must not become an index.

@@ -35,7 +35,7 @@ _ROWS = 4
 
 
 @primitive
-def _gradient(x: Any, evidence: Any, prior: Any, link: int, width: float, out: Any) -> None:
+def _gradient(x: FloatArray, evidence: Any, prior: Any, link: int, width: float, out: Any) -> None:
     """Write the gradient of the log posterior at x, ignoring the box."""
     slopes, offsets, decided = evidence
     _, _, centre, precision = prior
@@ -55,7 +55,7 @@ def _gradient(x: Any, evidence: Any, prior: Any, link: int, width: float, out: A
 
 
 @primitive
-def _fill(x: Any, mean: Any, gradient: Any, prior: Any, row: Any) -> None:
+def _fill(x: FloatArray, mean: FloatArray, gradient: FloatArray, prior: Any, row: FloatArray) -> None:
     """Write the controls of one sample (g = 1; then g a coordinate, symmetrised), then its targets c and cc'."""
     low, high, _, _ = prior
     d = len(x)
@@ -86,9 +86,9 @@ def _fill(x: Any, mean: Any, gradient: Any, prior: Any, row: Any) -> None:
 def _products(
     start: int,
     stop: int,
-    points: Any,
-    weights: Any,
-    mean: Any,
+    points: FloatArray,
+    weights: FloatArray,
+    mean: FloatArray,
     evidence: Any,
     prior: Any,
     link: int,
@@ -129,7 +129,7 @@ def _products(
 
 
 @kernel
-def _solve(matrix: Any, vector: Any) -> None:
+def _solve(matrix: FloatArray, vector: FloatArray) -> None:
     """Solve matrix x = vector in place by Cholesky; only the lower triangle of the matrix is used."""
     n = len(vector)
     for i in range(n):

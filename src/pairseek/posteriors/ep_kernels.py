@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import LOGISTIC, inner, kernel, log_answer, log_ndtr, log_slope, log_tie
 
 # Half width of the quadrature in cavity deviations: the tilted density of a log-concave factor falls at least as fast
@@ -171,7 +172,7 @@ def tilted_interval(m: float, v: float, low: float, high: float, rule: Any) -> t
 
 
 @inner
-def _invert(matrix: Any, out: Any) -> tuple[bool, float]:  # noqa: C901
+def _invert(matrix: FloatArray, out: Any) -> tuple[bool, float]:  # noqa: C901
     """Write the inverse of a positive definite matrix, by Cholesky.
 
     Return whether it is one, and the log determinant of the inverse.
@@ -208,7 +209,9 @@ def _invert(matrix: Any, out: Any) -> tuple[bool, float]:  # noqa: C901
 
 
 @inner
-def _refresh(evidence: Any, prior: Any, sites: Any, work: Any, mean: Any, covariance: Any) -> tuple[bool, float]:
+def _refresh(
+    evidence: Any, prior: Any, sites: Any, work: Any, mean: FloatArray, covariance: FloatArray
+) -> tuple[bool, float]:
     """Compute mean and covariance from all sites, which frees them of the rounding of rank-one updates.
 
     Return whether they exist, and the log determinant of the covariance.
@@ -243,7 +246,9 @@ def _refresh(evidence: Any, prior: Any, sites: Any, work: Any, mean: Any, covari
 
 
 @inner
-def _replace_site(site: Any, tau: float, nu: float, here: Any, column: Any, mean: Any, covariance: Any) -> float:
+def _replace_site(
+    site: Any, tau: float, nu: float, here: Any, column: FloatArray, mean: FloatArray, covariance: FloatArray
+) -> float:
     """Give a site new parameters and update mean and covariance.
 
     The result is the change in deviations of z and shares of its variance; infinity where the step was shortened or
@@ -275,7 +280,9 @@ def _replace_site(site: Any, tau: float, nu: float, here: Any, column: Any, mean
 
 
 @inner
-def _project(slope: Any, offset: float, mean: Any, covariance: Any, column: Any) -> tuple[float, float]:
+def _project(
+    slope: FloatArray, offset: float, mean: FloatArray, covariance: FloatArray, column: FloatArray
+) -> tuple[float, float]:
     """Return mean and variance of slope·w + offset, and write its covariance with w."""
     z = offset
     v = 0.0
@@ -303,7 +310,15 @@ def _log_site(site: Any, precision: float, shift: float, log_mass: float) -> flo
 
 @inner
 def _log_evidence(
-    evidence: Any, prior: Any, rule: Any, link: int, model: Any, sites: Any, mean: Any, covariance: Any, volume: float
+    evidence: Any,
+    prior: Any,
+    rule: Any,
+    link: int,
+    model: Any,
+    sites: Any,
+    mean: FloatArray,
+    covariance: FloatArray,
+    volume: float,
 ) -> float:
     """Return log ∫ prior Π factors by EP, up to a constant of the dimension (Minka, UAI 2001).
 
@@ -356,8 +371,8 @@ def propagate(  # noqa: C901
     goal: Any,
     warm: bool,  # noqa: FBT001
     sites: Any,
-    mean: Any,
-    covariance: Any,
+    mean: FloatArray,
+    covariance: FloatArray,
     facts: Any,
 ) -> None:
     """Run sweeps of EP until no site changes the belief by more than a tolerance.
@@ -441,7 +456,7 @@ def propagate(  # noqa: C901
 
 @kernel
 def profile_moments(
-    evidence: Any, rule: Any, link: int, model: Any, sites: Any, mean: Any, directions: Any, out: Any
+    evidence: Any, rule: Any, link: int, model: Any, sites: Any, mean: FloatArray, directions: FloatArray, out: Any
 ) -> None:
     """Write mean and variance of the posterior along lines through the mean, in deviations of the approximation.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, log_tie
 
 # So many probabilities, of at least 1e-16, can be multiplied without underflow.
@@ -16,7 +17,15 @@ _LEAST = 1e-16
 
 @kernel
 def log_likelihood_grid(  # noqa: C901
-    start: int, stop: int, points: Any, evidence: Any, factors: Any, lapses: Any, width: float, link: int, out: Any
+    start: int,
+    stop: int,
+    points: FloatArray,
+    evidence: Any,
+    factors: FloatArray,
+    lapses: FloatArray,
+    width: float,
+    link: int,
+    out: FloatArray,
 ) -> None:
     """Write the log-likelihood of all answers at each point, for each factor on the logits and each lapse.
 

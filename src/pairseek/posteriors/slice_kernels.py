@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, log_answer, next_uniform, primitive
 
 # A product of at most this many factors between 1 and 2 cannot overflow: one logarithm for all of them.
@@ -21,7 +22,7 @@ _BLOCK = 512
 
 
 @primitive
-def log_line(t: float, z: Any, c: Any, decided: Any, link: int, model: Any) -> float:
+def log_line(t: float, z: FloatArray, c: FloatArray, decided: FloatArray, link: int, model: Any) -> float:
     """Return the log-likelihood of all answers at x + t v, whose logits are z + t c; ``model`` as in `log_answer`."""
     m = len(z)
     total = 0.0
@@ -44,7 +45,7 @@ def log_line(t: float, z: Any, c: Any, decided: Any, link: int, model: Any) -> f
 
 @kernel
 def log_densities(
-    start: int, stop: int, points: Any, evidence: Any, prior: Any, base: Any, link: int, model: Any, out: Any
+    start: int, stop: int, points: FloatArray, evidence: Any, prior: Any, base: Any, link: int, model: Any, out: Any
 ) -> None:
     """Write the log posterior of each point less the log density of a Gaussian; -inf outside of the prior's box.
 
@@ -79,9 +80,9 @@ def log_densities(
 def slice_sweep(  # noqa: C901
     start: int,
     stop: int,
-    points: Any,
+    points: FloatArray,
     seeds: Any,
-    frame: Any,
+    frame: FloatArray,
     evidence: Any,
     prior: Any,
     power: float,

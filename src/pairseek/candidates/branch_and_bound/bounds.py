@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import inner, kernel, primitive
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED, pair_constant, steepest_length
 from pairseek.numerics.tables import interpolate
@@ -30,7 +31,7 @@ COST_LOW, COST_HIGH, SHELL = range(3)
 
 
 @inner
-def value(shape: int, penalty: float, table: Any, m: float, s: float, distance: float, gain: float) -> float:
+def value(shape: int, penalty: float, table: FloatArray, m: float, s: float, distance: float, gain: float) -> float:
     """Return the utility at |m|, s, distance of μ from the plane, and |Σa|²/(a'Σa)."""
     if shape == DISTANCE:
         return s - penalty * distance
@@ -48,7 +49,7 @@ def steepness(length: float, k: float, noise: int) -> float:
 
 
 @inner
-def highest_mean(a: int, b: int, centre: Any, half: Any, values: Any, power: float) -> float:
+def highest_mean(a: int, b: int, centre: FloatArray, half: FloatArray, values: FloatArray, power: float) -> float:
     """Return the maximum of Σ λ w/Σ w, w = λ^power Δ², over two boxes.
 
     This is a linear fractional programme over a box: the optimum has the highest weights exactly where λ exceeds it.
@@ -77,7 +78,7 @@ def highest_mean(a: int, b: int, centre: Any, half: Any, values: Any, power: flo
 
 
 @inner
-def distances(a: int, b: int, centre: Any, half: Any) -> tuple[float, float]:
+def distances(a: int, b: int, centre: FloatArray, half: FloatArray) -> tuple[float, float]:
     """Return the minimum and maximum of |a| = 2|p - q| over two boxes."""
     near = 0.0
     far = 0.0
@@ -91,7 +92,7 @@ def distances(a: int, b: int, centre: Any, half: Any) -> tuple[float, float]:
 
 
 @inner
-def highest_deviation(a: int, b: int, centre: Any, half: Any, values: Any) -> float:
+def highest_deviation(a: int, b: int, centre: FloatArray, half: FloatArray, values: FloatArray) -> float:
     """Return the maximum of sqrt(a'Σa) over two boxes."""
     total = 0.0
     for h in range(len(values)):
@@ -101,7 +102,7 @@ def highest_deviation(a: int, b: int, centre: Any, half: Any, values: Any) -> fl
 
 
 @inner
-def lowest_margin(a: int, b: int, ranges: Any) -> float:
+def lowest_margin(a: int, b: int, ranges: FloatArray) -> float:
     """Return the minimum of |cost_q - cost_p| over two cells."""
     # The slack covers the cancellation error of the difference.
     slack = 1e-13 * (ranges[a, COST_HIGH] + ranges[b, COST_HIGH])
@@ -150,7 +151,9 @@ def cell_bound(a: int, b: int, cells: Any, model: Any, enough: float) -> float:
 
 
 @kernel
-def bound_pairs(start: int, stop: int, first: Any, second: Any, cells: Any, model: Any, out: Any) -> None:
+def bound_pairs(
+    start: int, stop: int, first: IntArray, second: IntArray, cells: Any, model: Any, out: FloatArray
+) -> None:
     """Compute the upper bounds of listed pairs of cells."""
     for row in range(start, stop):
         out[row] = cell_bound(first[row], second[row], cells, model, -np.inf)
@@ -158,7 +161,7 @@ def bound_pairs(start: int, stop: int, first: Any, second: Any, cells: Any, mode
 
 @kernel
 def bound_children(
-    start: int, stop: int, first: Any, second: Any, view: Any, enough: float, pairs: Any, out: Any
+    start: int, stop: int, first: IntArray, second: IntArray, view: Any, enough: float, pairs: IntArray, out: FloatArray
 ) -> None:
     """Compute the child pairs of listed pairs of cells, four columns each, with upper bounds and estimates.
 

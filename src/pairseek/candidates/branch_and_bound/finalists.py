@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pairseek.candidates.branch_and_bound.bounds import value
+from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import inner
 from pairseek.numerics.pair_kernels import pair_constant
 
@@ -16,7 +17,9 @@ LEAST, SLACK, WANTED = range(3)
 
 
 @inner
-def exact_value(i: int, j: int, rows: Any, mean: Any, root: Any, credit: float, model: Any, scratch: Any) -> float:
+def exact_value(
+    i: int, j: int, rows: FloatArray, mean: FloatArray, root: FloatArray, credit: float, model: Any, scratch: FloatArray
+) -> float:
     """Return the utility of a pair of positions, by the arithmetic of `describe`; -inf if the points coincide.
 
     ``credit`` is the difference of appeal over k.
@@ -50,7 +53,7 @@ def exact_value(i: int, j: int, rows: Any, mean: Any, root: Any, credit: float, 
 
 
 @inner
-def keep(u: float, key: int, found: Any, keys: Any) -> bool:
+def keep(u: float, key: int, found: FloatArray, keys: IntArray) -> bool:
     """Insert a pair into a list sorted by descending utility, then ascending key; return whether it was inserted."""
     place = len(found)
     while place > 0 and (u > found[place - 1] or (u == found[place - 1] and key < keys[place - 1])):
@@ -66,7 +69,7 @@ def keep(u: float, key: int, found: Any, keys: Any) -> bool:
 
 
 @inner
-def _listed(key: int, keys: Any) -> bool:
+def _listed(key: int, keys: IntArray) -> bool:
     """Return whether sorted keys contain a key, by binary search."""
     low, high = 0, len(keys)
     while low < high:
@@ -79,7 +82,9 @@ def _listed(key: int, keys: Any) -> bool:
 
 
 @inner
-def consider(i: int, j: int, points: Any, model: Any, resting: Any, target: Any, best: Any, scratch: Any) -> None:
+def consider(
+    i: int, j: int, points: Any, model: Any, resting: Any, target: FloatArray, best: Any, scratch: FloatArray
+) -> None:
     """Insert a pair of positions into the best if it reaches the target and is permitted; then raise the target."""
     _, _, order, rows, mean, root, credit = points
     n = len(order)

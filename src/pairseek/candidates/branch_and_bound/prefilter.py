@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pairseek.candidates.branch_and_bound.bounds import DISTANCE, value
+from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import inner
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED, pair_constant
 
@@ -20,7 +21,7 @@ _LOOSE = 1e-9
 
 
 @inner
-def lowest_deviation(least: float, top: float, gain: float, shape: int, penalty: float, table: Any) -> float:
+def lowest_deviation(least: float, top: float, gain: float, shape: int, penalty: float, table: FloatArray) -> float:
     """Return the s below which the utility is less than `least` even at m = 0, by bisection up to `top`."""
     low, high = 0.0, top
     if value(shape, penalty, table, 0.0, top, 0.0, gain) < least:
@@ -35,7 +36,9 @@ def lowest_deviation(least: float, top: float, gain: float, shape: int, penalty:
 
 
 @inner
-def highest_logit(least: float, top: float, steep: float, gain: float, shape: int, penalty: float, table: Any) -> float:
+def highest_logit(
+    least: float, top: float, steep: float, gain: float, shape: int, penalty: float, table: FloatArray
+) -> float:
     """Return the |m| above which the utility is less than `least` even at s = top."""
     if shape == DISTANCE:
         return max(top - least, 0.0) / penalty * steep if penalty > 0.0 and steep > 0.0 else np.inf
@@ -74,7 +77,7 @@ def decaying_lengths(share: float) -> tuple[float, float]:
 
 
 @inner
-def set_prefilter(least: float, scale: Any, model: Any, weights: Any, prefilter: Any) -> None:
+def set_prefilter(least: float, scale: Any, model: Any, weights: FloatArray, prefilter: FloatArray) -> None:
     """Set conditions that are necessary for a utility of `least` or more.
 
     Only Σ weights Δ² is computed for every pair, so that it encodes the condition on s of each noise kind: it is

@@ -11,6 +11,7 @@ from pairseek.candidates.branch_and_bound.bounds import COST_HIGH, COST_LOW, SHE
 from pairseek.candidates.branch_and_bound.finalists import LEAST, SLACK, WANTED, consider
 from pairseek.candidates.branch_and_bound.prefilter import DEVIATION, FROM, LOGIT, MARGIN, SIZE, TO, set_prefilter
 from pairseek.candidates.branch_and_bound.tree import LANES
+from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import inner, kernel
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, pair_constant
 
@@ -23,7 +24,16 @@ _FEW = 2
 
 
 @inner
-def _limits(block: int, full: int, columns: Any, centre: Any, half: Any, weights: Any, end: int, out: Any) -> None:
+def _limits(
+    block: int,
+    full: int,
+    columns: FloatArray,
+    centre: FloatArray,
+    half: FloatArray,
+    weights: FloatArray,
+    end: int,
+    out: Any,
+) -> None:
     """Compute the minimum (end 0) or maximum (end 1) of Σ weights Δ² over a box, for each of `full` positions."""
     for t in range(full):
         out[t] = 0.0
@@ -41,7 +51,9 @@ def _limits(block: int, full: int, columns: Any, centre: Any, half: Any, weights
 
 
 @inner
-def _weighted_squares(i: int, block: int, full: int, columns: Any, weights: Any, sums: Any) -> None:
+def _weighted_squares(
+    i: int, block: int, full: int, columns: FloatArray, weights: FloatArray, sums: FloatArray
+) -> None:
     """Compute Σ weights Δ² of one position with `full` others, four axes at a time to save loads and stores."""
     d = len(weights)
     for t in range(full):
@@ -64,7 +76,7 @@ def _weighted_squares(i: int, block: int, full: int, columns: Any, weights: Any,
 
 
 @inner
-def _hits(full: int, sums: Any, costs: Any, cost: float, prefilter: Any, hit: Any) -> int:
+def _hits(full: int, sums: FloatArray, costs: FloatArray, cost: float, prefilter: FloatArray, hit: Any) -> int:
     """Mark in `hit` the positions that meet the first conditions, and return their number."""
     low, high, window = prefilter[FROM], prefilter[TO], prefilter[MARGIN]
     count = 0
@@ -76,7 +88,9 @@ def _hits(full: int, sums: Any, costs: Any, cost: float, prefilter: Any, hit: An
 
 
 @inner
-def _passes(i: int, j: int, columns: Any, values: Any, k: float, noise: int, prefilter: Any, trusted: float) -> bool:
+def _passes(
+    i: int, j: int, columns: FloatArray, values: FloatArray, k: float, noise: int, prefilter: FloatArray, trusted: float
+) -> bool:
     """Return whether a pair meets all conditions of the prefilter."""
     d = len(values)
     square = 0.0
@@ -101,7 +115,15 @@ def _passes(i: int, j: int, columns: Any, values: Any, k: float, noise: int, pre
 
 @inner
 def _rows(
-    block: int, full: int, b: int, points: Any, cells: Any, noise: int, weights: Any, prefilter: Any, out: Any
+    block: int,
+    full: int,
+    b: int,
+    points: Any,
+    cells: Any,
+    noise: int,
+    weights: FloatArray,
+    prefilter: FloatArray,
+    out: Any,
 ) -> bool:
     """Mark in `out` the positions that may reach the target with an item of cell b; return False if there is none.
 
@@ -131,7 +153,7 @@ def _rows(
 
 @kernel
 def scan_tiles(  # noqa: C901 - a call with this many arrays costs as much as a row of pairs
-    start: int, stop: int, chunk: int, tiles: Any, view: Any, resting: Any, goal: Any, out: Any
+    start: int, stop: int, chunk: int, tiles: IntArray, view: Any, resting: Any, goal: Any, out: Any
 ) -> None:
     """Scan the pairs of the tiles start to stop that may reach the goal, and keep the best.
 

@@ -149,7 +149,7 @@ def _tables(link: int, name: TableName, spread: float, lapse: float, width: floa
 
 
 @kernel
-def _project(start: int, stop: int, points: Any, axes: Any, handicaps: Any, columns: Any) -> None:
+def _project(start: int, stop: int, points: FloatArray, axes: Any, handicaps: Any, columns: FloatArray) -> None:
     """Compute the columns of `CatalogueView.points` for the positions from start to stop.
 
     ``axes`` is (middle of the items, mean, eigenvectors and eigenvalues of the belief); a cost is |x - μ|² plus the
