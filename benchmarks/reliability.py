@@ -4,6 +4,8 @@
     python benchmarks/reliability.py error      # squared error with k known, unknown, and fixed at a guess; the figure
     python benchmarks/reliability.py clickers   # area under the curve of the reported agreement
     python benchmarks/reliability.py fidelity   # the score by table against I(w; y) from the samples
+    python benchmarks/reliability.py crowd      # with a population: clickers, and people of a quarter to four times r
+    python benchmarks/reliability.py noise      # the noise kind unknown, where the assumed one is wrong
 
 Users of `error` are the same for all rows of a column. Times are processor times on one thread, so that a machine that
 others use too gives the same ratio.
@@ -12,6 +14,7 @@ others use too gives the same ratio.
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import os
 import sys
@@ -21,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 import pairseek as ps
-from food import items, name, response
+from food import folder, items, name, response
 from pairseek.candidates.context import SelectionContext
 from pairseek.candidates.sampled import sampled_pairs
 from pairseek.strategies.features import typical_response
@@ -59,21 +62,19 @@ def error_trial(task):
     the mean over all of them, its trace and the distance to its mean, has the expectation of the squared error to the
     one user who was drawn, and depends far less on chance.
     """
-    factor, method, seed, answers, samples = task
+    factor, method, seed, answers, shown_items = task
     ps.set_thread_count(1)
     guess = response(D, "normalized").k
     rng = np.random.default_rng([seed, D])
-    shown = catalogue(2000)
+    shown = catalogue(shown_items)
     user = ps.SimulatedUser(rng.uniform(-1, 1, D), ps.Logistic(guess * factor), rng=seed)
     search = ps.Search(
         shown,
         response=believed(method, guess, guess * factor),
         prior=ps.UniformBox(),
-        posterior=ps.Particles(samples),
-        candidates=ps.SampledPairs(count=800, rescore=16),
         rng=seed,
     )
-    judge = ps.Search(shown, response=user.response, prior=search.prior, posterior=ps.Particles(), rng=seed + 1)
+    judge = ps.Search(shown, response=user.response, prior=search.prior, rng=seed + 1)
     errors = []
     for _ in range(answers):
         query = search.ask()
@@ -99,8 +100,7 @@ def clicker_trial(task):
         response=ps.Logistic(ps.Unknown(), lapse=ps.Unknown()),
         prior=ps.UniformBox(),
         strategy=STRATEGIES[strategy],
-        candidates=ps.SampledPairs(count=800, rescore=16),
-        posterior=ps.Particles(1000),
+        candidates=ps.SampledPairs(count=800),
         rng=seed,
     )
     for _ in range(answers):
@@ -123,7 +123,7 @@ def in_parallel(trial, tasks, jobs):
 def error(options):
     answers = 40
     tasks = [
-        (factor, method, seed, answers, options.samples)
+        (factor, method, seed, answers, options.items)
         for seed in range(options.users)
         for factor in FACTORS
         for method in METHODS
@@ -213,7 +213,7 @@ def clickers(options):
 
 def speed(options):
     ps.set_thread_count(1)
-    print(f"\n{name()}, 4000 samples, default candidates, answers 1 to {options.answers}: milliseconds of one thread\n")
+    print(f"\n{name()}, default candidates, answers 1 to {options.answers}: milliseconds of one thread\n")
     print(f"{'':24}{'update':>10}{'question':>10}{'both':>10}{'update':>12}{'question':>10}{'both':>8}")
     for d in (4, 12):
         k = response(d, "normalized").k
@@ -282,7 +282,8 @@ def state_fidelity(shown, answering, k, answers, seed):
     first, second = sampled_pairs(shown.n, 500, np.random.default_rng(seed))
     judged = np.zeros(len(first))
     for other in range(TWINS):
-        twin = ps.Search(shown, response=answering, prior=ps.UniformBox(), rng=1000 + other)
+        posterior = ps.Particles(2000, seed=other)
+        twin = ps.Search(shown, response=answering, prior=ps.UniformBox(), posterior=posterior, rng=1000)
         for event in search.history:
             twin.observe(event.left, event.right, winner=event.winner)
         judge = SelectionContext.of(shown, twin.belief, typical_response(answering, twin.belief), ps.InfoGain())
@@ -296,17 +297,117 @@ def state_fidelity(shown, answering, k, answers, seed):
     return judged[np.argmax(scores)] / best, judged[again] / best
 
 
+def crowd_items():
+    """Items whose appeal has a deviation of 1.1 logits, and the k and the covariance of a population."""
+    rng = np.random.default_rng(11)
+    appeal = rng.normal(size=18)
+    appeal = 1.1 * (appeal - appeal.mean()) / appeal.std()
+    return ps.Items(0.8 * rng.normal(size=(18, D)), appeal=appeal), 0.35, ps.GaussianPrior(np.zeros(D), np.eye(D))
+
+
+def crowd_trial(task):
+    """The word and the median of the reliability, and whether the 95 % region holds the point."""
+    reliability, seed, answers = task
+    ps.set_thread_count(1)
+    shown, k, prior = crowd_items()
+    point = np.random.default_rng([seed, 5]).normal(size=D)
+    user = ps.SimulatedUser(point, ps.Logistic(k, "constant", reliability=reliability), rng=seed)
+    response = ps.Logistic(ps.Unknown(ps.LogNormal(k)), "constant", ps.Unknown())
+    search = ps.Search(shown, response=response, prior=prior, rest=ps.Rest(pair=0), rng=seed)
+    for _ in range(answers):
+        query = search.ask()
+        search.tell(query, winner=user.answer(shown, query))
+    estimate = search.estimate()
+    inside = np.linalg.norm(point - estimate.point) <= estimate.credible_radius(0.95)
+    return task, estimate.reliability.word, np.log(estimate.reliability.k.median / k), inside
+
+
+def crowd(options):
+    """People with a population's appeal: the reliability multiplies the whole logit, so 0 is a random clicker."""
+    tasks = [(r, seed, 40) for seed in range(options.users) for r in (0.0, 0.25, 1.0, 4.0)]
+    found: dict[float, list] = {}
+    for task, *rest in in_parallel(crowd_trial, tasks, options.jobs):
+        found.setdefault(task[0], []).append(rest)
+    print(f"\n18 items, d = {D}, appeal of 1.1 logits, k and lapse unknown, 40 answers, {options.users} people each\n")
+    for r, rows in sorted(found.items()):
+        words = {w: sum(row[0] == w for row in rows) for w in ("consistent", "noisy", "random")}
+        held = np.mean([row[2] for row in rows])
+        error = np.sqrt(held * (1 - held) / len(rows))
+        medians = np.array([row[1] for row in rows])
+        spread = medians.std(ddof=1) / np.sqrt(len(rows))
+        print(
+            f"reliability {r:<5g} called {words}; the 95 % region holds the point in {held:.3f} ± {error:.3f}; "
+            f"geometric mean of the medians {np.exp(medians.mean()):.2f} (factor {np.exp(spread):.2f})"
+        )
+
+
+def noise_trial(task):
+    """Squared error and trace after 80 answers by a Gaussian person with normalized noise."""
+    method, seed = task
+    ps.set_thread_count(1)
+    shown = items(D)
+    truth = ps.Probit(probit_constant(), "normalized")
+    user = ps.SimulatedUser(np.random.default_rng([seed, 77]).uniform(-1, 1, D), truth, rng=seed)
+    unknown = ps.Logistic(ps.Unknown(), noise=ps.Unknown())
+    search = ps.Search(
+        shown,
+        response=unknown if method == "unknown" else response(D, "decaying"),
+        prior=ps.UniformBox(),
+        candidates=ps.SampledPairs(count=8000),
+        rng=seed,
+    )
+    for _ in range(80):
+        query = search.ask()
+        search.tell(query, winner=user.answer(shown, query, repeat=0))
+    belief = search.belief
+    return task, ps.metrics.squared_error(belief.mean, user.point), float(np.trace(belief.covariance))
+
+
+def noise(options):
+    """The paper's mismatched setting: decaying noise assumed, Gaussian answers with normalized noise."""
+    tasks = [(method, seed) for seed in range(options.users) for method in ("decaying", "unknown")]
+    found: dict[str, dict] = {"decaying": {}, "unknown": {}}
+    for task, error, trace in in_parallel(noise_trial, tasks, options.jobs):
+        found[task[0]][task[1]] = error, trace
+    print(f"\n{name()}, d = {D}, 80 answers by people with Gaussian normalized noise, {options.users} users\n")
+    columns = {method: np.array([runs[seed] for seed in sorted(runs)]) for method, runs in found.items()}
+    for method, values in columns.items():
+        error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        mean = values.mean(axis=0)
+        print(
+            f"{method:9} squared error {mean[0]:.3f} ± {error[0]:.3f}, trace {mean[1]:.3f} ± {error[1]:.3f}, "
+            f"trace over error {mean[1] / mean[0]:.2f}"
+        )
+    print(f"squared error, unknown over decaying: {ratio(columns['unknown'][:, 0], columns['decaying'][:, 0])}")
+
+
+def probit_constant():
+    """The published Gaussian constant for normalized noise."""
+    where = folder()
+    if where is None:
+        return 0.6 * response(D, "normalized").k
+    record = json.loads((where / "data" / "food10k" / "noise.json").read_text())[str(D)]["k"]
+    return record["probit" if "probit" in record else "gaussian"]["normalized"]["k"]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=("speed", "error", "clickers", "fidelity"))
+    parser.add_argument("what", nargs="?", choices=("speed", "error", "clickers", "fidelity", "crowd", "noise"))
     parser.add_argument("--users", type=int, default=200)
     parser.add_argument("--answers", type=int, default=60)
-    parser.add_argument("--samples", type=int, default=1000)
+    parser.add_argument("--items", type=int, default=12_624, help="items of the catalogue of `error`")
     parser.add_argument("--states", type=int, default=4)
     parser.add_argument("--figure", type=Path, help="where to draw the errors")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args()
-    parts = {"speed": speed, "error": error, "clickers": clickers, "fidelity": fidelity}
+    parts = {
+        "speed": speed,
+        "error": error,
+        "clickers": clickers,
+        "fidelity": fidelity,
+        "crowd": crowd,
+        "noise": noise,
+    }
     for part in (options.what,) if options.what else parts:
         parts[part](options)
 

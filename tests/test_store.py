@@ -18,7 +18,7 @@ from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.schema import metadata
 from pairseek.testing import StoreContract
 
-PARTS = {"model": 2, "prior": {"name": "gaussian", "mean": [0.1 + 0.2, 1e-300]}}
+PARTS = {"model": 3, "prior": {"name": "gaussian", "mean": [0.1 + 0.2, 1e-300]}}
 
 
 @pytest.fixture
