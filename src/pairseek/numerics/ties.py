@@ -45,7 +45,7 @@ def outcomes(
     return second, tie, -(slope_below @ (rest * scale)), -((slope_above - slope_below) @ (rest * scale))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=128)
 def coarse_information(link: int, width: float, spread: float, lapse: float, steps: tuple[int, int]) -> FloatArray:
     """Return the square root of the information in bits at every steps[0]-th s, the rows, and steps[1]-th m."""
     m, s = axis(M0, M_OCTAVES)[:: steps[1]], axis(S0, S_OCTAVES)[:: steps[0]]
@@ -124,8 +124,9 @@ def _wide_row(
     total = np.sqrt(s**2 + variance / scale**2)
     above, below = (ndtr((sign * m[:, None] - width / scale) / total) @ weights for sign in (1.0, -1.0))
     first, second = lapse / 3.0 + (1.0 - lapse) * above, lapse / 3.0 + (1.0 - lapse) * below
-    z = _PLACES[::2]
+    z = _PLACES[::4]
     excess = (entropy(z) - floor) * np.gradient(z)
+    z, excess = z[np.abs(excess) > 1e-12], excess[np.abs(excess) > 1e-12]
     density = sum(np.exp(-0.5 * ((sign * z - m[:, None]) / s) ** 2) for sign in (1.0, -1.0))
     conditional = floor + density @ excess / (s * np.sqrt(2.0 * np.pi))
     return np.asarray(_bits(np.stack([first, second, 1.0 - first - second])) - conditional)
