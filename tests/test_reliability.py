@@ -258,8 +258,8 @@ class TestChoosing:
         if strategy != "random":
             assert np.linalg.norm(search.estimate().point - user.point) < 0.45
         if strategy == "epmv":
-            # The offset is even over the samples; the probability told takes the logit for Gaussian, which a belief with
-            # a share of people who answer at random is not.
+            # The offset is even over the samples; the probability told takes the logit for Gaussian, which a belief
+            # with a share of people who answer at random is not.
             assert query.info.probability_left == pytest.approx(0.5, abs=0.1)
 
     def test_a_check_tells_of_k_what_a_sum_over_the_samples_says(self, three_dimensions):
