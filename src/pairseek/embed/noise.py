@@ -2,7 +2,7 @@
 
 A triplet is treated as an answer of a user at the anchor (section 4 of the paper): P(near rather than far) =
 f(k_pq (|anchor - far|² - |anchor - near|²)), where p and q are near and far. Similarity judgements do not depend on
-appeal. Answers of people with known points do: the difference of appeal is an offset that k does not scale.
+appeal. Answers of people with known points do: their logit has the offset k_pq/k times the difference of appeal.
 """
 
 from __future__ import annotations
@@ -293,7 +293,8 @@ def _fit_all(
 def _fit_one(
     evidence: _Evidence, response: Response, count: int, fold: IntArray | None, start: float | None
 ) -> NoiseFit:
-    units = dataclasses.replace(response, k=1.0).pair_constant(evidence.lengths) * evidence.margins
+    share = dataclasses.replace(response, k=1.0).pair_constant(evidence.lengths)
+    units, evidence = share * evidence.margins, dataclasses.replace(evidence, offsets=share * evidence.offsets)
     scale = _best(evidence, units, response, np.ones(len(units), dtype=bool), start)
     held_out = math.nan
     if fold is not None:
