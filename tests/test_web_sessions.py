@@ -89,8 +89,10 @@ def test_the_pairs_are_those_that_ask_gives_whichever_worker_serves(database):
 
 
 def test_a_tie_and_a_skip_are_told_as_such(database):
-    session_id = a_session(database, offer={"tie": True, "skip": True})
-    one, search = worker(database), configuration().search(some_items(), 11)
+    offer = {"tie": True, "skip": True}
+    session_id = a_session(database, offer=offer)
+    # A study that offers ties has a response that expects them.
+    one, search = worker(database), configuration(offer=offer).search(some_items(), 11)
     state = one.state(one.by_id(session_id))
     for outcome in ("tie", "skip", "left"):
         query = search.ask()
