@@ -171,9 +171,9 @@ def speed() -> None:
         assert choices.ratings is not None
         took = time.perf_counter() - begin
         print(f"{name}: {choices}, {len(choices.ratings):,} ratings, d = {d}, made in {took:.1f} s")
-        small = choices.only(range(people // 10))
-        used = np.unique(small.ratings.item) if small.ratings is not None else []
-        tenth = timed("a tenth of the people", small.of_items([choices.ids[i] for i in used]), d)
+        # As many ratings for each person and each item, or nearly so.
+        small = many_ratings(1, people // 10, max(n // 10, 140), per_person, d)
+        tenth = timed("a tenth of the people", small, d)
         whole = timed("all", choices, d)
         print(f"  all / tenth: {whole / tenth:.1f}")
         if people == 5000:
