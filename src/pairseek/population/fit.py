@@ -5,7 +5,7 @@ this form with V_i = 2k x_i and base_i = appeal_i - k|x_i|² + V_i·(mean of w).
 posterior of z by a Gaussian. People may also answer at random: the model is a mixture of informative and random
 answerers, and a person's weight in the M-step is the posterior probability that their answers are informative.
 
-The M-step estimates base = B c, where B is the identity (a free appeal) or holds a few functions of the coordinates,
+The M-step estimates base = B c, where B holds a few functions of the coordinates, the identity (a free appeal) or both,
 and V, or S if the coordinates are given. Every parameter has a hyperprior centred on the default model, so the fit
 shrinks to the default model when data are scarce. The likelihood of the choices, with its thresholds, is that of
 `Data` (pairs and ties) or `RatingData`. Ratings add the person's shift on the scale as the last component of z.
@@ -45,6 +45,11 @@ _COMMON, _KNOWN = 0.1, 4.0
 # Ratings: largest deviation of learned utilities between people, over items and dimensions. The quadrature of the
 # kernels is exact enough up to it.
 _WIDEST = 2.5
+# Prior of the deviation of the appeals beside a trend: it counts as so many items with this deviation, in logits.
+_PSEUDO_ITEMS, _APPEAL = 5.0, 0.1
+# Prior of S: it counts as this multiple of d + 1 people, who are distributed as in the default model, but on another
+# scale of variance, which has a Gamma prior of mean 1 with this shape.
+_PSEUDO_PEOPLE, _SCALE = 2.0, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +59,7 @@ class Start:
     Attributes
     ----------
     basis
-        (n, b) matrix B with base = B @ coefficients. None stands for the identity.
+        (n, b) matrix B with base = B @ coefficients. None stands for the identity. Otherwise its first columns are V.
     coefficients, looseness
         (b,) prior means and standard deviations of the coefficients. EM estimates deviations that are NaN.
     factors
@@ -258,28 +263,17 @@ def _m_step(data: Data | RatingData, start: Start, state: FitState, counts: Floa
     q = 1 + d if start.free else 1
     counts = np.ascontiguousarray(counts)
     found = data.derivatives(_model(start, state), state.found, counts, q)
-    looseness = np.where(np.isnan(start.looseness), state.scale, start.looseness)
     if start.basis is not None:
         found = _in_basis(found, start.basis)
-    # Hyperpriors: the pull to the default model, and for what is free also the limit of utilities.
+    away, tight = _hyperprior(start, state, found)
+    step, by_threshold, variance = _newton(found, found.slope - away * tight, tight)
     values = state.coefficients[:, None]
-    pull, tight = (values - start.coefficients[:, None]) * looseness[:, None] ** -2, looseness[:, None] ** -2
-    if start.free:
-        values = np.column_stack([values, state.factors])
-        precision = np.tile(state.ridge**-2, (data.n, 1))
-        tight = np.column_stack([tight, precision])
-        if state.shift is not None:
-            # The estimated deviations pull all items together towards 0, with the weight of all items. Ratings with few
-            # levels hardly identify the common scale, so the pull on well-known items is reduced.
-            known = np.einsum("nii->ni", found.curve)
-            tight = tight * (1.0 - (1.0 - _COMMON) * known / (known + _KNOWN * tight))
-        tight = tight + _UTILITY_DEVIATION**-2
-        pull = np.column_stack([values[:, :1] - start.coefficients[:, None], state.factors]) * tight
-    step, by_threshold, variance = _newton(found, found.slope - pull, tight)
-    values = values + step
+    values = step + (np.column_stack([values, state.factors]) if start.free else values)
     loose = np.isnan(start.looseness)
-    away = (values[:, 0] - start.coefficients)[loose, None]
-    scale = float(_deviation(away, variance[loose, :1])[0]) if loose.any() else state.scale
+    scale = state.scale
+    if loose.any():
+        usual = (1.0, 1.0) if start.basis is None else (_PSEUDO_ITEMS, _APPEAL)
+        scale = _deviation((values[:, 0] - start.coefficients)[loose], variance[loose, 0], *usual)
     thresholds = data.moved(state.thresholds, by_threshold)
     factors = np.ascontiguousarray(values[:, 1:]) if start.free else state.factors
     moved = replace(state, coefficients=values[:, 0], factors=factors, thresholds=thresholds, scale=scale)
@@ -291,6 +285,41 @@ def _m_step(data: Data | RatingData, start: Start, state: FitState, counts: Floa
             moved, coefficients=share * values[:, 0], factors=share * factors, thresholds=share * thresholds
         )
     return _absorb_moments(start, moved, counts)
+
+
+def _hyperprior(start: Start, state: FitState, found: Derivatives) -> tuple[FloatArray, FloatArray]:
+    """Return the distances of the parameters from the default model, and the precisions of their pull towards it.
+
+    What is free is also limited in size.
+    """
+    looseness = np.where(np.isnan(start.looseness), state.scale, start.looseness)
+    away, tight = (state.coefficients - start.coefficients)[:, None], looseness[:, None] ** -2
+    if not start.free:
+        return away, tight
+    away = np.column_stack([away, state.factors])
+    tight = np.column_stack([tight, np.tile(state.ridge**-2, (len(away), 1))])
+    if state.shift is not None:
+        # The estimated deviations pull all items together towards 0, with the weight of all items. Ratings with few
+        # levels hardly identify the common scale, so the pull on well-known items is reduced.
+        known = np.einsum("nii->ni", found.curve)
+        tight = tight * (1.0 - (1.0 - _COMMON) * known / (known + _KNOWN * tight))
+    return away, tight + _UTILITY_DEVIATION**-2
+
+
+def log_evidence(data: Data | RatingData, start: Start, state: FitState, people: FloatArray) -> float:
+    """Approximate the log evidence with base and V integrated out (Laplace's method).
+
+    Parameters that the hyperpriors hold at the default model, such as the factors of a superfluous dimension, cost
+    nothing.
+    """
+    q = 1 + state.factors.shape[1] if start.free else 1
+    found = data.derivatives(_model(start, state), state.found, np.ascontiguousarray(people * state.trust), q)
+    if start.basis is not None:
+        found = _in_basis(found, start.basis)
+    away, tight = _hyperprior(start, state, found)
+    prior = tight[:, :, None] * np.eye(q) if found.curve.ndim == 3 else np.diag(tight.ravel())
+    posterior = float(np.sum(np.linalg.slogdet(found.curve + prior)[1]))
+    return state.objective + 0.5 * (float(np.sum(np.log(tight) - tight * away**2)) - posterior)
 
 
 def _in_basis(found: Derivatives, basis: FloatArray) -> Derivatives:
@@ -330,9 +359,14 @@ def _newton(found: Derivatives, slope: FloatArray, tight: FloatArray) -> tuple[F
     return step * np.minimum(1.0, LONGEST / np.maximum(longest, 1e-12)), by_threshold, variance
 
 
-def _deviation(values: FloatArray, variance: FloatArray) -> FloatArray:
-    """Estimate each column's deviation from estimates and their variances, with one pseudo-item of deviation 1."""
-    return np.asarray(np.sqrt((np.sum(values**2 + variance, axis=0) + 1.0) / (len(values) + 1.0)))
+def _deviation(values: FloatArray, variance: FloatArray, pseudo: float, usual: float) -> float:
+    """Estimate a deviation from estimates and their variances, with so many pseudo-items of the usual deviation."""
+    return float(np.sqrt((np.sum(values**2 + variance) + pseudo * usual**2) / (len(values) + pseudo)))
+
+
+def pseudo_people(d: int) -> float:
+    """Return the number of people that the inverse-Wishart prior of S counts as, if V is fixed."""
+    return _PSEUDO_PEOPLE * (d + 1.0)
 
 
 def _absorb_moments(start: Start, state: FitState, counts: FloatArray) -> FitState:
@@ -343,8 +377,14 @@ def _absorb_moments(start: Start, state: FitState, counts: FloatArray) -> FitSta
     centred = state.found.mean - mean
     second = np.einsum("p,pi,pj->ij", counts, centred[:, :d], centred[:, :d])
     second += np.einsum("p,pij->ij", counts, state.found.covariance[:, :d, :d])
-    # The inverse-Wishart prior of S counts as d + 1 people who are distributed as in the default model.
-    spread = (second + (d + 1) * start.spread) / (total + d + 1)
+    # The inverse-Wishart prior of S counts as a few people who are distributed as in the default model, on a scale of
+    # variance that is estimated itself: what real people say about their tastes is weak next to tastes that are known.
+    known, pseudo = start.spread, d + 1.0
+    if not start.free:
+        pseudo = pseudo_people(d)
+        ratio = float(np.trace(np.linalg.solve(state.spread, known)))
+        known = known * (0.5 * pseudo * d + _SCALE) / (0.5 * pseudo * ratio + _SCALE)
+    spread = (second + pseudo * known) / (total + pseudo)
     thresholds = state.thresholds - mean[d:].sum()
     if start.basis is None:
         coefficients = state.coefficients + state.factors @ mean[:d]

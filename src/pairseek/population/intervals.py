@@ -12,7 +12,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.population.choices import Choices
 from pairseek.population.model import fit_model
-from pairseek.population.population import Population, options_of, state_of
+from pairseek.population.population import Population, options_of
 
 # EM iterations of each bootstrap fit, which starts from the fit of all people.
 _ROUNDS = 25
@@ -96,14 +96,15 @@ def bootstrap_intervals(
         raise InvalidParameter(f"replicates is {replicates}: give at least 2")
     generator = np.random.default_rng(rng)
     usable = (choices if items is None else choices.of_items(items.ids)).usable()
-    state = state_of(population, usable, items)
     learned = options_of(population)
+    model, state, _ = fit_model(usable, items, learned, cautious=False)
+    estimate = Population.of(model, state, usable, items, population.provenance)
     count = len(usable.people)
     drawn = []
     for _ in range(replicates):
         counts = generator.multinomial(count, np.full(count, 1.0 / count)).astype(np.float64)
-        model, found, _ = fit_model(usable, items, learned, people=counts, state=state, rounds=_ROUNDS)
+        model, found, _ = fit_model(usable, items, learned, people=counts, state=state, rounds=_ROUNDS, cautious=False)
         drawn.append(identifiable(Population.of(model, found, usable, items, population.provenance)))
-    utility, spread = identifiable(population)
+    utility, spread = identifiable(estimate)
     errors = [np.std([one[part] for one in drawn], axis=0, ddof=1) for part in (0, 1)]
     return PopulationIntervals(utility, np.asarray(errors[0]), spread, np.asarray(errors[1]), replicates)

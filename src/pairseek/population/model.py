@@ -15,11 +15,14 @@ from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
 from pairseek.population.choices import Choices
 from pairseek.population.data import Data, RatingData, data_of
-from pairseek.population.fit import FitState, Start, fit
+from pairseek.population.fit import FitState, Start, fit, log_evidence
+from pairseek.population.predictive import MOST_ITEMS, Predictive, predictive
 
 # Lower bound of k as a share of the default k. A smaller estimate means that people prefer extremes and that no ideal
 # point exists.
 _LEAST = 0.05
+# Prior standard deviations of the people's mean and of k: this many default deviations of people, and default k.
+_LOOSENESS = 1.5
 
 
 @dataclass(frozen=True)
@@ -127,20 +130,27 @@ def start_of(data: Data | RatingData, learned: FitOptions, items: Items | None) 
     spread = np.diag(np.append(np.zeros(items.d), 4.0 * plain.k**2 * np.trace(plain.covariance) / items.d))
     spread = spread[: factors.shape[1], : factors.shape[1]]
     spread[: items.d, : items.d] = 4.0 * plain.k**2 * plain.covariance
-    base = 2.0 * plain.k * points @ plain.mean - plain.k * np.sum(points**2, axis=1) + items.appeal
-    if learned.appeal:
+    if learned.appeal and (isinstance(data, RatingData) or data.n > MOST_ITEMS):
+        base = 2.0 * plain.k * points @ plain.mean - plain.k * np.sum(points**2, axis=1) + items.appeal
         return Start(None, base, np.full(data.n, np.nan), factors, spread, free=False)
     squares = points**2 if learned.rescale else np.sum(points**2, axis=1, keepdims=True)
-    extra = factors[:, items.d :]
-    basis = np.column_stack([points, extra, squares, items.appeal])
-    centre = np.concatenate(
-        [2.0 * plain.k * plain.mean, np.zeros(extra.shape[1]), np.full(squares.shape[1], -plain.k), [1.0]]
-    )
-    deviation = np.sqrt(np.diag(spread))
-    # The prior allows k to differ by a few multiples of its default, and the people's mean by a few of their standard
-    # deviations. The coefficient of the items' own appeal is fixed to 1.
-    looseness = np.concatenate([3.0 * deviation, np.full(squares.shape[1], 3.0 * plain.k), [1e-6]])
-    return Start(basis, centre, looseness, factors, spread, free=False)
+    if learned.appeal and learned.curvature:
+        # |x|² is a combination of the coordinates, up to a constant; the appeal has the rest.
+        squares = squares[:, :0]
+    pull = np.append(2.0 * plain.k * plain.mean, np.zeros(factors.shape[1] - items.d))
+    centre = np.append(pull, np.full(squares.shape[1], -plain.k))
+    looseness = _LOOSENESS * np.append(np.sqrt(np.diag(spread)), np.full(squares.shape[1], plain.k))
+    own = np.asarray(items.appeal)
+    if not learned.appeal:
+        # The coefficient of the items' own appeal is fixed to 1.
+        basis = np.column_stack([factors, squares, own])
+        return Start(basis, np.append(centre, 1.0), np.append(looseness, 1e-6), factors, spread, free=False)
+    if learned.curvature:
+        own = own - plain.k * np.sum(points**2, axis=1)
+    # Beside the trend each item has an appeal of its own, whose deviation is estimated.
+    basis = np.column_stack([factors, squares, np.eye(data.n)])
+    looseness = np.append(looseness, np.full(data.n, np.nan))
+    return Start(basis, np.append(centre, own), looseness, factors, spread, free=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +174,7 @@ class FittedModel:
     covariance: FloatArray
 
 
-def fitted_model(start: Start, state: FitState, learned: FitOptions, items: Items | None) -> FittedModel:
+def fitted_model(found: Predictive, state: FitState, learned: FitOptions, items: Items | None) -> FittedModel:
     """Convert a fit into the parameters of a search, and fix the gauge.
 
     Choices identify the differences of base = appeal - k|x|² + 2k x·m and the covariance of utilities V S V'. Many
@@ -173,30 +183,23 @@ def fitted_model(start: Start, state: FitState, learned: FitOptions, items: Item
     equal variance, tr cov(people) = tr cov(items); the m at which appeal is uncorrelated with every coordinate; and an
     appeal of mean zero. Without a free appeal, k and m are the values at which the appeal vanishes.
     """
-    base = start.base(state.coefficients)
-    factors, spread = state.factors, state.spread
-    d = factors.shape[1]
     if items is None:
-        points = factors - factors.mean(axis=0)
+        d = found.factors.shape[1]
+        points = found.factors - found.factors.mean(axis=0)
         # The people's covariance is the identity: choose the k at which the items, V = 2k x, have the same variance.
         k = 0.5 * float(np.sqrt(max(np.sum(points**2) / (len(points) * d), 1e-12)))
-        return _without_trend(points / (2.0 * k), base, k, np.eye(d))
-    points = coordinates_of(items, learned)
+        return _without_trend(points / (2.0 * k), found.base, k, np.eye(d))
     if not learned.appeal:
-        return _exact(points, base, spread, state.coefficients, learned, items)
-    return _without_trend(points, base, _common_scale(points, spread), None, spread)
+        return _exact(found, found.shrinkage * state.coefficients, learned, items)
+    k = _common_scale(found.factors, found.spread)
+    return _without_trend(found.factors, found.base, k, found.spread / (4.0 * k**2))
 
 
 def _common_scale(points: FloatArray, spread: FloatArray) -> float:
     return 0.5 * float(np.sqrt(np.trace(spread) / np.var(points, axis=0).sum()))
 
 
-def _without_trend(
-    points: FloatArray, base: FloatArray, k: float, covariance: FloatArray | None, spread: FloatArray | None = None
-) -> FittedModel:
-    if covariance is None:
-        assert spread is not None
-        covariance = spread / (4.0 * k**2)
+def _without_trend(points: FloatArray, base: FloatArray, k: float, covariance: FloatArray) -> FittedModel:
     square = np.sum(points**2, axis=1)
     centred = points - points.mean(axis=0)
     rest = base + k * square
@@ -205,12 +208,11 @@ def _without_trend(
     return FittedModel(points, appeal - appeal.mean(), k, mean, covariance)
 
 
-def _exact(
-    points: FloatArray, base: FloatArray, spread: FloatArray, found: FloatArray, learned: FitOptions, items: Items
-) -> FittedModel:
+def _exact(found: Predictive, coefficients: FloatArray, learned: FitOptions, items: Items) -> FittedModel:
     """Compute k and the factors from the coefficients of |x|²; the residual becomes the appeal."""
-    least = _LEAST * DefaultModel.of(items).k
-    pull, fall = found[: points.shape[1]], np.maximum(-found[points.shape[1] : -1], least)
+    points, spread = found.factors, found.spread
+    least = _LEAST * found.shrinkage * DefaultModel.of(items).k
+    pull, fall = coefficients[: points.shape[1]], np.maximum(-coefficients[points.shape[1] : -1], least)
     k = float(fall.mean())
     if learned.rescale:
         factors = np.append(np.sqrt(fall / k), np.ones(points.shape[1] - items.d))
@@ -218,27 +220,11 @@ def _exact(
         spread = spread / np.outer(factors, factors)
         pull = pull / factors
     mean = pull / (2.0 * k)
-    appeal = base - 2.0 * k * points @ mean + k * np.sum(points**2, axis=1)
+    appeal = found.base - 2.0 * k * points @ mean + k * np.sum(points**2, axis=1)
     appeal = appeal - appeal.mean()
     # Set rounding errors to zero.
-    appeal[np.abs(appeal) < 1e-9 * max(1.0, float(np.abs(base).max()))] = 0.0
+    appeal[np.abs(appeal) < 1e-9 * max(1.0, float(np.abs(found.base).max()))] = 0.0
     return FittedModel(points, appeal, k, mean, spread / (4.0 * k**2))
-
-
-def _penalty(choices: Choices, start: Start) -> float:
-    """Return the penalty on the gain in log evidence over random answers, in nats.
-
-    Each parameter costs (1 + log m)/2 nats, where m is the number of people who inform it. This is the BIC penalty with
-    two changes: only the people who compared an item inform its parameters, and the additional 1/2 corrects for the
-    expected gain by chance in small samples.
-    """
-    d, n = start.factors.shape[1], len(choices.ids)
-    sides = np.concatenate([choices.winner, choices.loser]) + n * np.tile(choices.person, 2)
-    tellers = np.bincount(np.unique(sides) % n, minlength=n)
-    of_items = (start.basis is None) + d * start.free
-    of_people = (0 if start.basis is None else start.coefficients.size) + (0 if start.free else d * (d + 1) / 2)
-    own = np.sum(1.0 + np.log(tellers[tellers > 0]))
-    return 0.5 * float(of_items * own + of_people * (1.0 + np.log(len(choices.people))))
 
 
 def fit_model(
@@ -249,9 +235,10 @@ def fit_model(
     people: FloatArray | None = None,
     state: FitState | None = None,
     rounds: int = 300,
+    cautious: bool = True,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[FittedModel, FitState, str | None]:
-    """Fit a population model, and fall back to the default model if the choices are uninformative.
+    """Fit a population model.
 
     Parameters
     ----------
@@ -263,6 +250,8 @@ def fit_model(
         A fit to nearly the same choices that serves as a warm start.
     rounds
         Maximum number of EM iterations.
+    cautious
+        Whether the parameters describe a new person, with what the fit leaves open, or are the estimates themselves.
     progress
         Called with one line of text after each iteration.
 
@@ -273,23 +262,15 @@ def fit_model(
     """
     data = data_of(choices)
     start = start_of(data, learned, items)
+    counts = np.ones(data.people) if people is None else people
     state = fit(data, start, people=people, state=state, rounds=rounds, progress=progress)
-    gain = state.objective - float(data.random_likelihood() @ (np.ones(data.people) if people is None else people))
-    if gain > _penalty(choices, start):
-        return fitted_model(start, state, learned, items), state, None
+    found = predictive(data, start, state, counts) if cautious else Predictive.exact(start, state)
+    model = fitted_model(found, state, learned, items)
+    if log_evidence(data, start, state, counts) > float(counts @ data.random_likelihood()):
+        return model, state, None
+    what = f"the choices of {len(choices.people)} people are no more informative than random answers"
     if items is None:
         raise InvalidChoices(
-            f"the choices of {len(choices.people)} people are no more informative than random answers: coordinates "
-            f"cannot be learned from them; give more choices, or items with coordinates"
+            f"{what}: coordinates cannot be learned from them; give more choices, or items with coordinates"
         )
-    plain, points = DefaultModel.of(items), coordinates_of(items, learned)
-    covariance = np.diag(np.full(points.shape[1], np.trace(plain.covariance) / items.d))
-    covariance[: items.d, : items.d] = plain.covariance
-    mean = np.append(plain.mean, np.zeros(points.shape[1] - items.d))
-    # Cancel the curvature coordinate in the utilities: the data give no evidence of curvature.
-    appeal = np.asarray(items.appeal) + plain.k * np.sum(points[:, items.d :] ** 2, axis=1)
-    note = (
-        f"the choices of {len(choices.people)} people are no more informative than random answers: nothing was learned "
-        f"from them"
-    )
-    return FittedModel(points, appeal, plain.k, mean, covariance), state, note
+    return model, state, f"{what}: the population knows little, and a search that begins with it trusts answers little"

@@ -13,7 +13,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import cast
 
-from pairseek.core.types import JSON, Event, Query, QueryInfo
+import numpy as np
+
+from pairseek.core.types import JSON, Event, FloatArray, Query, QueryInfo
 from pairseek.errors import NoPairLeft
 from pairseek.model.items import Items
 from pairseek.search import Search
@@ -186,16 +188,22 @@ class SessionState:
 
     def estimate_record(self) -> JSON:
         """Return estimate and radius, and the reliability where it is inferred."""
-        estimate = self.search.estimate()
-        found: JSON = {"mean": estimate.point.tolist(), "radius": estimate.credible_radius()}
+        estimate, d = self.search.estimate(), self.parts.given.d
+        # A population of few people has a coordinate more than the study.
+        found: JSON = {"mean": estimate.point[:d].tolist(), "radius": estimate.credible_radius()}
         how = estimate.reliability
         return found if how is None else {**found, "reliability": asdict(how)}
 
     def final(self) -> JSON:
         """Return the result to store at the end, which later model versions do not change."""
-        estimate = self.search.estimate()
         nearest = [[str(one.id), one.probability] for one in self.search.recommend(NEAREST)]
-        return {**self.estimate_record(), "covariance": estimate.covariance.tolist(), "nearest": nearest}
+        return {**self.estimate_record(), "covariance": self.covariance.tolist(), "nearest": nearest}
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Covariance of the estimate in the coordinates of the study."""
+        d = self.parts.given.d
+        return np.asarray(self.search.estimate().covariance[:d, :d])
 
     def _details(self, pair: ScheduledPair | Query) -> JSON:
         if isinstance(pair, Query):

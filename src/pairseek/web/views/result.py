@@ -80,8 +80,7 @@ def estimate_facts(state: SessionState | None, final: JSON | None) -> JSON | Non
     """Return the estimate: computed from the state if given, else as stored at the end."""
     if state is None:
         return final
-    estimate = state.search.estimate()
-    return {**state.estimate_record(), "covariance": estimate.covariance.tolist()}
+    return {**state.estimate_record(), "covariance": state.covariance.tolist()}
 
 
 def nearest(study: Study, state: SessionState | None, final: JSON | None) -> list[Near]:
@@ -113,8 +112,9 @@ def _map(study: Study, estimate: JSON | None) -> MapData | None:
 def _learned(state: SessionState, done: Sequence[EffectiveAnswer], nearest: list[Near]) -> list[LearnedContext]:
     """Return sentences as keys of the message catalogue with their numbers."""
     _, axes = plane(state.parts.given)
+    d = len(axes)
     before, after = (
-        np.linalg.det(axes.T @ belief.covariance @ axes + 1e-300 * np.eye(2))
+        np.linalg.det(axes.T @ belief.covariance[:d, :d] @ axes + 1e-300 * np.eye(2))
         for belief in (state.search.continued([]).belief, state.search.belief)
     )
     decided = [one for one in done if one.winner is not None and not one.void]
