@@ -4,13 +4,15 @@ python benchmarks/people.py [--out FOLDER] [--jobs N] [--draw FOLDER]
 python benchmarks/people.py --simulated [POPULATIONS]
 python benchmarks/people.py --rated [POPULATIONS]
 python benchmarks/people.py --speed
+python benchmarks/people.py --few [WORLDS]
 
 Takes the ratings of ``data/people`` in the folder that PAIRSEEK_DATA names (or ``shared`` beside the checkout). Those
 who are held out belong to the half that is set apart for reporting (``data/people/SPLIT.md``). Interrupted, it
 goes on where it was. --draw writes the figures of the docs. --simulated leaves recorded people out and asks only how
 often intervals hold the truth of simulated populations. --rated asks what ratings with many and few levels teach about
 simulated people. --speed times fits to simulated ratings, with their memory, beside fits to a tenth of the people and,
-for the smaller one, to the pairs that the ratings imply.
+for the smaller one, to the pairs that the ratings imply. --few asks whether
+searches that begin with a population of 3, 5, 10 or 30 simulated people keep their claims.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import os
 import resource
 import sys
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +39,8 @@ ANSWERS = (0, 5, 10, 20)
 NAMES = {"gss_music": "Kinds of music", "food_world_cup": "National cuisines"}
 # Simulated populations, enough to know coverage to 0.03, and the seed of the first.
 POPULATIONS, FIRST = 64, 100
+# Worlds of few people, and newcomers to each.
+WORLDS, NEWCOMERS = 18, 6
 # Data, dimension, and settings that differ from the defaults: answers of people who may say that two are equal, and the
 # earlier way, in which the pairs that a strategy leaves are predicted.
 RUNS: tuple[tuple[str, int, dict[str, Any]], ...] = (
@@ -181,6 +186,31 @@ def speed() -> None:
             print(f"  pairs / ratings, of a tenth: {pairs / tenth:.1f}")
 
 
+def few(worlds: int) -> None:
+    """Claimed probability of the top pick and share that is right, for newcomers to populations of few people.
+
+    Standard errors are over worlds, each with its own items, people who teach, and newcomers.
+    """
+    sys.path.insert(0, str(ROOT / "tests"))
+    import newcomers
+
+    print(f"{worlds} worlds, 20 answers of each person who teaches, {NEWCOMERS} newcomers to each world")
+    for kind, noise, teachers in product(newcomers.KINDS, newcomers.NOISES, (0, 3, 5, 10, 30)):
+        out = []
+        for seed in range(worlds):
+            world = newcomers.world(kind, noise, seed)
+            population = newcomers.learned(world, teachers, seed) if teachers else None
+            out.append(newcomers.claims(world, population, seed, NEWCOMERS).mean(axis=0))
+        mean, gap = np.mean(out, axis=0), np.diff(out, axis=2)[:, :, 0]
+        error = gap.std(axis=0, ddof=1) / np.sqrt(worlds)
+        cells = "  ".join(
+            f"after {count}: claimed {mean[row, 0]:.2f}, right {mean[row, 1]:.2f}, "
+            f"over {-gap[:, row].mean():+.2f} ± {error[row]:.2f}"
+            for row, count in enumerate((10, 20))
+        )
+        print(f"  {kind:11} {noise:10} {teachers:2} people  {cells}", flush=True)
+
+
 def main() -> None:
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -189,8 +219,12 @@ def main() -> None:
     parser.add_argument("--draw", type=Path)
     parser.add_argument("--simulated", type=int, nargs="?", const=POPULATIONS, metavar="POPULATIONS")
     parser.add_argument("--rated", type=int, nargs="?", const=16, metavar="POPULATIONS")
+    parser.add_argument("--few", type=int, nargs="?", const=WORLDS, metavar="WORLDS")
     parser.add_argument("--speed", action="store_true")
     given = parser.parse_args()
+    if given.few is not None:
+        few(given.few)
+        return
     if given.rated is not None or given.speed:
         if given.rated is not None:
             rated(given.rated)

@@ -263,35 +263,32 @@ class TestFewPeople:
 
     def test_the_covariance_of_the_trend_is_that_of_a_dense_gaussian_model(self):
         found = simulated(15, people=6, pairs=8, n=7)
-        data = fitting.Data.of(found.choices)
+        data = Data.of(found.choices)
         start = model.start_of(data, FitOptions(), found.items)
         state = fitting.fit(data, start)
-        counts = np.linspace(0.5, 1.0, data.people)
-        # The logits of all choices are linear in (c, a, z of every person), with independent Gaussian noise.
-        b, n, d = start.trend.shape[1], data.n, 2
+        # The logits of all choices are linear in (coefficients, z of every person), with independent Gaussian noise.
+        b, d = start.basis.shape[1], 2
         who = np.repeat(np.arange(data.people), np.diff(data.starts))
-        design = np.zeros((len(who), b + n + d * data.people))
+        design = np.zeros((len(who), b + d * data.people))
         precision = np.empty(len(who))
-        base = start.utility(state)
+        base = start.base(state.coefficients)
         for row, (winner, loser) in enumerate(data.rows):
             person = who[row]
             delta = start.factors[winner] - start.factors[loser]
-            design[row, :b] = start.trend[winner] - start.trend[loser]
-            design[row, b + winner], design[row, b + loser] = 1.0, -1.0
-            design[row, b + n + d * person : b + n + d * (person + 1)] = delta
-            logit = base[winner] - base[loser] + delta @ state.mean[person]
-            precision[row] = expectations(logit, delta @ state.covariance[person] @ delta, MIXTURE)[1]
+            design[row, :b] = start.basis[winner] - start.basis[loser]
+            design[row, b + d * person : b + d * (person + 1)] = delta
+            logit = base[winner] - base[loser] + delta @ state.found.mean[person]
+            precision[row] = expectations(logit, delta @ state.found.covariance[person] @ delta, MIXTURE)[1]
         prior = np.zeros((design.shape[1],) * 2)
-        prior[:b, :b] = np.diag(start.looseness**-2)
-        prior[b : b + n, b : b + n] = np.eye(n) / state.scale**2
+        prior[:b, :b] = np.diag(np.where(np.isnan(start.looseness), state.scale, start.looseness) ** -2.0)
         for person in range(data.people):
-            own = slice(b + n + d * person, b + n + d * (person + 1))
+            own = slice(b + d * person, b + d * (person + 1))
             prior[own, own] = np.linalg.inv(state.spread)
-        ones = np.ones(data.people)
         dense = np.linalg.inv(prior + design.T @ (precision[:, None] * design))[:b, :b]
-        assert predictive.trend_covariance(data, start, state, ones) == pytest.approx(dense, rel=1e-6)
+        found = predictive.trend_covariance(data, start, state, np.ones(data.people))
+        assert found == pytest.approx(dense, rel=1e-6, abs=1e-9)
         # People who count less leave more open.
-        less = predictive.trend_covariance(data, start, state, counts)
+        less = predictive.trend_covariance(data, start, state, np.linspace(0.5, 1.0, data.people))
         assert np.all(np.linalg.eigvalsh(less - dense) > -1e-9)
 
     def test_the_coordinate_of_an_uncertain_curvature_goes_when_people_come(self):

@@ -19,7 +19,6 @@ import sqlalchemy as sa
 
 from pairseek.core.types import JSON
 from pairseek.errors import AnswerConflict, UnknownQuery
-from pairseek.model.items import Items
 from pairseek.population import Population
 from pairseek.store import cache, events, parts, populations, sessions
 from pairseek.store.database import Database, now
@@ -62,7 +61,7 @@ class Sessions:
         self._lock = threading.Lock()
         self._live: OrderedDict[str, LiveSession] = OrderedDict()
         self._parts: OrderedDict[PartsKey, Parts] = OrderedDict()
-        self._populations: OrderedDict[tuple[int, int], tuple[Population, Items]] = OrderedDict()
+        self._populations: OrderedDict[tuple[int, int], Population] = OrderedDict()
 
     # Opening
 
@@ -81,8 +80,7 @@ class Sessions:
         """
         session_id, token = secrets.token_hex(16), new_token()
         version = self.database.read(lambda connection: populations.latest(connection, study.row.id))
-        population, items = self._population(study, version)
-        resolved = Parts.resolved(study.configuration, items, population)
+        resolved = Parts.resolved(study.configuration, study.items, self._population(study, version))
         if seed is None and study.configuration.seed is None:
             seed = secrets.randbits(63)
 
@@ -218,20 +216,20 @@ class Sessions:
         key = parts_key(row)
         known = self._recalled(self._parts, key)
         if known is None:
-            population, items = self._population(study, row.population)
             record = records_of(self.database, [row])[row.parts]
-            known = self._shared(self._parts, key, Parts(items, record, population))
+            parts = Parts(study.items, record, self._population(study, row.population))
+            known = self._shared(self._parts, key, parts)
         return known
 
-    def _population(self, study: Study, version: int | None) -> tuple[Population | None, Items]:
-        """Return a population and the items with its appeal; read once, as it never changes."""
+    def _population(self, study: Study, version: int | None) -> Population | None:
+        """Return a population; read once, as it never changes."""
         if version is None:
-            return None, study.items
+            return None
         key = (study.row.id, version)
         known = self._recalled(self._populations, key)
         if known is None:
             found = populations_of(self.database, [key])[key]
-            known = self._shared(self._populations, key, (found, found.matched(study.items)))
+            known = self._shared(self._populations, key, found)
         return known
 
     def _recalled(self, among: OrderedDict[K, V], key: K) -> V | None:

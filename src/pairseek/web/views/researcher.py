@@ -129,7 +129,7 @@ def person_page(service: Service, user: str, study: Study, row: SessionRow) -> P
         "ids": {name: str(value) for name, value in tables.identity(row).items() if value and name != "simulated"},
         "map": {
             "items": _thin(dots(study.items)),
-            "samples": [] if state is None else flat(study.items, _even_samples(state.search.belief)),
+            "samples": [] if state is None else flat(study.items, _even_samples(state.search.belief, study.items.d)),
             "track": {
                 "points": flat(study.items, np.array([point["mean"] for point in track])) if track else [],
                 "radii": [point["radius"] for point in track],
@@ -246,11 +246,11 @@ def _audit(service: Service, study: Study) -> list[AuditRow]:
     return sorted(rows, key=lambda row: row["when"], reverse=True)
 
 
-def _even_samples(belief: Belief) -> FloatArray:
+def _even_samples(belief: Belief, d: int) -> FloatArray:
     """Return (_SAMPLES, d) samples, drawn by weight at even steps: without randomness, and the same every time."""
     steps = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
     drawn = np.minimum(np.searchsorted(np.cumsum(belief.weights), steps), len(belief.weights) - 1)
-    return belief.samples[drawn]
+    return belief.samples[drawn, :d]
 
 
 def _label(study: Study, item: str) -> str:
