@@ -22,7 +22,7 @@ from pairseek.population.predictive import MOST_ITEMS, Predictive, predictive
 # point exists.
 _LEAST = 0.05
 # Prior standard deviations of the people's mean and of k: this many default deviations of people, and default k.
-_LOOSENESS = 1.5
+_LOOSENESS = 3.0
 
 
 @dataclass(frozen=True)
