@@ -310,7 +310,8 @@ def log_evidence(data: Data | RatingData, start: Start, state: FitState, people:
     """Approximate the log evidence with base and V integrated out (Laplace's method).
 
     Parameters that the hyperpriors hold at the default model, such as the factors of a superfluous dimension, cost
-    nothing.
+    nothing. S is not integrated out; each of its entries costs (1 + log people)/2 nats, as in BIC with a correction
+    for small samples.
     """
     q = 1 + state.factors.shape[1] if start.free else 1
     found = data.derivatives(_model(start, state), state.found, np.ascontiguousarray(people * state.trust), q)
@@ -319,7 +320,9 @@ def log_evidence(data: Data | RatingData, start: Start, state: FitState, people:
     away, tight = _hyperprior(start, state, found)
     prior = tight[:, :, None] * np.eye(q) if found.curve.ndim == 3 else np.diag(tight.ravel())
     posterior = float(np.sum(np.linalg.slogdet(found.curve + prior)[1]))
-    return state.objective + 0.5 * (float(np.sum(np.log(tight) - tight * away**2)) - posterior)
+    d = state.factors.shape[1]
+    cost = 0.0 if start.free else 0.5 * d * (d + 1) * (1.0 + np.log(max(float(people.sum()), 1.0)))
+    return state.objective + 0.5 * (float(np.sum(np.log(tight) - tight * away**2)) - posterior - cost)
 
 
 def _in_basis(found: Derivatives, basis: FloatArray) -> Derivatives:
