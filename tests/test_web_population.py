@@ -15,6 +15,7 @@ from pairseek.store.database import Database
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.web.auth import set_password
 from pairseek.web.data import bundle, populations, tables
+from pairseek.web.sessions import history
 from pairseek.web.sessions import simulated as simulating
 from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.parts import Parts
@@ -103,6 +104,21 @@ def test_another_worker_asks_the_same_and_a_bundle_replays(database, tmp_path):
     choices = Choices.read(path)
     assert len(choices.people) == 11
     assert choices.ids == ITEMS.ids
+
+
+def test_the_coordinate_that_few_people_leave_uncertain_is_not_shown(database):
+    answered(database, 4)
+    _, population = populations.fit(database, study(database), "ann")
+    assert population.items.d == ITEMS.d + 1
+    (session_id,) = answered(database, 1, seed=9)
+    sessions = worker(database)
+    state = sessions.live(sessions.by_id(session_id)).state
+    assert state.search.items.d == ITEMS.d + 1
+    assert np.shape(state.final()["covariance"]) == (ITEMS.d, ITEMS.d)
+    (one,) = (one for one in history.all_histories(database, study(database)) if one.row.id == session_id)
+    assert len(results.found(study(database), one).map["point"]) == 2
+    (row,) = (row for row in tables.rows_of(database, study(database), "estimates") if row["session"] == session_id)
+    assert [name for name in row if name.startswith("mean_")] == [f"mean_{i}" for i in range(ITEMS.d)]
 
 
 def test_without_finished_sessions_or_from_random_answers_nothing_is_learned(database):
