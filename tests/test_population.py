@@ -314,8 +314,8 @@ class TestFewPeople:
                 newcomers.claims(world, newcomers.learned(world, 3, seed), seed, 5, after=(12,)).mean(axis=(0, 1))
             )
         claimed, right = np.mean(out, axis=0)
-        # The share of 30 newcomers has a standard error of 0.09, but the seeds are fixed: the gaps are 0.03 and -0.02. The
-        # monotone one was 0.18 before the uncertainty of few people was counted in.
+        # The share of 30 newcomers has a standard error of 0.09, but the seeds are fixed: the gaps are 0.03 and -0.02.
+        # The monotone one was 0.18 before the uncertainty of few people was counted in.
         assert claimed < right + 0.1
         assert claimed > 0.3
 
@@ -330,7 +330,7 @@ class TestFewPeople:
             out.append(newcomers.claims(world, newcomers.learned(world, people, seed), seed, 6).mean(axis=0))
         gap = np.array(out)[:, :, 0] - np.array(out)[:, :, 1]
         error = gap.std(axis=0, ddof=1) / np.sqrt(len(out))
-        # 0.05, or 0.15 of three scattered noisy people, whom nothing tells from random answers; and two standard errors.
+        # 0.05, or 0.15 of three scattered noisy people, who resemble random answerers; and two standard errors.
         allowed = 0.15 if (kind, noise, people) == ("ideal point", "noisy", 3) else 0.05
         assert np.all(gap.mean(axis=0) < allowed + 2.0 * error)
 
