@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pairseek.datasets import colours
+from pairseek.defaults import TIE_WIDTH
 from pairseek.errors import InvalidFile, InvalidParameter
+from pairseek.model.responses import Logistic
 from pairseek.search import Search
 from pairseek.stopping import AfterAnswers
 
@@ -44,7 +46,9 @@ class SearchFile:
 
 def new_search(answers: int | None, seed: int | None) -> Search:
     """Start a search over the named colours."""
-    return Search(colours(), stop=AfterAnswers(ANSWERS if answers is None else answers), rng=seed)
+    stop = AfterAnswers(ANSWERS if answers is None else answers)
+    # The keys offer a tie.
+    return Search(colours(), response=Logistic(tie_width=TIE_WIDTH), stop=stop, rng=seed)
 
 
 def resumed_search(path: Path, answers: int | None) -> Search:

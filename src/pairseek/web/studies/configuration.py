@@ -194,31 +194,34 @@ class StudyConfiguration(_Strict):
             for kind in ("strategy", "response", "prior", "posterior", "candidates")
             if (value := getattr(self, kind)) is not None
         }
+        response = parts.get("response")
+        if response is not None and response.tie_width > 0.0 and not self.offer.tie:
+            raise InvalidParameter(
+                f"response.tie_width is {response.tie_width:g} and the study offers no ties: set offer.tie to true, or "
+                f"leave the width out",
+                field="response.tie_width",
+            )
         if population is not None:
             parts["prior"] = None
-            parts["response"] = _of_population(parts.get("response"))
-        if self.offer.tie:
-            parts["response"] = _with_ties(parts.get("response"), population)
+            parts["response"] = _of_population(response, population, ties=self.offer.tie)
+        elif self.offer.tie:
+            given = Logistic() if response is None else response
+            parts["response"] = replace(given, tie_width=given.tie_width or TIE_WIDTH)
         stop = [serialization.decode("stop", rule) for rule in self.stop]
         rest = serialization.decode("rest", {"name": "rest", **self.rest})
         return Search(items, rest=rest, stop=stop, rng=seed, population=population, **parts)
 
 
-def _of_population(response: Response | None) -> Response | None:
-    """Return a response with the unknowns of the given one, in the units of a population."""
-    if response is None or (response.plain and response.tie_width == 0.0):
-        return None
+def _of_population(response: Response | None, population: Population, *, ties: bool) -> Response:
+    """Return the response of a population's typical person, with the unknowns of the given one."""
+    width = (0.0 if response is None else response.tie_width) or population.tie_width or TIE_WIDTH
+    typical = replace(population.response, tie_width=width if ties else 0.0)
+    if response is None or response.plain:
+        return typical
     known = response.k_prior
     # A given median has the unit of another noise kind.
-    k = None if known is None else Unknown(replace(known, median=None))
-    return Logistic(k, "constant", response.lapse, response.reliability, response.tie_width)
-
-
-def _with_ties(response: Response | None, population: Population | None) -> Response:
-    """Return a response for a study that offers ties: with the given width, or the default."""
-    if response is None:
-        response = Logistic() if population is None else population.response
-    return response if response.tie_width > 0.0 else replace(response, tie_width=TIE_WIDTH)
+    k = typical.k if known is None else Unknown(replace(known, median=None))
+    return replace(typical, k=k, lapse=response.lapse, reliability=response.reliability)
 
 
 def configured(record: object) -> StudyConfiguration:
