@@ -221,9 +221,9 @@ def test_the_button(tmp_path):
 
 
 def test_what_everybody_likes_is_expected_of_a_person_too():
-    items = ps.Items([[-1.0], [1.0]], ids=["plain", "liked"], appeal=[0.0, 6.0])
+    items = ps.Items([[-1.0], [1.0]], ids=["plain", "liked"], appeal=[0.0, 8.0])
     prior = {"name": "gaussian", "mean": [-0.5], "covariance": [[0.01]]}
-    made = configuration(prior=prior, response={"name": "logistic", "k": 2.0})
+    made = configuration(prior=prior, response={"name": "logistic", "k": 2.0, "noise": "constant"})
     query = QueryRow("s", "p1", 0, "strategy", "plain", "liked", "", {})
     answered = EffectiveAnswer(query, EventRow("s", 1, "p1", "answer", "right", 900, None, None, None, "", None))
     state = SessionState(made, Parts.resolved(made, items), 1, (answered.shown(),))

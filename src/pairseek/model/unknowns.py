@@ -41,7 +41,7 @@ class LogNormal:
     """
 
     median: float | None = None
-    spread: float = 1.0
+    spread: float = 1.5
     name: ClassVar[str] = "log_normal"
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class LogNormal:
         object.__setattr__(self, "spread", float(self.spread))
 
     @classmethod
-    def around(cls, guess: float, spread: float = 1.0) -> Self:
+    def around(cls, guess: float, spread: float = 1.5) -> Self:
         """Return the prior for an uncertain guess of k: its median is 2.5 times the guess.
 
         Underestimating k costs a search more answers than overestimating it.
