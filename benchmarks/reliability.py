@@ -312,7 +312,7 @@ def crowd_trial(task):
     shown, k, prior = crowd_items()
     point = np.random.default_rng([seed, 5]).normal(size=D)
     user = ps.SimulatedUser(point, ps.Logistic(k, "constant", reliability=reliability), rng=seed)
-    response = ps.Logistic(ps.Unknown(ps.LogNormal(k)), "constant", ps.Unknown())
+    response = ps.Logistic(ps.Unknown(ps.LogNormal(k, 1.5)), "constant", ps.Unknown())
     search = ps.Search(shown, response=response, prior=prior, rest=ps.Rest(pair=0), rng=seed)
     for _ in range(answers):
         query = search.ask()

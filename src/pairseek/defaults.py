@@ -19,6 +19,8 @@ GAP = 0.03
 """Certified shortfall of the default choice, as a share of the best pair's utility."""
 RESCORE = 0
 """Number of best pairs that the default scores again by samples."""
+RESCORE_UNKNOWN = 16
+"""The same where k is unknown, and the score by table takes k for independent of the point."""
 LISTED = 500_000
 """Largest number of pairs that are all scored for a strategy whose score cannot be bounded."""
 FEW = 100_000
@@ -106,5 +108,6 @@ def default_candidates(items: Items | Space, strategy: Utility | Procedure, resp
     if shape is None and items.n * (items.n - 1) // 2 > LISTED:
         return WeightedPairs()
     # With an unknown k the utility is flat, so that a certificate takes long, and the score is an approximation anyway.
-    budget = ROUGH if response.unknown else AllPairs.budget
-    return AllPairs(gap=GAP, budget=budget, rescore=RESCORE, listed=FEW)
+    if response.unknown:
+        return AllPairs(gap=GAP, budget=ROUGH, rescore=RESCORE_UNKNOWN, listed=FEW)
+    return AllPairs(gap=GAP, rescore=RESCORE, listed=FEW)

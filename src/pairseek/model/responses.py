@@ -98,7 +98,8 @@ class Response:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lapse", checked_lapse(self.lapse))
-        object.__setattr__(self, "reliability", checked_reliability(self.reliability))
+        lapses = isinstance(self.lapse, Unknown)
+        object.__setattr__(self, "reliability", checked_reliability(self.reliability, lapses=lapses))
         if not (is_number(self.tie_width) and 0 <= self.tie_width <= _WIDEST_TIE):
             raise InvalidParameter(
                 f"tie_width is {self.tie_width!r}: give the width of a tie in logits, from 0 (none are offered) to "
@@ -112,7 +113,7 @@ class Response:
         else:
             noise_kind(self.noise)
         if isinstance(self.k, Unknown):
-            object.__setattr__(self, "k", checked_unknown_k(self.k))
+            object.__setattr__(self, "k", checked_unknown_k(self.k, lapses=lapses))
         elif self.k is not None:
             if isinstance(self.k, bool) or not isinstance(self.k, int | float | np.number):
                 raise InvalidParameter(f"k is {self.k!r}: give a number, at least 0, or Unknown()", field="k")

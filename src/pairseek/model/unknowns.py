@@ -22,6 +22,8 @@ _EXTREME = 1e4
 # Ratio of the median to the guess. Underestimating k costs a search more answers than overestimating it; with this
 # ratio the cost is about equal for people whose k is a quarter of the guess and four times the guess.
 _ABOVE = 2.5
+# Default spread of log k where lapses are unknown too: people who answer nearly at random are then to be expected.
+_BESIDE_LAPSES = 1.5
 LEAST_LAPSE = 1e-9
 """Sampled lapses are clipped to [LEAST_LAPSE, 1 - LEAST_LAPSE]."""
 
@@ -36,12 +38,12 @@ class LogNormal:
         Median of k, above 0. None: a search sets it to the default k for the scale of its prior or, if no lapses are
         inferred, to the median of ``LogNormal.around`` that k.
     spread
-        Standard deviation of log k, above 0 and at most 5. With 1.5, k is within a factor of 4.5 of the median for two
-        of three people, and within 19 for 19 of 20.
+        Standard deviation of log k, above 0 and at most 5. With 1, k is within a factor of 2.7 of the median for two of
+        three people, and within 7.1 for 19 of 20.
     """
 
     median: float | None = None
-    spread: float = 1.5
+    spread: float = 1.0
     name: ClassVar[str] = "log_normal"
 
     def __post_init__(self) -> None:
@@ -58,7 +60,7 @@ class LogNormal:
         object.__setattr__(self, "spread", float(self.spread))
 
     @classmethod
-    def around(cls, guess: float, spread: float = 1.5) -> Self:
+    def around(cls, guess: float, spread: float = 1.0) -> Self:
         """Return the prior for an uncertain guess of k: its median is 2.5 times the guess.
 
         Underestimating k costs a search more answers than overestimating it.
@@ -184,18 +186,19 @@ def checked_lapse(lapse: object) -> float | Unknown:
     return float(lapse)  # type: ignore[arg-type]
 
 
-def checked_unknown_k(k: Unknown) -> Unknown:
-    """Return a validated unknown k with its default prior."""
-    prior = LogNormal() if k.prior is None else k.prior
+def checked_unknown_k(k: Unknown, *, lapses: bool = False) -> Unknown:
+    """Return a validated unknown k with its default prior, which is wider beside unknown lapses."""
+    prior = LogNormal(spread=_BESIDE_LAPSES if lapses else 1.0) if k.prior is None else k.prior
     if not isinstance(prior, LogNormal):
         raise InvalidParameter(f"k is unknown with the prior {prior!r}: give a LogNormal(median, spread)", field="k")
     return Unknown(prior)
 
 
-def checked_reliability(reliability: object) -> float | Unknown:
+def checked_reliability(reliability: object, *, lapses: bool = False) -> float | Unknown:
     """Return a validated reliability; the prior of an unknown one has the median 1 unless another is given."""
     if isinstance(reliability, Unknown):
-        prior = LogNormal() if reliability.prior is None else reliability.prior
+        default = LogNormal(spread=_BESIDE_LAPSES if lapses else 1.0)
+        prior = default if reliability.prior is None else reliability.prior
         if not isinstance(prior, LogNormal):
             raise InvalidParameter(f"reliability is unknown with the prior {prior!r}: give a LogNormal(median, spread)")
         return Unknown(LogNormal(1.0, prior.spread) if prior.median is None else prior)
