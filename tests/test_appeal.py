@@ -160,3 +160,33 @@ def test_without_k_the_best_item_is_one_of_highest_appeal():
     )
     assert pairs.logit_mean == pytest.approx(items.appeal[first] - items.appeal[second])
     assert pairs.logit_deviation == pytest.approx(np.zeros(6))
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [{}, {"reliability": ps.Unknown()}, {"reliability": ps.Unknown(), "lapse": ps.Unknown()}],
+    ids=["known", "reliability", "reliability and lapse"],
+)
+def test_predictions_do_not_depend_on_the_gauge(unknown):
+    """People moved by δ and appeal by -2k x·δ have the same differences of utilities, whatever is unknown.
+
+    A reliability that multiplied distances alone would tell the two apart. Rounding alone may differ: 1e-6.
+    """
+    rng = np.random.default_rng(8)
+    points, appeal, k, shift = rng.normal(size=(14, 3)), 1.1 * rng.normal(size=14), 0.4, np.array([0.7, -1.1, 0.3])
+    searches = []
+    for delta in (np.zeros(3), shift):
+        items = ps.Items(points, appeal=appeal - 2.0 * k * points @ delta)
+        prior = ps.GaussianPrior(delta, np.diag([1.0, 0.5, 2.0]))
+        searches.append(ps.Search(items, response=ps.Logistic(k, "constant", **unknown), prior=prior, rng=3))
+    utility = appeal - k * np.sum((points - np.array([0.5, 0.2, -0.6])) ** 2, axis=1)
+    for _ in range(20):
+        left, right = rng.choice(14, size=2, replace=False).tolist()
+        for search in searches:
+            search.observe(left, right, winner=left if utility[left] > utility[right] else right)
+    pairs = [(i, j) for i in range(14) for j in range(i)]
+    found = [np.array([search.expect(*pair).probability_left for pair in pairs]) for search in searches]
+    assert found[0] == pytest.approx(found[1], abs=1e-6)
+    assert np.ptp(found[0]) > 0.5
+    best = [{one.id: one.probability for one in search.recommend(14)} for search in searches]
+    assert best[0] == pytest.approx(best[1], abs=1e-6)

@@ -13,6 +13,7 @@ import pytest
 
 import pairseek as ps
 from pairseek import defaults
+from pairseek._version import MODEL_VERSION
 from pairseek.strategies import UTILITIES
 
 ITEMS = ps.Items(np.random.default_rng(0).standard_normal((700, 3)))  # more pairs than are scored one by one
@@ -118,7 +119,7 @@ class TestLaterDefaults:
     def test_every_part_stands_in_the_file(self, tmp_path):
         self.begun(tmp_path)
         saved = json.loads((tmp_path / "me.json").read_text())["configuration"]
-        assert saved["model"] == 2
+        assert saved["model"] == MODEL_VERSION
         assert saved["posterior"] == {"name": "ep", "points": 2048}
         assert saved["candidates"] == {
             "name": "all_pairs",

@@ -11,6 +11,7 @@ import pytest
 
 import pairseek as ps
 from pairseek import serialization
+from pairseek._version import MODEL_VERSION
 from pairseek.errors import InvalidFile, InvalidParameter
 
 FEW = ps.Particles(200)
@@ -138,7 +139,7 @@ def test_another_version_is_refused_and_named(saved):
 
 def test_another_version_of_the_model_is_refused_and_named(saved):
     resealed(saved, lambda record: record["configuration"].update(model=1))
-    refused(saved, "it has version 1 of the model, and this pairseek expects 2")
+    refused(saved, f"it has version 1 of the model, and this pairseek expects {MODEL_VERSION}")
 
 
 @pytest.mark.parametrize("text", ["hello", "[1, 2]", '{"a": 1}', "\x00\x01"])

@@ -73,7 +73,7 @@ class TestKeeping:
             "name": "logistic",
             "k": {
                 "name": "unknown",
-                "prior": {"name": "log_normal", "median": pytest.approx(2 * math.sqrt(3)), "spread": 1.0},
+                "prior": {"name": "log_normal", "median": pytest.approx(2 * math.sqrt(3)), "spread": 1.5},
             },
             "noise": "normalized",
             "lapse": {"name": "unknown", "prior": {"name": "beta", "a": 1.0, "b": 9.0, "random": 0.1}},

@@ -195,8 +195,8 @@ class TestPeople:
         assert [estimate.word for estimate in found].count(word) >= 4
         assert sum(estimate.k.low <= k <= estimate.k.high for estimate in found) >= 4
         for estimate in found:
-            assert 0 < estimate.lapse.low < estimate.lapse.median < estimate.lapse.high < 1
-            assert 0.5 < estimate.agreement.low < estimate.agreement.median < estimate.agreement.high < 1
+            assert 0 < estimate.lapse.low < estimate.lapse.median < estimate.lapse.high <= 1
+            assert 0.5 <= estimate.agreement.low < estimate.agreement.median < estimate.agreement.high < 1
 
     def test_what_is_known_is_not_reported(self, items):
         assert ps.Search(items, rng=1).estimate().reliability is None

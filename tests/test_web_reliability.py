@@ -69,7 +69,9 @@ def test_unknown_is_a_word_in_files():
 
 def test_the_form_leaves_it_open():
     found = record_of(None, {"title": "Which", "response.unknown": "true", "response.k": "3"})["response"]
-    assert serialization.decode("response", found) == ps.Logistic(ps.Unknown(ps.LogNormal(3.0)), lapse=ps.Unknown())
+    assert serialization.decode("response", found) == ps.Logistic(
+        ps.Unknown(ps.LogNormal(3.0, 1.5)), lapse=ps.Unknown()
+    )
     bare = record_of(None, {"title": "Which", "response.unknown": "true"})["response"]
     assert serialization.decode("response", bare) == ps.Logistic(ps.Unknown(), lapse=ps.Unknown())
     assert "response" not in record_of(None, {"title": "Which"})
@@ -124,7 +126,7 @@ def test_a_study_that_learns_still_infers_how_people_answer(database):
     sessions = Sessions(database, Catalogue(database))
     search = sessions.live(sessions.by_id(session_id)).state.search
     assert search.response.noise == "constant"
-    assert search.response.k.prior == ps.LogNormal(population.k)
+    assert search.response.k.prior == ps.LogNormal(population.k, 1.5)
     assert search.response.lapse_prior == ps.Beta()
     assert search.estimate().reliability is not None
 

@@ -109,9 +109,14 @@ def _data(value: object, folder: Path | None) -> str:
     return value if folder is None or Path(value).is_absolute() else str(folder / value)
 
 
+# Settings that only a response has, not an `Answering`.
+_OF_RESPONSE = {"lapse", "reliability", "tie_width"}
+
+
 def _answering(field: str, value: object) -> Answering | Response:
     record = table(value, field)
-    if ":" in str(record.get("name")) or "lapse" in record or isinstance(record.get("k"), Mapping):
+    own = set(record) - {f.name for f in fields(Answering)}
+    if ":" in str(record.get("name")) or own & _OF_RESPONSE or isinstance(record.get("k"), Mapping):
         return part_from("response", {"name": "logistic", **record})  # type: ignore[no-any-return]
     known_fields(record, field, [f.name for f in fields(Answering)])
     try:

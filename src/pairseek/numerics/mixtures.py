@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline
 from scipy.special import entr, ndtr
 
 from pairseek.core.types import FloatArray
@@ -22,8 +21,10 @@ from pairseek.numerics.tables import (
     M_OCTAVES,
     S0,
     S_OCTAVES,
+    Curve,
     axis,
     combined,
+    hermite_spline,
     link_functions,
     monotone_probability,
     monotone_utility,
@@ -114,7 +115,7 @@ def _cell(link: int, i: int, j: int) -> FloatArray:
     rare, slope, _ = _link(-_PLACES, spread, lapse, link)
     uncertainty = (entr(rare) + entr(1.0 - rare)) / np.log(2)
     bend = -slope * np.log2((1.0 - rare) / np.maximum(rare, 1e-300))
-    curves = CubicHermiteSpline(_PLACES, rare, -slope), CubicHermiteSpline(_PLACES, uncertainty, bend)
+    curves = hermite_spline(_PLACES, rare, -slope), hermite_spline(_PLACES, uncertainty, bend)
     out = np.empty((4, len(s), len(m)))
     p, first, second = _link(m, spread, lapse, link)
     unlikely = np.maximum(_link(-m, spread, lapse, link)[0], 1e-250)
@@ -151,9 +152,7 @@ def _steep(u: FloatArray, lapse: float, floor: float, area: float) -> FloatArray
     return combined(above, below, (1.0 - lapse) * density, -(1.0 - lapse) * u * density, floor + area * density)
 
 
-def _row(
-    m: FloatArray, s: float, curves: tuple[CubicHermiteSpline, CubicHermiteSpline], spread: float, link: int
-) -> FloatArray:
+def _row(m: FloatArray, s: float, curves: tuple[Curve, Curve], spread: float, link: int) -> FloatArray:
     """Return (4, len(m)) values at one s, by the trapezoidal rule over u; ``curves`` are F(-z) and h_b(F(z)), z > 0."""
     step = (0.5 if link == LOGISTIC else 0.2) / max(s * np.exp(spread), 1.0)
     u = np.arange(-7.0, 7.0 + step / 2, step)

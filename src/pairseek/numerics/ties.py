@@ -14,14 +14,13 @@ from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline
 from scipy.special import entr, ndtr
 
 from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import LOGISTIC
-from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_OCTAVES, axis, link_functions
+from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_OCTAVES, Curve, axis, hermite_spline, link_functions
 
-Curves: TypeAlias = tuple[CubicHermiteSpline, CubicHermiteSpline, CubicHermiteSpline]
+Curves: TypeAlias = tuple[Curve, Curve, Curve]
 
 # Below _S_LOW e^(-2 spread) the first term of a series is accurate enough; from _S_HIGH on the link is narrow against
 # s.
@@ -93,9 +92,9 @@ def _curves(link: int, width: float, spread: float, lapse: float) -> Curves:
     slopes = np.stack([-slope - tie_slope, slope, tie_slope])
     bend = -np.sum(slopes * np.log2(np.maximum(chances, _LEAST)), axis=0)
     return (
-        CubicHermiteSpline(_PLACES, second, slope),
-        CubicHermiteSpline(_PLACES, tie, tie_slope),
-        CubicHermiteSpline(_PLACES, _bits(chances), bend),
+        hermite_spline(_PLACES, second, slope),
+        hermite_spline(_PLACES, tie, tie_slope),
+        hermite_spline(_PLACES, _bits(chances), bend),
     )
 
 
@@ -114,7 +113,7 @@ def _row(m: FloatArray, s: float, curves: Curves, spread: float, link: int) -> F
 
 
 def _wide_row(
-    m: FloatArray, s: float, entropy: CubicHermiteSpline, floor: float, model: tuple[int, float, float, float]
+    m: FloatArray, s: float, entropy: Curve, floor: float, model: tuple[int, float, float, float]
 ) -> FloatArray:
     """Return the information at one large s: the entropy over z, and the probabilities as if the link were normal."""
     link, width, spread, lapse = model

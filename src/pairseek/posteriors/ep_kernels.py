@@ -422,7 +422,7 @@ def propagate(  # noqa: C901
             variance = max(variance, _LEAST * cavity)
             tau = 1.0 / variance - 1.0 / cavity
             nu = tilted / variance - middle / cavity
-            if tau < 0.0:
+            if tau < 0.0 and model[0] > 0.0:
                 # A possible lapse can widen the density. Sites of negative precision make the sweeps diverge, so such
                 # a site matches the mean alone.
                 tau = 0.0

@@ -55,6 +55,8 @@ _POINTS_PER_DIMENSION = 256
 # in d = 8), while an error along one direction is a smaller part of the whole covariance.
 _PROFILE_MEAN = (0.05, 0.02)
 _PROFILE_VARIANCE = (0.08, 0.02)
+# Where the variances of two directions differ by more, rounding moves the mean by a part of the smaller deviation.
+_THINNEST = 1e-9
 # A box prior is looked at again in so few dimensions, where importance samples are cheap and lines say little.
 _BOX_DIMENSIONS = 3
 # Where the weighted moments differ from the Gaussian's by more than _FAR_MOMENTS, relative to its variances, importance
@@ -248,6 +250,9 @@ def is_trusted(fit: GaussianFit, factors: Factors, prior: Prior | PriorForm, *, 
     # One answer under a Gaussian prior is exact however sharp it is, unless it may be a lapse.
     if len(factors.offsets) <= 1 and factors.plain and not form.boxed:
         return True
+    values = np.linalg.eigvalsh(fit.covariance / np.outer(form.unit, form.unit))
+    if values[0] < _THINNEST * values[-1]:
+        return False
     blunt = sharp or fit.logit_deviation <= _SHARP * _NOISE[factors.link]
     return fit.converged and blunt and (d > _BOX_DIMENSIONS if form.boxed else _profiles_agree(fit, factors, form))
 

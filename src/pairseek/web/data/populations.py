@@ -21,19 +21,23 @@ def fit(database: Database, study: Study, who: str) -> tuple[int, Population]:
     Sessions that begin later use the new version.
     """
     rows: list[tuple[str, str, str]] = []
+    tied: list[tuple[str, str, str]] = []
     for one in history.all_histories(database, study):
         if one.row.kind != "person" or one.row.finished_at is None or one.is_void:
             continue
         for answered in one.done:
-            winner = answered.winner
-            if winner is not None and not answered.void and answered.query.kind != "attention":
-                loser = answered.query.right if winner == answered.query.left else answered.query.left
-                rows.append((one.row.id, winner, loser))
+            if answered.void or answered.query.kind == "attention":
+                continue
+            winner, left, right = answered.winner, answered.query.left, answered.query.right
+            if winner is not None:
+                rows.append((one.row.id, winner, right if winner == left else left))
+            elif answered.outcome == "tie":
+                tied.append((one.row.id, left, right))
     if not rows:
         raise InvalidChoices(
             f"the study {study.row.slug!r} has no finished session with an answer: a population needs two people"
         )
-    found = Population.fit(Choices.from_pairs(rows, ids=study.items.ids), study.items)
+    found = Population.fit(Choices.from_pairs(rows, ids=study.items.ids, tied=tied), study.items)
     if not found.informed:
         raise InvalidChoices(
             f"the answers of {found.people} people to the study {study.row.slug!r} are no more informative than random "

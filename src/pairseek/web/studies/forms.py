@@ -110,7 +110,8 @@ def _complete(record: JSON, values: Mapping[str, str]) -> JSON:
     """Add the names of parts for which numbers were given."""
     if values.get("response.unknown") == "true":
         response = record.setdefault("response", {})
-        response["k"] = _unknown("log_normal", median=response.get("k"))
+        median = response.get("k")
+        response["k"] = "unknown" if median is None else _unknown("log_normal", median=median, spread=1.5)
         response["lapse"] = _unknown("beta")
     if "response" in record:
         record["response"].setdefault("name", "logistic")
