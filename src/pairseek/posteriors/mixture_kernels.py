@@ -12,6 +12,7 @@ from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, log_tie
 
 # So many probabilities, of at least 1e-16, can be multiplied without underflow.
 _BLOCK = 16
+_LAPSING_BLOCK = 96
 _LEAST = 1e-16
 
 
@@ -66,9 +67,11 @@ def log_likelihood_grid(  # noqa: C901
                 rest = 1.0 - lapses[q]
                 floor = lapses[q] / outcomes
                 total = 0.0
-                for block in range(0, m, _BLOCK):
+                # With lapses every probability is at least the floor, and longer products do not underflow.
+                length = _LAPSING_BLOCK if floor > 1e-3 and not (tied and width == 0.0) else _BLOCK
+                for block in range(0, m, length):
                     product = 1.0
-                    for j in range(block, min(block + _BLOCK, m)):
+                    for j in range(block, min(block + length, m)):
                         product *= floor * offered[j] + rest * p[j]
                     total += math.log(product)
                 out[row, u, q] = total
