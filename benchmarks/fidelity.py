@@ -22,7 +22,7 @@ from food import RATE, items, name, response
 from pairseek.model.responses import NOISES
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from shortfall import along_a_search
+from helpers.shortfall import along_a_search
 
 AT = (0, 5, 30, 60)
 CLAIMED = {"infogain": "scored again", "epmv": "by table"}

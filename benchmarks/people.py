@@ -88,7 +88,7 @@ def show(results: EvaluationResults) -> None:
 def covered(seed: int, dimension: int | None) -> tuple[float, ...]:
     """Shares of utilities and of variances that 90 % intervals hold, and of variances under and over them."""
     sys.path.insert(0, str(ROOT / "tests"))
-    from populations import simulated as draw_people
+    from helpers.populations import simulated as draw_people
 
     truth = draw_people(seed, people=300)
     items = truth.items if dimension is None else None
@@ -117,8 +117,8 @@ def simulated(populations: int, dimension: int | None = None) -> None:
 def rated(populations: int) -> None:
     """Variance of people, and intervals and predictions for newcomers who answer pairs, after a fit to ratings."""
     sys.path.insert(0, str(ROOT / "tests"))
-    from populations import measured
-    from populations import rated as draw_people
+    from helpers.populations import measured
+    from helpers.populations import rated as draw_people
 
     print(f"{populations} simulated populations of 600 people who rate 18 items; newcomers answer 20 pairs")
     print(f"{'':34} {'variance/truth':16} {'95 % hold':16} predicted - true")
@@ -192,7 +192,7 @@ def few(worlds: int) -> None:
     Standard errors are over worlds, each with its own items, people who teach, and newcomers.
     """
     sys.path.insert(0, str(ROOT / "tests"))
-    import newcomers
+    from helpers import newcomers
 
     print(f"{worlds} worlds, 20 answers of each person who teaches, {NEWCOMERS} newcomers to each world")
     for kind, noise, teachers in product(newcomers.KINDS, newcomers.NOISES, (0, 3, 5, 10, 30)):

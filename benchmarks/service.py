@@ -408,7 +408,7 @@ def run(options) -> int:
         with contextlib.ExitStack() as stack:
             cluster = None
             if options.database == "postgresql":
-                import postgres
+                from helpers import postgres
 
                 cluster = stack.enter_context(postgres.cluster(durable=True))
                 url = cluster.database()

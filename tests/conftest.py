@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import pairseek
-from browsers import browser, visit  # noqa: F401
+from helpers.browsers import browser, visit  # noqa: F401
 
 # The same examples in every run, on any machine, however loaded.
 settings.register_profile(
@@ -70,7 +70,7 @@ def on_threads():
 @pytest.fixture(scope="session")
 def cluster():
     """A PostgreSQL of our own."""
-    import postgres
+    from helpers import postgres
 
     with postgres.cluster() as made:
         yield made

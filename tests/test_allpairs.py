@@ -12,7 +12,8 @@ import numba
 import numpy as np
 import pytest
 
-import situations
+from helpers import situations
+from helpers.reference import naive_best_pair, naive_gaussian_information, naive_mcmv
 from pairseek.candidates import AllPairs, SampledPairs, WeightedPairs
 from pairseek.candidates.all_pairs import median_score
 from pairseek.candidates.branch_and_bound import search as _branch
@@ -30,7 +31,6 @@ from pairseek.model.responses import NOISES, Logistic, Probit
 from pairseek.numerics.tables import S_MAX, look_up, tables
 from pairseek.strategies import EPMV, MCMV, GreedyMSE, GreedyVolume, InfoGain, Random
 from pairseek.strategies.shape import UtilityShape, shape_of
-from reference import naive_best_pair, naive_gaussian_information, naive_mcmv
 
 STRATEGIES = (InfoGain(), EPMV(0.8), MCMV(), GreedyMSE(), GreedyVolume())
 SIGNED = ("epmv", "mcmv")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import pairseek as ps
+from helpers.situations import belief_of
 from pairseek.candidates import WeightedPairs
 from pairseek.candidates.context import SelectionContext
 from pairseek.candidates.rest import Resting
 from pairseek.errors import InvalidParameter, NoPairLeft
-from situations import belief_of
 
 STRATEGIES = [ps.InfoGain(), ps.EPMV(1.3), ps.MCMV(), ps.GreedyMSE(), ps.GreedyVolume()]
 NOISES = ("constant", "normalized", "decaying")

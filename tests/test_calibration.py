@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, norm
 
+from helpers.reference import naive_log_posterior
 from pairseek.candidates import SampledPairs
 from pairseek.model.items import Items
 from pairseek.model.priors import UniformBox
@@ -22,7 +23,6 @@ from pairseek.posteriors import Particles
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
 from pairseek.strategies import InfoGain
-from reference import naive_log_posterior
 
 DRAWS = 15
 ANSWERS = 10

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.reference import naive_covariance, naive_log_posterior, naive_mean, quadrature_moments
+from helpers.situations import answers_from, evidence_of
 from pairseek.core.types import Evidence
 from pairseek.model.priors import GaussianPrior, UniformBox
 from pairseek.model.responses import Logistic, Probit
 from pairseek.posteriors.control_variates import _solve, controlled_moments
 from pairseek.posteriors.factors import Factors
-from reference import naive_covariance, naive_log_posterior, naive_mean, quadrature_moments
-from situations import answers_from, evidence_of
 
 ANSWERS = [
     ([0.7, 0.2], [-0.5, 0.1], "first"),

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.reference import naive_triplet_likelihood, naive_triplet_loss
 from pairseek.embed import CKL, STE
 from pairseek.embed.lbfgs import minimise
 from pairseek.embed.losses import HINGE, LOGISTIC, POWER, RATIO
 from pairseek.embed.noise_scale import best_scale, likelihood
 from pairseek.embed.objective import Objective, distances, padded
 from pairseek.model.responses import Logistic, Probit
-from reference import naive_triplet_likelihood, naive_triplet_loss
 
 METHODS = {"ste": LOGISTIC, "ckl": RATIO, "tste": POWER, "gnmds": HINGE}
 

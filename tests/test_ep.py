@@ -14,6 +14,8 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import truncnorm
 
 import pairseek as ps
+from helpers.reference import naive_log_answer, naive_log_posterior, quadrature_log_mass, quadrature_moments
+from helpers.situations import LINKS, SITUATIONS, USER, answers_from, evidence_of, last_belief, standardized
 from pairseek.core.types import Evidence
 from pairseek.errors import InvalidParameter
 from pairseek.model.priors import GaussianPrior, UniformBox
@@ -22,8 +24,6 @@ from pairseek.posteriors import EP, Grid, Particles
 from pairseek.posteriors import ep_kernels as kernels
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.gaussian import gaussian_fit, is_trusted, log_prior_mass, standard_points
-from reference import naive_log_answer, naive_log_posterior, quadrature_log_mass, quadrature_moments
-from situations import LINKS, SITUATIONS, USER, answers_from, evidence_of, last_belief, standardized
 
 RULE = np.polynomial.legendre.leggauss(32)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
+from helpers.populations import simulated
 from pairseek.cli import app as _app
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.evaluate import evaluate, strategies_from
@@ -17,7 +18,6 @@ from pairseek.evaluate.replay import Person, Popularity, _measured, replayed
 from pairseek.evaluate.results import agreement_of
 from pairseek.evaluate.spec import MEASURES, PLAIN, POPULARITY, Way, ways
 from pairseek.population.population import state_of, without
-from populations import simulated
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,8 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+from helpers.shortfall import along_a_search
+from helpers.situations import answers_from, evidence_of, last_belief
 from pairseek.candidates.context import SelectionContext, best_of
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import sampled_pairs
@@ -22,8 +24,6 @@ from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
 from pairseek.posteriors import Grid, Particles
 from pairseek.strategies import EPMV, MCMV, GreedyMSE, GreedyVolume, InfoGain
-from shortfall import along_a_search
-from situations import answers_from, evidence_of, last_belief
 
 # The constants that were fitted to Food-10k.
 CONSTANTS = {4: (0.2805, 1.5637, 9.7060), 12: (0.0832, 0.6085, 66.3200)}

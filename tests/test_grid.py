@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import pairseek as ps
+from helpers.reference import naive_log_posterior, quadrature_moments
+from helpers.situations import answers_from, evidence_of, last_belief, standardized
 from pairseek.core.types import Evidence
 from pairseek.errors import AccuracyWarning, InvalidParameter
 from pairseek.model.priors import GaussianPrior, UniformBox
 from pairseek.model.responses import Logistic, Probit
 from pairseek.posteriors import Grid, Particles
-from reference import naive_log_posterior, quadrature_moments
-from situations import answers_from, evidence_of, last_belief, standardized
 
 USER = [0.3, -0.2, 0.1]
 

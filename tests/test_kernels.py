@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
+from helpers.reference import naive_covariance, naive_log_answer, naive_mean
+from helpers.situations import LINKS
 from pairseek.numerics.jit import exp_minus, log_answer, log_ndtr, log_slope, log_tie, next_uniform
 from pairseek.numerics.moments import CHUNK, sample_moments
 from pairseek.posteriors.mixture_kernels import log_likelihood_grid
 from pairseek.posteriors.slice_kernels import log_densities, log_line
-from reference import naive_covariance, naive_log_answer, naive_mean
-from situations import LINKS
 
 LOGITS = st.floats(-1e6, 1e6)
 OUTCOMES = st.sampled_from(["first", "tie"])

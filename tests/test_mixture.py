@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import pairseek as ps
+from helpers.reference import naive_log_posterior, naive_logit, naive_probability, quadrature_log_mass, reliability_grid
+from helpers.situations import USER, answers_from, evidence_of, last_belief, standardized
 from pairseek.core.types import Evidence
 from pairseek.model.noise import NOISES
 from pairseek.posteriors import EP, Particles
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.gaussian import gaussian_fit, importance_sampled, log_prior_mass
 from pairseek.posteriors.tempering import tempered_belief
-from reference import naive_log_posterior, naive_logit, naive_probability, quadrature_log_mass, reliability_grid
-from situations import USER, answers_from, evidence_of, last_belief, standardized
 
 K = 3.0
 UNKNOWN = ps.Unknown(ps.LogNormal(K, 1.0))

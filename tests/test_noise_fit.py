@@ -9,10 +9,10 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 import pairseek as ps
+from helpers.reference import naive_triplet_likelihood
 from pairseek.embed import fit_noise, fit_noise_to_answers, simulate_triplets
 from pairseek.errors import InvalidParameter, InvalidTriplets
 from pairseek.model.noise import NOISES
-from reference import naive_triplet_likelihood
 
 KINDS = [(kind, noise) for kind in (ps.Logistic, ps.Probit) for noise in ("constant", "normalized", "decaying")]
 TRUE = {"constant": 0.3, "normalized": 1.0, "decaying": 20.0}

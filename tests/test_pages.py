@@ -13,8 +13,8 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from pages_data import PAGES, dots, result
-from pages_service import served
+from helpers.pages_data import PAGES, dots, result
+from helpers.pages_service import served
 from pairseek.errors import InvalidParameter
 from pairseek.web.pages import STATIC, languages, plotly_script, preferred_language, render
 from pairseek.web.pages import contexts as data

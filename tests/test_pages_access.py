@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from browsers import DESKTOP, EXPECTED
-from pages_data import PAGES
-from pages_service import gallery, served
+from helpers.browsers import DESKTOP, EXPECTED
+from helpers.pages_data import PAGES
+from helpers.pages_service import gallery, served
 
 NARROW = {"viewport": {"width": 320, "height": 568}, "has_touch": True, "is_mobile": True}
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from browsers import DESKTOP, PHONE
-from pages_service import SLUG, Study, served, service
+from helpers.browsers import DESKTOP, PHONE
+from helpers.pages_service import SLUG, Study, served, service
 
 HOW_LONG = 20.0
 
@@ -458,7 +458,7 @@ def test_a_screen_reader_is_told_of_each_pair(visit, address, study) -> None:
 
 def test_a_label_with_a_script_is_shown_as_text(visit, address, study, monkeypatch) -> None:
     nasty = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>"
-    monkeypatch.setattr("pages_data.label", lambda number: f"{nasty}{number}")
+    monkeypatch.setattr("helpers.pages_data.label", lambda number: f"{nasty}{number}")
     page = visit(f"{address}/run", **DESKTOP)
     shows(page, study.pair(()))
     assert labels(page)[0].startswith(nasty)

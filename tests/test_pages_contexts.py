@@ -7,10 +7,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddic
 
 import pytest
 
+from helpers.serving import answer, begin, configuration, csrf_of, served, some_items
 from pairseek.web import service
 from pairseek.web.auth import set_password
 from pairseek.web.pages.rendering import FOLDER
-from serving import answer, begin, configuration, csrf_of, served, some_items
 from test_pages import SHAPES
 
 PASSWORD = "a long password"

@@ -12,12 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pairseek.candidates import Candidates
-from pairseek.model.responses import NOISES, RESPONSES, Logistic, Probit
-from pairseek.numerics.pair_kernels import expect, pair_constant
-from pairseek.numerics.tables import interpolate, tables
-from pairseek.strategies.features import square_root
-from reference import (
+from helpers.reference import (
     naive_after,
     naive_chances,
     naive_constant,
@@ -27,7 +22,12 @@ from reference import (
     naive_mean,
     naive_projected_deviation,
 )
-from situations import LINKS, belief_of, made_belief
+from helpers.situations import LINKS, belief_of, made_belief
+from pairseek.candidates import Candidates
+from pairseek.model.responses import NOISES, RESPONSES, Logistic, Probit
+from pairseek.numerics.pair_kernels import expect, pair_constant
+from pairseek.numerics.tables import interpolate, tables
+from pairseek.strategies.features import square_root
 
 SEEDS = st.integers(0, 2**32 - 1)
 KINDS = st.sampled_from(sorted(LINKS))

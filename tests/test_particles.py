@@ -8,14 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from pairseek.core.types import Evidence
-from pairseek.errors import InvalidParameter
-from pairseek.model.priors import GaussianPrior
-from pairseek.model.responses import Logistic, Probit
-from pairseek.posteriors import Particles
-from pairseek.posteriors.weights import resampled
-from reference import naive_kish, naive_log_posterior, quadrature_moments
-from situations import (
+from helpers.reference import naive_kish, naive_log_posterior, quadrature_moments
+from helpers.situations import (
     SITUATIONS,
     USER,
     answers_from,
@@ -25,6 +19,12 @@ from situations import (
     last_belief,
     standardized,
 )
+from pairseek.core.types import Evidence
+from pairseek.errors import InvalidParameter
+from pairseek.model.priors import GaussianPrior
+from pairseek.model.responses import Logistic, Probit
+from pairseek.posteriors import Particles
+from pairseek.posteriors.weights import resampled
 
 
 def by_quadrature(response, answers, d=2):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_expit
 
-import newcomers
 import pairseek as ps
+from helpers import newcomers
+from helpers.populations import simulated
 from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter, Unsupported
 from pairseek.population import FitOptions, model, predictive
 from pairseek.population import fit as fitting
@@ -16,7 +17,6 @@ from pairseek.population.data import Data
 from pairseek.population.intervals import PopulationIntervals, bootstrap_intervals, identifiable
 from pairseek.population.kernels import MIXTURE, expectations, gather
 from pairseek.population.selection import CrossValidation, choose
-from populations import simulated
 
 
 @pytest.fixture(scope="module")

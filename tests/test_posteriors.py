@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from helpers.reference import naive_log_posterior, quadrature_moments
+from helpers.situations import answers_from, evidence_of, last_belief, standardized
 from pairseek.model.responses import Logistic
 from pairseek.posteriors import POSTERIORS
 from pairseek.testing import PosteriorContract
-from reference import naive_log_posterior, quadrature_moments
-from situations import answers_from, evidence_of, last_belief, standardized
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "posterior.md"
 

@@ -6,11 +6,11 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit
 
 import pairseek as ps
+from helpers.populations import measured, rated
 from pairseek.errors import InvalidChoices
 from pairseek.population.data import Data, RatingData, Utilities, data_of, to_levels
 from pairseek.population.rating_kernels import QUADRATURE, tilted
 from pairseek.population.shift import Shift
-from populations import measured, rated
 
 
 def gumbel(x):

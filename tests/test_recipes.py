@@ -179,7 +179,7 @@ from pathlib import Path
 from pairseek.web.data.codebook import meaning
 from pairseek.web.routes.schemas import NewItem
 from pairseek.web.studies.configuration import read_items
-from serving import configuration, served
+from helpers.serving import configuration, served
 
 # The codebook and the HTTP API know the medium.
 assert meaning("items", "emoji") == "Large character on the card."

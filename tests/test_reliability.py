@@ -9,6 +9,15 @@ import pytest
 from scipy.special import expit
 
 import pairseek as ps
+from helpers.reference import (
+    naive_best_pair,
+    naive_entropy,
+    naive_logit,
+    naive_probability,
+    reliability_grid,
+    reliability_information,
+)
+from helpers.situations import reliable_belief
 from pairseek.candidates import ListedPairs, WeightedPairs
 from pairseek.candidates.context import SelectionContext
 from pairseek.errors import InvalidParameter
@@ -17,15 +26,6 @@ from pairseek.numerics.tables import interpolate
 from pairseek.strategies import UTILITIES
 from pairseek.strategies.features import PairFeatures, typical_response
 from pairseek.strategies.reliability_probe import ReliabilityProbe
-from reference import (
-    naive_best_pair,
-    naive_entropy,
-    naive_logit,
-    naive_probability,
-    reliability_grid,
-    reliability_information,
-)
-from situations import reliable_belief
 
 K = 3.0
 UNKNOWN = ps.Unknown(ps.LogNormal(K, 1.0))

@@ -10,9 +10,9 @@ from scipy.special import expit
 from scipy.stats import chisquare, norm
 
 import pairseek as ps
+from helpers.reference import reliability_grid
+from helpers.situations import reliable_belief
 from pairseek.core.types import Query
-from reference import reliability_grid
-from situations import reliable_belief
 
 # Nobody answers at random always.
 LAPSE = ps.Unknown(ps.Beta(1.0, 9.0, random=0.0))

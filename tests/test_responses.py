@@ -11,14 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from pairseek.candidates.branch_and_bound.bounds import steepness
-from pairseek.errors import InvalidParameter
-from pairseek.model.geometry import hyperplanes
-from pairseek.model.noise import NOISE_KINDS, noise_kind
-from pairseek.model.responses import NOISES, RESPONSES, Logistic, Probit
-from pairseek.model.unknowns import LogNormal, NoiseKinds, Unknown
-from pairseek.numerics.pair_kernels import pair_constant
-from reference import (
+from helpers.reference import (
     naive_constant,
     naive_log_answer,
     naive_log_likelihood,
@@ -26,7 +19,14 @@ from reference import (
     naive_logit,
     naive_probability,
 )
-from situations import evidence_of
+from helpers.situations import evidence_of
+from pairseek.candidates.branch_and_bound.bounds import steepness
+from pairseek.errors import InvalidParameter
+from pairseek.model.geometry import hyperplanes
+from pairseek.model.noise import NOISE_KINDS, noise_kind
+from pairseek.model.responses import NOISES, RESPONSES, Logistic, Probit
+from pairseek.model.unknowns import LogNormal, NoiseKinds, Unknown
+from pairseek.numerics.pair_kernels import pair_constant
 
 EVERY = [(kind, noise) for kind in RESPONSES.values() for noise in NOISES]
 SEEDS = st.integers(0, 2**32 - 1)

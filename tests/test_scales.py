@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 import pairseek as ps
+from helpers.serving import csrf_of, served
 from pairseek import cli
 from pairseek.cli.embed import _components
 from pairseek.cli.items import read_item_names, with_text_ids
@@ -30,7 +31,6 @@ from pairseek.web.settings import Settings
 from pairseek.web.studies.configuration import configured, read_items, study_items, unpack_items
 from pairseek.web.studies.creation import create_study, from_file
 from pairseek.web.studies.media import with_pictures
-from serving import csrf_of, served
 
 WINES = "id,price,acid,year\na,150,0.0,1\nb,550,0.4,2\nc,250,1.0,1\nd,350,0.7,2\n"
 SAID = "the columns of the items differ in scale"

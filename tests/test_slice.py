@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from helpers.reference import naive_log_posterior
+from helpers.situations import evidence_of
 from pairseek.model.responses import Logistic, Probit
 from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.slice_kernels import slice_sweep
-from reference import naive_log_posterior
-from situations import evidence_of
 
 N = 12_000
 BOX = (np.array([-1.0, -1.0]), np.array([1.0, 1.0]))

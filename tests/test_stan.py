@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from conftest import shared_folder
+from helpers.reference import naive_log_posterior, quadrature_moments
+from helpers.situations import answers_from, evidence_of, first_of, last_belief
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
 from pairseek.posteriors import EP, Particles
-from reference import naive_log_posterior, quadrature_moments
-from situations import answers_from, evidence_of, first_of, last_belief
 
 SHAPES = [
     (2, "normalized", 2.165, 1),

@@ -10,6 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from helpers.reference import (
+    naive_epmv,
+    naive_greedy_mse,
+    naive_greedy_volume,
+    naive_infogain,
+    naive_logit,
+    naive_mcmv,
+    naive_probability,
+)
+from helpers.situations import LINKS, belief_of, made_belief
 from pairseek.candidates import SOURCES, AllPairs, Candidates, ListedPairs, SampledPairs
 from pairseek.candidates.context import SelectionContext
 from pairseek.candidates.rest import Resting
@@ -24,16 +34,6 @@ from pairseek.simulate import SimulatedUser
 from pairseek.strategies import EPMV, MCMV, UTILITIES, GreedyMSE, GreedyVolume, InfoGain, Random
 from pairseek.testing import StrategyContract
 from pairseek.testing.strategies import scores_of
-from reference import (
-    naive_epmv,
-    naive_greedy_mse,
-    naive_greedy_volume,
-    naive_infogain,
-    naive_logit,
-    naive_mcmv,
-    naive_probability,
-)
-from situations import LINKS, belief_of, made_belief
 
 SEEDS = st.integers(0, 2**32 - 1)
 KINDS = st.sampled_from(sorted(LINKS))

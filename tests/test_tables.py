@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm, truncnorm
 
+from helpers.reference import naive_entropy, naive_probability
+from helpers.situations import LINKS
 from pairseek.numerics.jit import LOGISTIC, PROBIT
 from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_MAX, S_OCTAVES, interpolate, look_up, moments, tables
-from reference import naive_entropy, naive_probability
-from situations import LINKS
 
 NAMES = ("probability", "information", "explained", "log_volume")
 MS = st.floats(0, 30) | st.floats(0, 1e4)

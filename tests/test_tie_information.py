@@ -7,6 +7,7 @@ import pytest
 from scipy.special import entr, expit, ndtr
 
 import pairseek as ps
+from helpers.situations import made_belief
 from pairseek.candidates import AllPairs
 from pairseek.candidates.branch_and_bound import search as _branch
 from pairseek.candidates.branch_and_bound import tree as _tree
@@ -14,7 +15,6 @@ from pairseek.model.responses import NOISES
 from pairseek.numerics.mixtures import table
 from pairseek.numerics.tables import look_up
 from pairseek.strategies.features import PairFeatures
-from situations import made_belief
 from test_allpairs import listed, random_scene, rng_of
 from test_certificates import uncertain
 

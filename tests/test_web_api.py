@@ -8,9 +8,9 @@ import zipfile
 import numpy as np
 import pytest
 
+from helpers.serving import configuration, served, some_items
 from pairseek.client import Client, ServiceError
 from pairseek.web.auth import make_token
-from serving import configuration, served, some_items
 
 ITEMS = some_items()
 RECORDS = [

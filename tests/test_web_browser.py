@@ -8,8 +8,9 @@ import time
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from browsers import DESKTOP, PHONE
-from pages_data import sound
+from helpers.browsers import DESKTOP, PHONE
+from helpers.pages_data import sound
+from helpers.serving import configuration, served
 from pairseek.datasets import colours
 from pairseek.model.items import Items
 from pairseek.store import events
@@ -17,7 +18,6 @@ from pairseek.web import auth
 from pairseek.web.server import warm_up
 from pairseek.web.studies.configuration import study_items
 from pairseek.web.studies.creation import create_study
-from serving import configuration, served
 
 ANSWERS = 6
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from helpers.serving import some_items
 from pairseek import cli
 from pairseek.store import events, migrate, sessions
 from pairseek.store.database import Database
@@ -17,7 +18,6 @@ from pairseek.web.sessions import simulated as simulating
 from pairseek.web.sessions.prefetch import Gate
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
-from serving import some_items
 
 YAML = """
 title: Wine

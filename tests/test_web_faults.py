@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from helpers.serving import answer, begin, configuration, served, some_items
 from pairseek.store import migrate
 from pairseek.store.database import Database
 from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.studies.configuration import configured
 from pairseek.web.studies.creation import create_study
-from serving import answer, begin, configuration, served, some_items
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 import service

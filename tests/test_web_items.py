@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from helpers.serving import configuration, some_items
 from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
 from pairseek.store.events import EventRow, QueryRow
@@ -16,7 +17,6 @@ from pairseek.web.studies import media
 from pairseek.web.studies.cards import card, safe_html
 from pairseek.web.studies.configuration import pack_items, read_items, slug_of, unpack_items
 from pairseek.web.views.result import flat, plane
-from serving import configuration, some_items
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 import pytest
 
+from helpers.serving import GUARD, answer, begin, configuration, served, some_items
 from pairseek.client import Client
 from pairseek.web import rates
 from pairseek.web.auth import make_token
 from pairseek.web.errors import Problem
 from pairseek.web.rates import Rate, network_of
-from serving import GUARD, answer, begin, configuration, served, some_items
 
 STUDY = (configuration(answers=100), some_items())
 

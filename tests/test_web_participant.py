@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from helpers.serving import GUARD, answer, begin, configuration, csrf_of, served, some_items
 from pairseek.store.database import stamp
 from pairseek.store.schema import sessions
 from pairseek.web import logs
 from pairseek.web.auth import make_token
 from pairseek.web.sessions import history
 from pairseek.web.studies.creation import create_study
-from serving import GUARD, answer, begin, configuration, csrf_of, served, some_items
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
+from helpers.serving import answer, begin, configuration, csrf_of, served, some_items
 from pairseek import cli, defaults, serialization
 from pairseek._version import MODEL_VERSION
 from pairseek.client import Client
@@ -26,7 +27,6 @@ from pairseek.web.sessions.parts import Parts
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import create_study
-from serving import answer, begin, configuration, csrf_of, served, some_items
 
 ITEMS = some_items(60)
 OLD = MODEL_VERSION - 1

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
+from helpers.serving import configuration, csrf_of, served, some_items
 from pairseek import cli
 from pairseek.errors import InvalidChoices
 from pairseek.population import Choices
@@ -25,7 +26,6 @@ from pairseek.web.sessions.state import EffectiveAnswer, SessionState
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import create_study
 from pairseek.web.views import result as results
-from serving import configuration, csrf_of, served, some_items
 
 ITEMS = some_items(12)
 

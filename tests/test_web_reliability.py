@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
+from helpers.serving import configuration, csrf_of, served, some_items
 from pairseek import serialization
 from pairseek.client import Client
 from pairseek.errors import InvalidParameter
@@ -24,7 +25,6 @@ from pairseek.web.studies.configuration import configured
 from pairseek.web.studies.creation import create_study
 from pairseek.web.studies.forms import record_of
 from pairseek.web.views.researcher import person_page
-from serving import configuration, csrf_of, served, some_items
 
 ITEMS = some_items(12)
 UNKNOWN = {"name": "logistic", "k": "unknown", "lapse": "unknown"}

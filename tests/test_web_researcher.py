@@ -10,12 +10,12 @@ import zipfile
 import pytest
 from PIL import Image
 
+from helpers.serving import GUARD, answer, begin, configuration, csrf_of, served, some_items
 from pairseek.client import Client, ServiceError
 from pairseek.store import sessions
 from pairseek.web.auth import set_password
 from pairseek.web.sessions import history
 from pairseek.web.sessions.live import SubmittedAnswer
-from serving import GUARD, answer, begin, configuration, csrf_of, served, some_items
 
 PASSWORD = "a long password"
 CSV = "id,label,x,y\na,Apple,0,0\nb,<script>alert(1)</script>,1,0\nc,Cherry,0,1\nd,Date,1,1\n"

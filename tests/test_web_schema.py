@@ -9,9 +9,9 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 
+from helpers.serving import configuration, served, some_items
 from pairseek.client import Client
 from pairseek.web.auth import make_token
-from serving import configuration, served, some_items
 
 CHECKS = (not_a_server_error, status_code_conformance, response_schema_conformance)
 

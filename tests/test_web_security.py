@@ -7,13 +7,13 @@ import time
 
 import pytest
 
+from helpers.serving import GUARD, begin, configuration, csrf_of, served, some_items
 from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
 from pairseek.store import sessions
 from pairseek.web.auth import make_token, set_password
 from pairseek.web.studies.configuration import study_items
 from pairseek.web.studies.creation import set_open
-from serving import GUARD, begin, configuration, csrf_of, served, some_items
 
 PASSWORD = "a long password"
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
+from helpers.serving import configuration, some_items
 from pairseek.errors import AnswerConflict, UnknownQuery
 from pairseek.store import cache, events, migrate, sessions
 from pairseek.store.database import Database
@@ -28,7 +29,6 @@ from pairseek.web.studies import catalogue
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.configuration import configured
 from pairseek.web.studies.creation import create_study
-from serving import configuration, some_items
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from helpers.situations import belief_of
 from pairseek.candidates.context import SelectionContext, best_of
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import sampled_pairs
 from pairseek.core.types import Evidence
 from pairseek.model.priors import UniformBox
 from pairseek.posteriors import Particles
-from situations import belief_of
 
 
 @dataclass(frozen=True)

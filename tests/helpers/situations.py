@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from helpers.reference import naive_logit, naive_probability
 from pairseek.core.types import BeliefInfo, Evidence
 from pairseek.model.priors import UniformBox
 from pairseek.model.responses import Logistic, Probit
 from pairseek.posteriors import EP
 from pairseek.posteriors.base import sampled_belief
-from reference import naive_logit, naive_probability
 
 LINKS = {"logistic": 0, "probit": 1}
 USER = [0.3, -0.2]

@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 
-from pages_data import LIVE, PAGES, card, near_colours, picture, sound
+from helpers.pages_data import LIVE, PAGES, card, near_colours, picture, sound
 from pairseek.web.pages import plotly_script, render
 from pairseek.web.pages.files import PageFiles
 

@@ -1,0 +1,1 @@
+"""Helpers of the tests: reference implementations, simulated situations, and servers of their own."""
