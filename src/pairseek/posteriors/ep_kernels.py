@@ -298,66 +298,45 @@ def _project(
 
 
 @inner
-def _log_site(site: Any, precision: float, shift: float, log_mass: float) -> float:
+def _log_site(site: Any, cavity: Any) -> float:
     """Return the log of the constant of a site: of the mass of the factor less that of the site, under the cavity.
 
-    The cavity is exp(-precision z²/2 + shift z), and ``log_mass`` the log integral of the factor under it.
+    ``cavity`` holds the precision and shift of exp(-precision z²/2 + shift z), and the log integral of the factor.
     """
-    total: float = precision + site[0]
-    pull: float = shift + site[1]
-    return log_mass - 0.5 * (math.log(2.0 * math.pi / total) + pull * pull / total)
+    total: float = cavity[0] + site[0]
+    pull: float = cavity[1] + site[1]
+    mass: float = cavity[2]
+    return mass - 0.5 * (math.log(2.0 * math.pi / total) + pull * pull / total)
 
 
 @inner
 def _log_evidence(
-    evidence: Any,
-    prior: Any,
-    rule: Any,
-    link: int,
-    model: Any,
-    sites: Any,
-    mean: FloatArray,
-    covariance: FloatArray,
-    volume: float,
+    evidence: Any, prior: Any, link: int, model: Any, sites: Any, cavities: Any, mean: Any, volume: float
 ) -> float:
     """Return log ∫ prior Π factors by EP, up to a constant of the dimension (Minka, UAI 2001).
 
-    Every factor is replaced by its site times the constant that gives it the same mass under the cavity. ``volume`` is
-    the log determinant of the covariance.
+    Every factor is replaced by its site times the constant that gives it the same mass under the cavity of its last
+    update. ``volume`` is the log determinant of the covariance.
     """
     slopes, offsets, decided = evidence
     low, high, centre, precision = prior
     m, d = slopes.shape
-    column = np.empty(d)
     total = 0.5 * volume
     for i in range(d):
         for h in range(d):
             total -= 0.5 * (mean[i] - centre[i]) * precision[i, h] * (mean[h] - centre[h])
     for j in range(m):
-        z, v = _project(slopes[j], offsets[j], mean, covariance, column)
-        total += (sites[j, 1] - 0.5 * sites[j, 0] * z) * z
-        if not v > 0.0:
-            total += tilted_answer(z, 1e-12, decided[j], link, model)[0]
-            continue
-        rest = max(1.0 - sites[j, 0] * v, _LEAST)
-        cavity = v / rest
-        middle = (z - sites[j, 1] * v) / rest
-        log_z, _, _ = tilted_answer(middle, cavity, decided[j], link, model)
-        log_z += 0.5 * (math.log(2.0 * math.pi * cavity) + middle * middle / cavity)
-        total += _log_site(sites[j], 1.0 / cavity, middle / cavity, log_z)
-    for i in range(d):
-        if low[i] == -math.inf and high[i] == math.inf:
-            continue
-        z, v = mean[i], covariance[i, i]
-        total += (sites[m + i, 1] - 0.5 * sites[m + i, 0] * z) * z
-        rest = 1.0 - sites[m + i, 0] * v
-        if rest > _LEAST:
-            cavity = v / rest
-            middle = (z - sites[m + i, 1] * v) / rest
-            log_mass = tilted_interval(middle, cavity, low[i], high[i], rule)[0] + 0.5 * middle * middle / cavity
-            total += _log_site(sites[m + i], 1.0 / cavity, middle / cavity, log_mass)
+        z = offsets[j]
+        for i in range(d):
+            z += slopes[j, i] * mean[i]
+        if cavities[j, 0] > 0.0:
+            total += (sites[j, 1] - 0.5 * sites[j, 0] * z) * z + _log_site(sites[j], cavities[j])
         else:
-            total += _log_site(sites[m + i], 0.0, 0.0, math.log(high[i] - low[i]))
+            total += log_answer(z, decided[j], link, model)  # its logit is certain, and it has no site
+    for i in range(d):
+        if low[i] > -math.inf or high[i] < math.inf:
+            z = mean[i]
+            total += (sites[m + i, 1] - 0.5 * sites[m + i, 0] * z) * z + _log_site(sites[m + i], cavities[m + i])
     return total
 
 
@@ -386,7 +365,7 @@ def propagate(  # noqa: C901
     slopes, offsets, decided = evidence
     low, high, _, _ = prior
     m, d = slopes.shape
-    work, column = np.empty((d, d)), np.empty(d)
+    work, column, cavities = np.empty((d, d)), np.empty(d), np.zeros((m + d, 3))
     facts[:] = 0.0
     proper, volume = _refresh(evidence, prior, sites, work, mean, covariance) if warm else (False, 0.0)
     if not proper:
@@ -418,7 +397,9 @@ def propagate(  # noqa: C901
             cavity = v / rest
             middle = (z - sites[j, 1] * v) / rest
             widest = max(widest, math.sqrt(cavity))
-            _, tilted, variance = tilted_answer(middle, cavity, decided[j], link, model)
+            log_z, tilted, variance = tilted_answer(middle, cavity, decided[j], link, model)
+            cavities[j, 0], cavities[j, 1] = 1.0 / cavity, middle / cavity
+            cavities[j, 2] = log_z + 0.5 * (math.log(2.0 * math.pi * cavity) + middle * middle / cavity)
             variance = max(variance, _LEAST * cavity)
             tau = 1.0 / variance - 1.0 / cavity
             nu = tilted / variance - middle / cavity
@@ -438,9 +419,12 @@ def propagate(  # noqa: C901
             rest = 1.0 - sites[m + i, 0] * v
             cavity = v / rest if rest > _LEAST else math.inf
             middle = (mean[i] - sites[m + i, 1] * v) / rest if rest > _LEAST else mean[i]
-            _, tilted, variance = tilted_interval(middle, cavity, low[i], high[i], rule)
-            tau = 1.0 / variance - (1.0 / cavity if rest > _LEAST else 0.0)
-            nu = tilted / variance - (middle / cavity if rest > _LEAST else 0.0)
+            log_mass, tilted, variance = tilted_interval(middle, cavity, low[i], high[i], rule)
+            weight = 1.0 / cavity if rest > _LEAST else 0.0
+            cavities[m + i, 0], cavities[m + i, 1] = weight, weight * middle
+            cavities[m + i, 2] = log_mass + 0.5 * weight * middle * middle
+            tau = 1.0 / variance - weight
+            nu = tilted / variance - weight * middle
             for h in range(d):
                 column[h] = covariance[h, i]
             change = max(change, _replace_site(sites[m + i], tau, nu, (mean[i], v), column, mean, covariance))
@@ -451,7 +435,7 @@ def propagate(  # noqa: C901
         if change < tolerance:
             facts[0] = 1.0
             break
-    facts[3] = _log_evidence(evidence, prior, rule, link, model, sites, mean, covariance, volume)
+    facts[3] = _log_evidence(evidence, prior, link, model, sites, cavities, mean, volume)
 
 
 @kernel
