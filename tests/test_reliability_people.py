@@ -101,8 +101,10 @@ class TestTwoModes:
             (ps.Logistic(40.0, lapse=ps.Unknown()), ps.EP()),
             (ps.Logistic(40.0, lapse=LAPSE), ps.Particles()),
             (ps.Logistic(40.0, lapse=0.2), ps.Particles()),
+            (ps.Logistic(40.0, lapse=LAPSE), ps.EP()),
+            (ps.Logistic(40.0, lapse=0.2), ps.EP()),
         ],
-        ids=["unknown, ep", "unknown, particles", "known, particles"],
+        ids=["unknown, ep", "unknown, particles", "known, particles", "nobody random, ep", "known, ep"],
     )
     def test_both_are_found_although_all_samples_had_left_one(self, response, posterior):
         # Somebody who always answers at random is a third mode, as wide as the prior, where that is believed possible.

@@ -77,3 +77,18 @@ def test_a_pickled_user_answers_the_same_and_stays_read_only():
     assert [twin.answer(ITEMS, q) for q in queries] == [user.answer(ITEMS, q) for q in queries]
     with pytest.raises(ValueError, match="read-only"):
         twin.point[0] = 1.0
+
+
+@pytest.mark.parametrize("repeat", [None, 0], ids=["by query", "by pair"])
+def test_ties_are_as_frequent_as_the_response_says(repeat):
+    response = ps.Logistic(1.0, "constant", tie_width=0.9)
+    points = np.random.default_rng(5).normal(size=(60, 2))
+    items, user = ps.Items(points), ps.SimulatedUser(POINT, response, rng=3)
+    pairs = [(i, j) for i in range(60) for j in range(i)]
+    given = [user.answer(items, ps.Query(f"q{i}-{j}", i, j), repeat=repeat) for i, j in pairs]
+    slopes, offsets = response.planes(*(points[[pair[side] for pair in pairs]] for side in (0, 1)))
+    logits = slopes @ np.asarray(POINT) + offsets
+    # 1770 draws: three standard errors of a share are at most 0.036.
+    assert np.mean([one is None for one in given]) == pytest.approx(response.tie_probability(logits).mean(), abs=0.036)
+    left = np.mean([one == i for one, (i, _) in zip(given, pairs, strict=True)])
+    assert left == pytest.approx(response.probability(logits).mean(), abs=0.036)

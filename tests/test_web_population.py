@@ -220,6 +220,23 @@ def test_the_button(tmp_path):
         assert browser.post("/studies/which/population").status_code == 403
 
 
+def test_ties_of_a_study_teach_their_width(database):
+    asked = configuration(answers=12, slug="ties", offer={"tie": True})
+    create_study(database, asked, ITEMS, is_open=True, who="test")
+    sessions, rng = worker(database), np.random.default_rng(4)
+    which = Catalogue(database).named("ties")
+    for _ in range(12):
+        session_id, _ = sessions.open(which, {})
+        state = sessions.state(sessions.by_id(session_id))
+        for number in range(12):
+            left, right = (ITEMS.coordinates[ITEMS.index(state["query"][side]["id"]), 0] for side in ("left", "right"))
+            outcome = "tie" if number % 3 == 0 else "left" if left + 0.1 * rng.normal() > right else "right"
+            state = sessions.answer(sessions.by_id(session_id), SubmittedAnswer(state["query"]["query"], outcome, 500))
+    _, found = populations.fit(database, which, "ann")
+    # A third of the answers are ties; without them there is no width to fit.
+    assert found.tie_width > 0.2
+
+
 def test_what_everybody_likes_is_expected_of_a_person_too():
     items = ps.Items([[-1.0], [1.0]], ids=["plain", "liked"], appeal=[0.0, 8.0])
     prior = {"name": "gaussian", "mean": [-0.5], "covariance": [[0.01]]}

@@ -11,6 +11,7 @@ import pairseek as ps
 from helpers.serving import configuration, csrf_of, served, some_items
 from pairseek import serialization
 from pairseek.client import Client
+from pairseek.defaults import TIE_WIDTH
 from pairseek.errors import InvalidParameter
 from pairseek.store import migrate
 from pairseek.store.database import Database
@@ -75,6 +76,18 @@ def test_the_form_leaves_it_open():
     bare = record_of(None, {"title": "Which", "response.unknown": "true"})["response"]
     assert serialization.decode("response", bare) == ps.Logistic(ps.Unknown(), lapse=ps.Unknown())
     assert "response" not in record_of(None, {"title": "Which"})
+
+
+def test_a_study_has_a_width_of_ties_where_it_offers_them():
+    def width(**settings):
+        return configured({"title": "Which", **settings}).search(ITEMS, 1).response.tie_width
+
+    assert width() == 0.0
+    assert width(offer={"tie": True}) == TIE_WIDTH > 0.0
+    given = {"name": "logistic", "k": 2.0, "tie_width": 0.8}
+    assert width(offer={"tie": True}, response=given) == 0.8
+    with pytest.raises(InvalidParameter, match=r"the study offers no ties: set offer\.tie to true"):
+        width(response=given)
 
 
 def test_checks_are_asked_as_a_search_would():
