@@ -262,6 +262,28 @@ def test_the_last_answer_can_be_taken_back_like_any_other(visit, address, study)
     assert study.outcomes() == ("left", "left")
 
 
+def test_a_second_press_leaves_the_focus_on_the_title_of_the_panel(visit, address, study) -> None:
+    """A press in the moment in which the panel appears moves no focus; later presses do."""
+    study.total = 1
+    page = visit(f"{address}/run", **DESKTOP)
+    shows(page, study.pair(()))
+    page.evaluate(
+        """() => {
+        const options = {bubbles: true, cancelable: true};
+        const press = () => !document.body.dispatchEvent(new MouseEvent("mousedown", options));
+        new MutationObserver((_, observer) => {
+          observer.disconnect();
+          window.early = press();
+          window.late = new Promise((done) => setTimeout(() => done(press()), 400));
+        }).observe(document.getElementById("panel"), {attributes: true, attributeFilter: ["hidden"]});
+        window.before = press();
+        }"""
+    )
+    page.keyboard.press("f")
+    page.get_by_role("heading", name="That was the last pair").wait_for()
+    assert page.evaluate("Promise.all([window.before, window.early, window.late])") == [False, True, False]
+
+
 def test_without_undo_the_result_comes_at_once(visit, address, study) -> None:
     study.total, study.undo = 1, False
     page = visit(f"{address}/run", **DESKTOP)

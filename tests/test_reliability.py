@@ -329,25 +329,27 @@ class TestChoosing:
             "posterior": ps.EP(),
             "rest": ps.Rest(pair=0),
         }
-        search = ps.Search(
-            ps.Items(points), prior=ps.UniformBox(), rng=4, strategy=ps.InfoGain(checks="auto"), **settings
-        )
         asked = []
-        for number in range(24):
-            query, belief = search.ask(), search.belief
-            alone = ps.Search(ps.Items(points), prior=ps.UniformBox(), rng=4, strategy=ps.InfoGain(), **settings)
-            for event in search.history:
-                alone.observe(event.left, event.right, winner=event.winner)
-            assert np.array_equal(alone.belief.samples, belief.samples)
-            other = alone.ask()
-            response = typical_response(search.response, belief)
-            every = PairFeatures.of(points, pairs[:, 0], pairs[:, 1], belief=belief, response=response)
-            most = ReliabilityProbe().score(every, belief).max()
-            assert (query.info.strategy == "reliability_probe") == (most > other.info.utility)
-            assert query.info.utility == pytest.approx(max(most, other.info.utility))
-            asked.append(query.info.strategy)
-            search.tell(query, winner=query.left if number % 2 else query.right)
-        assert 3 <= asked.count("reliability_probe") <= 21
+        for seed in (0, 5, 7):
+            search = ps.Search(
+                ps.Items(points), prior=ps.UniformBox(), rng=seed, strategy=ps.InfoGain(checks="auto"), **settings
+            )
+            for number in range(20):
+                query, belief = search.ask(), search.belief
+                alone = ps.Search(ps.Items(points), prior=ps.UniformBox(), rng=seed, strategy=ps.InfoGain(), **settings)
+                for event in search.history:
+                    alone.observe(event.left, event.right, winner=event.winner)
+                assert np.array_equal(alone.belief.samples, belief.samples)
+                other = alone.ask()
+                response = typical_response(search.response, belief)
+                every = PairFeatures.of(points, pairs[:, 0], pairs[:, 1], belief=belief, response=response)
+                most = ReliabilityProbe().score(every, belief).max()
+                assert (query.info.strategy == "reliability_probe") == (most > other.info.utility)
+                assert query.info.utility == pytest.approx(max(most, other.info.utility))
+                asked.append(query.info.strategy)
+                search.tell(query, winner=query.left if number % 2 else query.right)
+        # Rounding decides near ties, and the path after them: both kinds of question occur, how often is open.
+        assert {"infogain", "reliability_probe"} == set(asked)
 
     def test_a_check_keeps_to_the_pairs_that_may_be_asked(self, catalogue):
         pairs = [(i, i + 1) for i in range(20)]

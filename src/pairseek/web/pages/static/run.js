@@ -278,6 +278,10 @@ for (const name of ["undo", "tie", "skip"]) {
 part("done").addEventListener("click", (event) => {
   if (event.timeStamp - ended > GUARD_MS) leave(record.read().state.result);
 });
+// The second press of a double click must not take the focus from the title of the panel.
+addEventListener("mousedown", (event) => {
+  if (ended !== null && event.timeStamp - ended <= GUARD_MS) event.preventDefault();
+});
 part("last").addEventListener("click", (event) => event.timeStamp - ended > GUARD_MS && act("undo", event.timeStamp));
 listenKeys(part("keys"), act);
 watchFocus(asked, (query, at, ms) => {
