@@ -11,9 +11,10 @@ from pairseek.store.database import now
 from pairseek.store.schema import attempts, logins, meta, tokens, users
 
 
-def user(connection: sa.Connection, name: str) -> JSON | None:
-    """Return the user with this name."""
-    return _first(connection, sa.select(users).where(users.c.name == name))
+def user(connection: sa.Connection, name: str, *, lock: bool = False) -> JSON | None:
+    """Return the user with this name; with ``lock``, nobody else changes or removes the user in this transaction."""
+    chosen = sa.select(users).where(users.c.name == name)
+    return _first(connection, chosen.with_for_update() if lock else chosen)
 
 
 def user_names(connection: sa.Connection) -> list[str]:
@@ -81,16 +82,30 @@ def revoke(connection: sa.Connection, token_id: int) -> bool:
     return connection.execute(tokens.update().where(live).values(revoked_at=now())).rowcount == 1
 
 
+def lock_attempts(connection: sa.Connection, *, forget_before: str) -> None:
+    """Exclude other transactions that count attempts until this one ends, and delete old attempts."""
+    if connection.dialect.name == "postgresql":
+        # In SQLite every write transaction excludes the others.
+        connection.execute(sa.text("LOCK TABLE attempts IN SHARE ROW EXCLUSIVE MODE"))
+    connection.execute(attempts.delete().where(attempts.c.at < forget_before))
+
+
 def count_attempts(connection: sa.Connection, key: str, since: str) -> int:
     """Return the number of failed attempts with this key since a time."""
     chosen = sa.select(sa.func.count(attempts.c.id)).where((attempts.c.key == key) & (attempts.c.at >= since))
     return int(connection.execute(chosen).scalar_one())
 
 
-def add_attempt(connection: sa.Connection, key: str, *, forget_before: str) -> None:
-    """Store a failed attempt."""
-    connection.execute(attempts.delete().where(attempts.c.at < forget_before))
-    connection.execute(attempts.insert().values(key=key, at=now()))
+def add_attempt(connection: sa.Connection, key: str) -> int:
+    """Store a failed attempt and return its number."""
+    number = connection.execute(attempts.insert().values(key=key, at=now())).inserted_primary_key
+    assert number is not None
+    return int(number[0])
+
+
+def drop_attempts(connection: sa.Connection, numbers: Sequence[int]) -> None:
+    """Delete attempts that succeeded."""
+    connection.execute(attempts.delete().where(attempts.c.id.in_(numbers)))
 
 
 def secret(connection: sa.Connection, fresh: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import secrets
+import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -29,6 +31,9 @@ LEAST_PASSWORD = 10
 _MINUTES = 15
 _TRIES = (10, 50, 300)
 _PREFIX = "psk_"
+HASHES = 2
+"""Password hashes that a process computes at a time; each takes 64 MiB."""
+_hashing = threading.BoundedSemaphore(HASHES)
 
 
 @cache
@@ -38,8 +43,14 @@ def _hasher() -> PasswordHasher:
 
 @cache
 def _dummy_hash() -> str:
-    # Verified for unknown users, so that the response time does not reveal which users exist.
-    return _hasher().hash(secrets.token_urlsafe(16))
+    # Verified for unknown users, so that the response time does not reveal which users exist. It has the cost of a real
+    # hash and is put together from random bytes, because computing one would make the first response slower.
+    hasher = _hasher()
+    salt, digest = (
+        base64.b64encode(secrets.token_bytes(size)).decode().rstrip("=") for size in (hasher.salt_len, hasher.hash_len)
+    )
+    cost = f"m={hasher.memory_cost},t={hasher.time_cost},p={hasher.parallelism}"
+    return f"$argon2id$v=19${cost}${salt}${digest}"
 
 
 def set_password(database: Database, name: str, password: str) -> None:
@@ -48,7 +59,8 @@ def set_password(database: Database, name: str, password: str) -> None:
         raise InvalidParameter(f"the name {name[:50]!r} cannot be used: give 1 to 200 printable characters")
     if len(password) < LEAST_PASSWORD:
         raise InvalidParameter(f"the password has {len(password)} characters: give at least {LEAST_PASSWORD}")
-    secret = _hasher().hash(password)
+    with _hashing:
+        secret = _hasher().hash(password)
 
     def change(connection: sa.Connection) -> None:
         people.set_password(connection, name, secret)
@@ -66,29 +78,69 @@ def first_user(database: Database, password: str) -> str | None:
     return drawn
 
 
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Attempt to sign in that was counted and whose password is not verified yet."""
+
+    name: str
+    user_id: int | None
+    secret: str
+    counted: tuple[int, ...]
+
+
 def sign_in(database: Database, name: str, password: str, address: str) -> str:
     """Check name and password and return a new login token.
 
     Raises a `Problem` for a wrong password and after too many failed attempts.
     """
+    return verify(database, admit(database, name, address), password)
+
+
+def admit(database: Database, name: str, address: str) -> Attempt:
+    """Count an attempt to sign in as a failed one; raise a `Problem` if there were too many.
+
+    It is counted before the password is verified, and in the transaction that counts the earlier ones, so that
+    concurrent attempts cannot exceed the limits.
+    """
     keys = [_key("name at address", f"{name}\n{address}"), _key("address", address), _key("name", name)]
     since = stamp(datetime.now(UTC) - timedelta(minutes=_MINUTES))
-    failed = database.read(lambda connection: [people.count_attempts(connection, key, since) for key in keys])
-    if any(count >= most for count, most in zip(failed, _TRIES, strict=True)):
+
+    def count(connection: sa.Connection) -> tuple[int, ...] | None:
+        people.lock_attempts(connection, forget_before=since)
+        failed = [people.count_attempts(connection, key, since) for key in keys]
+        if any(count >= most for count, most in zip(failed, _TRIES, strict=True)):
+            return None
+        return tuple(people.add_attempt(connection, key) for key in keys)
+
+    counted = database.write(count)
+    if counted is None:
         words, wait = f"Wait {_MINUTES} minutes.", 60 * _MINUTES
         raise Problem(429, "too_many_attempts", "too many failed attempts to sign in", hint=words, wait=wait)
     user = database.read(lambda connection: people.user(connection, name))
-    if not _verified(str(user["password"]) if user else _dummy_hash(), password) or user is None:
+    if user is None:
+        return Attempt(name, None, _dummy_hash(), counted)
+    return Attempt(name, int(user["id"]), str(user["password"]), counted)
 
-        def fail(connection: sa.Connection) -> None:
-            for key in keys:
-                people.add_attempt(connection, key, forget_before=since)
 
-        database.write(fail)
-        raise Problem(401, "wrong_password", "name or password is wrong", received=name[:100], hint="Try again.")
+def verify(database: Database, attempt: Attempt, password: str) -> str:
+    """Check the password of an attempt and return a new login token; raise a `Problem` if it is wrong."""
+    with _hashing:
+        verified = _verified(attempt.secret, password)
     token, expires = new_token(), stamp(datetime.now(UTC) + timedelta(hours=HOURS))
-    number = int(user["id"])
-    database.write(lambda connection: people.add_login(connection, hashed(token), number, expires))
+
+    def enter(connection: sa.Connection) -> bool:
+        user = people.user(connection, attempt.name, lock=True)
+        if user is None or user["password"] != attempt.secret:
+            # The user was removed, or has a new password, since the attempt was admitted.
+            return False
+        people.drop_attempts(connection, attempt.counted)
+        people.add_login(connection, hashed(token), int(user["id"]), expires)
+        return True
+
+    if not verified or attempt.user_id is None or not database.write(enter):
+        raise Problem(
+            401, "wrong_password", "name or password is wrong", received=attempt.name[:100], hint="Try again."
+        )
     return token
 
 

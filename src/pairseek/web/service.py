@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from anyio import CapacityLimiter
 from fastapi import Request
 from starlette.responses import HTMLResponse
 
@@ -17,6 +18,7 @@ from pairseek.errors import PairseekError
 from pairseek.store import migrate, people
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
+from pairseek.web.auth import HASHES
 from pairseek.web.metrics import Latency
 from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.pages.contexts import StateContext
@@ -48,6 +50,7 @@ class Service:
     rates: Rates
     overview: Overview
     latency: Latency = field(default_factory=Latency)
+    hashing: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(HASHES))
     _workers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="pairseek-later")
     )

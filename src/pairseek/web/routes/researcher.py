@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import sqlalchemy as sa
+from anyio import to_thread
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
@@ -86,7 +87,7 @@ def login_page(request: Request, service: TheService, next: str = "") -> Respons
 
 
 @router.post("/login")
-def login(
+async def login(
     request: Request,
     service: TheService,
     name: Sent = "",
@@ -98,7 +99,9 @@ def login(
     check_form(request, service.secret, csrf)
     address = network_of(request.client.host if request.client else "")
     try:
-        token = auth.sign_in(service.database, name, password, address)
+        attempt = await run_in_threadpool(auth.admit, service.database, name, address)
+        # Attempts wait for their turn here and not in threads, of which other requests need some.
+        token = await to_thread.run_sync(auth.verify, service.database, attempt, password, limiter=service.hashing)
     except Problem as problem:
         data = {"next": local(next), "name": name, "error": problem.record()["error"]}
         page = service.page(request, "login", data, status=problem.status)
