@@ -349,7 +349,7 @@ def restarted(options, url: str, server: Server, base: float) -> None:
 
     async def person(token: str, query: str, *, answers: bool) -> tuple[float, str]:
         browser = Browser(server.port)
-        browser.cookies["pairseek_load"] = token
+        browser.cookies["pairseek_s_load"] = token
         body = json.dumps({"query": query, "outcome": "left"}).encode()
         began = time.perf_counter()
         status, reply = await browser.send(*(("POST", "/s/load/answer", body) if answers else ("GET", "/s/load/state")))

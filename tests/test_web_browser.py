@@ -87,7 +87,7 @@ def finish(page) -> None:
 
 def stored(visitors, page) -> list[tuple[str, str, str | None]]:
     """What the database holds of this page's session."""
-    token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "pairseek_colours")
+    token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "pairseek_s_colours")
     row = visitors.service.sessions.by_token(token)
     happened = visitors.service.database.read(lambda connection: events.events_of(connection, [row.id]))
     return [(event.kind, event.query, event.outcome) for event in happened]
@@ -273,7 +273,7 @@ def test_declining_gives_the_code_for_it_and_keeps_nothing(visit, visitors) -> N
     page.get_by_role("button", name="I do not agree").click()
     assert page.locator(".code").inner_text() == "NO"
     assert Axe().run(page).violations_count == 0
-    assert not [cookie for cookie in page.context.cookies() if cookie["name"] == "pairseek_colours"]
+    assert not [cookie for cookie in page.context.cookies() if cookie["name"] == "pairseek_s_colours"]
 
 
 def test_pages_that_are_not_there_say_so(visit, visitors) -> None:

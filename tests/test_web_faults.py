@@ -129,7 +129,7 @@ def test_a_restart_goes_on_with_the_same_pairs_and_uses_what_was_prefetched(tmp_
         sessions = visitors.service.sessions
         for token, state, pairs in zip(tokens, states, following, strict=True):
             browser = visitors.browser()
-            browser.cookies.set("pairseek_which", token)
+            browser.cookies.set("pairseek_s_which", token)
             assert browser.get("/s/which/state").json() == state
             # The prefetched pairs were stored when the service stopped.
             assert set(sessions.peek(sessions.by_token(token).id).prefetched) == {"left", "right"}

@@ -77,7 +77,7 @@ def test_after_an_undo_another_answer_leads_elsewhere_as_if_the_first_had_never_
     study = visitors.service.catalogue.named("which")
     for client in (undone, straight):
         _, token = service.open(study, {}, seed=11)
-        client.cookies.set("pairseek_which", token)
+        client.cookies.set("pairseek_s_which", token)
     for client in (undone, straight):
         assert client.get("/s/which/state").json()["query"]["query"] == "p1"
     first = undone.get("/s/which/state").json()
@@ -208,7 +208,7 @@ def test_the_way_back_is_taken_at_once_where_the_study_says_so_and_only_when_all
     assert client.get(f"/s/{slug}/result").headers["location"] == f"/s/{slug}/run"
     preview = visitors.browser()
     _, token = visitors.service.sessions.open(visitors.service.catalogue.named(slug), {}, kind="preview")
-    preview.cookies.set(f"pairseek_{slug}", token)
+    preview.cookies.set(f"pairseek_s_{slug}", token)
     assert finish(preview, slug).status_code == 200
 
 
@@ -256,7 +256,7 @@ def test_logs_and_metrics_hold_nothing_about_a_person(visitors, caplog):
         state = begin(client, PROLIFIC_PID="secret-person")
         answer(client, state)
         client.get("/s/which/nowhere/secret-path")
-    token = client.cookies["pairseek_which"]
+    token = client.cookies["pairseek_s_which"]
     lines = [logs.JsonLines().format(record) for record in caplog.records]
     routes = [json.loads(line).get("route") for line in lines]
     assert "/s/{slug}/answer" in routes

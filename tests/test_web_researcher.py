@@ -16,6 +16,7 @@ from pairseek.store import sessions
 from pairseek.web.auth import set_password
 from pairseek.web.sessions import history
 from pairseek.web.sessions.live import SubmittedAnswer
+from pairseek.web.studies.creation import create_study
 
 PASSWORD = "a long password"
 CSV = "id,label,x,y\na,Apple,0,0\nb,<script>alert(1)</script>,1,0\nc,Cherry,0,1\nd,Date,1,1\n"
@@ -399,13 +400,70 @@ def test_cookies_are_secure_behind_tls(visitors):
     assert reply.headers["strict-transport-security"]
 
 
+def test_behind_tls_only_cookies_that_this_host_set_count(visitors):
+    jar = {}
+
+    def send(method, path, **options):
+        cookies = "; ".join(f"{name}={value}" for name, value in jar.items())
+        headers = {"X-Forwarded-Proto": "https", "Cookie": cookies, "accept": "text/html"}
+        reply = visitors.browser().request(method, path, headers=headers, **options)
+        for line in reply.headers.get_list("set-cookie"):
+            # What a browser requires of this prefix.
+            assert line.startswith("__Host-")
+            assert "; Path=/;" in line
+            assert "; Secure" in line
+            assert "domain" not in line.lower()
+            name, _, value = line.partition(";")[0].partition("=")
+            jar[name] = value
+        return reply
+
+    page = send("GET", "/login")
+    data = {"name": "ann", "password": PASSWORD, "csrf": csrf_of(page)}
+    assert send("POST", "/login", data=data).headers["location"] == "/studies"
+    assert send("GET", "/studies").status_code == 200
+    page = send("GET", "/s/which?participant=tls")
+    assert send("POST", "/s/which/start", data={"csrf": csrf_of(page)}).headers["location"] == "/s/which/run"
+    assert send("GET", "/s/which/mine").json()["ids"]["participant"] == "tls"
+    # A neighbour at another subdomain can set cookies for the whole domain, but not with the prefix.
+    jar = {name.removeprefix("__Host-"): value for name, value in jar.items()}
+    assert send("GET", "/studies").headers["location"].startswith("/login")
+    assert send("GET", "/s/which/mine").status_code == 401
+
+
+def test_a_form_belongs_to_the_sign_in_it_was_made_for(visitors):
+    browser = signed_in(visitors)
+    first = csrf_of(browser.get("/tokens"))
+    browser.post("/logout", data={"csrf": first})
+    page = browser.get("/login")
+    browser.post("/login", data={"name": "ann", "password": PASSWORD, "csrf": csrf_of(page)})
+    second = csrf_of(browser.get("/tokens"))
+    for form in (first, csrf_of(page)):
+        reply = browser.post("/studies/which/close", data={"csrf": form})
+        assert reply.status_code == 403
+        assert "Load it again" in reply.text
+    assert browser.post("/studies/which/open", data={"csrf": second}).status_code == 303
+
+
+@pytest.mark.parametrize("slug", ["form", "who", "login", "s", "s-which"])
+def test_a_study_of_any_name_leaves_the_cookies_of_the_server_alone(visitors, slug):
+    create_study(visitors.service.database, configuration(slug=slug), some_items(), is_open=True, who="test")
+    browser = signed_in(visitors)
+    state = begin(browser, slug, participant="p1")
+    assert answer(browser, state, slug=slug).status_code == 200
+    # A cookie of the study's path is sent before those of the whole server.
+    page = browser.get(f"/s/{slug}")
+    assert browser.post(f"/s/{slug}/start", data={"csrf": csrf_of(page)}).headers["location"] == f"/s/{slug}/run"
+    assert browser.get("/studies").status_code == 200
+    assert browser.get(f"/s/{slug}/mine").json()["ids"]["participant"] == "p1"
+
+
 def test_a_participant_cannot_act_in_anothers_session_or_study(visitors, ann):
     assert make(ann, {"title": "Elsewhere", "answers": "3"}).status_code == 303
     mine = visitors.browser()
     begin(mine)
-    token = next(cookie.value for cookie in mine.cookies.jar if cookie.name == "pairseek_which")
+    token = next(cookie.value for cookie in mine.cookies.jar if cookie.name == "pairseek_s_which")
     thief = visitors.browser()
-    thief.cookies.set("pairseek_elsewhere", token)
+    thief.cookies.set("pairseek_s_elsewhere", token)
     for method, path in (("GET", "state"), ("GET", "mine"), ("GET", "result"), ("POST", "answer"), ("POST", "undo")):
         body = {"query": "p1", "outcome": "left"} if path == "answer" else {"query": "p1"}
         extra = {"json": body, "headers": GUARD} if method == "POST" else {}

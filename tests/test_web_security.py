@@ -49,7 +49,7 @@ def test_a_forms_token_does_not_sign_an_identity(visitors, content):
     browser = visitors.browser()
     browser.cookies.set("pairseek_form", forged)
     mark = csrf_of(browser.get("/s/which"))
-    browser.cookies.set("pairseek_who", f"{forged}.{mark}", path="/s/which")
+    browser.cookies.set("pairseek_who_which", f"{forged}.{mark}", path="/s/which")
     reply = browser.post("/s/which/start", data={"csrf": mark})
     assert reply.status_code == 303
     assert browser.get("/s/which/mine").json()["ids"]["participant"] is None

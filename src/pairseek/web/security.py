@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
+import re
 import secrets
+from collections.abc import Iterable
 
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -13,11 +15,12 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pairseek.errors import PairseekError
-from pairseek.web.auth import caller
+from pairseek.web.auth import COOKIE, caller
 from pairseek.web.error_responses import internal_error, reply_to
 from pairseek.web.errors import Problem, problem_of
 from pairseek.web.rates import Rate, network_of
 from pairseek.web.settings import Settings
+from pairseek.web.tokens import hashed
 
 logger = logging.getLogger("pairseek.web")
 
@@ -34,6 +37,9 @@ HEADERS = {
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
 CSRF_COOKIE = "pairseek_form"
+# Prefix of the cookies of a server behind TLS.
+_HOST = b"__Host-"
+_PATH = re.compile(rb"; Path=[^;]*", re.IGNORECASE)
 CSRF_FIELD = "csrf"
 GUARD_HEADER = "x-pairseek"
 # Routes that accept uploads.
@@ -55,6 +61,9 @@ class SecurityMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if self._is_secure(scope):
+            # In place, because the middleware around this one reads the route from the same scope.
+            scope["headers"] = _with_own_cookies(scope["headers"])
         began = False
 
         async def noted(message: Message) -> None:
@@ -87,8 +96,11 @@ class SecurityMiddleware:
         if announced.isdigit() and int(announced) > most:
             raise too_large(int(announced), most)
 
+    def _is_secure(self, scope: Scope) -> bool:
+        return self.settings.https or scope.get("scheme") == "https"
+
     def _guarded(self, scope: Scope, send: Send) -> Send:
-        secure = self.settings.https or scope.get("scheme") == "https"
+        secure = self._is_secure(scope)
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -111,7 +123,25 @@ def _require_write(scope: Scope) -> None:
 
 
 def _secured(name: bytes, value: bytes) -> tuple[bytes, bytes]:
-    return (name, value + b"; Secure") if name == b"set-cookie" and b"; Secure" not in value else (name, value)
+    """Return a header in which a cookie is bound to TLS and to this host."""
+    if name != b"set-cookie" or value.startswith(_HOST):
+        return name, value
+    value = _PATH.sub(b"; Path=/", value)
+    return name, _HOST + (value if b"; Secure" in value else value + b"; Secure")
+
+
+def _with_own_cookies(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Return the headers of a request over TLS with the cookies that this host has set, under their plain names.
+
+    Browsers accept the prefix ``__Host-`` only over TLS and from the host itself, so a cookie without it may come from
+    another subdomain, or from a connection without TLS.
+    """
+    return [(name, _own_cookies(value) if name == b"cookie" else value) for name, value in headers]
+
+
+def _own_cookies(value: bytes) -> bytes:
+    pairs = [pair.strip() for pair in value.split(b";")]
+    return b"; ".join(pair.removeprefix(_HOST) for pair in pairs if pair.startswith(_HOST))
 
 
 def _cache_control(scope: Scope) -> str:
@@ -148,9 +178,9 @@ def signature(secret: str, purpose: str, text: str) -> str:
     return hmac.new(secret.encode(), f"{purpose}:{text}".encode(), hashlib.sha256).hexdigest()
 
 
-def csrf_token(secret: str, nonce: str) -> str:
-    """Return the CSRF token of the browser that holds this nonce."""
-    return signature(secret, "form", nonce)
+def csrf_token(secret: str, nonce: str, login: str | None) -> str:
+    """Return the CSRF token of the browser that holds this nonce, for as long as this login lasts."""
+    return signature(secret, "form", f"{nonce}:{hashed(login or '')}")
 
 
 def form_nonce(request: Request) -> str:
@@ -162,7 +192,7 @@ def form_nonce(request: Request) -> str:
 def check_form(request: Request, secret: str, sent: object) -> None:
     """Raise a `Problem` unless the CSRF token of a form is valid."""
     nonce = request.cookies.get(CSRF_COOKIE, "")
-    if not nonce or not hmac.compare_digest(csrf_token(secret, nonce), str(sent or "")):
+    if not nonce or not hmac.compare_digest(csrf_token(secret, nonce, request.cookies.get(COOKIE)), str(sent or "")):
         raise Problem(
             403,
             "form_expired",
@@ -185,7 +215,11 @@ def check_guard(request: Request) -> None:
 def set_cookie(
     response: Response, name: str, value: str, settings: Settings, *, path: str = "/", days: float = 30
 ) -> None:
-    """Set an HTTP-only cookie with ``SameSite=Lax``."""
+    """Set an HTTP-only cookie with ``SameSite=Lax``.
+
+    Over TLS the middleware adds the prefix ``__Host-``, for which the path must be ``/``: the name alone must tell
+    cookies apart.
+    """
     response.set_cookie(
         name, value, max_age=int(days * 86400), path=path, httponly=True, samesite="lax", secure=settings.https
     )

@@ -18,7 +18,7 @@ from pairseek.errors import PairseekError
 from pairseek.store import migrate, people
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
-from pairseek.web.auth import HASHES
+from pairseek.web.auth import COOKIE, HASHES
 from pairseek.web.metrics import Latency
 from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.pages.contexts import StateContext
@@ -125,7 +125,9 @@ class Service:
         """Render a page with the CSRF token of its forms."""
         nonce = form_nonce(request)
         chosen = language if language in languages() else preferred_language(request.headers.get("accept-language"))
-        text = render(name, {**data, "csrf": csrf_token(self.secret, nonce)}, language=chosen)
+        text = render(
+            name, {**data, "csrf": csrf_token(self.secret, nonce, request.cookies.get(COOKIE))}, language=chosen
+        )
         response = HTMLResponse(text, status)
         if request.cookies.get(CSRF_COOKIE) != nonce:
             set_cookie(response, CSRF_COOKIE, nonce, self.settings)

@@ -34,7 +34,6 @@ _NAMES = {
     "participant": "participant",
     "puid": "participant",
 }
-_WHO = "pairseek_who"
 _LONGEST = 200
 # Maximum time in seconds that a request waits for prefetched pairs.
 _PATIENCE = 4.0
@@ -49,8 +48,13 @@ class FocusBody(BaseModel):
 
 
 def cookie_of(slug: str) -> str:
-    """Return the name of the cookie of a study."""
-    return f"pairseek_{slug}"
+    """Return the name of the cookie of a study. A slug has no underscore, so no other cookie has this name."""
+    return f"pairseek_s_{slug}"
+
+
+def _who(slug: str) -> str:
+    """Return the name of the cookie with the ids of a link."""
+    return f"pairseek_who_{slug}"
 
 
 def session_of(slug: str, request: Request, service: TheService) -> SessionRow:
@@ -88,10 +92,10 @@ def start(slug: str, request: Request, service: TheService) -> Response:
     data = views.start_page(study, begun=begun, preview=row is not None and row.kind == "preview")
     response = service.page(request, "start", data, language=study.configuration.language)
     if identity:
-        set_cookie(response, _WHO, _signed(service.secret, identity), service.settings, path=f"/s/{slug}", days=1)
-    elif _WHO in request.cookies:
+        set_cookie(response, _who(slug), _signed(service.secret, identity), service.settings, path=f"/s/{slug}", days=1)
+    elif _who(slug) in request.cookies:
         # The visitor has no id, and may be another person than before.
-        response.delete_cookie(_WHO, path=f"/s/{slug}")
+        response.delete_cookie(_who(slug), path=f"/s/{slug}")
     return response
 
 
@@ -100,7 +104,7 @@ def begin(slug: str, request: Request, service: TheService, csrf: Annotated[str,
     """Begin a session, or resume the previous one."""
     check_form(request, service.secret, csrf)
     study = service.catalogue.named(slug)
-    identity = _unsigned(service.secret, request.cookies.get(_WHO, ""))
+    identity = _unsigned(service.secret, request.cookies.get(_who(slug), ""))
     row = _same(_known(slug, request, service), identity)
     to_run = RedirectResponse(f"/s/{slug}/run", 303)
     if row is not None and _goes_on(row, study):
@@ -122,7 +126,7 @@ def decline(slug: str, request: Request, service: TheService, csrf: Annotated[st
     """Show the page for people who do not consent; nothing is stored."""
     check_form(request, service.secret, csrf)
     study = service.catalogue.named(slug)
-    identity = _unsigned(service.secret, request.cookies.get(_WHO, ""))
+    identity = _unsigned(service.secret, request.cookies.get(_who(slug), ""))
     return service.page(
         request, "declined", views.declined_page(study, identity), language=study.configuration.language
     )
