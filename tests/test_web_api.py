@@ -125,7 +125,7 @@ def test_a_closed_study_takes_neither_answers_nor_sessions_until_it_is_reopened(
         ({"completion": {"address": "javascript:alert(1)"}}, "begin with https"),
         ({"attention": {"pairs": [{"left": "i0", "right": "zzz", "answer": "i0"}]}}, "names the item 'zzz'"),
         ({"slug": "Not A Slug"}, "is not valid in a link"),
-        ({"posterior": {"name": "particles", "n": 10**9}}, "the maximum is 50,000"),
+        ({"posterior": {"name": "particles", "n": 10**9}}, "the maximum is 20,000"),
         ({"posterior": {"name": "ep", "points": 10**9}}, "the maximum is 50,000"),
         ({"posterior": {"name": "particles", "n": "many"}}, "n of Particles is 'many': give a whole number"),
         ({"strategy": "gausscloud"}, "do not fit together"),

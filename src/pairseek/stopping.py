@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Annotated, ClassVar, Protocol
 
+from pairseek.core.limits import Limit
 from pairseek.core.text import plural
 from pairseek.core.validation import is_number, whole
 from pairseek.errors import InvalidParameter
@@ -58,7 +59,7 @@ class StopRule(Protocol):
 class AfterAnswers:
     """Stop after a number of answers (ties count, skips and observations do not)."""
 
-    count: int
+    count: Annotated[int, Limit(1, 1000)]
     name: ClassVar[str] = "answers"
 
     def __post_init__(self) -> None:
@@ -78,8 +79,8 @@ class AfterAnswers:
 class RadiusBelow:
     """Stop when the credible ball is smaller than a radius."""
 
-    radius: float
-    level: float = 0.95
+    radius: Annotated[float, Limit(0, 1e12)]
+    level: Annotated[float, Limit(0, 1)] = 0.95
     name: ClassVar[str] = "radius"
 
     def __post_init__(self) -> None:
@@ -102,7 +103,7 @@ class RadiusBelow:
 class InformationBelow:
     """Stop when the next answer is expected to tell less than this many bits."""
 
-    bits: float
+    bits: Annotated[float, Limit(0, 1)]
     name: ClassVar[str] = "information"
 
     def __post_init__(self) -> None:
@@ -126,7 +127,7 @@ class InformationBelow:
 class BestItemFound:
     """Stop when one item is the best of all with this probability."""
 
-    probability: float = 0.9
+    probability: Annotated[float, Limit(0, 1)] = 0.9
     name: ClassVar[str] = "best_item"
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from pairseek.candidates.branch_and_bound.view import CatalogueView
 from pairseek.candidates.context import Selection, SelectionContext, best_of
 from pairseek.candidates.sampled import SampledPairs, pair_rows, sampled_pairs
 from pairseek.candidates.weighted import GUIDE, WeightedPairs
+from pairseek.core.limits import Limit
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
@@ -51,10 +52,10 @@ class AllPairs:
         Largest number of pairs to enumerate instead: as fast for few pairs, and without compiling the search.
     """
 
-    gap: float = 0.0
-    budget: int = 100_000_000
-    rescore: int = 0
-    listed: int = 0
+    gap: Annotated[float, Limit(0, 1)] = 0.0
+    budget: Annotated[int, Limit(1, 100_000_000)] = 100_000_000
+    rescore: Annotated[int, Limit(0, 2000)] = 0
+    listed: Annotated[int, Limit(0, 1_000_000)] = 0
     name: ClassVar[str] = "all_pairs"
 
     def __post_init__(self) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from pairseek.candidates.context import Selection, SelectionContext, best_of
+from pairseek.core.limits import BySize, Limit
 from pairseek.core.text import plural
 from pairseek.errors import InvalidParameter
+
+_LAST_ROW = BySize(lambda size: size.items - 1, "the last row of the items")
 
 
 @dataclass(frozen=True)
@@ -24,8 +27,8 @@ class ListedPairs:
         Number of the best pairs to rescore by samples; 0 for none.
     """
 
-    pairs: tuple[tuple[int, int], ...]
-    rescore: int = 32
+    pairs: Annotated[tuple[tuple[int, int], ...], Limit(0, _LAST_ROW, entries=200_000)]
+    rescore: Annotated[int, Limit(0, 2000)] = 32
     name: ClassVar[str] = "listed_pairs"
 
     def __post_init__(self) -> None:

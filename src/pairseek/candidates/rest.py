@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from pairseek.core.limits import Limit
 from pairseek.core.text import plural
 from pairseek.core.types import BoolArray, IntArray
 from pairseek.errors import InvalidParameter
@@ -25,8 +27,8 @@ class Rest:
         0 (the default): an item may occur in consecutive questions.
     """
 
-    pair: int | None = None
-    item: int = 0
+    pair: Annotated[int | None, Limit(0, 10_000)] = None
+    item: Annotated[int, Limit(0, 10_000)] = 0
 
     def __post_init__(self) -> None:
         for name, value in (("pair", self.pair), ("item", self.item)):

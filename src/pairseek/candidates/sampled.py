@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from pairseek.candidates.context import Selection, SelectionContext, best_of
+from pairseek.core.limits import BySize, Limit
 from pairseek.core.types import IntArray
 from pairseek.errors import InvalidParameter
 
 # Largest number of pairs to enumerate when every sample was without a permitted pair.
 _LISTABLE = 2_000_000
 _DRAWS = 10
+# Largest sample in a study of the service.
+_MOST_PAIRS = 1_000_000
+_MOST_OF_ALL = BySize(lambda size: min(1.0, _MOST_PAIRS / size.pairs), f"1, and {_MOST_PAIRS:,} pairs")
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,9 @@ class SampledPairs:
         Number of the best pairs to rescore by samples; 0 for none.
     """
 
-    rate: float | None = None
-    count: int | None = None
-    rescore: int = 512
+    rate: Annotated[float | None, Limit(0, _MOST_OF_ALL)] = None
+    count: Annotated[int | None, Limit(1, _MOST_PAIRS)] = None
+    rescore: Annotated[int, Limit(0, 2000)] = 512
     name: ClassVar[str] = "sampled_pairs"
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from pairseek.candidates.branch_and_bound.search import Goal, best_first
 from pairseek.candidates.branch_and_bound.tree import Tree
 from pairseek.candidates.branch_and_bound.view import CatalogueView
 from pairseek.candidates.context import Selection, SelectionContext, best_of
+from pairseek.core.limits import Limit
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.errors import InvalidParameter
 from pairseek.numerics.parallel import for_ranges
@@ -45,8 +46,8 @@ class WeightedPairs:
         Number of the best pairs to rescore by samples; 0 for none.
     """
 
-    count: int = 100_000
-    rescore: int = 0
+    count: Annotated[int, Limit(1, 1_000_000)] = 100_000
+    rescore: Annotated[int, Limit(0, 2000)] = 0
     name: ClassVar[str] = "weighted_pairs"
 
     def __post_init__(self) -> None:

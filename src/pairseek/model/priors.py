@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 from scipy.special import ndtri
 
+from pairseek.core.limits import COORDINATE, COVARIANCE
 from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidParameter
 
@@ -68,8 +69,8 @@ class UniformBox:
         Bounds: one number for all dimensions, or one for each.
     """
 
-    low: float | tuple[float, ...] = -1.0
-    high: float | tuple[float, ...] = 1.0
+    low: Annotated[float | tuple[float, ...], COORDINATE] = -1.0
+    high: Annotated[float | tuple[float, ...], COORDINATE] = 1.0
     name = "uniform_box"
 
     def __post_init__(self) -> None:
@@ -125,8 +126,8 @@ class GaussianPrior:
         A variance for all dimensions, one for each, or a (d, d) matrix.
     """
 
-    mean: float | FloatArray = 0.0
-    covariance: float | FloatArray = 1.0
+    mean: Annotated[float | FloatArray, COORDINATE] = 0.0
+    covariance: Annotated[float | FloatArray, COVARIANCE] = 1.0
     name = "gaussian"
 
     def __post_init__(self) -> None:

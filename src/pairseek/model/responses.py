@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr, ndtri
 
+from pairseek.core.limits import Limit
 from pairseek.core.types import Evidence, FloatArray
 from pairseek.core.validation import is_number
 from pairseek.errors import InvalidParameter, Unsupported
@@ -87,11 +88,11 @@ class Response:
         Width t of the perceived differences, in logits, within which a person calls a tie. 0: ties are not offered.
     """
 
-    k: float | Unknown | None = None
+    k: Annotated[float | Unknown | None, Limit(0, 1e12)] = None
     noise: Noise | Unknown = "normalized"
-    lapse: float | Unknown = 0.0
-    reliability: float | Unknown = 1.0
-    tie_width: float = 0.0
+    lapse: Annotated[float | Unknown, Limit(0, 1)] = 0.0
+    reliability: Annotated[float | Unknown, Limit(0, 1e6)] = 1.0
+    tie_width: Annotated[float, Limit(0, 20)] = 0.0
     name: ClassVar[str] = ""
     link_code: ClassVar[int | None] = None
     typical: ClassVar[float] = TYPICAL_LOGIT

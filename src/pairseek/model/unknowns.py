@@ -7,11 +7,12 @@ probability, so its prior is a Beta distribution. An unknown noise kind has a we
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self, TypeAlias
+from typing import Annotated, ClassVar, Self, TypeAlias
 
 import numpy as np
 from scipy.special import betaincinv
 
+from pairseek.core.limits import Limit
 from pairseek.core.types import FloatArray
 from pairseek.core.validation import is_number
 from pairseek.errors import InvalidParameter
@@ -42,8 +43,8 @@ class LogNormal:
         three people, and within 7.1 for 19 of 20.
     """
 
-    median: float | None = None
-    spread: float = 1.0
+    median: Annotated[float | None, Limit(0, 1e12)] = None
+    spread: Annotated[float, Limit(0, 5)] = 1.0
     name: ClassVar[str] = "log_normal"
 
     def __post_init__(self) -> None:
@@ -82,9 +83,9 @@ class Beta:
         Prior probability that a person answers at random always: that the lapse is 1. From 0 to below 1.
     """
 
-    a: float = 1.0
-    b: float = 9.0
-    random: float = 0.1
+    a: Annotated[float, Limit(1e-4, 1e4)] = 1.0
+    b: Annotated[float, Limit(1e-4, 1e4)] = 9.0
+    random: Annotated[float, Limit(0, 1)] = 0.1
     name: ClassVar[str] = "beta"
 
     def __post_init__(self) -> None:
@@ -120,8 +121,8 @@ class NoiseKinds:
         prior.
     """
 
-    weights: tuple[float, ...] = (1.0, 1.0, 1.0)
-    k: tuple[float, ...] | None = None
+    weights: Annotated[tuple[float, ...], Limit(0, 1e12)] = (1.0, 1.0, 1.0)
+    k: Annotated[tuple[float, ...] | None, Limit(0, 1e12)] = None
     name: ClassVar[str] = "noise_kinds"
 
     def __post_init__(self) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from pairseek.core.limits import Limit
 from pairseek.core.types import Belief, Evidence, FloatArray
 from pairseek.core.validation import whole
 from pairseek.model.priors import Prior
@@ -50,7 +51,7 @@ class EP:
         Number of importance samples, for the check and as samples of the belief: a low-discrepancy sequence.
     """
 
-    points: int = 2048
+    points: Annotated[int, Limit(16, 50_000)] = 2048
     name: ClassVar[str] = "ep"
     infers_reliability: ClassVar[bool] = True
     takes_lapses: ClassVar[bool] = True

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from pairseek.core.limits import BySize, Limit
 from pairseek.core.types import Belief, BeliefInfo, Evidence, FloatArray
 from pairseek.errors import AccuracyWarning, InvalidParameter
 from pairseek.model.priors import Prior
@@ -31,6 +32,9 @@ _ROUNDS = 12
 _RESOLVED = 0.02
 # Largest total number of cells when the number along each dimension is doubled.
 _MOST_CELLS = 200_000
+_MOST_POINTS = BySize(
+    lambda size: int(_MOST_CELLS ** (1 / size.dimensions) + 1e-9), f"{_MOST_CELLS:,} cells in all dimensions together"
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Grid:
         Cells along each dimension. None: 2001, 201 and 41 for 1, 2 and 3 dimensions, and more where they are needed.
     """
 
-    points: int | None = None
+    points: Annotated[int | None, Limit(2, _MOST_POINTS)] = None
     name: ClassVar[str] = "grid"
     takes_lapses: ClassVar[bool] = True
     most_dimensions: ClassVar[int] = MOST_DIMENSIONS

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from pairseek.core.limits import BySize, Limit
 from pairseek.core.types import Belief, Evidence, FloatArray
 from pairseek.core.validation import whole
 from pairseek.model.priors import Prior
@@ -20,6 +21,10 @@ from pairseek.posteriors.tempering import tempered_belief
 # Where a parameter is unknown, every node of its grid gets this share of the particles, and at least so many.
 _NODE_SHARE = 4
 _LEAST_OF_NODE = 500
+# In studies of the service. Unknown parameters multiply the time by the number of their nodes.
+_BESIDE = "beside unknown parameters of the response"
+_MOST_PARTICLES = BySize(lambda size: 4000 if size.unknown else 20_000, f"20,000; {_BESIDE} 4,000")
+_MOST_SWEEPS = BySize(lambda size: 2 if size.unknown else 4, f"4; {_BESIDE} 2")
 
 
 @dataclass(frozen=True)
@@ -48,9 +53,9 @@ class Particles:
         Key of its draws, beside the evidence: another seed shows how much the result varies by chance.
     """
 
-    n: int = 4000
-    sweeps: int = 2
-    seed: int = 0
+    n: Annotated[int, Limit(2, _MOST_PARTICLES)] = 4000
+    sweeps: Annotated[int, Limit(1, _MOST_SWEEPS)] = 2
+    seed: Annotated[int, Limit(0, 2**63 - 1)] = 0
     name: ClassVar[str] = "particles"
     infers_reliability: ClassVar[bool] = True
     uses_kernels: ClassVar[bool] = True

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from pairseek.core.limits import Limit
 from pairseek.core.types import Belief, FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items, Space
@@ -28,7 +29,7 @@ class EPMV:
         λ, above 0. None: sqrt(tr cov(items)), as in the paper's experiments.
     """
 
-    penalty: float | None = None
+    penalty: Annotated[float | None, Limit(0, 1e12)] = None
     name: ClassVar[str] = "epmv"
     # The best pairs lie at the kink of the penalty, P = 1/2. There the tabulated probability is more accurate than an
     # average over thousands of samples.

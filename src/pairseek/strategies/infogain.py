@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from pairseek.core.limits import Limit
 from pairseek.core.types import Belief, FloatArray
 from pairseek.core.validation import whole
 from pairseek.model.items import Space
@@ -33,7 +34,7 @@ class InfoGain:
         point, as for people who answer unreliably. None: never.
     """
 
-    checks: int | Literal["auto"] | None = None
+    checks: Annotated[int | Literal["auto"] | None, Limit(2, 1000)] = None
     name: ClassVar[str] = "infogain"
 
     def __post_init__(self) -> None:

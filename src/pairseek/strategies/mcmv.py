@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from pairseek.core.limits import Limit
 from pairseek.core.types import Belief, FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Space
@@ -28,7 +29,7 @@ class MCMV:
         λ, above 0; 1 in the paper's experiments.
     """
 
-    penalty: float = 1.0
+    penalty: Annotated[float, Limit(0, 1e12)] = 1.0
     name: ClassVar[str] = "mcmv"
 
     def __post_init__(self) -> None:

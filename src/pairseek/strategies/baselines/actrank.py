@@ -17,10 +17,11 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
+from pairseek.core.limits import COORDINATE, Limit
 from pairseek.core.types import Event, FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
@@ -61,8 +62,8 @@ class ActRank:
         the prior's box (four standard deviations of a Gaussian); otherwise the bounding box of the items.
     """
 
-    votes: int = 1
-    box: Box | None = None
+    votes: Annotated[int, Limit(1, 100)] = 1
+    box: Annotated[Box | None, COORDINATE] = None
     name: ClassVar[str] = "actrank"
 
     def __post_init__(self) -> None:

@@ -17,10 +17,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
+from pairseek.core.limits import COORDINATE, Limit
 from pairseek.core.types import Event, FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.geometry import hyperplanes
@@ -53,9 +54,9 @@ class GaussCloud:
         search uses the prior's box (four standard deviations of a Gaussian); otherwise the bounding box of the items.
     """
 
-    stages: int
-    answers: int
-    box: Box | None = None
+    stages: Annotated[int, Limit(1, 1000)]
+    answers: Annotated[int, Limit(1, 1000)]
+    box: Annotated[Box | None, COORDINATE] = None
     name: ClassVar[str] = "gausscloud"
 
     def __post_init__(self) -> None:

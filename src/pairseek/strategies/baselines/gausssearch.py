@@ -19,11 +19,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, ndtri
 
+from pairseek.core.limits import COORDINATE, COVARIANCE, Limit
 from pairseek.core.types import Event, FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
@@ -52,9 +53,9 @@ class GaussSearch:
         otherwise those of the items.
     """
 
-    noise: float | None = None
-    mean: tuple[float, ...] | None = None
-    covariance: tuple[tuple[float, ...], ...] | None = None
+    noise: Annotated[float | None, Limit(0, 1e12)] = None
+    mean: Annotated[tuple[float, ...] | None, COORDINATE] = None
+    covariance: Annotated[tuple[tuple[float, ...], ...] | None, COVARIANCE] = None
     name: ClassVar[str] = "gausssearch"
 
     def __post_init__(self) -> None:

@@ -16,6 +16,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import ErrorDetails
 
 from pairseek import serialization
+from pairseek.candidates import Rest
+from pairseek.core.limits import Size, check_limits
 from pairseek.core.media import MEDIA, medium_of
 from pairseek.core.types import JSON
 from pairseek.defaults import TIE_WIDTH
@@ -25,18 +27,14 @@ from pairseek.model.responses import Logistic, Response
 from pairseek.model.unknowns import Unknown
 from pairseek.population import Population
 from pairseek.search import Search
+from pairseek.stopping import StopRule
 from pairseek.web.pages import languages
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 MOST_ITEMS = 200_000
+# Time for a question grows with the cube of the number of dimensions.
+MOST_DIMENSIONS = 100
 MOST_TEXT = 20_000
-# Upper limits of settings that determine computing time and memory.
-_MOST = (
-    ("posterior", "n", 50_000),
-    ("posterior", "points", 50_000),
-    ("candidates", "count", 1_000_000),
-    ("candidates", "budget", 10_000_000),
-)
 
 
 def _named(value: object) -> object:
@@ -189,11 +187,7 @@ class StudyConfiguration(_Strict):
 
         A population replaces the response and the prior. The unknowns of the response, k and lapse, remain unknown.
         """
-        parts = {
-            kind: serialization.decode(kind, value)
-            for kind in ("strategy", "response", "prior", "posterior", "candidates")
-            if (value := getattr(self, kind)) is not None
-        }
+        parts = self._decoded()
         response = parts.get("response")
         if response is not None and response.tie_width > 0.0 and not self.offer.tie:
             raise InvalidParameter(
@@ -207,9 +201,30 @@ class StudyConfiguration(_Strict):
         elif self.offer.tie:
             given = Logistic() if response is None else response
             parts["response"] = replace(given, tie_width=given.tie_width or TIE_WIDTH)
-        stop = [serialization.decode("stop", rule) for rule in self.stop]
+        return Search(items, rest=self._rest(), stop=self._stop(), rng=seed, population=population, **parts)
+
+    def check_limits(self, items: Items) -> None:
+        """Raise an `InvalidParameter` if a part has a setting outside the limit that the part declares for studies."""
+        parts = self._decoded()
+        response = parts.get("response")
+        size = Size(items.n, items.d, unknown=response is not None and response.unknown)
+        for kind, part in [*parts.items(), ("rest", self._rest()), *(("stop", rule) for rule in self._stop())]:
+            check_limits(part, kind, size)
+
+    def _decoded(self) -> dict[str, Any]:
+        return {
+            kind: serialization.decode(kind, value)
+            for kind in ("strategy", "response", "prior", "posterior", "candidates")
+            if (value := getattr(self, kind)) is not None
+        }
+
+    def _stop(self) -> list[StopRule]:
+        return [serialization.decode("stop", rule) for rule in self.stop]
+
+    def _rest(self) -> Rest:
         rest = serialization.decode("rest", {"name": "rest", **self.rest})
-        return Search(items, rest=rest, stop=stop, rng=seed, population=population, **parts)
+        assert isinstance(rest, Rest)
+        return rest
 
 
 def _of_population(response: Response | None, population: Population, *, ties: bool) -> Response:
@@ -239,15 +254,10 @@ def configured(record: object) -> StudyConfiguration:
 
 def check(configuration: StudyConfiguration, items: Items) -> None:
     """Check that configuration and items fit together: resolve every part and look up every item."""
-    for part, setting, most in _MOST:
-        value = (getattr(configuration, part) or {}).get(setting)
-        if isinstance(value, int) and value > most:
-            raise InvalidParameter(
-                f"the setting '{part}.{setting}' is {value}: the maximum is {most:,}", field=f"{part}.{setting}"
-            )
     try:
+        configuration.check_limits(items)
         configuration.search(items, 0)
-    except (TypeError, ArithmeticError, MemoryError) as error:
+    except (TypeError, ArithmeticError, MemoryError, RecursionError) as error:
         # A setting of a part has the wrong type.
         raise InvalidParameter(f"the parts of the study do not fit together ({error}): check their settings") from None
     if configuration.language not in languages():
@@ -310,6 +320,11 @@ def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Ite
     """Validate the items of a study; standardize them, then scale them, as required."""
     if items.n > MOST_ITEMS:
         raise InvalidItems(f"{items.n:,} items: a study takes at most {MOST_ITEMS:,}")
+    if items.d > MOST_DIMENSIONS:
+        raise InvalidItems(
+            f"the items have {items.d:,} dimensions: a study takes at most {MOST_DIMENSIONS}; reduce them, for example "
+            f"to their principal components"
+        )
     for name in ("label", *items.data):
         values = items.labels if name == "label" else items.data[name]
         for row, value in enumerate(values):

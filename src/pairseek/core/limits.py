@@ -1,0 +1,147 @@
+"""Limits of numeric settings in studies of the service, declared beside the fields of parts.
+
+A field of a part declares its range as ``n: Annotated[int, Limit(2, 50_000)] = 4000``. The library itself takes any
+number that the part accepts: a `Limit` holds for studies, whose settings come from others and whose time and memory
+the service shares among them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, get_type_hints
+
+import numpy as np
+
+from pairseek.core.validation import is_number
+from pairseek.errors import InvalidParameter
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """Properties of a study on which a limit can depend.
+
+    Attributes
+    ----------
+    items, dimensions
+        Numbers of them.
+    unknown
+        Whether k, the reliability, the lapse or the noise kind is inferred.
+    """
+
+    items: int
+    dimensions: int
+    unknown: bool = False
+
+    @property
+    def pairs(self) -> int:
+        """Return the number of pairs of items."""
+        return self.items * (self.items - 1) // 2
+
+
+@dataclasses.dataclass(frozen=True)
+class BySize:
+    """Upper end of a range that depends on the study.
+
+    Parameters
+    ----------
+    of
+        Function of the size.
+    words
+        What it is, for the table of limits.
+    """
+
+    of: Callable[[Size], float]
+    words: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Limit:
+    """Range of a numeric setting in studies, both ends included.
+
+    Parameters
+    ----------
+    least, most
+        Ends of the range, of every number of a list.
+    entries
+        Largest count of numbers, for a setting that is a list.
+    """
+
+    least: float
+    most: float | BySize
+    entries: int = 10_000
+
+    def __str__(self) -> str:
+        """Return the range in words, for the table of limits."""
+        return f"{_written(self.least)} to {self.most.words if isinstance(self.most, BySize) else _written(self.most)}"
+
+    def check(self, value: Any, setting: str, size: Size) -> None:
+        """Raise an `InvalidParameter` for numbers outside the range, in a study of this size."""
+        most = self.most.of(size) if isinstance(self.most, BySize) else self.most
+        for count, number in enumerate(_numbers(value), 1):
+            if count > self.entries:
+                raise InvalidParameter(
+                    f"the setting {setting!r} has more than {self.entries:,} numbers: the maximum in a study is "
+                    f"{self.entries:,}",
+                    field=setting,
+                )
+            if not self.least <= number <= most:
+                end, name = (self.least, "minimum") if number < self.least else (most, "maximum")
+                raise InvalidParameter(
+                    f"the setting {setting!r} is {number:.12g}: the {name} is {_written(end)} in a study", field=setting
+                )
+
+
+def check_limits(part: Any, where: str, size: Size) -> None:
+    """Raise an `InvalidParameter` if a setting of a part, or of a part within it, is outside its declared limit.
+
+    A number in a field without a `Limit` is refused, because nobody has said how large it may be.
+    """
+    declared = limits_of(part.__class__)
+    for field in dataclasses.fields(part):
+        value, setting = getattr(part, field.name), f"{where}.{field.name}"
+        if not field.init:
+            continue
+        if dataclasses.is_dataclass(value):
+            check_limits(value, setting, size)
+        elif field.name in declared:
+            declared[field.name].check(value, setting, size)
+        elif next(_numbers(value), None) is not None:
+            raise InvalidParameter(
+                f"the setting {setting!r} cannot be used in a study, because {type(part).__name__} declares no Limit "
+                f"for it",
+                field=setting,
+            )
+
+
+@cache
+def limits_of(part: type) -> dict[str, Limit]:
+    """Return the declared limits of the fields of a part, by name."""
+    found = {}
+    for name, hint in get_type_hints(part, include_extras=True).items():
+        for note in getattr(hint, "__metadata__", ()):
+            if isinstance(note, Limit):
+                found[name] = note
+    return found
+
+
+COORDINATE = Limit(-1e12, 1e12)
+"""Limit of settings that are coordinates of the user point."""
+COVARIANCE = Limit(-1e24, 1e24, entries=1_000_000)
+"""Limit of the entries of a covariance."""
+
+
+def _written(number: float) -> str:
+    return f"{number:,.12g}" if abs(number) < 1e12 else f"{number:.12g}"
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    """Yield the numbers of a setting: itself, or those of a list of lists."""
+    if isinstance(value, np.ndarray):
+        yield from value.ravel().tolist()
+    elif isinstance(value, tuple | list):
+        for one in value:
+            yield from _numbers(one)
+    elif is_number(value):
+        yield value
