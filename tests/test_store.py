@@ -70,9 +70,9 @@ def test_an_older_database_is_refused_with_its_version_and_what_to_do(database, 
         with pytest.raises(StoreOutdated) as refused:
             refuse(database)
         assert str(refused.value) == (
-            "the database has tables of version 0003, this pairseek needs 0004: tables before version 0004 cannot "
-            "be upgraded; with the pairseek that wrote it, export its studies (pairseek export), then create a new "
-            "database"
+            f"the database has tables of version 0003, this pairseek needs {migrate.newest()}: tables before version "
+            "0004 cannot be upgraded; with the pairseek that wrote it, export its studies (pairseek export), then "
+            "create a new database"
         )
     # Nothing was changed.
     assert migrate.current(database) == "0003"
@@ -96,9 +96,7 @@ def test_a_backup_of_an_older_database_is_refused(database_url, tmp_path):
     with gzip.open(path, "wt") as lines:
         lines.write(json.dumps({"format": backups.FORMAT, "version": "0002"}) + "\n" + json.dumps({"rows": 0}) + "\n")
     empty = Database(database_url)
-    with pytest.raises(
-        InvalidFile, match=r"version 0002, this pairseek needs 0004: tables before .*; nothing was rest"
-    ):
+    with pytest.raises(InvalidFile, match=r"version 0002, this pairseek needs \d+: tables before .*; nothing was rest"):
         backups.read(empty, path)
     assert migrate.current(empty) is None
     empty.close()

@@ -168,6 +168,7 @@ def test_tables_are_upgraded_and_users_made(folder, capsys):
 
 
 def test_an_older_database_and_backup_are_refused_in_one_line(folder, capsys):
+    newest = migrate.newest()
     run(capsys, "study", "create", "wine.yaml", "--database", "w.db")
     run(capsys, "backup", "all.gz", "--database", "w.db")
     database = Database("w.db")
@@ -178,17 +179,18 @@ def test_an_older_database_and_backup_are_refused_in_one_line(folder, capsys):
         code, _, err = run(capsys, *command, "--database", "w.db")
         assert code != 0, command
         said = " ".join(err.split())
-        assert "has tables of version 0003, this pairseek needs 0004: tables before version 0004 cannot" in said, (
+        assert f"has tables of version 0003, this pairseek needs {newest}: tables before version 0004 cannot" in said, (
             command
         )
         assert "export its studies (pairseek export), then create a new database" in said
         assert "Traceback" not in err
-    assert run(capsys, "db", "version", "--database", "w.db")[1] == "tables 0003, needed 0004\n"
-    content = gzip.decompress((folder / "all.gz").read_bytes()).replace(b'"version": "0004"', b'"version": "0003"')
-    (folder / "old.gz").write_bytes(gzip.compress(content))
+    assert run(capsys, "db", "version", "--database", "w.db")[1] == f"tables 0003, needed {newest}\n"
+    content = gzip.decompress((folder / "all.gz").read_bytes())
+    older = content.replace(f'"version": "{newest}"'.encode(), b'"version": "0003"')
+    (folder / "old.gz").write_bytes(gzip.compress(older))
     code, _, err = run(capsys, "restore", "old.gz", "--database", "new.db")
     assert code != 0
-    assert "has tables of version 0003, this pairseek needs 0004" in err
+    assert f"has tables of version 0003, this pairseek needs {newest}" in err
     assert "restore it with the pairseek that wrote it and export its studies" in " ".join(err.split())
 
 

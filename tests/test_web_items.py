@@ -157,7 +157,7 @@ def test_signs_are_counted_and_flagged():
     twice = [answered(f"r{k}", "repeated", o, repeats=f"p{k}") for k, o in ((0, "right"), (2, "left"), (4, "left"))]
     missed = [answered("a", "attention", "left", expected="b"), answered("b", "attention", "right", expected="b")]
     found = signs(
-        configuration(attention={"pairs": [{"left": "a", "right": "b", "answer": "b"}]}), done + twice + missed
+        configuration(attention={"pairs": [{"left": "a", "right": "b", "answer": "b"}]}), done + twice + missed, missed
     )
     assert found["consistency"] == pytest.approx(1 / 3)
     assert found["attention"] == 0.5

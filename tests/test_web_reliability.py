@@ -179,11 +179,11 @@ def test_answers_like_a_coin_are_a_sign(database):
         database, study(database), [sessions.by_id(answered(database, clicks=True, seed=6))]
     )
     plan = study(database).configuration
-    assert "random" in signs(plan, one.done, "random")["flags"]
-    assert "random" not in signs(plan, one.done, "noisy")["flags"]
+    assert "random" in signs(plan, one.done, manner="random")["flags"]
+    assert "random" not in signs(plan, one.done, manner="noisy")["flags"]
     assert "random" not in signs(plan, one.done)["flags"]
     # Seven answers say nothing of that kind.
-    assert "random" not in signs(plan, one.done[:7], "random")["flags"]
+    assert "random" not in signs(plan, one.done[:7], manner="random")["flags"]
 
 
 def test_the_newest_word_counts():

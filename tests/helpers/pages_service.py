@@ -45,6 +45,8 @@ class Study:
     down: bool = False
     closed: bool = False
     undo: bool = True
+    confirmed: bool = False
+    """Whether the result was opened, after which nothing is taken back."""
     redirect: str | None = None
     wait: int | None = None
     deaf: bool = False
@@ -96,7 +98,11 @@ class Study:
                 "left": self.total - answered,
                 "share": answered / self.total,
             },
-            "can": {"undo": self.events[-1][0] if self.events and self.undo else None, "tie": True, "skip": True},
+            "can": {
+                "undo": self.events[-1][0] if self.events and self.undo and not self.confirmed else None,
+                "tie": True,
+                "skip": True,
+            },
             "result": f"/s/{SLUG}/result" if status == "finished" else None,
         }
 
@@ -119,13 +125,14 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
         return RedirectResponse(f"/s/{SLUG}/run", 303)
 
     async def run(request: Request) -> Response:
-        if study.state()["status"] == "finished":
+        if study.state()["status"] == "finished" and study.state()["can"]["undo"] is None:
             return RedirectResponse(f"/s/{SLUG}/result", 303)
         data = {"study": STUDY, "session": "s1", "question": None, "state": study.state(), "preview": False}
         offers = {"undo": study.undo, "tie": True, "skip": True}
         return html("run", {**data, "offers": offers, "practice": study.practice or None})
 
     async def result(request: Request) -> Response:
+        study.confirmed = study.state()["status"] == "finished"
         data = {
             "study": STUDY,
             "map": None,
@@ -160,6 +167,8 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
     async def undo(request: Request) -> Response:
         query = (await request.json())["query"]
         study.undone.append(query)
+        if study.confirmed:
+            return problem(409, "session_finished", "this session is finished")
         if query in study.names and query not in dict(study.events):
             return reply()
         if not study.events or study.events[-1][0] != query:

@@ -20,6 +20,7 @@ from pairseek.cli import (
     evaluate,
     export,
     fit_noise,
+    link,
     plan,
     population,
     replay,
@@ -46,6 +47,7 @@ app.command("fit-noise")(fit_noise.command)
 app.command("check")(check.command)
 app.command("evaluate")(evaluate.command)
 app.command("serve")(serve.command)
+app.command("link")(link.command)
 app.command("export")(export.command)
 app.command("replay")(replay.command)
 app.command("backup")(backup.backup)

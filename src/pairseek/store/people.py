@@ -108,12 +108,12 @@ def drop_attempts(connection: sa.Connection, numbers: Sequence[int]) -> None:
     connection.execute(attempts.delete().where(attempts.c.id.in_(numbers)))
 
 
-def secret(connection: sa.Connection, fresh: str) -> str:
-    """Return the secret that all workers share; store ``fresh`` if there is none."""
-    known = connection.execute(sa.select(meta.c.value).where(meta.c.key == "secret")).scalar()
+def secret(connection: sa.Connection, fresh: str, key: str = "secret") -> str:
+    """Return a secret that all workers share; store ``fresh`` if there is none."""
+    known = connection.execute(sa.select(meta.c.value).where(meta.c.key == key)).scalar()
     if known is not None:
         return str(known)
-    connection.execute(meta.insert().values(key="secret", value=fresh))
+    connection.execute(meta.insert().values(key=key, value=fresh))
     return fresh
 
 

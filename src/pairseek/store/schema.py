@@ -114,6 +114,9 @@ sessions = sa.Table(
     sa.Column("study_id", sa.ForeignKey("studies.id"), nullable=False),
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("token_hash", KEY, nullable=False, unique=True),
+    # Hash of the person's id while they may have one session only, and of the browser that began it.
+    sa.Column("claim", KEY, nullable=True),
+    sa.Column("browser", KEY, nullable=True),
     sa.Column("seed", sa.BigInteger, nullable=False),
     sa.Column("participant", NAME, nullable=True),
     sa.Column("prolific_pid", NAME, nullable=True),
@@ -122,6 +125,8 @@ sessions = sa.Table(
     sa.Column("created_at", TIME, nullable=False),
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("finished_at", TIME, nullable=True),
+    # When the person went on to the result and its completion code; nothing can be undone afterwards.
+    sa.Column("confirmed_at", TIME, nullable=True),
     sa.Column("reason", sa.Text, nullable=True),
     sa.Column("final", sa.JSON(none_as_null=True), nullable=True),
     sa.Column("truth", sa.JSON(none_as_null=True), nullable=True),
@@ -130,6 +135,7 @@ sessions = sa.Table(
     sa.Index("ix_sessions_study_id_kind", "study_id", "kind"),
     sa.Index("ix_sessions_study_id_participant", "study_id", "participant"),
     sa.Index("ix_sessions_study_id_prolific_pid", "study_id", "prolific_pid"),
+    sa.Index("ix_sessions_study_id_claim", "study_id", "claim", unique=True),
 )
 
 queries = sa.Table(

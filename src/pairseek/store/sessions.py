@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +20,10 @@ IDENTITIES = ("participant", "prolific_pid", "prolific_study", "prolific_session
 class SessionRow:
     """Session. ``version`` counts its events and marks, for optimistic locking.
 
-    ``population`` is the version of the study's population that it began with; None before there was one. ``parts`` is
-    the key of the resolved parts of its search.
+    ``finished_at`` is the time of the last answer, and ``confirmed_at`` that at which the person went on to the result.
+    ``browser`` is a hash that only the browser that began the session can repeat. ``population`` is the version of the
+    study's population that it began with; None before there was one. ``parts`` is the key of the resolved parts of its
+    search.
     """
 
     id: str
@@ -34,11 +37,13 @@ class SessionRow:
     created_at: str
     version: int
     finished_at: str | None
+    confirmed_at: str | None
     reason: str | None
     final: Any
     truth: Any
     population: int | None
     parts: str
+    browser: str | None
     is_open: bool
 
 
@@ -83,6 +88,26 @@ def of_study(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> 
     return [SessionRow(*row) for row in connection.execute(chosen)]
 
 
+def claim_of(identity: Mapping[str, str | None]) -> str | None:
+    """Return the claim of a person with these ids, a unique key within a study; None for a person without ids."""
+    for name in ("prolific_pid", "participant"):
+        if identity.get(name):
+            return hashlib.sha256(f"{name}:{identity[name]}".encode()).hexdigest()
+    return None
+
+
+def release(connection: sa.Connection, study_id: int, claim: str, until: str) -> None:
+    """Take this claim from sessions that began until a time; a concurrent start keeps its own."""
+    held = (sessions.c.study_id == study_id) & (sessions.c.claim == claim) & (sessions.c.created_at <= until)
+    connection.execute(sessions.update().where(held).values(claim=None))
+
+
+def count(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> int:
+    """Return the number of sessions of a study."""
+    chosen = (sessions.c.study_id == study_id) & sessions.c.kind.in_(kinds)
+    return int(connection.execute(sa.select(sa.func.count()).select_from(sessions).where(chosen)).scalar_one())
+
+
 def set_token(connection: sa.Connection, session_id: str, token_hash: str) -> None:
     """Replace the token of a session that is resumed; the old token becomes invalid."""
     connection.execute(sessions.update().where(sessions.c.id == session_id).values(token_hash=token_hash))
@@ -94,11 +119,19 @@ def finish(connection: sa.Connection, session_id: str, reason: str, final: JSON)
     connection.execute(sessions.update().where(fresh).values(finished_at=now(), reason=reason, final=final))
 
 
-def reopen(connection: sa.Connection, session_id: str) -> None:
-    """Remove the end of a session whose last answer was undone."""
-    connection.execute(
-        sessions.update().where(sessions.c.id == session_id).values(finished_at=None, reason=None, final=sa.null())
-    )
+def reopen(connection: sa.Connection, session_id: str) -> bool:
+    """Remove the end of a session whose last answer was undone; return False if the end was confirmed."""
+    free = (sessions.c.id == session_id) & sessions.c.confirmed_at.is_(None)
+    changed = connection.execute(sessions.update().where(free).values(finished_at=None, reason=None, final=sa.null()))
+    return changed.rowcount == 1
+
+
+def confirm(connection: sa.Connection, session_id: str) -> bool:
+    """Confirm the end of a session; return False if it has not ended."""
+    ended = (sessions.c.id == session_id) & sessions.c.finished_at.is_not(None)
+    fresh = sessions.update().where(ended & sessions.c.confirmed_at.is_(None)).values(confirmed_at=now())
+    connection.execute(fresh)
+    return connection.execute(sa.select(sessions.c.id).where(ended)).first() is not None
 
 
 def mark(connection: sa.Connection, session_id: str, query: str | None, action: str, reason: str, who: str) -> None:
@@ -127,11 +160,21 @@ def blurs_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[JSON
 
 
 def forget_preview(connection: sa.Connection, before: str) -> None:
-    """Delete previews that began before a time. Nothing else is ever deleted."""
-    old = sa.select(sessions.c.id).where((sessions.c.kind == "preview") & (sessions.c.created_at < before))
+    """Delete previews that began before a time."""
+    _forget(connection, (sessions.c.kind == "preview") & (sessions.c.created_at < before))
+
+
+def forget_empty(connection: sa.Connection, study_id: int, before: str) -> int:
+    """Delete people's sessions without any answer that began before a time, and return their number."""
+    empty = (sessions.c.study_id == study_id) & (sessions.c.kind == "person") & (sessions.c.version == 0)
+    return _forget(connection, empty & (sessions.c.created_at < before))
+
+
+def _forget(connection: sa.Connection, which: sa.ColumnElement[bool]) -> int:
+    old = sa.select(sessions.c.id).where(which)
     for table in (events, queries, marks, blurs, prefetched):
         connection.execute(table.delete().where(table.c.session_id.in_(old)))
-    connection.execute(sessions.delete().where((sessions.c.kind == "preview") & (sessions.c.created_at < before)))
+    return connection.execute(sessions.delete().where(which)).rowcount
 
 
 def _one(connection: sa.Connection, condition: sa.ColumnElement[bool]) -> SessionRow | None:

@@ -24,6 +24,7 @@ from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.pages.contexts import StateContext
 from pairseek.web.rates import Rates
 from pairseek.web.security import CSRF_COOKIE, csrf_token, form_nonce, set_cookie
+from pairseek.web.sessions.links import link_key
 from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.prefetch import Gate, Prefetcher
 from pairseek.web.sessions.prefetch_store import PrefetchWriter
@@ -44,6 +45,7 @@ class Service:
     catalogue: Catalogue
     sessions: Sessions
     secret: str
+    link_key: str
     gate: Gate
     prefetcher: Prefetcher | None
     prefetch_writer: PrefetchWriter
@@ -63,7 +65,7 @@ class Service:
         catalogue = Catalogue(database, known)
         fresh = secrets.token_urlsafe(32)
         secret = settings.secret or database.write(lambda connection: people.secret(connection, fresh))
-        sessions, gate = Sessions(database, catalogue, settings.kept_sessions), Gate()
+        sessions, gate = Sessions(database, catalogue, settings.kept_sessions, settings.most_sessions), Gate()
         prefetcher = Prefetcher(sessions, gate) if settings.prefetch else None
         if prefetcher is not None:
             prefetcher.start()
@@ -76,6 +78,7 @@ class Service:
             catalogue,
             sessions,
             secret,
+            link_key(database),
             gate,
             prefetcher,
             prefetch_writer,

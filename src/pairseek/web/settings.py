@@ -32,12 +32,16 @@ class Settings:
         Number of sessions that a worker caches, about 12 kB each.
     prefetch
         Whether the next pair is prefetched for each possible answer.
+    most_sessions
+        Maximum number of people's sessions in a study.
     most_body
         Maximum size of a request in bytes, except for uploads.
     most_upload
         Maximum size of an upload in bytes.
     starts_per_minute
         Rate limit of new sessions per address and worker.
+    starts_per_day
+        The same over a day.
     answers_per_minute
         Rate limit of answers, undos and losses of focus per session and worker.
     calls_per_minute
@@ -52,10 +56,12 @@ class Settings:
     https: bool = False
     trusted_proxies: str = "127.0.0.1"
     kept_sessions: int = 5000
+    most_sessions: int = 10_000
     prefetch: bool = True
     most_body: int = 256_000
     most_upload: int = 200_000_000
     starts_per_minute: int = 300
+    starts_per_day: int = 2000
     answers_per_minute: int = 600
     calls_per_minute: int = 6000
     requests_per_minute: int = 12_000

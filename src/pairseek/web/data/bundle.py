@@ -39,6 +39,7 @@ TOLERANCE = 0.1
 """Tolerance of replayed estimates, relative to the radius, for other versions or processors: rounding can change the
 outcome of a resampling step, which leaves sampling noise of a few hundredths of the radius."""
 _MOST = 2_000_000_000
+_UNEXPORTED = ("study_id", "version", "browser", "is_open")
 
 
 def write(database: Database, study: Study, out: BinaryIO) -> None:
@@ -120,7 +121,7 @@ def _processor() -> str:
 def _session_record(study: Study, one: history.SessionHistory) -> JSON:
     along = history.estimates_along(study, one)
     return {
-        **{key: value for key, value in asdict(one.row).items() if key not in ("study_id", "version", "is_open")},
+        **{key: value for key, value in asdict(one.row).items() if key not in _UNEXPORTED},
         "queries": [_without_session(asdict(query)) for query in one.queries],
         "events": [_without_session(asdict(event)) for event in one.events],
         "marks": [_without_session(mark) for mark in one.marks],

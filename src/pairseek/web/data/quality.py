@@ -16,7 +16,12 @@ FAST_MS = 300
 _LEAST = 8
 
 
-def signs(configuration: StudyConfiguration, done: Sequence[EffectiveAnswer], manner: str | None = None) -> JSON:
+def signs(
+    configuration: StudyConfiguration,
+    done: Sequence[EffectiveAnswer],
+    checks: Sequence[EffectiveAnswer] = (),
+    manner: str | None = None,
+) -> JSON:
     """Return shares from 0 to 1, None where undefined, and ``flags`` that name conspicuous ones.
 
     Parameters
@@ -25,6 +30,8 @@ def signs(configuration: StudyConfiguration, done: Sequence[EffectiveAnswer], ma
         Configuration of the study.
     done
         Effective answers.
+    checks
+        First answer to each attention pair.
     manner
         Inferred word for how the person answers, if any.
     """
@@ -32,7 +39,7 @@ def signs(configuration: StudyConfiguration, done: Sequence[EffectiveAnswer], ma
     decided = [one for one in done if one.winner is not None]
     twice = [(one, first.get(str(one.query.details.get("repeats")))) for one in decided if one.query.kind == "repeated"]
     alike = [one.winner == before.winner for one, before in twice if before is not None and before.winner is not None]
-    passed = [one.passed for one in done if one.passed is not None]
+    passed = [one.passed for one in checks]
     times = [one.event.rt_ms for one in done if one.event.rt_ms is not None and one.outcome != "skip"]
     consistency, attention = _share(alike), _share(passed)
     left = _share([one.outcome == "left" for one in decided])

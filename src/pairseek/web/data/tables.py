@@ -95,7 +95,7 @@ def participant_row(study: Study, one: SessionHistory) -> JSON:
     """Return one row for a session."""
     done = one.done
     along = estimates_along(study, one)
-    quality = signs(study.configuration, done, manner_of(along))
+    quality = signs(study.configuration, done, one.checks, manner_of(along))
     row = one.row
     return {
         "study": study.row.slug,
@@ -183,9 +183,10 @@ def columns_of(study: Study, table: str) -> list[str]:
     """Return the columns of a table, also for a study without sessions."""
     if table == "items":
         return list(next(item_rows(study)))
-    row = SessionRow(
-        "", study.row.id, "person", 0, None, None, None, None, "", 0, None, None, None, None, None, "", is_open=True
-    )
+    ids = dict.fromkeys(("participant", "prolific_pid", "prolific_study", "prolific_session"))
+    ends = dict.fromkeys(("finished_at", "confirmed_at", "reason", "final", "truth", "population", "browser"))
+    began = {"id": "", "study_id": study.row.id, "kind": "person", "seed": 0, "created_at": "", "version": 0}
+    row = SessionRow(**began, **ids, **ends, parts="", is_open=True)  # type: ignore[arg-type]
     nobody = SessionHistory(row, Parts.resolved(study.configuration, study.items))
     if table == "answers":
         event = EventRow("", 0, "p1", "answer", "left", None, None, None, None, "", None)

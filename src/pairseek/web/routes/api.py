@@ -22,6 +22,7 @@ from pairseek.web.pages.contexts import StateContext
 from pairseek.web.routes import schemas
 from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import closed
+from pairseek.web.sessions.links import signed_link
 from pairseek.web.sessions.warmup import warm_study
 from pairseek.web.studies import creation
 from pairseek.web.studies.catalogue import Study
@@ -179,6 +180,22 @@ def open_session(body: schemas.NewSession, slug: Slug, service: TheService, who:
     assert row is not None
     with service.gate.working():
         return {"session": session_id, "token": token, "state": service.sessions.state(row)}
+
+
+@router.post("/studies/{slug}/links", tags=["sessions"], response_model=list[schemas.LinkSchema])
+def sign_links(
+    body: schemas.NewLinks, slug: Slug, request: Request, service: TheService, who: TheCaller
+) -> list[dict[str, str]]:
+    """Make a signed link for each participant, which proves the id and lets its holder go on from any browser."""
+    study, address = _study(service, slug, who, "answer").row, str(request.base_url)
+    found = [
+        {"participant": name, "link": signed_link(service.link_key, address, study, name, body.days)}
+        for name in body.participants
+    ]
+    service.database.write(
+        lambda connection: studies.note(connection, f"token {who.name}", "link", slug, count=len(found))
+    )
+    return found
 
 
 @router.get("/sessions/{session_id}/query", tags=["sessions"], response_model=schemas.StateSchema)

@@ -7,7 +7,8 @@ import base64
 import hmac
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Depends, Form, Request
 from pydantic import BaseModel, Field
@@ -19,8 +20,10 @@ from pairseek.web.rates import network_of
 from pairseek.web.routes.schemas import TIMESTAMP, AnswerBody, UndoBody
 from pairseek.web.security import check_form, check_guard, set_cookie, signature
 from pairseek.web.service import Service, service_of
-from pairseek.web.sessions.access import closed, expired, taken, too_old
+from pairseek.web.sessions.access import Visitor, closed, expired, taken, too_old
+from pairseek.web.sessions.links import LONGEST_ID, SIGNATURE, invitation_needed, link_expired, valid_until, verified
 from pairseek.web.studies.catalogue import Study
+from pairseek.web.tokens import hashed, new_token
 from pairseek.web.views import participant as views
 
 router = APIRouter(include_in_schema=False)
@@ -34,7 +37,8 @@ _NAMES = {
     "participant": "participant",
     "puid": "participant",
 }
-_LONGEST = 200
+# Browsers drop cookies of more than 4096 bytes.
+_MOST_COOKIE = 3800
 # Maximum time in seconds that a request waits for prefetched pairs.
 _PATIENCE = 4.0
 
@@ -84,18 +88,18 @@ def _known(slug: str, request: Request, service: Service) -> SessionRow | None:
 def start(slug: str, request: Request, service: TheService) -> Response:
     """Show consent and instructions."""
     study = service.catalogue.named(slug)
-    identity = _identity(request.query_params)
-    row = _same(_known(slug, request, service), identity)
+    who = _Who.of_link(request, study, service)
+    row = _same(_known(slug, request, service), who.ids)
     begun = row is not None and row.kind != "preview" and _goes_on(row, study)
     if not study.row.is_open and not (row is not None and row.kind == "preview"):
         return _closed(service, request, study, row)
+    if row is None:
+        who.check(study)
     data = views.start_page(study, begun=begun, preview=row is not None and row.kind == "preview")
     response = service.page(request, "start", data, language=study.configuration.language)
-    if identity:
-        set_cookie(response, _who(slug), _signed(service.secret, identity), service.settings, path=f"/s/{slug}", days=1)
-    elif _who(slug) in request.cookies:
-        # The visitor has no id, and may be another person than before.
-        response.delete_cookie(_who(slug), path=f"/s/{slug}")
+    if who.ids or _who(slug) in request.cookies:
+        # A visitor without an id may be another person than before, so the cookie is replaced.
+        set_cookie(response, _who(slug), who.signed(service.secret, slug), service.settings, path=f"/s/{slug}")
     return response
 
 
@@ -104,19 +108,24 @@ def begin(slug: str, request: Request, service: TheService, csrf: Annotated[str,
     """Begin a session, or resume the previous one."""
     check_form(request, service.secret, csrf)
     study = service.catalogue.named(slug)
-    identity = _unsigned(service.secret, request.cookies.get(_who(slug), ""))
-    row = _same(_known(slug, request, service), identity)
+    who = _Who.of_cookie(request, service.secret, slug)
+    row = _same(_known(slug, request, service), who.ids)
     to_run = RedirectResponse(f"/s/{slug}/run", 303)
     if row is not None and _goes_on(row, study):
         return to_run
     if not study.row.is_open:
         raise closed(slug)
-    service.rates.starts.check(network_of(request.client.host if request.client else ""))
-    if row is not None and row.kind == "person" and not identity:
-        identity = {name: getattr(row, name) for name in IDENTITIES}
+    address = network_of(request.client.host if request.client else "")
+    service.rates.starts.check(address)
+    service.rates.daily_starts.check(address)
+    visitor = who.visitor()
+    if row is None:
+        who.check(study)
+    elif not who.ids:
+        visitor = Visitor({name: getattr(row, name) for name in IDENTITIES})
         if study.configuration.resume.policy == "block" and not expired(row, study):
             raise taken()
-    _, token = service.sessions.arrive(study, identity)
+    _, token = service.sessions.arrive(study, visitor)
     set_cookie(to_run, cookie_of(slug), token, service.settings, path=f"/s/{slug}")
     return to_run
 
@@ -126,10 +135,8 @@ def decline(slug: str, request: Request, service: TheService, csrf: Annotated[st
     """Show the page for people who do not consent; nothing is stored."""
     check_form(request, service.secret, csrf)
     study = service.catalogue.named(slug)
-    identity = _unsigned(service.secret, request.cookies.get(_who(slug), ""))
-    return service.page(
-        request, "declined", views.declined_page(study, identity), language=study.configuration.language
-    )
+    who = _Who.of_cookie(request, service.secret, slug)
+    return service.page(request, "declined", views.declined_page(study, who.ids), language=study.configuration.language)
 
 
 @router.get("/s/{slug}/run")
@@ -140,7 +147,7 @@ def run(slug: str, request: Request, service: TheService) -> Response:
     if row is None or expired(row, study):
         return RedirectResponse(f"/s/{slug}", 303)
     state = service.sessions.state(row)
-    if state["status"] == "finished":
+    if state["status"] == "finished" and state["can"]["undo"] is None:
         return RedirectResponse(f"/s/{slug}/result", 303)
     if state["status"] == "closed":
         return _closed(service, request, study, row)
@@ -149,9 +156,9 @@ def run(slug: str, request: Request, service: TheService) -> Response:
 
 @router.get("/s/{slug}/result")
 def result(slug: str, request: Request, service: TheService, row: TheSession) -> Response:
-    """Show the result."""
+    """Show the result with the completion code, after which no answer can be undone."""
     study = service.catalogue.named(slug)
-    if service.sessions.state(row)["status"] != "finished":
+    if service.sessions.state(row)["status"] != "finished" or not service.sessions.confirm(row):
         return RedirectResponse(f"/s/{slug}/run", 303)
     data = views.result_page(service, study, row)
     if data["redirect"] is not None and data["wait"] == 0:
@@ -221,7 +228,8 @@ def _goes_on(row: SessionRow, study: Study) -> bool:
     """Return whether the browser's session should be resumed."""
     if row.kind == "preview":
         return True
-    return study.configuration.resume.policy == "resume" and not expired(row, study)
+    policy = study.configuration.resume.policy
+    return (policy == "resume" or (policy == "block" and row.version == 0)) and not expired(row, study)
 
 
 def _closed(service: Service, request: Request, study: Study, row: SessionRow | None) -> Response:
@@ -229,19 +237,71 @@ def _closed(service: Service, request: Request, study: Study, row: SessionRow | 
     return service.page(request, "closed", data, status=200, language=study.configuration.language)
 
 
+@dataclass(frozen=True, slots=True)
+class _Who:
+    """Ids of a visitor, when the signed link that proves them expires (None without one), and a nonce of the browser.
+
+    The signed cookie of a study takes them from the start page to the beginning of the session.
+    """
+
+    ids: dict[str, str]
+    until: int | None = None
+    nonce: str = ""
+
+    @classmethod
+    def of_link(cls, request: Request, study: Study, service: Service) -> Self:
+        """Read the link; raise a `Problem` for a signature that does not fit it."""
+        until = None
+        if SIGNATURE in request.query_params:
+            # Ids that the signature does not cover are ignored.
+            participant, until = verified(service.link_key, study.row, request.query_params)
+            ids = {"participant": participant}
+        else:
+            ids = _identity(request.query_params)
+        known = cls.of_cookie(request, service.secret, study.row.slug).nonce
+        return cls(ids, until, known or new_token())
+
+    @classmethod
+    def of_cookie(cls, request: Request, secret: str, slug: str) -> Self:
+        """Read the cookie; return nobody if it is missing or was not signed for this study."""
+        body, _, mark = request.cookies.get(_who(slug), "").partition(".")
+        if not body or not hmac.compare_digest(signature(secret, "who", f"{slug}:{body}").encode(), mark.encode()):
+            return cls({})
+        return cls(*json.loads(base64.urlsafe_b64decode(body)))
+
+    def signed(self, secret: str, slug: str) -> str:
+        """Return the content of the cookie."""
+        content = json.dumps([self.ids, self.until, self.nonce], ensure_ascii=False)
+        body = base64.urlsafe_b64encode(content.encode()).decode()
+        if len(body) > _MOST_COOKIE:
+            raise _too_long()
+        return f"{body}.{signature(secret, 'who', f'{slug}:{body}')}"
+
+    def check(self, study: Study) -> None:
+        """Raise a `Problem` if the link has expired, or if the study needs a signed one."""
+        if self.until is not None and not valid_until(self.until):
+            raise link_expired()
+        if study.configuration.invited and self.until is None:
+            raise invitation_needed()
+
+    def visitor(self) -> Visitor:
+        """Return the person for the session service."""
+        signed = self.until is not None and valid_until(self.until)
+        return Visitor(dict(self.ids), signed, hashed(self.nonce) if self.nonce else None)
+
+
 def _identity(parameters: Any) -> dict[str, str]:
-    """Return the ids that a link contains, truncated to the column length."""
-    found = {column: parameters[name][:_LONGEST] for name, column in _NAMES.items() if parameters.get(name)}
+    """Return the ids that a link contains, without control characters."""
+    found = {column: parameters[name] for name, column in _NAMES.items() if parameters.get(name)}
+    if any(len(text) > LONGEST_ID for text in found.values()):
+        raise _too_long()
     return {column: "".join(ch for ch in text if ch.isprintable()) for column, text in found.items()}
 
 
-def _signed(secret: str, identity: dict[str, str]) -> str:
-    body = base64.urlsafe_b64encode(json.dumps(identity).encode()).decode()
-    return f"{body}.{signature(secret, 'who', body)}"
-
-
-def _unsigned(secret: str, text: str) -> dict[str, str | None]:
-    body, _, mark = text.partition(".")
-    if not body or not hmac.compare_digest(signature(secret, "who", body), mark):
-        return {}
-    return dict(json.loads(base64.urlsafe_b64decode(body)))
+def _too_long() -> Problem:
+    return Problem(
+        422,
+        "id_too_long",
+        f"an id in this link has more than {LONGEST_ID} characters",
+        hint="Open the link exactly as you received it.",
+    )

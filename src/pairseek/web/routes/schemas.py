@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -168,6 +168,20 @@ class NewSession(_Schema):
     prolific_study: str | None = Field(default=None, max_length=200)
     prolific_session: str | None = Field(default=None, max_length=200)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
+
+
+class NewLinks(_Schema):
+    """Participants who get a signed link."""
+
+    participants: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(min_length=1, max_length=10_000)
+    days: float = Field(default=30.0, gt=0, le=366, description="days until the links expire")
+
+
+class LinkSchema(_Schema):
+    """Signed link of a participant."""
+
+    participant: str
+    link: str
 
 
 class OpenedSession(_Schema):

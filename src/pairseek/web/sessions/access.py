@@ -1,13 +1,48 @@
-"""Access to sessions: closed studies, expired sessions and repeated participation."""
+"""Access to sessions: closed studies, expired sessions and people who come again."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from pairseek.store.database import stamp
 from pairseek.store.sessions import SessionRow
 from pairseek.web.errors import Problem
 from pairseek.web.studies.catalogue import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Person who opens a study.
+
+    Attributes
+    ----------
+    identity
+        Ids of the person, as far as known.
+    signed
+        Whether a signed link proves them.
+    browser
+        Hash that only this browser can repeat; None if unknown.
+    """
+
+    identity: Mapping[str, str | None] = field(default_factory=dict)
+    signed: bool = False
+    browser: str | None = None
+
+
+def check_return(row: SessionRow, study: Study, visitor: Visitor) -> None:
+    """Raise a `Problem` unless the visitor may go on in this session, which has the same ids and has not expired."""
+    same_browser = visitor.browser is not None and visitor.browser == row.browser
+    resume = study.configuration.resume
+    if resume.policy == "block":
+        # The second press of a double click, or the repetition of a request whose reply was lost, is no coming back.
+        if not (same_browser and row.version == 0):
+            raise taken()
+        return
+    by_id = resume.by_id == "always" or (resume.by_id == "unfinished" and row.finished_at is None)
+    if not (same_browser or visitor.signed or by_id):
+        raise elsewhere()
 
 
 def closed(slug: str) -> Problem:
@@ -28,6 +63,36 @@ def taken() -> Problem:
         "already_taken_part",
         "you have already taken part in this study, which can be taken only once",
         hint="If you think that this is a mistake, contact the person who sent you the link.",
+    )
+
+
+def elsewhere() -> Problem:
+    """Return the problem for an id whose session was begun in another browser."""
+    return Problem(
+        403,
+        "begun_elsewhere",
+        "this study was begun with the same id in another browser",
+        hint="Go on in that browser, or open your personal link if you were sent one.",
+    )
+
+
+def full() -> Problem:
+    """Return the problem for a study with as many sessions as it may have."""
+    return Problem(
+        409,
+        "study_full",
+        "this study has as many participants as it can take",
+        hint="Thank you for your interest.",
+    )
+
+
+def confirmed() -> Problem:
+    """Return the problem for an undo after the result was opened."""
+    return Problem(
+        409,
+        "session_finished",
+        "this session is finished, and its answers can no longer be changed",
+        hint="Open the result.",
     )
 
 

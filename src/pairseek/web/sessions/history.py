@@ -17,7 +17,14 @@ from pairseek.store.database import Database
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.sessions import SessionRow
 from pairseek.web.sessions.parts import Parts, PartsKey, parts_key, records_of
-from pairseek.web.sessions.state import EffectiveAnswer, SessionState, effective, path_of, voided
+from pairseek.web.sessions.state import (
+    EffectiveAnswer,
+    SessionState,
+    attention_checks,
+    effective,
+    path_of,
+    voided,
+)
 from pairseek.web.studies.catalogue import Study
 
 Row = TypeVar("Row")
@@ -49,6 +56,11 @@ class SessionHistory:
     def done(self) -> tuple[EffectiveAnswer, ...]:
         """Effective answers."""
         return effective(self.queries, self.events, voided(self.marks)[1])
+
+    @property
+    def checks(self) -> tuple[EffectiveAnswer, ...]:
+        """First answer to each attention pair."""
+        return attention_checks(self.queries, self.events)
 
 
 def all_histories(database: Database, study: Study) -> Iterator[SessionHistory]:

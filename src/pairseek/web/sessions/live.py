@@ -154,7 +154,7 @@ def state_of(live: LiveSession) -> StateContext:
     is_open = live.row.is_open or live.row.kind != "person"
     finished = live.current is None
     status = "finished" if finished else "asking" if is_open else "closed"
-    last = live.done[-1].name if live.done and offer.undo and is_open else None
+    last = live.done[-1].name if live.done and offer.undo and is_open and live.row.confirmed_at is None else None
     answered, remaining = counted(live.done), _remaining(live)
     return {
         "status": status,

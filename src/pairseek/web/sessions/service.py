@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 import numpy as np
@@ -21,13 +22,13 @@ from pairseek.core.types import JSON
 from pairseek.errors import AnswerConflict, UnknownQuery
 from pairseek.population import Population
 from pairseek.store import cache, events, parts, populations, sessions
-from pairseek.store.database import Database, now
+from pairseek.store.database import Database, now, stamp
 from pairseek.store.events import EventRow, QueryRow, VersionConflict
 from pairseek.store.sessions import SessionRow
 from pairseek.web.errors import Problem, invalid
 from pairseek.web.metrics import ANSWERS, NEXT_PAIRS
 from pairseek.web.pages.contexts import StateContext
-from pairseek.web.sessions.access import closed, expired, taken, too_old
+from pairseek.web.sessions.access import Visitor, check_return, closed, confirmed, expired, full, too_old
 from pairseek.web.sessions.history import populations_of
 from pairseek.web.sessions.live import LiveSession, SubmittedAnswer, restore_prefetched, state_of, to_save
 from pairseek.web.sessions.parts import Parts, PartsKey, parts_key, records_of
@@ -44,6 +45,28 @@ _TRIES = 8
 _SHARED = 64
 
 
+def _before(connection: sa.Connection, study: Study, visitor: Visitor, claim: str) -> SessionRow | None:
+    """Return the session in which the visitor goes on; raise a `Problem` if there is one and they may not."""
+    before = sessions.of_person(connection, study.row.id, visitor.identity)
+    if before is None:
+        return None
+    if expired(before, study):
+        sessions.release(connection, study.row.id, claim, before.created_at)
+        return None
+    check_return(before, study, visitor)
+    return before
+
+
+def _seed(connection: sa.Connection, study: Study) -> int:
+    """Return the seed of the study's n-th session, which the seed of the study determines."""
+    count = sessions.count(connection, study.row.id, ["person", "simulated"])
+    return int(np.random.default_rng([int(study.configuration.seed or 0), count]).integers(2**63))
+
+
+def _busy() -> Problem:
+    return Problem(503, "busy", "another worker is updating this session", hint="Try again in a moment.")
+
+
 class Sessions:
     """Sessions of a database.
 
@@ -53,11 +76,19 @@ class Sessions:
         The database and its studies.
     kept
         Maximum number of sessions in memory.
+    most
+        Maximum number of people's sessions in a study.
     """
 
-    def __init__(self, database: Database, catalogue: Catalogue, kept: int = Settings.kept_sessions) -> None:
+    def __init__(
+        self,
+        database: Database,
+        catalogue: Catalogue,
+        kept: int = Settings.kept_sessions,
+        most: int = Settings.most_sessions,
+    ) -> None:
         self.database, self.catalogue = database, catalogue
-        self._kept = kept
+        self._kept, self._most = kept, most
         self._lock = threading.Lock()
         self._live: OrderedDict[str, LiveSession] = OrderedDict()
         self._parts: OrderedDict[PartsKey, Parts] = OrderedDict()
@@ -76,44 +107,70 @@ class Sessions:
     ) -> tuple[str, str]:
         """Begin a session with the parts that are resolved now; return its id and its token.
 
-        Only a hash of the token is stored. Later changes of the defaults do not affect the session.
+        Only a hash of the token is stored. Later changes of the defaults do not affect the session. Where a study can
+        be taken only once, an id that has a session is refused.
         """
+        policy = study.configuration.resume.policy
+        claim = sessions.claim_of(identity) if kind == "person" and policy == "block" else None
+        return self._enter(study, Visitor(identity), claim, kind=kind, seed=seed, truth=truth)
+
+    def arrive(self, study: Study, visitor: Visitor) -> tuple[str, str]:
+        """Begin a session or resume the previous one, as the study's policy requires; return its id and token."""
+        policy = study.configuration.resume.policy
+        claim = None if policy == "restart" else sessions.claim_of(visitor.identity)
+        return self._enter(study, visitor, claim)
+
+    def _enter(
+        self,
+        study: Study,
+        visitor: Visitor,
+        claim: str | None,
+        *,
+        kind: str = "person",
+        seed: int | None = None,
+        truth: JSON | None = None,
+    ) -> tuple[str, str]:
+        """Find the session that holds the claim or begin one, in one transaction."""
         session_id, token = secrets.token_hex(16), new_token()
         version = self.database.read(lambda connection: populations.latest(connection, study.row.id))
         resolved = Parts.resolved(study.configuration, study.items, self._population(study, version))
         if seed is None and study.configuration.seed is None:
             seed = secrets.randbits(63)
 
-        def add(connection: sa.Connection) -> None:
-            chosen = seed
-            if chosen is None:
-                # The seed of the study determines the seed of its n-th session.
-                count = len(sessions.of_study(connection, study.row.id, ["person", "simulated"]))
-                chosen = int(np.random.default_rng([int(study.configuration.seed or 0), count]).integers(2**63))
-            values = {name: identity.get(name) for name in sessions.IDENTITIES}
+        def enter(connection: sa.Connection) -> str:
+            before = None if claim is None else _before(connection, study, visitor, claim)
+            if before is not None:
+                sessions.set_token(connection, before.id, hashed(token))
+                return before.id
+            if kind == "person":
+                self._make_room(connection, study)
+            chosen = _seed(connection, study) if seed is None else seed
+            values = {name: visitor.identity.get(name) for name in sessions.IDENTITIES}
             further = {"study_id": study.row.id, "kind": kind, "token_hash": hashed(token), "truth": truth}
             began = {"population": version, "parts": parts.add(connection, resolved.record)}
-            sessions.add(connection, {"id": session_id, "seed": chosen, **values, **further, **began})
+            bound = {"claim": claim, "browser": visitor.browser}
+            sessions.add(connection, {"id": session_id, "seed": chosen, **values, **further, **began, **bound})
+            return session_id
 
-        try:
-            self.database.write(add)
-        except sa.exc.IntegrityError:
-            # The connection was lost after the commit, and the retry found the inserted row.
-            if self.by_token(token) is None:
-                raise
-        return session_id, token
+        for _ in range(_TRIES):
+            try:
+                return self.database.write(enter), token
+            except sa.exc.IntegrityError:
+                # The connection was lost after the commit, and the retry found the inserted row ...
+                if self.by_token(token) is not None:
+                    return session_id, token
+                if claim is None:
+                    raise
+                # ... or a concurrent start has the claim: the next round reads its session.
+        raise _busy()
 
-    def arrive(self, study: Study, identity: Mapping[str, str | None]) -> tuple[str, str]:
-        """Begin a session or resume the previous one, as the study's policy requires; return its id and token."""
-        before = self.database.read(lambda connection: sessions.of_person(connection, study.row.id, identity))
-        policy = study.configuration.resume
-        if before is None or policy.policy == "restart" or expired(before, study):
-            return self.open(study, identity)
-        if policy.policy == "block":
-            raise taken()
-        token = new_token()
-        self.database.write(lambda connection: sessions.set_token(connection, before.id, hashed(token)))
-        return before.id, token
+    def _make_room(self, connection: sa.Connection, study: Study) -> None:
+        """Raise a `Problem` if the study is full; expired sessions without an answer give way before."""
+        if sessions.count(connection, study.row.id, ["person"]) < self._most:
+            return
+        earliest = datetime.now(UTC) - timedelta(hours=study.configuration.resume.hours)
+        if not sessions.forget_empty(connection, study.row.id, stamp(earliest)):
+            raise full()
 
     def by_token(self, token: str) -> SessionRow | None:
         """Return the session that this token opens."""
@@ -149,7 +206,7 @@ class Sessions:
                 except (VersionConflict, sa.exc.IntegrityError):
                     row = self._fresh(live)
             else:
-                raise Problem(503, "busy", "another worker is updating this session", hint="Try again in a moment.")
+                raise _busy()
             self._ask(live)
             return state_of(live)
 
@@ -166,7 +223,8 @@ class Sessions:
 
                 def add(connection: sa.Connection, event: EventRow = event, live: LiveSession = live) -> None:
                     events.add_event(connection, event, version=live.row.version)
-                    sessions.reopen(connection, live.row.id)
+                    if not sessions.reopen(connection, live.row.id):
+                        raise confirmed()
 
                 try:
                     self.database.write(add)
@@ -177,9 +235,15 @@ class Sessions:
                 self._refresh(live, row)
                 break
             else:
-                raise Problem(503, "busy", "another worker is updating this session", hint="Try again in a moment.")
+                raise _busy()
             self._ask(live)
             return state_of(live)
+
+    def confirm(self, row: SessionRow) -> bool:
+        """Confirm the end of a session, after which nothing can be undone; return False if it has not ended."""
+        if row.confirmed_at is not None:
+            return True
+        return self.database.write(lambda connection: sessions.confirm(connection, row.id))
 
     def session_state(self, row: SessionRow) -> SessionState:
         """Return the state of a session without asking a query."""
@@ -324,6 +388,8 @@ class Sessions:
             raise invalid("this study does not offer undo", query, "Answer the next pair.", "not_offered")
         if not live.row.is_open and live.row.kind == "person":
             raise closed(live.study.row.slug)
+        if live.row.confirmed_at is not None:
+            raise confirmed()
         live.parts.check()
         done = live.done
         if not done or done[-1].name != query:

@@ -80,6 +80,17 @@ def effective(
     return tuple(done)
 
 
+def attention_checks(queries: Iterable[QueryRow], events: Iterable[EventRow]) -> tuple[EffectiveAnswer, ...]:
+    """Return the first answer to each attention pair, undone or not: undo must not repair a failed check."""
+    asked = {query.name: query for query in queries if query.kind == "attention"}
+    first: dict[int, EffectiveAnswer] = {}
+    for event in events:
+        if event.kind == "answer" and event.query in asked:
+            query = asked[event.query]
+            first.setdefault(query.position, EffectiveAnswer(query, event))
+    return tuple(first.values())
+
+
 def voided(marks: Sequence[JSON]) -> tuple[bool, frozenset[str]]:
     """Return whether the session as a whole is void, and which of its answers are."""
     state: dict[str | None, bool] = {}

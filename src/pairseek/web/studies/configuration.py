@@ -95,6 +95,10 @@ class Resume(_Strict):
 
     policy: Literal["resume", "restart", "block"] = "resume"
     hours: float = Field(default=72.0, gt=0, le=24 * 366)
+    by_id: Literal["never", "unfinished", "always"] = Field(
+        default="never",
+        description="whether an unsigned id is enough to resume a session in another browser",
+    )
 
 
 class Codes(_Strict):
@@ -159,6 +163,7 @@ class StudyConfiguration(_Strict):
     random: Share = 0.0
     attention: Attention | None = None
     resume: Resume = Resume()
+    invited: bool = Field(default=False, description="whether only signed links may begin a session")
     completion: Completion = Completion()
     result: bool = Field(default=True, description="whether participants see their result")
     seed: int | None = Field(default=None, ge=0, lt=2**63)

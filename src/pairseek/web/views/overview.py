@@ -75,7 +75,7 @@ def _state(row: SessionRow) -> _State:
 def person(study: Study, one: history.SessionHistory, along: Sequence[JSON]) -> PersonRow:
     """Return the row of a participant; ``along`` holds the estimate after each answer."""
     row, done = one.row, one.done
-    quality = signs(study.configuration, done, tables.manner_of(along))
+    quality = signs(study.configuration, done, one.checks, tables.manner_of(along))
     median = quality["median_ms"]
     return {
         "session": row.id,

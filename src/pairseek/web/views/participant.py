@@ -68,7 +68,7 @@ def result_page(service: Service, study: Study, row: SessionRow) -> ResultPage:
     one = read_histories(service.database, study, [row])[0]
     data = found(study, one) if study.configuration.result else None
     done = one.done
-    code = completion_code(study, done)
+    code = completion_code(study, one.checks)
     return {
         "study": head(study),
         "map": None if data is None else data.map,
@@ -97,16 +97,16 @@ def closed_page(study: Study, row: SessionRow | None) -> ClosedPage:
     return {"study": head(study), "mine": f"/s/{study.row.slug}/mine" if row is not None else None}
 
 
-def completion_code(study: Study, done: Sequence[EffectiveAnswer]) -> str | None:
-    """Return the completion code of this session."""
+def completion_code(study: Study, checks: Sequence[EffectiveAnswer]) -> str | None:
+    """Return the completion code of a session with these first answers to attention pairs."""
     codes = study.configuration.completion.codes
-    return codes.failed_attention if failed_attention(study, done) and codes.failed_attention else codes.finished
+    return codes.failed_attention if failed_attention(study, checks) and codes.failed_attention else codes.finished
 
 
-def failed_attention(study: Study, done: Sequence[EffectiveAnswer]) -> bool:
+def failed_attention(study: Study, checks: Sequence[EffectiveAnswer]) -> bool:
     """Return whether more attention pairs failed than the study allows."""
     rule = study.configuration.attention
-    return rule is not None and sum(one.passed is False for one in done) > rule.allowed
+    return rule is not None and sum(not one.passed for one in checks) > rule.allowed
 
 
 def way_back(study: Study, code: str | None, who: str | None) -> str | None:

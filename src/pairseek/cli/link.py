@@ -1,0 +1,83 @@
+"""Command ``pairseek link``: signed links for the participants of a study."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pairseek.cli.database import current_user, find_study, open_database
+from pairseek.cli.options import DatabaseOption
+from pairseek.core.csv import read_lines
+from pairseek.core.text import plural
+from pairseek.errors import InvalidFile, InvalidParameter
+
+_COLUMN = "participant"
+
+
+def command(
+    slug: Annotated[str, typer.Argument(metavar="SLUG", help="Name of the study in its link.")],
+    *,
+    participants: Annotated[
+        Path,
+        typer.Option(
+            "--participants", "-p", metavar="FILE", help="Ids, one a line, or a CSV file with a column 'participant'."
+        ),
+    ],
+    address: Annotated[
+        str, typer.Option(metavar="URL", help="Address of the server, as people reach it.")
+    ] = "http://127.0.0.1:8421",
+    days: Annotated[float, typer.Option(metavar="NUMBER", help="Days until the links expire, at most 366.")] = 30.0,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write a new CSV file instead of the terminal.")
+    ] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Make a personal link for each participant of a study.
+
+    A link is signed: it proves its id until it expires, so that its holder can
+    go on from any browser, and nobody else can. Send each link to its person
+    alone. A study with the setting [bold]invited[/] takes nobody without one.
+    """
+    if not address.startswith(("http://", "https://")):
+        raise InvalidParameter(f"--address is {address!r}: give the address of the server, such as https://example.org")
+    names = read_participants(participants)
+    with open_database(database, create=False) as opened:
+        from pairseek.store import studies
+        from pairseek.web.sessions.links import link_key, signed_link
+
+        study, key = find_study(opened, slug).row, link_key(opened)
+        rows = [(name, signed_link(key, address, study, name, days)) for name in names]
+        opened.write(lambda connection: studies.note(connection, current_user(), "link", slug, count=len(rows)))
+    if out is None:
+        csv.writer(sys.stdout).writerows([(_COLUMN, "link"), *rows])
+        return
+    try:
+        # The links are secrets of their people.
+        handle = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise InvalidFile(f"{out} exists already: give another name; it was left as it is") from None
+    with os.fdopen(handle, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([(_COLUMN, "link"), *rows])
+    typer.echo(f"Wrote {plural(len(rows), 'link')} to {out}")
+
+
+def read_participants(path: Path) -> list[str]:
+    """Read ids, one a line or in the column ``participant``; reject duplicates."""
+    lines = read_lines(path, InvalidFile, "one id a line")
+    header = [cell.strip().casefold() for cell in lines[0][1]]
+    column = header.index(_COLUMN) if _COLUMN in header else 0
+    body = lines[1:] if _COLUMN in header else lines
+    seen: dict[str, int] = {}
+    for line, row in body:
+        if column >= len(row) or (_COLUMN not in header and len(row) > 1):
+            raise InvalidFile(f"{path}, line {line}: expected one id, received {', '.join(row)[:80]!r}")
+        name = row[column].strip()
+        if name in seen:
+            raise InvalidFile(f"{path}, line {line}: the id {name[:50]!r} is in line {seen[name]} already")
+        seen[name] = line
+    return list(seen)

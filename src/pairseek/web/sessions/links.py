@@ -1,0 +1,89 @@
+"""Signed links: an address that proves the id of a participant until it expires."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+import secrets
+import time
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+from pairseek.errors import InvalidParameter
+from pairseek.store import people
+from pairseek.store.database import Database
+from pairseek.store.studies import StudyRow
+from pairseek.web.errors import Problem
+from pairseek.web.security import signature
+
+DAYS = 30
+"""Days after which a link expires, unless others are given."""
+MOST_DAYS = 366
+LONGEST_ID = 200
+SIGNATURE = "signature"
+# 128 bits.
+_DIGITS = 32
+_DAY = 86_400
+
+
+def link_key(database: Database) -> str:
+    """Return the key that signs the links of a database, so that commands and servers agree; create it if needed."""
+    fresh = secrets.token_urlsafe(32)
+    return database.write(lambda connection: people.secret(connection, fresh, "link_key"))
+
+
+def signed_link(key: str, address: str, study: StudyRow, participant: str, days: float = DAYS) -> str:
+    """Return the link of a participant to a study of the server at an address."""
+    if not 0 < days <= MOST_DAYS:
+        raise InvalidParameter(f"the number of days is {days:g}: give more than 0 and at most {MOST_DAYS}")
+    if not 1 <= len(participant) <= LONGEST_ID or not participant.isprintable():
+        raise InvalidParameter(
+            f"the id {participant[:50]!r} of a participant cannot be used: give 1 to {LONGEST_ID} printable characters"
+        )
+    until = int(time.time() + days * _DAY)
+    values = {"participant": participant, "until": str(until), SIGNATURE: _signature(key, study, participant, until)}
+    return f"{address.rstrip('/')}/s/{study.slug}?{urlencode(values, quote_via=quote)}"
+
+
+def verified(key: str, study: StudyRow, parameters: Mapping[str, str]) -> tuple[str, int]:
+    """Return the participant of a signed link and when it expires, in seconds since 1970; raise for another link."""
+    participant, until = parameters.get("participant", ""), parameters.get("until", "")
+    known = len(participant) <= LONGEST_ID and re.fullmatch(r"[1-9]\d{0,11}", until, re.ASCII)
+    expected = _signature(key, study, participant, int(until)) if known else ""
+    if not expected or not hmac.compare_digest(expected.encode(), parameters[SIGNATURE].encode(errors="replace")):
+        raise Problem(
+            403,
+            "link_invalid",
+            "this link is not valid: it was changed, or it belongs to another study",
+            hint="Open the link exactly as you received it.",
+        )
+    return participant, int(until)
+
+
+def valid_until(until: int) -> bool:
+    """Return whether a link that expires then is still valid."""
+    return time.time() < until
+
+
+def link_expired() -> Problem:
+    """Return the problem for a link that has expired."""
+    return Problem(
+        410, "link_expired", "this link has expired", hint="Ask the person who sent it to you for a new one."
+    )
+
+
+def invitation_needed() -> Problem:
+    """Return the problem for a study that needs a signed link."""
+    return Problem(
+        403,
+        "invitation_needed",
+        "this study is open only to people who were sent a personal link",
+        hint="Open the link exactly as you received it.",
+    )
+
+
+def _signature(key: str, study: StudyRow, participant: str, until: int) -> str:
+    # The time of creation distinguishes a study from a deleted one with the same slug.
+    content = json.dumps([study.slug, study.created_at, participant, until])
+    return signature(key, "link", content)[:_DIGITS]
