@@ -214,7 +214,7 @@ def test_back_from_the_result_and_from_elsewhere(visit, address, study) -> None:
     page.goto(address)
     study.answer(study.pair(study.outcomes())["query"], "right")  # answered on another device meanwhile
     page.go_back()
-    page.wait_for_url("**/result")
+    finish(page)
     page.go_back()
     page.wait_for_timeout(300)
     page.goto(f"{address}/run")
