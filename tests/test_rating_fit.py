@@ -100,6 +100,87 @@ class TestTheKernels:
             # The quadrature with eleven nodes is off by up to 1 %.
             assert value == pytest.approx((high - low) / (2 * step), rel=0.03, abs=0.05)
 
+    def test_points_agree_with_a_grid_where_the_shift_falls_with_the_square(self):
+        rng = np.random.default_rng(7)
+        base, factors, cuts = rng.normal(size=8), rng.normal(size=(8, 2)), np.array([1.4])
+        rows = [(f"p{p}", f"i{i}", int(rng.random() < 0.25)) for p in range(30) for i in range(8)]
+        data = RatingData.of(ps.Choices.from_ratings(rows))
+        assert data.by_points
+        model = Utilities(base, np.ascontiguousarray(np.column_stack([factors, np.ones(8)])), cuts)
+        shift = Shift(0.3, np.array([0.2, -0.1]), np.array([[-1.2, 0.2], [0.2, -0.4]]), 0.1)
+        found = data.prior(np.eye(3))
+        for _ in range(4):
+            found = data.weighed(model, *shift.propose(data.people, np.eye(2), found.points), found)
+        x, weight = hermegauss(30)
+        z = np.stack(np.meshgrid(x, x, x, indexing="ij"), axis=-1).reshape(-1, 3)
+        weight = np.einsum("i,j,k->ijk", weight, weight, weight).ravel() / weight.sum() ** 3
+        z[:, 2] = shift.at(z[:, :2]) + np.sqrt(shift.variance) * z[:, 2]
+        log_p = np.log(np.maximum(chances(base + z @ model.factors.T, cuts), 1e-300))
+        evidence, mean, covariance = [], [], []
+        for person in range(30):
+            own = slice(data.starts[person], data.starts[person + 1])
+            share = weight * np.exp(log_p[:, data.item[own], data.level[own]].sum(axis=1))
+            evidence.append(np.log(share.sum()))
+            mean.append(share @ z / share.sum())
+            covariance.append((z - mean[-1]).T @ (share[:, None] * (z - mean[-1])) / share.sum())
+        # 128 points: the largest errors seen are 0.04, 0.06 and 0.12.
+        assert found.evidence == pytest.approx(np.array(evidence), abs=0.1)
+        assert found.mean[:, :2] == pytest.approx(np.array(mean)[:, :2], abs=0.15)
+        assert found.covariance[:, :2, :2] == pytest.approx(np.array(covariance)[:, :2, :2], abs=0.25)
+
+    def test_derivatives_by_points_are_those_of_the_evidence(self):
+        rng = np.random.default_rng(8)
+        rows = [(f"p{p}", f"i{i}", int(rng.random() < 0.3)) for p in range(12) for i in range(6)]
+        data = RatingData.of(ps.Choices.from_ratings(rows))
+        parts = [rng.normal(size=6), 0.7 * rng.normal(size=(6, 2)), np.array([1.0])]
+        shift = Shift(0.0, np.zeros(2), np.diag([-0.8, -0.3]), 0.2)
+        proposed = shift.propose(data.people, np.eye(2), None)
+
+        def at(change, index, step):
+            base, factors, cuts = (part.copy() for part in parts)
+            (base, factors, cuts)[change][index] += step
+            model = Utilities(base, np.ascontiguousarray(np.column_stack([factors, np.ones(6)])), cuts)
+            return model, data.weighed(model, *proposed, data.prior(np.eye(3)))
+
+        model, found = at(0, 0, 0.0)
+        slopes = data.derivatives(model, found, np.ones(12), 3)
+        pull = (parts[2] - data.thresholds()) / 100.0
+        for change, index, value in (
+            (0, 2, slopes.slope[2, 0]),
+            (1, (3, 0), slopes.slope[3, 1]),
+            (1, (1, 1), slopes.slope[1, 2]),
+            (2, 0, slopes.threshold_slope[0] + pull[0]),
+        ):
+            low, high = (at(change, index, sign * 1e-4)[1].evidence for sign in (-1.0, 1.0))
+            gradient = (high - low) / 2e-4
+            assert value == pytest.approx(gradient.sum(), rel=1e-5, abs=1e-6)
+            if change < 2:
+                place = (index, 0, 0) if change == 0 else (index[0], 1 + index[1], 1 + index[1])
+                assert slopes.fisher[place] == pytest.approx(np.sum(gradient**2), rel=1e-5)
+
+    def test_a_newton_step_of_the_shift_raises_the_evidence(self):
+        truth = rated(2, levels=2, people=150, newcomers=1)
+        data = RatingData.of(truth.choices)
+        factors = np.column_stack([data.first_factors(2), np.ones(data.n)])
+        model = Utilities(np.zeros(data.n), np.ascontiguousarray(factors), data.thresholds())
+        shift, evidence = Shift.none(2), []
+        for _ in range(6):
+            found = data.weighed(model, *shift.propose(data.people, np.eye(2), None), data.prior(np.eye(3)))
+            evidence.append(found.evidence.sum())
+            slopes = data.shift_slopes(model, found.points)
+            shift = shift.improved(found.points, *slopes, np.ones(data.people))
+        assert np.all(np.diff(evidence) > -0.05)
+        assert evidence[-1] > evidence[0] + 1.0
+
+    def test_a_shift_in_other_coordinates_is_the_same(self):
+        rng = np.random.default_rng(9)
+        shift = Shift(0.4, rng.normal(size=2), np.array([[-1.0, 0.2], [0.2, 0.3]]), 0.5)
+        centre, matrix = rng.normal(size=3), np.eye(3)
+        matrix[:2, :2], matrix[2, :2] = rng.normal(size=(2, 2)), rng.normal(size=2)
+        z = rng.normal(size=(5, 2))
+        moved = (np.column_stack([z, shift.at(z)]) - centre) @ matrix.T
+        assert shift.transformed(centre, matrix).at(moved[:, :2]) == pytest.approx(moved[:, 2])
+
     def test_a_shift_that_falls_with_the_square_is_found(self):
         rng = np.random.default_rng(3)
         z = rng.normal(size=(4000, 2))
@@ -147,6 +228,26 @@ class TestSimulatedRaters:
         assert 0.75 < ratio < 1.35
         assert 0.89 < held < 0.98
         assert abs(bias) < 0.025
+
+    def test_liked_or_not_finds_the_variance_of_people_and_knows_what_it_leaves_open(self, tmp_path):
+        truth = rated(100, levels=2)
+        population = ps.Population.fit(truth.choices, dimension=2)
+        ratio, held, bias = measured(truth, population, 0)
+        # Over 16 populations the ratio deviates by 0.2 and the share by 0.04. Gaussian posteriors gave 0.5 and 0.71.
+        assert 0.65 < ratio < 1.5
+        assert 0.85 < held < 0.99
+        assert abs(bias) < 0.04
+        assert population.utility_error is not None
+        likes = np.bincount(truth.choices.ratings.item, truth.choices.ratings.value)
+        rare = np.argsort(likes)
+        # Items that few people like are known least.
+        assert population.utility_error[rare[:6]].mean() > 1.2 * population.utility_error[rare[6:]].mean()
+        population.save(tmp_path / "p.json")
+        kept = ps.Population.load(tmp_path / "p.json")
+        assert kept.utility_error == pytest.approx(population.utility_error)
+        mean, deviation = kept.utility_belief(kept.mean, kept.covariance)
+        assert mean.sum() == pytest.approx(0.0, abs=1e-9)
+        assert np.all(deviation > 0.9 * kept.utility_error)
 
     def test_raters_who_do_not_look_teach_nothing(self):
         rng = np.random.default_rng(4)
@@ -204,13 +305,15 @@ class TestTies:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("levels", [None, 5, 3])
+@pytest.mark.parametrize("levels", [None, 5, 3, 2])
 def test_many_populations_of_raters(levels):
     found = []
     for seed in range(8):
         truth = rated(seed, levels=levels)
         found.append(measured(truth, ps.Population.fit(truth.choices, dimension=2), seed))
     ratio, held, bias = np.mean(found, axis=0)
-    assert 0.85 < ratio < 1.2
-    assert 0.91 < held < 0.97
+    # The means of two levels have standard errors of 0.07 and 0.014, of the others of 0.015 and 0.003.
+    few = levels == 2
+    assert (0.75 if few else 0.85) < ratio < 1.2
+    assert (0.88 if few else 0.91) < held < 0.97
     assert abs(bias) < 0.02

@@ -96,7 +96,7 @@ def rated(seed, *, levels, people=600, n=18, newcomers=400, squared=True, scale_
 def measured(truth, population, seed, *, answers=20, asked=20):
     """Return the ratio of variances, the share of utilities in 95 % intervals, and predicted minus true choices.
 
-    Newcomers answer random pairs by the logistic model. The intervals are those of the posterior of their utilities;
+    Newcomers answer random pairs by the logistic model. The intervals are those of `Population.utility_belief`;
     predictions are of further pairs, of the likelier answer.
     """
     rng = np.random.default_rng(seed)
@@ -113,8 +113,8 @@ def measured(truth, population, seed, *, answers=20, asked=20):
     rows = [(p, ids[winner[p, a]], ids[loser[p, a]]) for p in range(count) for a in range(answers)]
     data = Data.of(ps.Choices.from_pairs(rows, ids=ids))
     mean, covariance, _ = fitting.beliefs(data, base, factors, np.asarray(population.covariance))
-    deviation = np.sqrt(np.einsum("ni,pij,nj->pn", factors, covariance, factors))
-    held = np.mean(np.abs(true - base - mean @ factors.T) < 1.96 * deviation)
+    centre, deviation = population.utility_belief(population.mean + mean, covariance)
+    held = np.mean(np.abs(true - centre) < 1.96 * deviation)
     delta = factors[winner[:, answers:]] - factors[loser[:, answers:]]
     logit = base[winner[:, answers:]] - base[loser[:, answers:]] + np.einsum("pai,pi->pa", delta, mean)
     width = np.sqrt(np.einsum("pai,pij,paj->pa", delta, covariance, delta))

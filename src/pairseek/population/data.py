@@ -21,6 +21,7 @@ from pairseek.numerics.parallel import for_ranges
 from pairseek.population.choices import Choices
 from pairseek.population.kernels import MIXTURE, believe, gather
 from pairseek.population.rating_kernels import QUADRATURE, believe_ratings, gather_ratings, predict_ratings
+from pairseek.population.rating_points import Points, gather_points, slope_points, weigh_points
 
 # Maximum number of parameters with a full curvature matrix; larger models use one block per item.
 FULL_LIMIT = 1500
@@ -30,6 +31,8 @@ _CHUNK, _ITEMS = 64, 16
 LEVELS = 20
 # EM iterations of the model of ratings that do not depend on the items.
 _NULL_ROUNDS = 30
+# Largest number of ratings with two levels whose posteriors are computed by weighted points.
+_MOST_BY_POINTS = 100_000
 # Prior standard deviation of a cut point around its initial value.
 _CUT_DEVIATION = 10.0
 # Largest change of a parameter in a Newton step, and smallest share of a gap between cut points that a step leaves.
@@ -57,12 +60,24 @@ class Posteriors:
         (people,) log evidence, or a lower bound of it.
     sites
         (m, 2) precisions and linear parameters of the sites of ratings; empty for pairs.
+    points
+        Weighted points that have these moments; None if the posteriors are Gaussian.
     """
 
     mean: FloatArray
     covariance: FloatArray
     evidence: FloatArray
     sites: FloatArray
+    points: Points | None = None
+
+    def transformed(self, centre: FloatArray, matrix: FloatArray) -> Posteriors:
+        """Return the posteriors of matrix (z - centre)."""
+        points = self.points
+        if points is not None:
+            points = replace(points, place=np.ascontiguousarray((points.place - centre) @ matrix.T))
+        mean = np.ascontiguousarray((self.mean - centre) @ matrix.T)
+        covariance = np.ascontiguousarray(matrix @ self.covariance @ matrix.T)
+        return replace(self, mean=mean, covariance=covariance, points=points)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +94,9 @@ class Derivatives:
         (t,) and (t, t) derivatives by the thresholds.
     cross
         (n, q, t) negative mixed second derivatives; None if they are neglected.
+    fisher
+        (n, q, q) sums over people of the outer products of their derivatives by an item's parameters, which estimate
+        the Fisher information of the ratings about the item; None for pairs.
     """
 
     slope: FloatArray
@@ -86,6 +104,7 @@ class Derivatives:
     threshold_slope: FloatArray
     threshold_curve: FloatArray
     cross: FloatArray | None = None
+    fisher: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,6 +277,11 @@ class RatingData:
         """(m,) person of each rating."""
         return np.repeat(np.arange(self.people), np.diff(self.starts))
 
+    @property
+    def by_points(self) -> bool:
+        """Whether posteriors are weighted points: with two levels and few ratings they are far from Gaussian."""
+        return self.levels == 2 and len(self.item) <= _MOST_BY_POINTS
+
     @cached_property
     def by_item(self) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray]:
         """(n + 1,) offsets of the items, and (m,) rows, persons, levels and weights sorted by item."""
@@ -310,13 +334,36 @@ class RatingData:
         for_ranges(believe_ratings, self.people, _CHUNK, *rated, *arguments)
         return Posteriors(mean, covariance, evidence, sites)
 
+    def weighed(self, model: Utilities, place: FloatArray, log_weight: FloatArray, begin: Posteriors) -> Posteriors:
+        """Return posteriors as (people, points, d) points, given the log weights of the points for the prior."""
+        weight, evidence = log_weight.copy(), np.empty(self.people)
+        rated = (self.starts, self.item, self.level, self.weight, model.base, model.factors, _ends(model.thresholds))
+        points = Points(place, weight)
+        for_ranges(weigh_points, self.people, _CHUNK, *rated, points.columns, weight, evidence)
+        return Posteriors(*points.moments(), evidence, begin.sites, points)
+
+    def shift_slopes(self, model: Utilities, points: Points) -> tuple[FloatArray, FloatArray]:
+        """Return the (people, points) derivatives of the log-likelihood by the shift, and the negative second ones."""
+        slope, curve = np.zeros_like(points.weight), np.zeros_like(points.weight)
+        rated = (self.starts, self.item, self.level, self.weight, model.base, model.factors, _ends(model.thresholds))
+        for_ranges(slope_points, self.people, _CHUNK, *rated, points.columns, slope, curve)
+        return slope, curve
+
     def derivatives(self, model: Utilities, found: Posteriors, counts: FloatArray, q: int) -> Derivatives:
         """Return derivatives; those by the cut points include a weak prior around their initial values."""
-        slope, curve = np.zeros((self.n, q)), np.zeros((self.n, q, q))
+        slope, curve, fisher = np.zeros((self.n, q)), np.zeros((self.n, q, q)), np.zeros((self.n, q, q))
         sums, cross = np.zeros((self.n, self.levels, 3)), np.zeros((self.n, q, self.levels, 2))
         thresholds = model.thresholds
-        arguments = (*self.by_item, counts, model.base, model.factors, _ends(thresholds), found.sites, found.mean)
-        for_ranges(gather_ratings, self.n, _ITEMS, *arguments, found.covariance, QUADRATURE, slope, curve, sums, cross)
+        starts, row, *rated = self.by_item
+        arguments, out = (*rated, counts, model.base, model.factors, _ends(thresholds)), (slope, curve, fisher)
+        if found.points is None:
+            believed = (found.sites, found.mean, found.covariance, QUADRATURE)
+            for_ranges(gather_ratings, self.n, _ITEMS, starts, row, *arguments, *believed, *out, sums, cross)
+        else:
+            points = found.points
+            for_ranges(
+                gather_points, self.n, _ITEMS, starts, *arguments, points.columns, points.weight, *out, sums, cross
+            )
         above, rise, bend = sums.sum(axis=0).T
         # With a and b the cut points below and above a level and r = 1/(e^(b - a) - 1), δ has the derivatives
         # -(1 + r) by a and r by b, and r has the derivative -r(1 + r) by b.
@@ -330,7 +377,7 @@ class RatingData:
         mixed = -cross[..., :-1, 0] + ratio[:-1] * cross[..., :-1, 1] - grown[1:] * cross[..., 1:, 1]
         by_cut -= (thresholds - self.thresholds()) / _CUT_DEVIATION**2
         second = np.diag(diagonal + _CUT_DEVIATION**-2) + np.diag(beside, 1) + np.diag(beside, -1)
-        return Derivatives(slope, curve, by_cut, second, mixed)
+        return Derivatives(slope, curve, by_cut, second, mixed, fisher)
 
     def only(self, keep: BoolArray) -> RatingData:
         """Select ratings by a mask, and keep all people and levels."""

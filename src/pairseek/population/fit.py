@@ -150,22 +150,26 @@ def _model(start: Start, state: FitState) -> Utilities:
 
 
 def _posteriors(data: Data | RatingData, start: Start, state: FitState) -> Posteriors:
-    precision: FloatArray = np.asarray(np.linalg.inv(state.spread))
     if isinstance(data, Data):
+        precision: FloatArray = np.asarray(np.linalg.inv(state.spread))
         return data.posteriors(_model(start, state), precision, state.found, data.steps)
+    return _rating_posteriors(data, _model(start, state), state, state.found)
+
+
+def _rating_posteriors(data: RatingData, model: Utilities, state: FitState, begin: Posteriors) -> Posteriors:
     assert state.shift is not None
-    prior = state.shift.prior(precision, state.found)
-    return data.posteriors(_model(start, state), *prior, state.found, data.steps)
+    if data.by_points:
+        return data.weighed(model, *state.shift.propose(data.people, state.spread, begin.points), begin)
+    prior = state.shift.prior(np.asarray(np.linalg.inv(state.spread)), begin)
+    return data.posteriors(model, *prior, begin, data.steps)
 
 
 def rating_beliefs(data: RatingData, start: Start, state: FitState) -> tuple[Utilities, Posteriors]:
     """Return the utilities of a fit, and the posteriors of the people of `data`, who may be others."""
-    assert state.shift is not None
     d = state.factors.shape[1]
     model, found = _model(start, state), data.prior(np.pad(state.spread, (0, 1)) + np.diag([0.0] * d + [1.0]))
     for _ in range(_PASSES):
-        prior = state.shift.prior(np.asarray(np.linalg.inv(state.spread)), found)
-        found = data.posteriors(model, *prior, found, 1)
+        found = _rating_posteriors(data, model, state, found)
     return model, found
 
 
@@ -284,7 +288,22 @@ def _m_step(data: Data | RatingData, start: Start, state: FitState, counts: Floa
         moved = replace(
             moved, coefficients=share * values[:, 0], factors=share * factors, thresholds=share * thresholds
         )
-    return _absorb_moments(start, moved, counts)
+    state = _absorb_moments(start, moved, counts)
+    return _shift_step(data, start, state, counts) if isinstance(data, RatingData) and data.by_points else state
+
+
+def _shift_step(data: RatingData, start: Start, state: FitState, counts: FloatArray) -> FitState:
+    """Improve the distribution of the shifts given the posteriors under the new parameters of the items."""
+    model, found = _model(start, state), _posteriors(data, start, state)
+    assert state.shift is not None
+    assert found.points is not None
+    shift = state.shift.improved(found.points, *data.shift_slopes(model, found.points), counts)
+    # The noise ε of each point stays, and the shift moves with its distribution.
+    d = state.factors.shape[1]
+    place = found.points.place.copy()
+    noise = (place[:, :, d] - state.shift.at(place[:, :, :d])) * np.sqrt(shift.variance / state.shift.variance)
+    place[:, :, d] = shift.at(place[:, :, :d]) + noise
+    return replace(state, shift=shift, found=replace(found, points=replace(found.points, place=place)))
 
 
 def _hyperprior(start: Start, state: FitState, found: Derivatives) -> tuple[FloatArray, FloatArray]:
@@ -323,6 +342,23 @@ def log_evidence(data: Data | RatingData, start: Start, state: FitState, people:
     d = state.factors.shape[1]
     cost = 0.0 if start.free else 0.5 * d * (d + 1) * (1.0 + np.log(max(float(people.sum()), 1.0)))
     return state.objective + 0.5 * (float(np.sum(np.log(tight) - tight * away**2)) - posterior - cost)
+
+
+def item_errors(data: RatingData, start: Start, state: FitState, people: FloatArray) -> FloatArray | None:
+    """Return (n,) standard errors of the items' utilities for a typical person; None if a trend replaces the items.
+
+    The parameters of an item have the Fisher information of its ratings and the precision of the hyperprior. Those of
+    the other items, the thresholds and the distribution of people are taken as known.
+    """
+    if start.basis is not None:
+        return None
+    q = 1 + state.factors.shape[1] if start.free else 1
+    found = data.derivatives(_model(start, state), state.found, np.ascontiguousarray(people * state.trust), q)
+    assert found.fisher is not None
+    tight = _hyperprior(start, state, found)[1]
+    variance = np.einsum("nii->ni", np.linalg.inv(found.fisher + tight[:, :, None] * np.eye(q)))
+    # The tastes of a typical person have the variance 1 in every dimension.
+    return np.asarray(np.sqrt(variance.sum(axis=1)))
 
 
 def _in_basis(found: Derivatives, basis: FloatArray) -> Derivatives:
@@ -399,15 +435,23 @@ def _absorb_moments(start: Start, state: FitState, counts: FloatArray) -> FitSta
         # The factors are the first columns of the basis, so the coefficients absorb the whole shift.
         coefficients = state.coefficients.copy()
         coefficients[:d] += mean[:d]
-    found = replace(state.found, mean=centred)
-    state = replace(state, coefficients=coefficients, thresholds=thresholds, found=found)
+    state = replace(state, coefficients=coefficients, thresholds=thresholds)
+    state = _transformed(state, mean, np.eye(len(mean)), counts)
     if start.free:
         state = _rotate(state, spread, counts)
     else:
         varying = state.factors - state.factors.mean(axis=0)
         width = np.sqrt(np.einsum("ni,ij,nj->", varying, spread, varying) / (len(varying) * d))
         state = replace(state, spread=spread * min(1.0, _UTILITY_DEVIATION / width) ** 2)
-    return state if state.shift is None else replace(state, shift=Shift.of(state.found, counts))
+    return state
+
+
+def _transformed(state: FitState, centre: FloatArray, matrix: FloatArray, counts: FloatArray) -> FitState:
+    """Return the state with the coordinates matrix ((z, s) - centre) of the people."""
+    found, shift = state.found.transformed(centre, matrix), state.shift
+    if shift is not None:
+        shift = Shift.of(found, counts) if found.points is None else shift.transformed(centre, matrix)
+    return replace(state, found=found, shift=shift)
 
 
 def _rotate(state: FitState, spread: FloatArray, counts: FloatArray) -> FitState:
@@ -419,21 +463,17 @@ def _rotate(state: FitState, spread: FloatArray, counts: FloatArray) -> FitState
     d = state.factors.shape[1]
     root = np.linalg.cholesky(spread)
     # The part of the shift that is linear in z becomes a constant in each column of V.
-    linear = np.zeros(d) if state.shift is None else Shift.of(state.found, counts).linear
+    linear = np.zeros(d) if state.shift is None else state.shift.linear
     factors = (state.factors + linear) @ root
     turn = np.linalg.svd(factors - factors.mean(axis=0), full_matrices=False)[2]
     factors = factors @ turn.T
     signs = np.sign(factors[np.abs(factors).argmax(axis=0), np.arange(d)])
     signs[signs == 0] = 1.0
-    found = state.found
-    back = np.eye(found.mean.shape[1])
+    back = np.eye(state.found.mean.shape[1])
     back[:d, :d] = signs[:, None] * turn @ np.linalg.inv(root)
     back[d:, :d] = -linear
-    mean = np.ascontiguousarray(found.mean @ back.T)
-    covariance = np.ascontiguousarray(back @ found.covariance @ back.T)
     return replace(
-        state,
+        _transformed(state, np.zeros(len(back)), back, counts),
         factors=np.ascontiguousarray(factors * signs),
-        found=replace(found, mean=mean, covariance=covariance),
         ridge=np.sqrt((np.sum(factors**2, axis=0) + 1.0) / (len(factors) + 1.0)),
     )

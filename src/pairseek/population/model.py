@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -165,6 +165,8 @@ class FittedModel:
         Noise constant under constant noise.
     mean, covariance
         (d,) mean and (d, d) covariance of the user points.
+    error
+        (n,) standard errors of the items' utilities for a typical person; None if they are not estimated.
     """
 
     coordinates: FloatArray
@@ -172,6 +174,7 @@ class FittedModel:
     k: float
     mean: FloatArray
     covariance: FloatArray
+    error: FloatArray | None = None
 
 
 def fitted_model(found: Predictive, state: FitState, learned: FitOptions, items: Items | None) -> FittedModel:
@@ -265,7 +268,7 @@ def fit_model(
     counts = np.ones(data.people) if people is None else people
     state = fit(data, start, people=people, state=state, rounds=rounds, progress=progress)
     found = predictive(data, start, state, counts) if cautious else Predictive.exact(start, state)
-    model = fitted_model(found, state, learned, items)
+    model = replace(fitted_model(found, state, learned, items), error=found.error)
     if log_evidence(data, start, state, counts) > float(counts @ data.random_likelihood()):
         return model, state, None
     what = f"the choices of {len(choices.people)} people are no more informative than random answers"

@@ -57,6 +57,9 @@ class Population:
     tie_width
         Half-width t of ties in logits, where people could answer with a tie: P(first) = f(z - t), and
         P(tie) = f(z + t) - f(z - t). 0 if the choices hold no ties.
+    utility_error
+        (n,) standard errors of the items' utilities for a typical person, in logits, of a population that was learned
+        from ratings with an appeal; otherwise None. `utility_belief` takes them into account, and searches do not.
     """
 
     items: Items
@@ -68,14 +71,16 @@ class Population:
     given: str | None
     provenance: JSON = field(repr=False)
     tie_width: float = 0.0
+    utility_error: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.mean, self.covariance):
-            array.flags.writeable = False
+        for array in (self.mean, self.covariance, self.utility_error):
+            if array is not None:
+                array.flags.writeable = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.items, self.mean, self.covariance, self.k, self.honest, self.people, self.given, self.provenance)
-        return type(self), (*fields, self.tie_width)
+        return type(self), (*fields, self.tie_width, self.utility_error)
 
     def __repr__(self) -> str:
         return f"Population({self.people} people, {self.items.n} items, d={self.items.d}, k={self.k:.3g})"
@@ -188,7 +193,8 @@ class Population:
         given = None if items is None else items.hash
         people = len(choices.people)
         width = float(state.thresholds[0]) if state.shift is None and len(state.thresholds) else 0.0
-        return cls(catalogue, model.mean, model.covariance, model.k, state.honest, people, given, provenance, width)
+        people_part = (model.mean, model.covariance, model.k, state.honest, people)
+        return cls(catalogue, *people_part, given, provenance, width, model.error)
 
     def matched(self, items: Items | Space) -> Items:
         """Return the items with the learned appeal and coordinates; reject items of another population."""
@@ -252,6 +258,27 @@ class Population:
         factors = 2.0 * self.k * points
         return factors @ self.mean - self.k * np.sum(points**2, axis=1) + self.items.appeal, factors
 
+    def utility_belief(self, mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the means and standard deviations of the items' utilities for a person, centred over the items.
+
+        The standard deviations include the standard errors of the items, if they are known.
+
+        Parameters
+        ----------
+        mean, covariance
+            (..., d) means and (..., d, d) covariances of Gaussian beliefs about user points, such as the posterior of a
+            search.
+        """
+        base, factors = self.utilities()
+        base, factors = base - base.mean(), factors - factors.mean(axis=0)
+        centre = base + (np.asarray(mean) - self.mean) @ factors.T
+        variance = np.sum((factors @ np.asarray(covariance)) * factors, axis=-1)
+        if self.utility_error is not None:
+            # The variance of independent errors after their mean is subtracted.
+            error, n = self.utility_error**2, len(base)
+            variance = variance + error * (1.0 - 2.0 / n) + error.sum() / n**2
+        return centre, np.sqrt(np.maximum(variance, 0.0))
+
     def save(self, path: str | Path) -> None:
         """Write the population to a JSON file, atomically."""
         files.write(path, self.record(), KIND)
@@ -269,6 +296,7 @@ class Population:
             "people": self.people,
             "given": self.given,
             "tie_width": self.tie_width,
+            "utility_error": None if self.utility_error is None else self.utility_error.tolist(),
         }
 
     @classmethod
@@ -296,8 +324,13 @@ class Population:
             raise InvalidFile(f"tie_width is {width}: it must be at least 0")
         if not 0.0 <= honest <= 1.0:
             raise InvalidFile(f"honest is {honest}: it must be a share between 0 and 1")
+        error = record.get("utility_error")
+        if error is not None:
+            error = np.array(error, dtype=float)
+            if error.shape != (items.n,) or not np.all((error >= 0.0) & (error < np.inf)):
+                raise InvalidFile(f"utility_error must be {items.n} numbers that are at least 0, one for each item")
         people, given, provenance = int(record["people"]), record["given"], dict(record["provenance"])
-        return cls(items, mean, covariance, k, honest, people, given, provenance, width)
+        return cls(items, mean, covariance, k, honest, people, given, provenance, width, error)
 
 
 def _usable(choices: Choices, items: Items | None) -> Choices:

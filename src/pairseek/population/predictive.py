@@ -14,13 +14,13 @@ prior of a new person is widened by what the fit leaves open:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pairseek.core.types import FloatArray
 from pairseek.population.data import Data, RatingData
-from pairseek.population.fit import FitState, Start, beliefs, pseudo_people
+from pairseek.population.fit import FitState, Start, beliefs, item_errors, pseudo_people
 from pairseek.population.kernels import MIXTURE
 
 # Prior standard deviation of the logarithm of the scale, and the step of its numerical second derivative.
@@ -41,12 +41,15 @@ class Predictive:
         (n,) utilities at the mean, (n, q) factors V and (q, q) covariance S.
     shrinkage
         Factor exp(-s) by which the utilities of the fit were multiplied.
+    error
+        (n,) standard errors of the items' utilities for a typical person; None if they are not estimated.
     """
 
     base: FloatArray
     factors: FloatArray
     spread: FloatArray
     shrinkage: float
+    error: FloatArray | None = None
 
     @classmethod
     def exact(cls, start: Start, state: FitState) -> Predictive:
@@ -57,11 +60,11 @@ class Predictive:
 def predictive(data: Data | RatingData, start: Start, state: FitState, people: FloatArray) -> Predictive:
     """Return the distribution of a new person's utilities, given the (people,) weights of the people.
 
-    If the coordinates are learned, or the items are too many for a trend, only the scale is shrunk. Ratings are taken
-    as they are.
+    If the coordinates are learned, or the items are too many for a trend, only the scale is shrunk. Ratings leave the
+    estimates as they are, with the standard errors of the items.
     """
     if isinstance(data, RatingData):
-        return Predictive.exact(start, state)
+        return replace(Predictive.exact(start, state), error=item_errors(data, start, state, people))
     counts = people * state.trust
     base, factors, spread = start.base(state.coefficients), state.factors, state.spread
     shrinkage = _shrinkage(data, state, base, counts)

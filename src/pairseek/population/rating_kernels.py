@@ -233,18 +233,20 @@ def gather_ratings(
     quadrature: FloatArray,
     slope_out: FloatArray,
     curve_out: FloatArray,
+    fisher_out: FloatArray,
     level_out: FloatArray,
     cross_out: FloatArray,
 ) -> None:
     """Accumulate derivatives of the log evidence for each item; ratings are sorted by item, and `row` is their site.
 
     `slope_out`, shape (n, q), holds the derivative by base, followed by those by the first q - 1 columns of the
-    factors, and `curve_out`, (n, q, q), the negative second derivatives of the complete-data likelihood. For each
-    level, `level_out`, (n, levels, 3), holds the sums of e^(u - b), h' and -h'', and `cross_out`, (n, q, levels, 2),
-    the sums of the first and the last multiplied by E (1, z).
+    factors, `curve_out`, (n, q, q), the negative second derivatives of the complete-data likelihood, and `fisher_out`,
+    (n, q, q), the sum over people of the outer products of their first derivatives. For each level, `level_out`,
+    (n, levels, 3), holds the sums of e^(u - b), h' and -h'', and `cross_out`, (n, q, levels, 2), the sums of the first
+    and the last multiplied by E (1, z).
     """
     d, q = factors.shape[1], slope_out.shape[1]
-    moved, point, out = np.empty(d), np.ones(q), np.zeros(6)
+    moved, point, own, out = np.empty(d), np.ones(q), np.empty(q), np.zeros(6)
     for i in range(start, stop):
         for r in range(starts[i], starts[i + 1]):
             p = person[r]
@@ -257,13 +259,16 @@ def gather_ratings(
             point[1:] = mean[p, : q - 1]
             stiff = (1.0 / min(max(out[2], 1e-4), 1.0) - 1.0) / wide
             add_rating(
-                count * out[3:],
-                count * stiff,
+                count,
+                out[3:],
+                stiff,
                 point,
                 moved,
+                own,
                 covariance[p],
                 slope_out[i],
                 curve_out[i],
+                fisher_out[i],
                 level_out[i, level[r]],
                 cross_out[i, :, level[r]],
             )
@@ -271,31 +276,40 @@ def gather_ratings(
 
 @inner
 def add_rating(
+    count: float,
     terms: FloatArray,
     stiff: float,
     point: FloatArray,
     moved: FloatArray,
+    own: FloatArray,
     sigma: FloatArray,
     slope: FloatArray,
     curve: FloatArray,
+    fisher: FloatArray,
     sums: FloatArray,
     cross: FloatArray,
 ) -> None:
-    """Add the derivatives of one rating; `stiff` is the precision of its site, and `point` is E (1, z)."""
+    """Add the derivatives of `count` equal ratings; `stiff` is the precision of a site, and `point` is E (1, z).
+
+    The derivatives of one of them are left in `own`.
+    """
     q = len(point)
-    push, bend = terms[1] - terms[0], terms[0] + terms[2]
+    push, bend = terms[1] - terms[0], count * (terms[0] + terms[2])
+    own[0] = push
+    for a in range(1, q):
+        own[a] = push * point[a] - stiff * moved[a - 1]
     for a in range(q):
-        slope[a] += push * point[a]
-        cross[a, 0] += terms[0] * point[a]
-        cross[a, 1] += terms[2] * point[a]
+        slope[a] += count * own[a]
+        cross[a, 0] += count * terms[0] * point[a]
+        cross[a, 1] += count * terms[2] * point[a]
         for b in range(q):
             curve[a, b] += bend * point[a] * point[b]
+            fisher[a, b] += count * own[a] * own[b]
     for a in range(1, q):
-        slope[a] -= stiff * moved[a - 1]
         for b in range(1, q):
             curve[a, b] += bend * sigma[a - 1, b - 1]
     for a in range(3):
-        sums[a] += terms[a]
+        sums[a] += count * terms[a]
 
 
 @kernel
@@ -303,8 +317,8 @@ def add_shifts(
     start: int,
     stop: int,
     chunk: int,
-    mean: FloatArray,
-    arms: FloatArray,
+    place: FloatArray,
+    weight: FloatArray,
     counts: FloatArray,
     normal: FloatArray,
     right: FloatArray,
@@ -312,31 +326,27 @@ def add_shifts(
 ) -> None:
     """Accumulate the normal equations of the shift, the last component, as a quadratic function of the others.
 
-    A person stands for the points mean ± each column of `arms`. The rows of `normal`, `right` and `total`, the sum of
-    squared shifts, are one for each piece of `chunk` people. The features are 1, z_i, and z_i z_j for i <= j.
+    `place` and `weight` are the points of each person and their weights. The rows of `normal`, `right` and `total`, the
+    sum of squared shifts, are one for each piece of `chunk` people. The features are 1, z_i, and z_i z_j for i <= j.
     """
-    size = mean.shape[1]
-    d, piece = size - 1, start // chunk
-    point, features = np.empty(size), np.ones(normal.shape[1])
+    d, piece = place.shape[2] - 1, start // chunk
+    features = np.ones(normal.shape[1])
     matrix, pull = normal[piece], right[piece]
     for p in range(start, stop):
-        weight = counts[p] / (2 * size)
-        for arm in range(2 * size):
-            for i in range(size):
-                step = arms[p, i, arm % size]
-                point[i] = mean[p, i] + (step if arm < size else -step)
-            place = 1 + d
+        for k in range(place.shape[1]):
+            point, part = place[p, k], counts[p] * weight[p, k]
+            column = 1 + d
             for i in range(d):
                 features[1 + i] = point[i]
                 for j in range(i, d):
-                    features[place] = point[i] * point[j]
-                    place += 1
+                    features[column] = point[i] * point[j]
+                    column += 1
             for i in range(len(features)):
-                share = weight * features[i]
+                share = part * features[i]
                 pull[i] += share * point[d]
                 for j in range(len(features)):
                     matrix[i, j] += share * features[j]
-            total[piece] += weight * point[d] * point[d]
+            total[piece] += part * point[d] * point[d]
 
 
 @kernel

@@ -1,0 +1,224 @@
+"""Posteriors of people as weighted points, for ratings with two levels.
+
+The shift of a person is nearly a quadratic function of their tastes z if ratings follow the utility -k|w - x|². The
+posterior of (z, s) is then curved, and with the few likes of a person no Gaussian describes it: a Gaussian E-step finds
+half of the true variance of people. Here it is represented by quasi-random points with importance weights, which
+`Shift.propose` draws.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairseek.core.types import FloatArray, IntArray
+from pairseek.numerics.jit import exp_minus, inner, kernel
+
+# Exponents of utilities are limited so that products stay finite.
+_LARGEST = 60.0
+# Largest argument of `exp_minus`.
+_SMALL = 36.0
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Weighted points of the posteriors.
+
+    Attributes
+    ----------
+    place
+        (people, points, d + 1) tastes and shifts.
+    weight
+        (people, points) weights, which add up to 1 for each person.
+    """
+
+    place: FloatArray
+    weight: FloatArray
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return the (people, d + 1) means and the (people, d + 1, d + 1) covariances."""
+        mean = np.einsum("pk,pki->pi", self.weight, self.place)
+        centred = self.place - mean[:, None]
+        return mean, np.asarray((centred * self.weight[:, :, None]).transpose(0, 2, 1) @ centred)
+
+    @property
+    def columns(self) -> FloatArray:
+        """(people, d + 1, points) places, the layout of the kernels."""
+        return np.ascontiguousarray(self.place.transpose(0, 2, 1))
+
+    @property
+    def effective(self) -> FloatArray:
+        """(people,) effective numbers of points."""
+        return np.asarray(1.0 / np.sum(self.weight**2, axis=1))
+
+
+@inner
+def raise_utilities(base: float, factors: FloatArray, place: FloatArray, out: FloatArray) -> None:
+    """Write e^u to `out` for the utilities u = base + factors·z of the columns z of `place`."""
+    count = len(out)
+    out[:] = base
+    for j in range(len(factors)):
+        for k in range(count):
+            out[k] += factors[j] * place[j, k]
+    top = out[0]
+    for k in range(count):
+        top = max(top, out[k])
+    # The others need e^-x for positive x alone, which vectorises.
+    largest = math.exp(min(top, _LARGEST))
+    for k in range(count):
+        out[k] = largest * exp_minus(top - out[k])
+
+
+@kernel
+def weigh_points(
+    start: int,
+    stop: int,
+    starts: IntArray,
+    item: IntArray,
+    level: IntArray,
+    weight: FloatArray,
+    base: FloatArray,
+    factors: FloatArray,
+    ends: FloatArray,
+    place: FloatArray,
+    log_weight: FloatArray,
+    evidence: FloatArray,
+) -> None:
+    """Add the log-likelihood to the log weights of each person's points, normalise them, and write the evidence.
+
+    `place` is (people, d, points), and `ends` is described in `rating_kernels.tilted`.
+    """
+    count = place.shape[2]
+    scale = np.empty(count)
+    for p in range(start, stop):
+        own = log_weight[p]
+        for r in range(starts[p], starts[p + 1]):
+            below, above, times = ends[level[r], 0], ends[level[r], 1], weight[r]
+            raise_utilities(base[item[r]], factors[item[r]], place[p], scale)
+            for k in range(count):
+                own[k] -= times * above * scale[k]
+            if below >= 0.0:
+                for k in range(count):
+                    own[k] += times * math.log(max(-math.expm1(-scale[k] * (below - above)), 1e-300))
+        top, total = own.max(), 0.0
+        for k in range(count):
+            own[k] = math.exp(own[k] - top)
+            total += own[k]
+        for k in range(count):
+            own[k] /= total
+        evidence[p] = top + math.log(total)
+
+
+@kernel
+def gather_points(
+    start: int,
+    stop: int,
+    starts: IntArray,
+    person: IntArray,
+    level: IntArray,
+    weight: FloatArray,
+    trust: FloatArray,
+    base: FloatArray,
+    factors: FloatArray,
+    ends: FloatArray,
+    place: FloatArray,
+    share: FloatArray,
+    slope_out: FloatArray,
+    curve_out: FloatArray,
+    fisher_out: FloatArray,
+    level_out: FloatArray,
+    cross_out: FloatArray,
+) -> None:
+    """Accumulate the derivatives of `rating_kernels.gather_ratings` as sums over the points, (people, d, points)."""
+    count, q = place.shape[2], slope_out.shape[1]
+    point, own, scale = np.ones((q, count)), np.empty(q), np.empty(count)
+    over, rise, bend = np.empty(count), np.zeros(count), np.zeros(count)
+    for i in range(start, stop):
+        for r in range(starts[i], starts[i + 1]):
+            p, c = person[r], level[r]
+            below, above, times = ends[c, 0], ends[c, 1], weight[r] * trust[p]
+            if times == 0.0:
+                continue
+            raise_utilities(base[i], factors[i], place[p], scale)
+            point[1:] = place[p, : q - 1]
+            for k in range(count):
+                over[k] = share[p, k] * min(scale[k] * above, _SMALL)
+                width = min(scale[k] * (below - above), _SMALL) if below >= 0.0 else _SMALL
+                missed = exp_minus(width)
+                slope = width * missed / (1.0 - missed + 1e-12)
+                rise[k] = share[p, k] * slope
+                bend[k] = share[p, k] * slope * (width - 1.0 + slope)
+            add_points(times, point, over, rise, bend, own, level_out[i, c], cross_out[i, :, c], curve_out[i])
+            for a in range(q):
+                slope_out[i, a] += times * own[a]
+                for b in range(q):
+                    fisher_out[i, a, b] += times * own[a] * own[b]
+
+
+@kernel
+def slope_points(
+    start: int,
+    stop: int,
+    starts: IntArray,
+    item: IntArray,
+    level: IntArray,
+    weight: FloatArray,
+    base: FloatArray,
+    factors: FloatArray,
+    ends: FloatArray,
+    place: FloatArray,
+    slope_out: FloatArray,
+    curve_out: FloatArray,
+) -> None:
+    """Accumulate the derivative of the log-likelihood by the shift at each point, and the negative second one."""
+    count = place.shape[2]
+    scale = np.empty(count)
+    for p in range(start, stop):
+        for r in range(starts[p], starts[p + 1]):
+            below, above, times = ends[level[r], 0], ends[level[r], 1], weight[r]
+            raise_utilities(base[item[r]], factors[item[r]], place[p], scale)
+            for k in range(count):
+                over = min(scale[k] * above, _SMALL)
+                width = min(scale[k] * (below - above), _SMALL) if below >= 0.0 else _SMALL
+                missed = exp_minus(width)
+                slope = width * missed / (1.0 - missed + 1e-12)
+                slope_out[p, k] += times * (slope - over)
+                curve_out[p, k] += times * (over + slope * (width - 1.0 + slope))
+
+
+@inner
+def add_points(
+    times: float,
+    point: FloatArray,
+    over: FloatArray,
+    rise: FloatArray,
+    bend: FloatArray,
+    own: FloatArray,
+    sums: FloatArray,
+    cross: FloatArray,
+    curve: FloatArray,
+) -> None:
+    """Add the derivatives of `times` equal ratings, and write the first derivatives of one of them to `own`."""
+    q, count = point.shape
+    for a in range(q):
+        upper = slope = lower = 0.0
+        for k in range(count):
+            upper += over[k] * point[a, k]
+            slope += rise[k] * point[a, k]
+            lower += bend[k] * point[a, k]
+        own[a] = slope - upper
+        cross[a, 0] += times * upper
+        cross[a, 1] += times * lower
+        if a == 0:
+            sums[0] += times * upper
+            sums[1] += times * slope
+            sums[2] += times * lower
+        for b in range(a + 1):
+            total = 0.0
+            for k in range(count):
+                total += (over[k] + bend[k]) * point[a, k] * point[b, k]
+            curve[a, b] += times * total
+            if b < a:
+                curve[b, a] += times * total
