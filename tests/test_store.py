@@ -1,5 +1,6 @@
 """What the store promises, on SQLite and on PostgreSQL alike."""
 
+import contextlib
 import gzip
 import json
 import os
@@ -29,17 +30,17 @@ def database(database_url):
     made.close()
 
 
+def add_session(connection):
+    number = studies.add(connection, "which", {"title": "t"}, b"items", is_open=True, who="me")
+    key = parts.add(connection, PARTS)
+    values = {"id": "s", "study_id": number, "kind": "person", "token_hash": "h", "seed": 2**62 + 1}
+    sessions.add(connection, values | {"participant": "ann", "parts": key})
+
+
 @pytest.fixture
 def session(database):
     """A study with one session, ``s``."""
-
-    def add(connection):
-        number = studies.add(connection, "which", {"title": "t"}, b"items", is_open=True, who="me")
-        key = parts.add(connection, PARTS)
-        values = {"id": "s", "study_id": number, "kind": "person", "token_hash": "h", "seed": 2**62 + 1}
-        sessions.add(connection, values | {"participant": "ann", "parts": key})
-
-    database.write(add)
+    database.write(add_session)
     return "s"
 
 
@@ -227,3 +228,102 @@ def test_a_file_that_is_no_database_is_named_as_such(tmp_path):
     with pytest.raises(StoreUnavailable, match="not a database"):
         migrate.ready(database)
     database.close()
+
+
+def test_only_the_owner_reads_the_file_of_a_new_database(tmp_path):
+    old = os.umask(0o022)
+    try:
+        made = Database(str(tmp_path / "new.db"))
+        migrate.ready(made)
+        made.write(lambda c: studies.note(c, "me", "test"))
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+        made.close()
+    finally:
+        os.umask(old)
+    assert modes == {"new.db": 0o600, "new.db-wal": 0o600, "new.db-shm": 0o600}
+    # The mode that somebody gave a file on purpose stays.
+    (tmp_path / "new.db").chmod(0o640)
+    again = Database(str(tmp_path / "new.db"))
+    again.write(lambda c: studies.note(c, "me", "test"))
+    again.close()
+    assert (tmp_path / "new.db").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.fixture
+def lines(tmp_path):
+    """The lines of a backup with a study and a session."""
+    (tmp_path / "source").mkdir()
+    with contextlib.closing(Database(str(tmp_path / "source" / "s.db"))) as made:
+        migrate.ready(made)
+        made.write(add_session)
+        backups.write(made, tmp_path / "good.gz")
+    return gzip.decompress((tmp_path / "good.gz").read_bytes()).decode().splitlines()
+
+
+def empty_database(kind, cluster, tmp_path):
+    return f"sqlite:///{tmp_path / 'empty.db'}" if kind == "sqlite" else cluster.database()
+
+
+def spoiled(lines, change):
+    """The lines with other values in the row of the session."""
+    out = []
+    for line in lines:
+        record = json.loads(line)
+        if record.get("table") == "sessions":
+            change(record)
+        out.append(json.dumps(record))
+    return out
+
+
+CHANGES = {
+    "a column that is not there": lambda record: record["row"].update(more=1),
+    "a table that is not there": lambda record: record.update(table="nobody"),
+    "a study that is not there": lambda record: record["row"].update(study_id=99),
+    "no row": lambda record: record.pop("row"),
+    "a row that is a list": lambda record: record.update(row=[]),
+    "no seed": lambda record: record["row"].update(seed=None),
+    "a seed that is a list": lambda record: record["row"].update(seed=[1]),
+}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_restore_that_fails_leaves_nothing_and_the_next_one_works(lines, tmp_path, cluster, kind, change):
+    url, bad = empty_database(kind, cluster, tmp_path), tmp_path / "bad.gz"
+    bad.write_bytes(gzip.compress("\n".join(spoiled(lines, change)).encode()))
+    with contextlib.closing(Database(url)) as target, pytest.raises(InvalidFile, match="nothing was restored"):
+        backups.read(target, bad)
+    assert not list(tmp_path.glob("empty.db*"))
+    with contextlib.closing(Database(url)) as target:
+        assert target.read(lambda c: sa.inspect(c).get_table_names()) == []
+        assert backups.read(target, tmp_path / "good.gz") > 0
+        assert target.read(lambda c: sessions.by_id(c, "s")).participant == "ann"
+
+
+@pytest.mark.parametrize("text", ["[]", "5", "null\n5", "{", "[" * 100_000, '{"format": "pairseek backup"}'])
+def test_a_file_that_is_no_backup_is_refused(tmp_path, text):
+    (tmp_path / "no.gz").write_bytes(gzip.compress(text.encode()))
+    target = Database(str(tmp_path / "empty.db"))
+    with pytest.raises(InvalidFile):
+        backups.read(target, tmp_path / "no.gz")
+    target.close()
+    assert not (tmp_path / "empty.db").exists()
+
+
+def test_a_restore_that_was_killed_does_not_block_the_next(lines, tmp_path):
+    script = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from pairseek.store import backups\n"
+        "from pairseek.store.database import Database\n"
+        "fill = backups._fill\n"
+        "def killed(*args):\n    fill(*args)\n    os.kill(os.getpid(), 9)\n"
+        "backups._fill = killed\n"
+        "backups.read(Database(sys.argv[1]), Path(sys.argv[2]))\n"
+    )
+    path = tmp_path / "killed.db"
+    done = subprocess.run([sys.executable, "-c", script, path, tmp_path / "good.gz"], check=False)
+    assert done.returncode == -9
+    target = Database(str(path))
+    assert backups.read(target, tmp_path / "good.gz") > 0
+    target.close()

@@ -1,6 +1,8 @@
 """How items look, which files are taken, and what is said of how a person answered."""
 
+import csv
 import io
+import itertools
 import zipfile
 
 import numpy as np
@@ -12,6 +14,7 @@ from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.web.data.quality import signs
+from pairseek.web.data.tables import as_csv
 from pairseek.web.sessions.state import EffectiveAnswer
 from pairseek.web.studies import media
 from pairseek.web.studies.cards import card, safe_html
@@ -164,3 +167,38 @@ def test_signs_are_counted_and_flagged():
     assert set(found["flags"]) == {"inconsistent", "attention"}
     hasty = signs(configuration(), [answered(f"p{k}", ms=100) for k in range(12)])
     assert (hasty["left_share"], hasty["fast_share"], hasty["flags"]) == (1.0, 1.0, ["one_sided", "fast"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        "\n=1",
+        "\nx",
+        " =1",
+        "\u00a0=1",
+        "\u200b=1",
+        "\ufeff=1",
+        "\uff1d1+1",
+        "\uff0b1",
+        "\uff0d1",
+        "\uff20x",
+        " \uff1d1",
+        "\u22121",
+        "\ufe66x",
+    ],
+)
+def test_a_participant_id_that_a_spreadsheet_might_run_is_quoted(text):
+    names = ("participant", "PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
+    cells = b"".join(as_csv(iter([dict.fromkeys(names, text)]), names)).decode()
+    assert next(itertools.islice(csv.reader(io.StringIO(cells, newline="")), 1, None)) == [f"'{text}"] * 4
+
+
+@pytest.mark.parametrize("text", ["ann", "5f3a-9", "a=1", "a b", "ünal", "日本"])
+def test_other_ids_are_exported_as_they_are(text):
+    assert b"".join(as_csv(iter([{"participant": text}]), ["participant"])).decode().split("\r\n")[1] == text

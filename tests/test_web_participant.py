@@ -11,7 +11,7 @@ from pairseek.store.database import stamp
 from pairseek.store.schema import sessions
 from pairseek.web import logs
 from pairseek.web.auth import make_token
-from pairseek.web.sessions import history
+from pairseek.web.sessions import history, service
 from pairseek.web.studies.creation import create_study
 
 
@@ -236,6 +236,40 @@ def test_losing_sight_of_the_page_is_stored(visitors, client):
     study = visitors.service.catalogue.named("which")
     told = [one for one in history.all_histories(visitors.service.database, study) if one.blurs]
     assert [blur["ms"] for blur in told[-1].blurs] == [1200]
+
+
+def test_only_losses_of_focus_at_pairs_that_were_asked_are_stored_and_not_without_end(visitors, client, monkeypatch):
+    monkeypatch.setattr(service, "MOST_BLURS", 2)
+    begin(client)
+    lost = {"lost_at": "2026-01-01T00:00:00.000Z", "ms": 1200}
+
+    def lose(query):
+        return client.post("/s/which/focus", json={"query": query, **lost}, headers=GUARD)
+
+    for name in ("p2", "practice", "=cmd()", ""):
+        assert lose(name).json()["error"]["code"] == "unknown_query"
+    assert [lose("p1").status_code for _ in range(3)] == [204, 204, 409]
+
+
+def test_a_session_cannot_grow_without_end(visitors, client, monkeypatch):
+    monkeypatch.setattr(service, "MOST_EVENTS", 3)
+    state = answer(client, begin(client), "skip").json()
+    back = client.post("/s/which/undo", json={"query": "p1"}, headers=GUARD).json()
+    state = answer(client, back, "skip").json()
+    for reply in (
+        answer(client, state),
+        client.post("/s/which/undo", json={"query": state["can"]["undo"]}, headers=GUARD),
+    ):
+        assert (reply.status_code, reply.json()["error"]["code"]) == (409, "session_full")
+
+
+def test_what_the_study_keeps_to_itself_is_not_in_the_download(visitors):
+    slug, client = make(visitors, title="Secret", result=False), visitors.browser()
+    page = finish(client, slug)
+    assert "nearest" not in page.text
+    mine = client.get(f"/s/{slug}/mine").json()
+    assert len(mine["answers"]) == 3
+    assert not {"estimate", "radius"} & set(mine)
 
 
 def test_the_ahead_route_gives_the_pairs_that_follow(tmp_path):

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,18 +58,54 @@ def _dump(connection: sa.Connection, lines: Any) -> int:
 
 
 def read(database: Database, path: Path) -> int:
-    """Restore a backup into an empty database in one transaction and return the number of rows."""
-    if database.read(lambda connection: sa.inspect(connection).get_table_names()):
-        raise InvalidFile("the database is not empty: restore into a new one, nothing was changed")
-    count = _verified(path)
-    migrate.upgrade(database)
-    database.write(lambda connection: _fill(connection, path))
+    """Restore a backup into an empty database and return the number of rows.
+
+    Tables and rows are one transaction, so that a restore that fails, or is killed, leaves nothing.
+    """
+    new = database.path is not None and not database.path.exists()
+    try:
+        if database.read(lambda connection: sa.inspect(connection).get_table_names()):
+            raise InvalidFile("the database is not empty: restore into a new one, nothing was changed")
+        count = _verified(path)
+        database.write(lambda connection: _restore(connection, path))
+    except BaseException:
+        if new:
+            _discard(database)
+        raise
     return count
+
+
+def _restore(connection: sa.Connection, path: Path) -> None:
+    migrate.upgrade_within(connection)
+    try:
+        _fill(connection, path)
+    except (LookupError, TypeError, ValueError, AttributeError, sa.exc.SQLAlchemyError) as error:
+        if isinstance(error, InvalidFile) or (isinstance(error, sa.exc.DBAPIError) and not _of_rows(error)):
+            raise
+        cause = str(getattr(error, "orig", None) or error).strip().splitlines()
+        raise InvalidFile(
+            f"{path} has rows that do not fit the tables ({cause[0] if cause else type(error).__name__}); nothing was "
+            f"restored"
+        ) from None
+
+
+def _of_rows(error: sa.exc.DBAPIError) -> bool:
+    """Return whether the rows are the reason, and not the connection or the disk."""
+    return isinstance(error, sa.exc.IntegrityError | sa.exc.DataError | sa.exc.ProgrammingError | sa.exc.InterfaceError)
+
+
+def _discard(database: Database) -> None:
+    """Remove the file that a failed restore has created."""
+    database.close()
+    for ending in ("", "-wal", "-shm"):
+        Path(f"{database.path}{ending}").unlink(missing_ok=True)
 
 
 def _verified(path: Path) -> int:
     count, last = 0, None
     for record in _records(path):
+        if not isinstance(record, dict):
+            raise InvalidFile(f"{path} has a line that is not an object after {count:,} rows; nothing was restored")
         last = record
         count += "table" in record
     if last is None or last.get("rows") != count:
@@ -87,6 +124,10 @@ def _fill(connection: sa.Connection, path: Path) -> None:
             batch = []
         current = name
         if name:
+            unknown = set(record["row"]) - set(known[name].c.keys())
+            if unknown:
+                # The database would leave it out without a word.
+                raise LookupError(f"table {name} has no column {min(unknown)!r}")
             binary = {column.name for column in known[name].c if isinstance(column.type, sa.LargeBinary)}
             batch.append({k: base64.b64decode(v) if k in binary else v for k, v in record["row"].items()})
     if connection.dialect.name == "postgresql":
@@ -102,18 +143,19 @@ def _records(path: Path) -> Iterator[JSON]:
     try:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             head = json.loads(next(lines, "{}"))
-            if head.get("format") != FORMAT:
+            if not isinstance(head, dict) or head.get("format") != FORMAT:
                 raise InvalidFile(f"{path} is not a backup of pairseek")
-            if head["version"] != migrate.newest():
+            version = head.get("version")
+            if version != migrate.newest():
                 raise InvalidFile(
-                    f"{path} has tables of version {head['version']}, this pairseek needs {migrate.newest()}: "
-                    f"{migrate.advice(str(head['version']), backup=True)}; nothing was restored"
+                    f"{path} has tables of version {version}, this pairseek needs {migrate.newest()}: "
+                    f"{migrate.advice(str(version), backup=True)}; nothing was restored"
                 )
             for line in lines:
                 yield json.loads(line)
     except FileNotFoundError:
         raise InvalidFile(f"there is no file {path}") from None
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         if isinstance(error, InvalidFile):
             raise
         raise InvalidFile(f"{path} is damaged or truncated ({error}); nothing was restored") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import sqlite3
 import threading
@@ -167,6 +168,13 @@ def _sqlite(url: sa.URL) -> sa.Engine:
         max_overflow=4 * _CONNECTIONS,
         connect_args={"check_same_thread": False, "timeout": _BUSY_SECONDS},
     )
+
+    @sa.event.listens_for(engine, "do_connect")
+    def make(*_: Any) -> None:
+        # Nobody else on the machine may read what people have said. SQLite gives -wal and -shm the mode of the file. A
+        # file that exists is not opened, because closing it would release the locks of other connections.
+        with contextlib.suppress(OSError):
+            os.close(os.open(str(url.database), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, _: Any) -> None:

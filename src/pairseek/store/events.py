@@ -76,6 +76,11 @@ def add_query(connection: sa.Connection, query: QueryRow) -> QueryRow:
     return query
 
 
+def was_asked(connection: sa.Connection, session_id: str, query: str) -> bool:
+    """Return whether a session has a query of this name."""
+    return connection.execute(_SAME_QUERY, {"session": session_id, "query": query}).first() is not None
+
+
 def events_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[EventRow]:
     """Return all events, session by session, in order."""
     chosen = sa.select(events).where(events.c.session_id.in_(session_ids))

@@ -19,12 +19,17 @@ def upgrade(database: Database) -> str:
     version = _version(database)
     if version is not None and version not in _known():
         raise _refused(version)
-    config = _config()
-    # Alembic uses its own transaction; the SQLite lock excludes a second process until it is committed.
+    # The SQLite lock excludes a second process until the transaction is committed.
     with database.engine.connect() as connection, connection.begin():
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        upgrade_within(connection)
     return newest()
+
+
+def upgrade_within(connection: sa.Connection) -> None:
+    """Upgrade the tables to the newest version as a part of the connection's transaction."""
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
 
 
 def newest() -> str:

@@ -114,9 +114,10 @@ def set_token(connection: sa.Connection, session_id: str, token_hash: str) -> No
 
 
 def finish(connection: sa.Connection, session_id: str, reason: str, final: JSON) -> None:
-    """Store the end of a session with its result, unless it has ended before."""
+    """Store the end of a session with its result, unless it has ended before, and drop its prefetched queries."""
     fresh = (sessions.c.id == session_id) & sessions.c.finished_at.is_(None)
     connection.execute(sessions.update().where(fresh).values(finished_at=now(), reason=reason, final=final))
+    connection.execute(prefetched.delete().where(prefetched.c.session_id == session_id))
 
 
 def reopen(connection: sa.Connection, session_id: str) -> bool:
@@ -151,6 +152,12 @@ def marks_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[JSON
 def blur(connection: sa.Connection, session_id: str, query: str, lost_at: str, ms: int) -> None:
     """Store a loss of focus."""
     connection.execute(blurs.insert().values(session_id=session_id, query=query, lost_at=lost_at, ms=ms))
+
+
+def count_blurs(connection: sa.Connection, session_id: str) -> int:
+    """Return the number of losses of focus of a session."""
+    chosen = sa.select(sa.func.count()).select_from(blurs).where(blurs.c.session_id == session_id)
+    return int(connection.execute(chosen).scalar_one())
 
 
 def blurs_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[JSON]:

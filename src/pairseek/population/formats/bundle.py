@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from pairseek import serialization
+from pairseek.core.archives import UNREADABLE, ArchiveTooLarge, LimitedArchive
 from pairseek.core.types import ItemId
 from pairseek.errors import InvalidChoices, PairseekError
 from pairseek.model.items import Items
@@ -16,7 +16,6 @@ from pairseek.population.formats.table import Table
 
 ANSWERS, ITEMS = "answers.csv", "items.json"
 _COLUMNS = ("session", "simulated", "left", "right", "winner", "loser", "outcome", "kind", "undone", "void")
-_MAX_BYTES = 2_000_000_000
 
 
 def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
@@ -52,7 +51,7 @@ def items(path: Path) -> Items:
     """Read the items of a bundle."""
     try:
         found = serialization.items_from(json.loads(_content(path, ITEMS)))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, PairseekError):
             raise
         raise InvalidChoices(f"{path}: {ITEMS} cannot be read: {error}; export the study again") from None
@@ -63,13 +62,13 @@ def items(path: Path) -> Items:
 
 def _content(path: Path, name: str) -> bytes:
     try:
-        with zipfile.ZipFile(path) as archive:
-            if archive.getinfo(name).file_size > _MAX_BYTES:
-                raise InvalidChoices(f"{path}: {name} unpacks to more than {_MAX_BYTES:,} bytes; it is not a bundle")
+        with LimitedArchive(path) as archive:
             return archive.read(name)
+    except ArchiveTooLarge as error:
+        raise InvalidChoices(f"{path}: {error}; it is not a bundle that pairseek export wrote") from None
     except FileNotFoundError:
         raise InvalidChoices(f"there is no file {path}") from None
     except KeyError:
         raise InvalidChoices(f"{path} holds no {name}: it is not a bundle that pairseek export wrote") from None
-    except (OSError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         raise InvalidChoices(f"{path} cannot be read as a bundle: {error}; export it again") from None

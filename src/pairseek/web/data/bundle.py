@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -18,8 +19,10 @@ import numpy as np
 
 from pairseek import serialization
 from pairseek._version import MODEL_VERSION, __version__
+from pairseek.core.archives import UNREADABLE, ArchiveTooLarge, LimitedArchive
+from pairseek.core.limits import Size, check_limits
 from pairseek.core.types import JSON
-from pairseek.errors import InvalidFile, MissingExtra
+from pairseek.errors import InvalidFile, MissingExtra, PairseekError
 from pairseek.model.items import Items
 from pairseek.population import Population
 from pairseek.store.database import Database, now
@@ -38,7 +41,18 @@ PARTS = "parts.json"
 TOLERANCE = 0.1
 """Tolerance of replayed estimates, relative to the radius, for other versions or processors: rounding can change the
 outcome of a resampling step, which leaves sampling noise of a few hundredths of the radius."""
-_MOST = 2_000_000_000
+# What records of another shape than the exported one lead to.
+_MALFORMED = (
+    PairseekError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    RecursionError,
+    MemoryError,
+)
 _UNEXPORTED = ("study_id", "version", "browser", "is_open")
 
 
@@ -157,6 +171,7 @@ class Bundle:
     sessions: tuple[JSON, ...]
     parts: Mapping[tuple[int | None, str], Parts]
     """By version of the population and key."""
+    path: Path
 
     def parts_of(self, session: JSON) -> Parts:
         """Return the parts with which a session began."""
@@ -181,13 +196,14 @@ class Bundle:
 def read(path: Path) -> Bundle:
     """Read a bundle whose sessions this pairseek can recompute; raise `InvalidFile` otherwise."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            record = json.loads(_content(archive, path, "study.json"))
+        with LimitedArchive(path) as archive:
+            record = json.loads(archive.read("study.json"))
             _check_format(path, record)
             names = ("items.json", "sessions.jsonl", PARTS, POPULATIONS)
-            items, sessions, parts, learned = (_content(archive, path, name) for name in names)
+            items, sessions, parts, learned = (archive.read(name) for name in names)
         given = serialization.items_from(json.loads(items))
-        assert isinstance(given, Items)
+        if not isinstance(given, Items):
+            raise InvalidFile(f"{path} has no items, but a continuous space: it is not a bundle of pairseek")
         people = tuple(json.loads(line) for line in sessions.splitlines() if line)
         known = {int(number): Population.from_record(one) for number, one in json.loads(learned).items()}
         pieces = json.loads(parts)
@@ -196,13 +212,17 @@ def read(path: Path) -> Bundle:
             (version, key): Parts(given, pieces[key], None if version is None else known[version])
             for version, key in began
         }
-        bundle = Bundle(record["slug"], configured(record["configuration"]), record["versions"], people, shared)
+        bundle = Bundle(record["slug"], configured(record["configuration"]), record["versions"], people, shared, path)
+        for one in shared.values():
+            _check_parts(one)
     except FileNotFoundError:
         raise InvalidFile(f"there is no file {path}") from None
-    except (OSError, zipfile.BadZipFile, LookupError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, InvalidFile):
+    except ArchiveTooLarge as error:
+        raise InvalidFile(f"{path}: {error}; it is not a bundle that pairseek export wrote") from None
+    except (*UNREADABLE, *_MALFORMED) as error:
+        if isinstance(error, InvalidFile) and str(path) in str(error):
             raise
-        raise InvalidFile(f"{path} cannot be read as a bundle: {error}; export it again") from None
+        raise InvalidFile(f"{path} cannot be read as a bundle: {_said(error)}; export it again") from None
     if bundle.sessions and not bundle.current:
         raise InvalidFile(
             f"{path} was computed by version {' and '.join(map(str, bundle.models))} of the model, and this pairseek "
@@ -212,13 +232,28 @@ def read(path: Path) -> Bundle:
     return bundle
 
 
-def _content(archive: zipfile.ZipFile, path: Path, name: str) -> str:
-    if archive.getinfo(name).file_size > _MOST:
-        raise InvalidFile(f"{path} unpacks to more than {_MOST:,} bytes: it is not a bundle of pairseek")
-    return archive.read(name).decode()
+def _check_parts(parts: Parts) -> None:
+    """Raise an `InvalidParameter` for parts that no study may have, because they could take any time and memory."""
+    if not isinstance(parts.model, int | str):
+        raise TypeError(f"the version of the model is {parts.model!r}")
+    if not parts.is_current:
+        return
+    decoded = parts.decoded
+    size = Size(parts.given.n, parts.given.d, unknown=decoded["response"].unknown)
+    for kind, part in decoded.items():
+        for one in part if isinstance(part, list) else [part]:
+            if one is not None:
+                check_limits(one, kind, size)
 
 
-def _check_format(path: Path, record: JSON) -> None:
+def _said(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    return text if len(text) <= 300 else f"{text[:297]}..."
+
+
+def _check_format(path: Path, record: Any) -> None:
+    if not isinstance(record, dict) or not isinstance(record.get("versions", {}), dict):
+        raise InvalidFile(f"{path}: study.json must hold an object: it is not a bundle of pairseek")
     if record.get("format") != FORMAT:
         raise InvalidFile(
             f"{path} has the format {record.get('format')!r}, not {FORMAT!r}: it is not a bundle of pairseek"
@@ -252,15 +287,29 @@ class ReplayedEstimate:
 
 def replayed(bundle: Bundle) -> Iterator[ReplayedEstimate]:
     """Recompute every estimate from the parts of its session and compare it with the exported one."""
-    for session in bundle.current:
-        done = done_of(session)
-        if not done or session["estimate"] is None:
-            continue
-        state = _state(bundle, session, bundle.parts_of(session), done)
-        found, before = state.estimate_record(), session["estimate"]
-        gap = float(np.max(np.abs(np.array(found["mean"]) - np.array(before["mean"]))))
-        gap = max(gap, abs(found["radius"] - before["radius"])) / max(before["radius"], 1e-300)
-        yield ReplayedEstimate(session["id"], state.answered, found["mean"], found["radius"], found == before, gap)
+    for number, session in enumerate(bundle.current, 1):
+        with _session_errors(bundle, number):
+            done = done_of(session)
+            if not done or session["estimate"] is None:
+                continue
+            state = _state(bundle, session, bundle.parts_of(session), done)
+            found, before = state.estimate_record(), session["estimate"]
+            gap = float(np.max(np.abs(np.array(found["mean"]) - np.array(before["mean"]))))
+            gap = max(gap, abs(found["radius"] - before["radius"])) / max(before["radius"], 1e-300)
+            one = ReplayedEstimate(session["id"], state.answered, found["mean"], found["radius"], found == before, gap)
+        yield one
+
+
+@contextlib.contextmanager
+def _session_errors(bundle: Bundle, number: int) -> Iterator[None]:
+    """Convert what a malformed session leads to into an `InvalidFile` that says which one it is."""
+    try:
+        yield
+    except _MALFORMED as error:
+        raise InvalidFile(
+            f"{bundle.path}: session {number} of sessions.jsonl cannot be recomputed ({type(error).__name__}: "
+            f"{_said(error)}); export the study again"
+        ) from None
 
 
 def replayed_with(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
@@ -269,31 +318,36 @@ def replayed_with(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
     The candidates are those of the study's configuration, or else the default for the strategy.
     """
     candidates = bundle.configuration.candidates
-    for session in bundle.current:
-        done = done_of(session)
-        parts = bundle.parts_of(session).changed(strategy=strategy, candidates=candidates)
-        state = _state(bundle, session, parts, ())
-        for count, answered in enumerate(done, 1):
-            wished, _ = state.following
-            asked = state.search.expect(answered.query.left, answered.query.right)
-            wish = None if wished is None else state.search.expect(wished.left, wished.right)
-            state = _state(bundle, session, parts, done[:count])
-            found = state.estimate_record()
-            yield {
-                "session": session["id"],
-                "answer_index": count,
-                "kind": answered.query.kind,
-                "left": answered.query.left,
-                "right": answered.query.right,
-                "outcome": answered.outcome,
-                "probability_left": asked.probability_left,
-                "information": asked.information,
-                "would_ask_left": None if wished is None else wished.left,
-                "would_ask_right": None if wished is None else wished.right,
-                "would_tell": None if wish is None else wish.information,
-                **{f"mean_{i}": value for i, value in enumerate(found["mean"])},
-                "radius": found["radius"],
-            }
+    for number, session in enumerate(bundle.current, 1):
+        with _session_errors(bundle, number):
+            parts = bundle.parts_of(session).changed(strategy=strategy, candidates=candidates)
+            rows = list(_answers_with(bundle, session, parts))
+        yield from rows
+
+
+def _answers_with(bundle: Bundle, session: JSON, parts: Parts) -> Iterator[JSON]:
+    done, state = done_of(session), _state(bundle, session, parts, ())
+    for count, answered in enumerate(done, 1):
+        wished, _ = state.following
+        asked = state.search.expect(answered.query.left, answered.query.right)
+        wish = None if wished is None else state.search.expect(wished.left, wished.right)
+        state = _state(bundle, session, parts, done[:count])
+        found = state.estimate_record()
+        yield {
+            "session": session["id"],
+            "answer_index": count,
+            "kind": answered.query.kind,
+            "left": answered.query.left,
+            "right": answered.query.right,
+            "outcome": answered.outcome,
+            "probability_left": asked.probability_left,
+            "information": asked.information,
+            "would_ask_left": None if wished is None else wished.left,
+            "would_ask_right": None if wished is None else wished.right,
+            "would_tell": None if wish is None else wish.information,
+            **{f"mean_{i}": value for i, value in enumerate(found["mean"])},
+            "radius": found["radius"],
+        }
 
 
 def _state(bundle: Bundle, session: JSON, parts: Parts, done: Iterable[EffectiveAnswer]) -> SessionState:

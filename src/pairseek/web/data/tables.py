@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -244,10 +245,20 @@ def _column(pa: Any, name: str, values: list[Any]) -> Any:
 def _cell(name: str, value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
-    # Text from a link must not be interpreted as a formula by spreadsheet programs.
-    if name in _TEXTS and isinstance(value, str) and value[:1] in "=+-@\t\r":
+    if name in _TEXTS and isinstance(value, str) and _is_formula(value):
         return f"'{value}"
     return value
+
+
+def _is_formula(text: str) -> bool:
+    """Return whether a spreadsheet program might run a text from a link.
+
+    Programs skip blanks and control characters before a formula, and some take full-width signs for plain ones.
+    """
+    if text[:1] in ("\t", "\r", "\n"):
+        return True
+    visible = "".join(ch for ch in unicodedata.normalize("NFKC", text) if not unicodedata.category(ch).startswith("C"))
+    return visible.strip()[:1] in tuple("=+-@\N{MINUS SIGN}")
 
 
 def codebook(study: Study) -> Mapping[str, Mapping[str, str]]:

@@ -86,6 +86,16 @@ def full() -> Problem:
     )
 
 
+def overfull() -> Problem:
+    """Return the problem for a session with as many events as it may have."""
+    return Problem(
+        409,
+        "session_full",
+        "this session has as many answers, undos or losses of focus as it can take",
+        hint="Thank you. Your answers are stored.",
+    )
+
+
 def confirmed() -> Problem:
     """Return the problem for an undo after the result was opened."""
     return Problem(

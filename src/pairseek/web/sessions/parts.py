@@ -85,7 +85,7 @@ class Parts:
     def search(self, seed: int, events: Sequence[Event] = ()) -> Search:
         """Return the search with these parts after these events."""
         self.check()
-        return Search(self.items, rng=seed, **self._decoded).continued(events)
+        return Search(self.items, rng=seed, **self.decoded).continued(events)
 
     def changed(self, **others: Any) -> Self:
         """Return parts with other records in place of some."""
@@ -98,7 +98,8 @@ class Parts:
         return hashlib.sha256(json.dumps([program, self.record, self.items.hash]).encode()).hexdigest()
 
     @cached_property
-    def _decoded(self) -> JSON:
+    def decoded(self) -> JSON:
+        """Parts by kind."""
         return {kind: serialization.decode_saved(kind, self.record[kind]) for kind in _KINDS}
 
 

@@ -28,7 +28,7 @@ from pairseek.store.sessions import SessionRow
 from pairseek.web.errors import Problem, invalid
 from pairseek.web.metrics import ANSWERS, NEXT_PAIRS
 from pairseek.web.pages.contexts import StateContext
-from pairseek.web.sessions.access import Visitor, check_return, closed, confirmed, expired, full, too_old
+from pairseek.web.sessions.access import Visitor, check_return, closed, confirmed, expired, full, overfull, too_old
 from pairseek.web.sessions.history import populations_of
 from pairseek.web.sessions.live import LiveSession, SubmittedAnswer, restore_prefetched, state_of, to_save
 from pairseek.web.sessions.parts import Parts, PartsKey, parts_key, records_of
@@ -41,6 +41,10 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 _TRIES = 8
+MOST_EVENTS = 5000
+"""Answers, skips and undos in a session; a study asks for at most 1000 answers."""
+MOST_BLURS = 1000
+"""Losses of focus in a session."""
 # Number of parts and populations in the shared cache.
 _SHARED = 64
 
@@ -253,10 +257,18 @@ class Sessions:
             return live.state
 
     def blur(self, row: SessionRow, query: str, lost_at: str, ms: int) -> None:
-        """Store a loss of focus."""
+        """Store a loss of focus during a query that was asked."""
         if not row.is_open and row.kind == "person":
             raise closed(self.catalogue.numbered(row.study_id).row.slug)
-        self.database.write(lambda connection: sessions.blur(connection, row.id, query, lost_at, ms))
+
+        def add(connection: sa.Connection) -> None:
+            if not events.was_asked(connection, row.id, query):
+                raise UnknownQuery(f"query {query!r} was not asked in this session")
+            if sessions.count_blurs(connection, row.id) >= MOST_BLURS:
+                raise overfull()
+            sessions.blur(connection, row.id, query, lost_at, ms)
+
+        self.database.write(add)
 
     # Sessions in memory
 
@@ -378,6 +390,8 @@ class Sessions:
             raise closed(live.study.row.slug)
         if expired(live.row, live.study):
             raise too_old()
+        if live.events >= MOST_EVENTS:
+            raise overfull()
         self._ask(live)
         if live.current is None or live.current.name != sent.query:
             open_now = "none" if live.current is None else repr(live.current.name)
@@ -388,9 +402,11 @@ class Sessions:
             raise invalid("this study does not offer undo", query, "Answer the next pair.", "not_offered")
         if not live.row.is_open and live.row.kind == "person":
             raise closed(live.study.row.slug)
+        live.parts.check()
         if live.row.confirmed_at is not None:
             raise confirmed()
-        live.parts.check()
+        if live.events >= MOST_EVENTS:
+            raise overfull()
         done = live.done
         if not done or done[-1].name != query:
             last = "none" if not done else repr(done[-1].name)

@@ -17,10 +17,12 @@ from pairseek.web.data import tables
 from pairseek.web.data.quality import signs
 from pairseek.web.pages.contexts import MapPoint, PersonRow
 from pairseek.web.sessions import history
+from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.views.result import flat
 
-_KEPT = 5000
+# More than the sessions of a study, because each visit goes through all of them in order.
+_KEPT = 2 * Settings.most_sessions
 # Number of sessions read in one batch.
 _BATCH = 200
 
@@ -44,11 +46,14 @@ class Overview:
         self._known: OrderedDict[_State, Seen] = OrderedDict()
 
     def of(self, study: Study) -> list[Seen]:
-        """Return all participants of a study except previews, newest first; only changed sessions are read again."""
+        """Return all participants of a study except previews, newest first; only changed sessions are read again.
+
+        Sessions without an answer are not read at all: their row says everything, and the map does not show them.
+        """
         number = study.row.id
         rows = self._database.read(lambda c: sessions.of_study(c, number, ["person", "simulated"]))[::-1]
         with self._lock:
-            known = {row.id: self._known.get(_state(row)) for row in rows}
+            known = {row.id: _empty(row) if row.version == 0 else self._known.get(_state(row)) for row in rows}
         missing = [row for row in rows if known[row.id] is None]
         for start in range(0, len(missing), _BATCH):
             batch = missing[start : start + _BATCH]
@@ -66,6 +71,21 @@ class Overview:
             self._known[state] = seen
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
+
+
+def _empty(row: SessionRow) -> Seen:
+    """Return a participant who has not answered yet."""
+    return {
+        "session": row.id,
+        "name": row.participant or row.prolific_pid,
+        "status": "asking" if row.finished_at is None else "finished",
+        "answers": 0,
+        "started": row.created_at,
+        "median_seconds": None,
+        "simulated": row.kind == "simulated",
+        "voided": False,
+        "quality": {"consistency": None, "attention": None, "left_share": None, "fast_share": None, "flags": []},
+    }, None
 
 
 def _state(row: SessionRow) -> _State:

@@ -118,10 +118,13 @@ def way_back(study: Study, code: str | None, who: str | None) -> str | None:
 
 
 def own_data(service: Service, row: SessionRow) -> JSON:
-    """Return all stored data of a person, for their own download."""
+    """Return what a person has said, for their own download; with the estimate if the study shows its result."""
     study = service.catalogue.numbered(row.study_id)
     one = read_histories(service.database, study, [row])[0]
-    estimate = latest_estimate(study, one, estimates_along(study, one))
+    shown: JSON = {}
+    if study.configuration.result:
+        estimate = latest_estimate(study, one, estimates_along(study, one))
+        shown = {"estimate": None if estimate["radius"] is None else estimate["mean"], "radius": estimate["radius"]}
     return {
         "study": head(study),
         "session": row.id,
@@ -144,6 +147,5 @@ def own_data(service: Service, row: SessionRow) -> JSON:
             }
             for answered in one.done
         ],
-        "estimate": None if estimate["radius"] is None else estimate["mean"],
-        "radius": estimate["radius"],
+        **shown,
     }
