@@ -55,7 +55,7 @@ def test_a_network_of_ipv6_counts_as_one():
 
 
 def test_requests_from_one_address_are_counted_but_not_the_files_of_pages(tmp_path, clock):
-    with served(tmp_path / "l.db", studies=[STUDY], requests_per_minute=4) as visitors:
+    with served(tmp_path / "l.db", studies=[STUDY], requests_per_minute=4, trusted_proxies="127.0.0.1") as visitors:
         browser = visitors.browser()
         for _ in range(4):
             assert browser.get("/s/which").status_code == 200

@@ -21,7 +21,7 @@ PASSWORD = "a long password"
 @pytest.fixture(scope="module")
 def visitors(tmp_path_factory):
     studies = [(configuration(), some_items()), (configuration(slug="shut"), some_items())]
-    with served(tmp_path_factory.mktemp("s") / "s.db", studies=studies) as visitors:
+    with served(tmp_path_factory.mktemp("s") / "s.db", studies=studies, trusted_proxies="127.0.0.1") as visitors:
         set_password(visitors.service.database, "ann", PASSWORD)
         yield visitors
 

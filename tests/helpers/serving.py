@@ -14,6 +14,7 @@ import uvicorn
 
 from pairseek.model.items import Items
 from pairseek.web.app import create_app
+from pairseek.web.server import configuration_of
 from pairseek.web.settings import Settings
 from pairseek.web.studies.configuration import configured
 from pairseek.web.studies.creation import create_study
@@ -37,11 +38,12 @@ def configuration(**changes):
 
 
 @contextlib.contextmanager
-def running(app):
+def running(app, settings=None):
     """The application on a free port of this machine, in a thread, until the block ends; its address."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=2)
+        config = configuration_of(settings or Settings(), app)
+        config.timeout_graceful_shutdown = 2
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
@@ -73,8 +75,9 @@ class Visitors:
 @contextlib.contextmanager
 def served(database, *, studies=(), **settings):
     """Visitors of a service that has started; studies are (configuration, items)."""
-    app = create_app(Settings(database=str(database), **{"prefetch": False} | settings))
-    with running(app) as address:
+    chosen = Settings(database=str(database), **{"prefetch": False} | settings)
+    app = create_app(chosen)
+    with running(app, chosen) as address:
         visitors = Visitors(address, app)
         with visitors._stack:
             for made, items in studies:

@@ -20,6 +20,8 @@ ANSWERS = Counter("pairseek_answers", "Stored answers.", ["outcome"])
 NEXT_PAIRS = Counter("pairseek_next_pairs", "Next pairs, by whether they were prefetched.", ["prefetched"])
 UNAVAILABLE = Counter("pairseek_store_unavailable", "Requests that failed because the database was unavailable.")
 
+CLOSED = Counter("pairseek_connections_closed", "Connections that the server closed, by reason.", ["reason"])
+
 
 def exposition() -> tuple[bytes, str]:
     """Return the metrics of all workers in the Prometheus text format, and the content type."""

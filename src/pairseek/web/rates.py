@@ -7,6 +7,7 @@ import math
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
 from time import monotonic
 from typing import Self
 
@@ -82,10 +83,18 @@ class Rates:
         )
 
 
-def network_of(address: str) -> str:
-    """Return the key of an address: itself for IPv4, its /64 network for IPv6."""
+def address_of(host: str) -> IPv4Address | IPv6Address | None:
+    """Return the address that a host is, IPv4 where it is written as IPv6; None if it is not one."""
     try:
-        known = ipaddress.ip_address(address)
+        known = ipaddress.ip_address(host)
     except ValueError:
-        return address
-    return str(ipaddress.ip_network((known, _NETWORK), strict=False)) if known.version == 6 else address
+        return None
+    return known if known.version == 4 else known.ipv4_mapped or known
+
+
+def network_of(host: str) -> str:
+    """Return the key of an address: itself for IPv4, its /64 network for IPv6."""
+    known = address_of(host)
+    if known is None:
+        return host
+    return str(ipaddress.ip_network((known, _NETWORK), strict=False)) if known.version == 6 else str(known)

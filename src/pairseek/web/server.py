@@ -12,8 +12,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from ipaddress import IPv4Network, IPv6Network
 
 import uvicorn
+from fastapi import FastAPI
 
 from pairseek.errors import InvalidParameter
 from pairseek.numerics.parallel import set_thread_count
@@ -21,6 +23,7 @@ from pairseek.store import migrate
 from pairseek.store.database import Database
 from pairseek.web import auth, logs
 from pairseek.web.app import create_app
+from pairseek.web.connections import protocol
 from pairseek.web.sessions.warmup import warm_studies, warm_up
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study
@@ -129,7 +132,7 @@ def own_address() -> str:
 def run(settings: Settings, listening: socket.socket, known: Mapping[int, Study]) -> None:
     """Serve in this process."""
     logs.set_up()
-    _served(uvicorn.Server(_configuration(settings, known)), listening)
+    _served(uvicorn.Server(configuration_of(settings, create_app(settings, known))), listening)
 
 
 def _served(server: uvicorn.Server, listening: socket.socket) -> None:
@@ -139,17 +142,25 @@ def _served(server: uvicorn.Server, listening: socket.socket) -> None:
     server.run(sockets=[listening])
 
 
-def _configuration(settings: Settings, known: Mapping[int, Study]) -> uvicorn.Config:
+def configuration_of(settings: Settings, app: FastAPI) -> uvicorn.Config:
+    """Return the configuration of the HTTP server for an application."""
     return uvicorn.Config(
-        create_app(settings, known),
+        app,
         access_log=False,
         server_header=False,
         log_config=None,
-        proxy_headers=True,
-        forwarded_allow_ips=settings.trusted_proxies,
+        http=protocol(settings),
+        ws="none",
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=[text for network in settings.proxies for text in _written(network)],
         timeout_graceful_shutdown=GRACE,
-        h11_max_incomplete_event_size=64_000,
     )
+
+
+def _written(network: IPv4Network | IPv6Network) -> list[str]:
+    """Return a network as text, and an IPv4 network also in the form that a socket of both kinds reports."""
+    mapped = [f"::ffff:{network.network_address}/{96 + network.prefixlen}"] if network.version == 4 else []
+    return [str(network), *mapped]
 
 
 class Workers:
@@ -203,7 +214,7 @@ class Workers:
             os._exit(code)
 
     def _work(self) -> None:
-        server = uvicorn.Server(_configuration(self._settings, self._known))
+        server = uvicorn.Server(configuration_of(self._settings, create_app(self._settings, self._known)))
 
         def watch() -> None:
             os.read(self._reading, 1)

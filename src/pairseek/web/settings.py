@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Self
 
 from pairseek.errors import InvalidParameter
@@ -27,7 +28,7 @@ class Settings:
     https
         Send cookies over TLS only, and enable HSTS.
     trusted_proxies
-        Comma-separated addresses of proxies whose forwarding headers are trusted.
+        Comma-separated addresses or networks of proxies whose forwarding headers are trusted; empty: none.
     kept_sessions
         Number of sessions that a worker caches, about 12 kB each.
     prefetch
@@ -48,13 +49,17 @@ class Settings:
         Rate limit of API calls per token and worker.
     requests_per_minute
         Rate limit of requests per address and worker, except for static files and pictures.
+    most_connections
+        Maximum of open connections per worker; fewer where the system allows few file descriptors.
+    most_connections_of_address
+        Maximum of open connections per address and worker, except for trusted proxies.
     """
 
     database: str = "pairseek.db"
     secret: str = ""
     password: str = ""
     https: bool = False
-    trusted_proxies: str = "127.0.0.1"
+    trusted_proxies: str = ""
     kept_sessions: int = 5000
     most_sessions: int = 10_000
     prefetch: bool = True
@@ -65,6 +70,13 @@ class Settings:
     answers_per_minute: int = 600
     calls_per_minute: int = 6000
     requests_per_minute: int = 12_000
+    most_connections: int = 2000
+    most_connections_of_address: int = 500
+
+    @property
+    def proxies(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """Networks of the trusted proxies."""
+        return tuple(_network(text) for text in self.trusted_proxies.split(",") if text.strip())
 
     @classmethod
     def of(cls, environment: Mapping[str, str] | None = None, **given: Any) -> Self:
@@ -76,6 +88,16 @@ class Settings:
             if name in source:
                 values[one.name] = _read(name, source[name], type(one.default))
         return cls(**values | {key: value for key, value in given.items() if value is not None})
+
+
+def _network(text: str) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(text.strip(), strict=False)
+    except ValueError:
+        raise InvalidParameter(
+            f"{PREFIX}TRUSTED_PROXIES has {text.strip()[:50]!r}: give addresses or networks of proxies, such as "
+            f"127.0.0.1,10.0.0.0/8"
+        ) from None
 
 
 def _read(name: str, text: str, kind: type) -> Any:
