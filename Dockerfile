@@ -10,7 +10,7 @@ ENV NUMBA_CACHE_DIR=/home/pairseek/kernels \
     PAIRSEEK_DATABASE=/data/pairseek.db
 RUN mkdir /data && chown pairseek /data
 USER pairseek
-RUN python -c "from pairseek.web.warmup import warm_up; warm_up()"
+RUN python -c "from pairseek.web.sessions.warmup import warm_up; warm_up()"
 VOLUME /data
 EXPOSE 8421
 HEALTHCHECK CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8421/readyz', timeout=5)"]

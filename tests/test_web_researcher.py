@@ -24,7 +24,8 @@ CSV = "id,label,x,y\na,Apple,0,0\nb,<script>alert(1)</script>,1,0\nc,Cherry,0,1\
 
 @pytest.fixture(scope="module")
 def visitors(tmp_path_factory):
-    with served(tmp_path_factory.mktemp("r") / "r.db", studies=[(configuration(), some_items())]) as visitors:
+    studies = [(configuration(), some_items())]
+    with served(tmp_path_factory.mktemp("r") / "r.db", studies=studies, trusted_proxies="127.0.0.1") as visitors:
         set_password(visitors.service.database, "ann", PASSWORD)
         yield visitors
 
@@ -180,7 +181,7 @@ def test_a_part_that_cannot_be_is_said_at_its_field(ann, fields, place):
 @pytest.mark.parametrize(
     ("fields", "items", "words"),
     [
-        ({"title": "t", "more": "a: &a [1]\nb: [*a, *a]"}, CSV, "contains aliases (*name): write the settings"),
+        ({"title": "t", "more": "a: &a [1]\nb: [*a, *a]"}, CSV, "contains aliases (*name), line 2: write the settings"),
         ({"title": "t", "more": "space: {low: 0, high: 1}"}, CSV, "a continuous space has none"),
         ({"title": ""}, CSV, "setting &#39;title&#39; is missing"),
         ({"title": "t", "answers": "many"}, CSV, "give a number"),

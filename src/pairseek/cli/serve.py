@@ -66,7 +66,9 @@ def _serve(database: str | None, host: str, port: int, workers: int, study: Path
     from pairseek.web.settings import Settings
 
     settings = Settings.of(database=database)
-    if demo and database is None and settings.database == Settings.database:
+    # The demo's own file, which no one has named.
+    own = demo and database is None and settings.database == Settings.database
+    if own:
         settings = replace(settings, database=_DEMO)
     links = [] if study is None else [_create_study(settings, study)]
     if demo:
@@ -78,7 +80,7 @@ def _serve(database: str | None, host: str, port: int, workers: int, study: Path
         if demo and sys.stdout.isatty():
             webbrowser.open(f"{address}/s/{links[-1]}")
 
-    serve(settings, host=host, port=port, workers=workers, announced=ready, new_password=demo)
+    serve(settings, host=host, port=port, workers=workers, announced=ready, demo=own)
 
 
 def _create_study(settings: Settings, path: Path) -> str:

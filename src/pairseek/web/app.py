@@ -39,6 +39,7 @@ def create_app(settings: Settings, known: Mapping[int, Study] | None = None) -> 
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
         # The framework's telemetry would send bodies, ids and messages to any exporter in the environment.
         telemetry={
             "tracing": False,

@@ -12,13 +12,14 @@ from collections.abc import Iterable
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pairseek.errors import PairseekError
 from pairseek.web.auth import COOKIE, caller
 from pairseek.web.error_responses import internal_error, reply_to
 from pairseek.web.errors import Problem, problem_of
-from pairseek.web.rates import Rate, network_of
+from pairseek.web.rates import Rate, address_of, network_of
 from pairseek.web.settings import Settings
 from pairseek.web.tokens import hashed
 
@@ -45,6 +46,8 @@ GUARD_HEADER = "x-pairseek"
 # Routes that accept uploads.
 _OPEN_UPLOAD = "/api/v1/studies"
 UPLOADS = ("/studies/new", _OPEN_UPLOAD)
+# Headers by which proxies say for whom they ask.
+_FORWARDING = (b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip", b"forwarded", b"via")
 # Paths without a rate limit: cached files and health checks.
 _FREE = ("/static/", "/media/", "/healthz", "/readyz", "/metrics")
 
@@ -55,6 +58,7 @@ class SecurityMiddleware:
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app, self.settings = app, settings
         self._requests = Rate("requests from one address", settings.requests_per_minute)
+        self._warned = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -64,6 +68,10 @@ class SecurityMiddleware:
         if self._is_secure(scope):
             # In place, because the middleware around this one reads the route from the same scope.
             scope["headers"] = _with_own_cookies(scope["headers"])
+        if scope["path"].endswith("/"):
+            # The framework would redirect, to the host that the request names.
+            scope["path"] = scope["path"].rstrip("/") or "/"
+        self._notice_proxy(scope)
         began = False
 
         async def noted(message: Message) -> None:
@@ -83,6 +91,9 @@ class SecurityMiddleware:
             return
         try:
             await self.app(scope, _limited(receive, most), self._guarded(scope, noted))
+        except ClientDisconnect:
+            # Nobody is there to be told.
+            logger.info("client disconnected")
         except Exception:
             logger.exception("unhandled exception")
             if began:
@@ -95,6 +106,15 @@ class SecurityMiddleware:
         announced = dict(scope["headers"]).get(b"content-length", b"0")
         if announced.isdigit() and int(announced) > most:
             raise too_large(int(announced), most)
+
+    def _notice_proxy(self, scope: Scope) -> None:
+        """Log once that a proxy near by is not named in the settings, so that all behind it share one address."""
+        if self._warned or self.settings.proxies or not is_forwarded(scope):
+            return
+        address = address_of((scope.get("client") or ("",))[0])
+        if address is not None and address.is_private:
+            self._warned = True
+            logger.warning("a proxy is not trusted: name its address in PAIRSEEK_TRUSTED_PROXIES")
 
     def _is_secure(self, scope: Scope) -> bool:
         return self.settings.https or scope.get("scheme") == "https"
@@ -142,6 +162,11 @@ def _with_own_cookies(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[byte
 def _own_cookies(value: bytes) -> bytes:
     pairs = [pair.strip() for pair in value.split(b";")]
     return b"; ".join(pair.removeprefix(_HOST) for pair in pairs if pair.startswith(_HOST))
+
+
+def is_forwarded(scope: Scope) -> bool:
+    """Return whether a request says that it came through a proxy."""
+    return any(name in _FORWARDING for name, _ in scope["headers"])
 
 
 def _cache_control(scope: Scope) -> str:

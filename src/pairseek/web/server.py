@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import logging
 import os
 import secrets
@@ -13,13 +14,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network
+from types import FrameType
 
+import sqlalchemy as sa
 import uvicorn
 from fastapi import FastAPI
 
 from pairseek.errors import InvalidParameter
 from pairseek.numerics.parallel import set_thread_count
-from pairseek.store import migrate
+from pairseek.store import meta, migrate, people
 from pairseek.store.database import Database
 from pairseek.web import auth, logs
 from pairseek.web.app import create_app
@@ -28,11 +31,14 @@ from pairseek.web.sessions.warmup import warm_studies, warm_up
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study
 
-# Seconds for requests in progress at shutdown, and then for workers to exit.
+# Seconds for requests in progress at shutdown, and then for the process to exit.
 GRACE = 10
-_LAST = 10.0
+_LAST = 5.0
 # Workers that exit within _SOON seconds of their start, _OFTEN times in a row, are not restarted.
 _SOON, _OFTEN = 1.0, 10
+
+# Key of the hash of a password that the demo drew.
+_DRAWN = "demo_password"
 
 logger = logging.getLogger("pairseek.web")
 
@@ -44,7 +50,7 @@ def serve(
     port: int,
     workers: int,
     announced: Callable[[str], None] | None = None,
-    new_password: bool = False,
+    demo: bool = False,
 ) -> None:
     """Run the server until it receives a signal.
 
@@ -58,8 +64,8 @@ def serve(
         Number of processes.
     announced
         Called with the address once it is announced.
-    new_password
-        Set and print a new password for the first user, even if there is one.
+    demo
+        Whether the database is the demo's own, whose password is drawn anew and printed at every start.
     """
     if not 1 <= workers <= 64:
         raise InvalidParameter(f"--workers is {workers}: give 1 to 64")
@@ -69,7 +75,7 @@ def serve(
         if workers > 1:
             # Only a single-threaded process can be forked safely; each worker uses one core.
             set_thread_count(1)
-        known = prepare(settings, new_password=new_password)
+        known = prepare(settings, demo=demo)
         address = announce(host, listening.getsockname()[1])
         if announced is not None:
             announced(address)
@@ -79,21 +85,39 @@ def serve(
             Workers(settings, listening, workers, known).run()
 
 
-def prepare(settings: Settings, *, new_password: bool = False) -> dict[int, Study]:
+def prepare(settings: Settings, *, demo: bool = False) -> dict[int, Study]:
     """Create tables and first user, print its password once, compile the kernels, and load the studies."""
     database = Database(settings.database)
     try:
         migrate.ready(database)
-        password = auth.first_user(database, settings.password)
-        if new_password and password is None:
-            password = secrets.token_urlsafe(12)
-            auth.set_password(database, auth.FIRST_USER, password)
+        password = _demo_password(database, settings) if demo else auth.first_user(database, settings.password)
+        if demo and password is None:
+            _say(f"Sign in as {auth.FIRST_USER} with the password that was given; pairseek user add sets another")
         if password is not None:
             _say(f"Sign in as {auth.FIRST_USER} with the password {password}  (shown once, stored as a hash)")
         warm_up()
         return warm_studies(database)
     finally:
         database.close()
+
+
+def _demo_password(database: Database, settings: Settings) -> str | None:
+    """Return a new password of the first user; None, and change nothing, if a person has given the present one."""
+    drawn = auth.first_user(database, settings.password)
+
+    def stored(connection: sa.Connection) -> tuple[str | None, str | None]:
+        user = people.user(connection, auth.FIRST_USER)
+        return None if user is None else str(user["password"]), meta.value(connection, _DRAWN)
+
+    if drawn is None:
+        present, known = database.read(stored)
+        if settings.password or present is None or present != known:
+            return None
+        drawn = secrets.token_urlsafe(12)
+        auth.set_password(database, auth.FIRST_USER, drawn)
+    present, _ = database.read(stored)
+    database.write(lambda connection: meta.put(connection, _DRAWN, str(present)))
+    return drawn
 
 
 @contextlib.contextmanager
@@ -132,7 +156,22 @@ def own_address() -> str:
 def run(settings: Settings, listening: socket.socket, known: Mapping[int, Study]) -> None:
     """Serve in this process."""
     logs.set_up()
-    _served(uvicorn.Server(configuration_of(settings, create_app(settings, known))), listening)
+    _served(Server(configuration_of(settings, create_app(settings, known))), listening)
+
+
+class Server(uvicorn.Server):
+    """HTTP server that ends within the grace, also while threads still compute."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to shut down."""
+        _end_hard()
+        super().handle_exit(sig, frame)
+
+
+def _end_hard() -> None:
+    """End this process after the grace, whatever it does then; write to standard error where its threads are."""
+    # A thread in C, which needs no lock of Python, and also ends process 1 of a container.
+    faulthandler.dump_traceback_later(GRACE + _LAST, exit=True, file=2)
 
 
 def _served(server: uvicorn.Server, listening: socket.socket) -> None:
@@ -214,10 +253,11 @@ class Workers:
             os._exit(code)
 
     def _work(self) -> None:
-        server = uvicorn.Server(configuration_of(self._settings, create_app(self._settings, self._known)))
+        server = Server(configuration_of(self._settings, create_app(self._settings, self._known)))
 
         def watch() -> None:
             os.read(self._reading, 1)
+            _end_hard()
             server.should_exit = True
 
         threading.Thread(target=watch, name="pairseek-parent", daemon=True).start()

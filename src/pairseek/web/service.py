@@ -23,6 +23,7 @@ from pairseek.web.metrics import Latency
 from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.pages.contexts import StateContext
 from pairseek.web.rates import Rates
+from pairseek.web.readiness import Readiness
 from pairseek.web.security import CSRF_COOKIE, csrf_token, form_nonce, set_cookie
 from pairseek.web.sessions.links import link_key
 from pairseek.web.sessions.live import SubmittedAnswer
@@ -51,6 +52,7 @@ class Service:
     prefetch_writer: PrefetchWriter
     rates: Rates
     overview: Overview
+    readiness: Readiness
     latency: Latency = field(default_factory=Latency)
     hashing: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(HASHES))
     _workers: ThreadPoolExecutor = field(
@@ -84,6 +86,7 @@ class Service:
             prefetch_writer,
             rates,
             Overview(database),
+            Readiness(database),
         )
 
     def close(self) -> None:

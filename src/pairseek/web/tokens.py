@@ -14,3 +14,8 @@ def new_token() -> str:
 def hashed(token: str) -> str:
     """Return the hash of a token, which is what the store contains."""
     return hashlib.sha256(token.encode()).hexdigest()
+
+
+def bearer(header: str | None) -> str:
+    """Return the token of an ``Authorization`` header, however its scheme is written; empty if there is none."""
+    return (header or "").partition(" ")[2].strip()

@@ -27,7 +27,7 @@ from pairseek.web.sessions.warmup import warm_study
 from pairseek.web.studies import creation
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import configured, study_items
-from pairseek.web.tokens import hashed
+from pairseek.web.tokens import bearer, hashed
 from pairseek.web.views.result import estimate_facts
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
@@ -39,7 +39,7 @@ TheService = Annotated[Service, Depends(service_of)]
 
 async def limited(request: Request, service: TheService) -> None:
     """Apply the rate limit of a token. Asynchronous, because a thread would cost more than the call."""
-    service.rates.calls.check(hashed(request.headers.get("authorization", "")))
+    service.rates.calls.check(hashed(bearer(request.headers.get("authorization"))))
 
 
 router = APIRouter(prefix="/api/v1", responses=_ERRORS, dependencies=[Security(_bearer), Depends(limited)])

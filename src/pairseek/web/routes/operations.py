@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import FileResponse, Response
 
 from pairseek.core.types import JSON
-from pairseek.errors import StoreOutdated
-from pairseek.store import migrate
 from pairseek.web.auth import caller
 from pairseek.web.metrics import exposition
 from pairseek.web.pages import plotly_script
+from pairseek.web.rates import address_of
+from pairseek.web.security import is_forwarded
 from pairseek.web.service import Service, service_of
 from pairseek.web.views.docs import docs_page
 
@@ -30,17 +29,15 @@ async def healthz() -> JSON:
 
 @router.get("/readyz")
 def readyz(service: TheService) -> JSON:
-    """Report that the database answers and has the current schema."""
-    version = migrate.current(service.database)
-    if version != migrate.newest():
-        raise StoreOutdated(f"the database has tables of version {version}")
+    """Report that the database has the current schema, takes writes and has room for more."""
+    service.readiness.check()
     return {"status": "ready"}
 
 
 @router.get("/metrics")
 def metrics(request: Request, service: TheService) -> Response:
     """Return Prometheus metrics, to loopback addresses or to a token with the scope ``read``."""
-    if not _is_here(request.client.host if request.client else ""):
+    if not _is_here(request):
         caller(service.database, request.headers.get("authorization")).need("read")
     content, kind = exposition()
     return Response(content, media_type=kind)
@@ -58,8 +55,7 @@ def plotly() -> Response:
     return FileResponse(plotly_script(), media_type="text/javascript", headers={"cache-control": "max-age=86400"})
 
 
-def _is_here(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
+def _is_here(request: Request) -> bool:
+    """Return whether a request comes from this machine, and not through a proxy on it."""
+    address = address_of(request.client.host if request.client else "")
+    return address is not None and address.is_loopback and not is_forwarded(request.scope)

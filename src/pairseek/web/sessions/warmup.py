@@ -1,8 +1,13 @@
-"""Warm-up: compilation of the kernels and loading of the studies before the server accepts requests."""
+"""Warm-up: compilation of the kernels and loading of the studies before the server accepts requests.
+
+The studies have a time limit, because the port opens after them; those that are left are compiled at the first visit.
+"""
 
 from __future__ import annotations
 
 import logging
+import math
+from time import monotonic
 
 import numpy as np
 
@@ -17,6 +22,7 @@ from pairseek.web.studies.catalogue import Catalogue, Study
 _ROUNDS = 5
 # Number of studies that are warmed up, newest first; older ones are compiled at the first visit.
 _MOST = 10
+_SECONDS = 20.0
 
 logger = logging.getLogger("pairseek.web")
 
@@ -31,27 +37,33 @@ def warm_up() -> None:
         _go_through(Search(Items(rows), posterior=posterior, rng=0))
 
 
-def warm_study(study: Study) -> None:
-    """Compile the kernels that this study uses."""
+def warm_study(study: Study, until: float = math.inf) -> None:
+    """Compile the kernels that this study uses, until a time of the monotonic clock."""
     try:
-        _go_through(study.configuration.search(study.items, 0))
+        # A study from before the limits could take any time.
+        study.configuration.check_limits(study.items)
+        _go_through(study.configuration.search(study.items, 0), until)
     except PairseekError:
         # The error is reported to the first visitor of the study.
         logger.warning("a study could not be warmed up", extra={"facts": {"study": study.row.slug}})
 
 
-def warm_studies(database: Database) -> dict[int, Study]:
-    """Warm up the newest open studies and return those that were loaded, by number."""
+def warm_studies(database: Database, seconds: float = _SECONDS) -> dict[int, Study]:
+    """Warm up the newest open studies for some seconds, and return those that were loaded, by number."""
+    until = monotonic() + seconds
     catalogue = Catalogue(database)
     rows = [row for row in database.read(studies.every) if row.is_open]
     for row in rows[:_MOST]:
-        warm_study(catalogue.named(row.slug))
+        if monotonic() > until:
+            logger.warning("some studies were not warmed up in time")
+            break
+        warm_study(catalogue.named(row.slug), until)
     return catalogue.known
 
 
-def _go_through(search: Search) -> None:
+def _go_through(search: Search, until: float = math.inf) -> None:
     for _ in range(_ROUNDS):
-        if search.finished is not None:
+        if search.finished is not None or monotonic() > until:
             break
         query = search.ask()
         search.tell(query, winner=query.left)

@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 import zlib
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -31,10 +32,16 @@ from pairseek.stopping import StopRule
 from pairseek.web.pages import languages
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
+# Host and port of a completion URL, without a user, placeholders or backslashes.
+_HOST = re.compile(r"[\w.-]+(:[0-9]{1,5})?|\[[0-9a-fA-F:.]+\](:[0-9]{1,5})?")
 MOST_ITEMS = 200_000
 # Time for a question grows with the cube of the number of dimensions.
 MOST_DIMENSIONS = 100
 MOST_TEXT = 20_000
+MOST_YAML = 300_000
+_MOST_DEPTH, _MOST_VALUES, _MOST_KEYS, _MOST_DIGITS = 20, 20_000, 1000, 400
+# Numbers of YAML, also hexadecimal and in base 60.
+_NUMBER = re.compile(r"[-+]?\.?[0-9][0-9a-fA-FxXoO_:.+-]*")
 
 
 def _named(value: object) -> object:
@@ -124,10 +131,16 @@ class Completion(_Strict):
     @field_validator("address")
     @classmethod
     def _is_web(cls, address: str | None) -> str | None:
-        if address is not None and (
-            urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname
-        ):
+        if address is None:
+            return None
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("it is not a valid URL, which must begin with https://")
+        if not _HOST.fullmatch(parts.netloc):
+            raise ValueError(
+                "its host must be a plain name, so that nobody is sent elsewhere: write {code} and {participant} after "
+                "the first / or ? only"
+            )
         return address
 
 
@@ -286,20 +299,53 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
 
 def read_yaml(text: str) -> Any:
     """Parse YAML to plain data; raise an `InvalidParameter` with the line of a syntax error."""
+    if len(text) > MOST_YAML:
+        raise InvalidParameter(
+            f"the study's file has more than {MOST_YAML:,} characters: it must contain settings, not items"
+        )
     try:
-        refers = any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader))
-        record = None if refers else yaml.safe_load(text)
+        _check_yaml(yaml.parse(text, Loader=yaml.SafeLoader))
+        return yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark is not None else ""
         problem = getattr(error, "problem", None) or "not YAML"
         raise InvalidParameter(f"the study's file cannot be read{where}: {problem}; fix it there") from None
-    except (RecursionError, ValueError) as error:
+    except (RecursionError, ValueError, ArithmeticError) as error:
+        if isinstance(error, InvalidParameter):
+            raise
         raise InvalidParameter(f"the study's file cannot be read: {error}; write plain settings") from None
-    if refers:
-        # Nested aliases can expand to more than fits in memory.
-        raise InvalidParameter("the study's file contains aliases (*name): write the settings in full")
-    return record
+
+
+def _check_yaml(events: Iterable[yaml.Event]) -> None:
+    """Refuse YAML that takes far longer to read than its length suggests, as soon as its events show it."""
+    # Nodes that may still come in each open list or mapping. Time grows with the square of the depth and, for keys with
+    # equal hashes, of the number of keys.
+    rooms = [_MOST_VALUES]
+    for number, event in enumerate(events):
+        if isinstance(event, yaml.AliasEvent):
+            # Nested aliases can expand to more than fits in memory.
+            raise _refused("contains aliases (*name)", event, "write the settings in full")
+        if isinstance(event, yaml.NodeEvent):
+            rooms[-1] -= 1
+        if isinstance(event, yaml.CollectionStartEvent):
+            rooms.append(2 * _MOST_KEYS if isinstance(event, yaml.MappingStartEvent) else _MOST_VALUES)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            rooms.pop()
+        if len(rooms) > _MOST_DEPTH:
+            raise _refused(f"nests lists and mappings more than {_MOST_DEPTH} deep", event, "write plain settings")
+        if isinstance(event, yaml.ScalarEvent) and len(event.value) > MOST_TEXT:
+            raise _refused(f"has a text of more than {MOST_TEXT:,} characters", event, "shorten it")
+        if isinstance(event, yaml.ScalarEvent) and len(event.value) > _MOST_DIGITS and _NUMBER.fullmatch(event.value):
+            raise _refused(f"has a number of more than {_MOST_DIGITS} digits", event, "shorten it")
+        if rooms[-1] < 0 or number > 2 * _MOST_VALUES:
+            most = f"{_MOST_VALUES:,} values, or {_MOST_KEYS:,} settings in one mapping"
+            raise _refused(f"has more than {most}", event, "it must contain settings, not items")
+
+
+def _refused(what: str, event: yaml.Event, advice: str) -> InvalidParameter:
+    mark = event.start_mark
+    return InvalidParameter(f"the study's file {what}, line {1 if mark is None else mark.line + 1}: {advice}")
 
 
 def read_items(path: Path, *, scaled: bool = False, standardize: bool = False, content: bytes | None = None) -> Items:

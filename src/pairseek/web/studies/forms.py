@@ -10,7 +10,7 @@ from starlette.datastructures import UploadFile
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter, PairseekError
 from pairseek.web.errors import InvalidPictures
-from pairseek.web.studies.configuration import read_yaml
+from pairseek.web.studies.configuration import MOST_YAML, read_yaml
 from pairseek.web.studies.media import MOST_BYTES, MOST_PICTURES, Files, from_zip
 
 _PLAIN = ("title", "slug", "question", "instructions", "consent", "debrief", "language", "strategy")
@@ -55,7 +55,6 @@ _FIELDS = {
     "more",
     "yaml",
 }
-_MOST_YAML = 1_000_000
 STOPS = {"radius": "radius", "information": "bits", "best_item": "probability"}
 """Stop rules of the form, and the setting that the number of each is."""
 
@@ -93,11 +92,8 @@ def field_of(error: PairseekError, values: Mapping[str, str]) -> str:
 
 
 def _of_file(sent: UploadFile) -> JSON:
-    content = sent.file.read(_MOST_YAML + 1)
-    if len(content) > _MOST_YAML:
-        raise InvalidParameter(
-            f"the study's file has more than {_MOST_YAML:,} bytes: it must contain settings, not items"
-        )
+    # Characters have up to four bytes; `read_yaml` refuses what has too many characters.
+    content = sent.file.read(4 * MOST_YAML + 4)
     record = read_yaml(content.decode("utf-8", errors="replace"))
     if not isinstance(record, dict):
         raise InvalidParameter(

@@ -1,0 +1,67 @@
+"""Readiness of a worker: whether its database has the current schema and takes writes."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from time import monotonic
+
+import sqlalchemy as sa
+
+from pairseek.errors import PairseekError, StoreOutdated, StoreUnavailable
+from pairseek.store import meta, migrate
+from pairseek.store.database import Database, now
+
+# Anyone may ask, so a write is tried at most once in so many seconds.
+_SECONDS = 2.0
+# Bytes on the disk of a SQLite file below which it counts as full.
+_LEAST_FREE = 20_000_000
+
+
+class Readiness:
+    """Whether a database can be used, with the result of the last write that was tried.
+
+    Parameters
+    ----------
+    database
+        Database of the worker.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database, self._lock = database, threading.Lock()
+        self._tried = float("-inf")
+        self._error: PairseekError | None = None
+
+    def check(self) -> None:
+        """Raise an error unless the database can be used."""
+        version = migrate.current(self._database)
+        if version != migrate.newest():
+            raise StoreOutdated(f"the database has tables of version {version}")
+        # Those who ask while a write is being tried get the last result.
+        if monotonic() - self._tried >= _SECONDS and self._lock.acquire(blocking=False):
+            try:
+                self._error = self._trial()
+                self._tried = monotonic()
+            finally:
+                self._lock.release()
+        if self._error is not None:
+            raise self._error
+
+    def _trial(self) -> PairseekError | None:
+        try:
+            self._check_space()
+            self._database.write(_write)
+        except PairseekError as error:
+            return error
+        return None
+
+    def _check_space(self) -> None:
+        path = self._database.path
+        if path is not None:
+            free = shutil.disk_usage(path.resolve().parent).free
+            if free < _LEAST_FREE:
+                raise StoreUnavailable("the disk of the database is full", f"{free:,} bytes are free")
+
+
+def _write(connection: sa.Connection) -> None:
+    meta.put(connection, "ready_at", now())
