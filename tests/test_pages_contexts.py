@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -67,7 +68,7 @@ def sent(tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
     path = tmp_path_factory.mktemp("contexts") / "a.db"
     with pytest.MonkeyPatch.context() as patch, served(path, studies=[(made, some_items())]) as visitors:
         patch.setattr(service, "render", recorded)
-        set_password(visitors.service.database, "ann", PASSWORD)
+        set_password(visitors.service.database, "ann", PASSWORD, is_admin=True)
         session = participate(visitors.browser(headers={"accept": "text/html"}))
         research(visitors.browser(headers={"accept": "text/html"}), session)
     return found
@@ -86,6 +87,15 @@ def participate(browser) -> str:
     return browser.get("/s/which/mine").json()["session"]
 
 
+def deletion_pages(browser, session: str) -> list[int]:
+    """Visit the pages that delete something and return their status."""
+    page = browser.get("/administration")
+    number = re.findall(r"/administration/users/(\d+)/remove", page.text)[0]
+    paths = ["/studies/which/delete", f"/studies/which/people/{session}/forget"]
+    paths += [f"/administration/users/{number}/remove"]
+    return [page.status_code, *(browser.get(path).status_code for path in paths)]
+
+
 def research(browser, session: str) -> None:
     """Visit every page of a researcher."""
     page = browser.get("/login")
@@ -99,6 +109,10 @@ def research(browser, session: str) -> None:
     browser.post("/tokens", data={**form, "name": "", "scopes": ["read"]})
     browser.post(f"/studies/which/people/{session}/void", data={**form, "reason": "a test"})
     browser.get(f"/studies/which/people/{session}")
+    administered = deletion_pages(browser, session)
+    assert administered == [200] * len(administered)
+    for path in ("/studies/which/delete", f"/studies/which/people/{session}/forget"):
+        assert browser.post(path, data={**form, "name": "another"}).status_code == 422
     browser.post("/studies/which/close", data=form)
     browser.get("/studies/which")
     browser.get("/s/which")

@@ -9,11 +9,12 @@ import sys
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from pairseek.errors import InvalidFile, InvalidParameter, StoreOutdated, StoreUnavailable
-from pairseek.store import backups, cache, events, media, migrate, parts, people, sessions, studies
+from pairseek.store import backups, cache, deletion, events, media, migrate, parts, people, sessions, studies
 from pairseek.store.database import Database, now
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.schema import metadata
@@ -61,6 +62,42 @@ def test_the_migrations_make_the_tables_that_the_program_knows(database):
     assert difference == []
     assert migrate.current(database) == migrate.newest()
     migrate.ready(database)
+
+
+def test_a_database_of_version_0004_is_upgraded_with_its_data(database_url):
+    made = Database(database_url)
+    config = migrate._config()
+    with made.engine.connect() as connection, connection.begin():
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0004")
+    old = [
+        "INSERT INTO users (id, name, password, created_at) VALUES (1, 'admin', 'x', '2026'), (2, 'ann', 'x', '2026')",
+        "INSERT INTO studies (id, slug, configuration, items, is_open, created_at, created_by) "
+        "VALUES (1, 'open', '{}', 'x', TRUE, '2026', 'ann'), (2, 'shut', '{}', 'x', FALSE, '2026', 'ann')",
+        "INSERT INTO tokens (id, name, token_hash, scopes, user_name, created_at) "
+        "VALUES (1, 't', 'h', '[]', 'ann', '2026')",
+        "INSERT INTO parts (key, content) VALUES ('k', '{}')",
+        "INSERT INTO populations (study_id, version, content, created_at, created_by) "
+        "VALUES (1, 1, 'x', '2026-02', 'ann')",
+        *(
+            "INSERT INTO sessions (id, study_id, kind, token_hash, seed, created_at, version, parts) "
+            f"VALUES ('{name}', 1, '{kind}', '{name}', 1, '{time}', 1, 'k')"
+            for name, kind, time in (
+                ("a", "person", "2026-01"),
+                ("b", "person", "2026-03"),
+                ("c", "simulated", "2026-01"),
+            )
+        ),
+    ]
+    made.write(lambda c: [c.execute(sa.text(line)) for line in old])
+    assert migrate.upgrade(made) == migrate.newest()
+    assert [(row["name"], row["is_admin"]) for row in made.read(people.every_user)] == [("admin", True), ("ann", False)]
+    assert made.read(people.every_token)[0]["expires_at"] > now()
+    assert [row.closed_at is None for row in made.read(studies.every)] == [False, True]
+    # Of an earlier population it is not known whom it was learned from: whoever had begun counts.
+    assert made.read(lambda c: deletion.learned(c, ["a", "b", "c"])) == [(1, 1)]
+    assert made.read(lambda c: deletion.learned(c, ["b", "c"])) == []
+    made.close()
 
 
 def test_an_older_database_is_refused_with_its_version_and_what_to_do(database, session):
@@ -179,7 +216,7 @@ def test_users_sign_in_and_out_and_a_new_password_ends_all_sign_ins(database):
     database.write(lambda c: people.set_password(c, "ann", "hash"))
     known = database.read(lambda c: people.user(c, "ann"))
     database.write(lambda c: people.add_login(c, "t", known["id"], "9999"))
-    assert database.read(lambda c: people.signed_in(c, "t")) == "ann"
+    assert database.read(lambda c: people.signed_in(c, "t")) == ("ann", True)
     database.write(lambda c: people.set_password(c, "ann", "other"))
     assert database.read(lambda c: people.signed_in(c, "t")) is None
     database.write(lambda c: people.add_login(c, "old", known["id"], "2000"))
@@ -187,7 +224,8 @@ def test_users_sign_in_and_out_and_a_new_password_ends_all_sign_ins(database):
 
 
 def test_a_token_is_revoked_once_and_stays_on_record(database):
-    database.write(lambda c: people.add_token(c, "robot", "hash", ["read"], None, "ann"))
+    owner = {"study_id": None, "who": "ann", "expires_at": "9999"}
+    database.write(lambda c: people.add_token(c, "robot", "hash", ["read"], **owner))
     found = database.read(lambda c: people.token(c, "hash"))
     assert database.write(lambda c: people.revoke(c, found["id"]))
     assert not database.write(lambda c: people.revoke(c, found["id"]))

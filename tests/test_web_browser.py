@@ -286,7 +286,7 @@ WALKS = "id,label,x,y\n" + "".join(f"w{n},Walk {n},{n % 7},{n // 7}\n" for n in 
 
 
 def test_a_researcher_makes_a_study_and_looks_at_who_came(visit, visitors) -> None:
-    auth.first_user(visitors.service.database, "a long password")
+    auth.set_password(visitors.service.database, "admin", "a long password")
     page = visit(f"{visitors.address}/studies", **DESKTOP)
     page.wait_for_url("**/login*")
     page.get_by_label("Name").fill("admin")
@@ -356,7 +356,7 @@ def test_a_researcher_makes_a_study_and_looks_at_who_came(visit, visitors) -> No
 
 
 def test_a_preview_is_a_whole_study_that_leaves_nothing(visit, visitors) -> None:
-    auth.first_user(visitors.service.database, "a long password")
+    auth.set_password(visitors.service.database, "admin", "a long password")
     page = visit(f"{visitors.address}/login?next=/studies/colours", **DESKTOP)
     page.get_by_label("Name").fill("admin")
     page.get_by_label("Password").fill("a long password")

@@ -163,7 +163,7 @@ def test_tables_are_upgraded_and_users_made(folder, capsys):
     assert "The tables have version" in run(capsys, "db", "upgrade", "--database", "n.db")[1]
     assert f"needed {migrate.newest()}" in run(capsys, "db", "version", "--database", "n.db")[1]
     assert "ann can sign in with the password" in run(capsys, "user", "add", "ann", "--database", "n.db")[1]
-    assert run(capsys, "user", "list", "--database", "n.db")[1] == "ann\n"
+    assert run(capsys, "user", "list", "--database", "n.db")[1] == "ann\tadministrator\n"
     assert "there is no study 'x'" in run(capsys, "study", "close", "x", "--database", "n.db")[2]
 
 

@@ -15,7 +15,7 @@ from pairseek.defaults import TIE_WIDTH
 from pairseek.errors import InvalidParameter
 from pairseek.store import migrate
 from pairseek.store.database import Database
-from pairseek.web.auth import make_token, set_password
+from pairseek.web.auth import Account, make_token, set_password
 from pairseek.web.data import bundle, populations, tables
 from pairseek.web.data.quality import signs
 from pairseek.web.sessions import history
@@ -167,7 +167,7 @@ def test_pages_say_how_somebody_answers(tmp_path):
         page = browser.get("/login")
         browser.post("/login", data={"csrf": csrf_of(page), "name": "ann", "password": "a long password"})
         row = Sessions(database, Catalogue(database)).by_id(session_id)
-        found = person_page(visitors.service, "ann", study(database), row)["reliability"]
+        found = person_page(visitors.service, Account("ann"), study(database), row)["reliability"]
         page = browser.get(f"/studies/which/people/{session_id}").text
         assert f"<dd>{found['word']}</dd>" in page
         assert f"{100 * found['agreement']['low']:.0f} % to {100 * found['agreement']['high']:.0f} %" in page

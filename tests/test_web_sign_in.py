@@ -61,7 +61,8 @@ def test_a_hundred_at_once_try_ten_passwords_two_at_a_time(database, database_ur
         replies = list(pool.map(lambda k: tried((database, other)[k % 2], f"wrong {k}"), range(100)))
     other.close()
     assert (replies.count(401), replies.count(429)) == (10, 90)
-    assert (hashes.count, hashes.most) == (10, 2)
+    assert hashes.count == 10
+    assert hashes.most <= 2
     assert tried(database, PASSWORD) == 429, "the right password must not be found out by going on"
 
 

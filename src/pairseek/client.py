@@ -200,6 +200,17 @@ class Client:
         """Return an existing session."""
         return Session(session_id, token, _Connection(self.address, token, self.seconds))
 
+    def forget(self, slug: str, participant: str) -> Mapping[str, Any]:
+        """Delete all sessions of a participant; return how many, with how many answers."""
+        found = self._connection.json(
+            "POST", f"/studies/{_quoted(slug)}/forget", {"participant": participant}, again=False
+        )
+        return dict(found)
+
+    def delete_study(self, slug: str) -> Mapping[str, Any]:
+        """Delete a study with all of its data; return how many sessions, with how many answers."""
+        return dict(self._connection.json("DELETE", f"/studies/{_quoted(slug)}", again=False))
+
     def export(self, slug: str, table: str, ending: str = "csv") -> bytes:
         """Download a table: answers, participants, estimates or items, as ``csv`` or ``parquet``."""
         return self._connection.send("GET", f"/studies/{_quoted(slug)}/export/{table}.{ending}")

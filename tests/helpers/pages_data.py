@@ -98,7 +98,7 @@ HEAD = {"slug": "colours", "title": "A colour for the hallway"}
 PROGRESS = {"answered": 4, "total": 12, "remaining": 8, "share": 1 / 3}
 CAN = {"undo": "q4", "tie": True, "skip": True}
 OFFERS = {"undo": True, "tie": True, "skip": True}
-USER = {"user": {"name": "ada"}, "csrf": "c"}
+USER = {"user": {"name": "ada", "admin": True}, "csrf": "c"}
 WRONG = {
     "code": "invalid_items",
     "message": "The items' file has no column 'id'.",
@@ -270,19 +270,65 @@ STUDY = {
     "audit": audit(),
     "filling": 0,
     "scales": None,
+    "retention": {"days": 90, "after": "session"},
     "configuration": "title: A colour for the hallway\nstrategy: infogain\nanswers: 12\n",
 }
 TOKENS = {
     **USER,
     "tokens": [
         {"id": "1", "name": "notebook", "scopes": ["read", "answer"], "created": "2026-11-02T09:12:00+00:00"}
-        | {"used": "2026-11-15T12:58:31+00:00", "revoked": None},
+        | {"used": "2026-11-15T12:58:31+00:00", "revoked": None, "owner": "ada"}
+        | {"expires": "2027-01-31T09:12:00+00:00", "expired": False},
         {"id": "2", "name": "old laptop", "scopes": ["read"], "created": "2026-10-02T09:12:00+00:00"}
-        | {"used": None, "revoked": "2026-11-01T10:00:00+00:00"},
+        | {"used": None, "revoked": "2026-11-01T10:00:00+00:00", "owner": "grace"}
+        | {"expires": "2026-12-31T09:12:00+00:00", "expired": False},
+        {"id": "3", "name": "pilot", "scopes": ["answer"], "created": "2026-10-02T09:12:00+00:00"}
+        | {"used": None, "revoked": None, "owner": "grace", "expires": "2026-10-09T09:12:00+00:00", "expired": True},
     ],
-    "scopes": ["read", "answer", "manage"],
+    "scopes": ["read", "write", "answer", "delete"],
     "fresh": "ps_8Jr2kQ0xVb7mY4tN1cZs9aLw5eHd3fGu",
+    "expires": "2027-01-31T09:12:00+00:00",
+    "lifetimes": [7, 30, 90, 366],
+    "lifetime": 90,
     "error": None,
+}
+CONFIRM = {
+    **USER,
+    "kind": "participant",
+    "name": "5f1a2b3c4d5e6f7a8b9c0d1e",
+    "count": 2,
+    "consequences": ["populations", "backups", "undone"],
+    "action": "/studies/colours/people/s1/forget",
+    "back": "/studies/colours/people/s1",
+    "wrong": False,
+}
+
+
+def entry(action: str, who: str, what: str) -> dict:
+    return {"when": "2026-11-15T12:58:31+00:00", "who": who, "action": action, "what": what, "reason": None} | {
+        "session": None
+    }
+
+
+ADMINISTRATION = {
+    **USER,
+    "users": [
+        {"id": 1, "name": "ada", "admin": True, "tokens": 2, "created": "2026-09-01T09:12:00+00:00"}
+        | {"removable": False},
+        {"id": 2, "name": "grace", "admin": False, "tokens": 0, "created": "2026-10-02T09:12:00+00:00"}
+        | {"removable": True},
+    ],
+    "audit": [
+        entry("drop_population", "grace", "2, colours"),
+        entry("forget", "grace", "1, colours"),
+        entry("expire", "retention", "31, pilot-with-a-rather-long-name-for-a-study"),
+        entry("delete_study", "ada (command line)", "0, test"),
+        entry("remove_user", "ada", "charles"),
+        entry("token", "ada", "notebook"),
+        entry("revoke", "ada", ""),
+        entry("password", "ada", ""),
+        entry("create_study", "grace", "colours"),
+    ],
 }
 LONG = "Donaudampfschifffahrtsgesellschaft: which of these landscapes would you rather walk through on a Sunday?"
 
@@ -391,6 +437,17 @@ PAGES: dict[str, tuple[str, dict]] = {
         },
     ),
     "tokens": ("tokens", TOKENS),
+    "confirm-participant": ("confirm", CONFIRM),
+    "confirm-study": (
+        "confirm",
+        {**CONFIRM, "kind": "study", "name": "a-colour-for-the-hallway", "count": 214}
+        | {"consequences": ["answering", "backups", "undone"], "wrong": True},
+    ),
+    "confirm-user": (
+        "confirm",
+        {**CONFIRM, "kind": "user", "name": "grace", "count": 1, "consequences": ["studies", "record", "undone"]},
+    ),
+    "administration": ("administration", ADMINISTRATION),
     "docs": (
         "docs",
         {

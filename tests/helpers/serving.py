@@ -13,6 +13,7 @@ import numpy as np
 import uvicorn
 
 from pairseek.model.items import Items
+from pairseek.store import people
 from pairseek.web.app import create_app
 from pairseek.web.server import configuration_of
 from pairseek.web.settings import Settings
@@ -80,6 +81,9 @@ def served(database, *, studies=(), **settings):
     with running(app, chosen) as address:
         visitors = Visitors(address, app)
         with visitors._stack:
+            # The user in whose name tests make tokens.
+            if "test" not in visitors.service.database.read(people.user_names):
+                visitors.service.database.write(lambda c: people.set_password(c, "test", "no password", is_admin=True))
             for made, items in studies:
                 create_study(visitors.service.database, made, items, is_open=True, who="test")
             yield visitors

@@ -20,6 +20,7 @@ from pairseek.cli import (
     evaluate,
     export,
     fit_noise,
+    forget,
     link,
     plan,
     population,
@@ -49,6 +50,7 @@ app.command("evaluate")(evaluate.command)
 app.command("serve")(serve.command)
 app.command("link")(link.command)
 app.command("export")(export.command)
+app.command("forget")(forget.command)
 app.command("replay")(replay.command)
 app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)

@@ -8,6 +8,8 @@ import importlib.util
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import typer
+
 from pairseek.errors import InvalidParameter, MissingExtra
 
 if TYPE_CHECKING:
@@ -81,6 +83,15 @@ def find_study(database: Database, slug: str) -> Study:
             f"there is no study {slug!r} in the database: see pairseek study list, or give another database with "
             f"--database"
         ) from None
+
+
+def confirm(name: str, consequence: str, *, yes: bool) -> None:
+    """Ask the user to type a name before something is deleted, unless ``yes``; raise `InvalidParameter` otherwise."""
+    if yes:
+        return
+    typer.echo(f"{consequence} This cannot be undone.")
+    if typer.prompt(f"Type {name} to confirm", default="", show_default=False) != name:
+        raise InvalidParameter("the name was not confirmed: nothing was deleted; type it, or give --yes")
 
 
 def current_user() -> str:

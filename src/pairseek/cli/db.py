@@ -18,6 +18,8 @@ def upgrade(*, database: DatabaseOption = None) -> None:
 
         before = migrate.current(opened)
         after = migrate.upgrade(opened)
+        # Deleted content that earlier versions left in the file is removed.
+        opened.scrub()
     typer.echo(f"The tables have version {after}; before: {before or 'none'}.")
 
 

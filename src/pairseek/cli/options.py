@@ -58,3 +58,4 @@ DatabaseOption = Annotated[
         help="Database: a SQLite file or postgresql://USER@HOST/NAME.  [dim]\\[pairseek.db][/]",
     ),
 ]
+Yes = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Delete without asking.")]

@@ -91,7 +91,10 @@ def _replay_with(read: Bundle, strategy: str, out: Path | None) -> None:
 
 
 def _print_left_out(read: Bundle) -> None:
-    """Print the number of sessions of other model versions, which are left out."""
+    """Print the numbers of sessions that are left out: without their population, and of other model versions."""
+    if read.dropped:
+        count = plural(len(read.dropped), "session")
+        typer.echo(f"Left out: {count} that began with a population learned from someone who was forgotten.")
     for model in read.models:
         if model != MODEL_VERSION:
             count = sum(read.parts_of(session).model == model for session in read.sessions)

@@ -1,4 +1,4 @@
-"""Command group ``pairseek study``: creation, listing, opening and closing of studies."""
+"""Command group ``pairseek study``: creation, listing, opening, closing and deletion of studies."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from pairseek.cli.database import current_user, open_database
-from pairseek.cli.options import DatabaseOption
+from pairseek.cli.database import confirm, current_user, find_study, open_database
+from pairseek.cli.options import DatabaseOption, Yes
+from pairseek.core.text import plural
 from pairseek.errors import InvalidParameter
 
-app = typer.Typer(help="Create, list, open and close studies.", no_args_is_help=True)
+app = typer.Typer(help="Create, list, open, close and delete studies.", no_args_is_help=True)
 
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Name of the study in its link.")]
 
@@ -57,6 +58,26 @@ def open_study(slug: Slug, *, database: DatabaseOption = None) -> None:
 def close_study(slug: Slug, *, database: DatabaseOption = None) -> None:
     """Close a study: it accepts no more answers."""
     _set_open(slug, database, is_open=False)
+
+
+@app.command("delete")
+def delete(slug: Slug, *, yes: Yes = False, database: DatabaseOption = None) -> None:
+    """Delete a study with its items, answers, populations and tokens.
+
+    Exports and backups that were made before still contain it.
+    """
+    with open_database(database, create=False) as opened:
+        from pairseek.store.counts import counts
+        from pairseek.web.data import forgetting
+
+        study = find_study(opened, slug)
+        found = opened.read(lambda connection: counts(connection, study.row.id, "9999"))
+        held = f"{plural(found.started, 'participant')} and {plural(found.answers, 'answer')}"
+        confirm(slug, f"The study {slug} with {held} will be deleted.", yes=yes)
+        typer.echo(forgetting.in_words(forgetting.delete_study(opened, study, current_user())))
+        if not forgetting.scrub(opened):
+            typer.echo("The database is in use: the service, or the next deletion, cleans its files.", err=True)
+    typer.echo(f"The study {slug} was deleted.")
 
 
 def _set_open(slug: str, database: str | None, *, is_open: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import random
 import sqlite3
@@ -19,6 +20,8 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingErr
 from pairseek.errors import InvalidParameter, MissingExtra, StoreUnavailable
 
 T = TypeVar("T")
+
+logger = logging.getLogger("pairseek.store")
 
 _TRIES = 6
 _PAUSE = 0.05
@@ -81,6 +84,22 @@ class Database:
         """
         return self._attempt(function, writes=True)
 
+    def scrub(self, *, rewrite: bool = True) -> bool:
+        """Remove the bytes of deleted rows from the files of the database; return whether that was possible.
+
+        In SQLite the file is written anew, unless ``rewrite`` is false, and its log is emptied, which has to wait for
+        transactions under way. In PostgreSQL the space of deleted rows becomes free; what is left in it until it is
+        used again, and in the server's own log, is up to the server.
+        """
+        try:
+            with self._turn, contextlib.closing(self.engine.raw_connection()) as connection:
+                driver = connection.driver_connection
+                assert driver is not None
+                return _scrub_sqlite(driver, rewrite=rewrite) if self.is_sqlite else _scrub_postgres(driver)
+        except (sqlite3.Error, DBAPIError) as error:
+            logger.warning("the database could not be scrubbed", extra={"facts": {"why": str(error)[:300]}})
+            return False
+
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
@@ -107,6 +126,22 @@ class Database:
         engine = self.engine if writes else self._reading
         with engine.connect().execution_options(writes=writes) as connection, connection.begin():
             return function(connection)
+
+
+def _scrub_sqlite(connection: Any, *, rewrite: bool) -> bool:
+    if rewrite:
+        connection.execute("VACUUM")
+    busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return not busy
+
+
+def _scrub_postgres(connection: Any) -> bool:
+    connection.autocommit = True
+    try:
+        connection.execute("VACUUM")
+    finally:
+        connection.autocommit = False
+    return True
 
 
 def unavailable(error: Exception) -> StoreUnavailable:
@@ -199,6 +234,8 @@ def _prepare(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA foreign_keys=ON")
     # FULL: a commit returns only after the data is flushed to disk.
     connection.execute("PRAGMA synchronous=FULL")
+    # Deleted content is overwritten with zeros.
+    connection.execute("PRAGMA secure_delete=ON")
     try:
         connection.execute("PRAGMA journal_mode=WAL")
     except sqlite3.OperationalError as error:

@@ -22,14 +22,45 @@ def user_names(connection: sa.Connection) -> list[str]:
     return list(connection.execute(sa.select(users.c.name).order_by(users.c.id)).scalars())
 
 
-def set_password(connection: sa.Connection, name: str, password: str) -> None:
-    """Set the hashed password of a new or existing user, and delete the user's logins."""
-    known = user(connection, name)
+def every_user(connection: sa.Connection) -> list[JSON]:
+    """Return all users without their passwords, in the order of their creation."""
+    columns = [column for column in users.c if column.name != "password"]
+    return [dict(row) for row in connection.execute(sa.select(*columns).order_by(users.c.id)).mappings()]
+
+
+def set_password(connection: sa.Connection, name: str, password: str, *, is_admin: bool | None = None) -> None:
+    """Set the hashed password of a new or existing user, and end the user's logins and tokens.
+
+    ``is_admin`` None makes the first user an administrator, and leaves an existing one as they are.
+    """
+    known = user(connection, name, lock=True)
     if known is None:
-        connection.execute(users.insert().values(name=name, password=password, created_at=now()))
+        first = not user_names(connection)
+        values = {"name": name, "password": password, "is_admin": first if is_admin is None else is_admin}
+        connection.execute(users.insert().values(created_at=now(), **values))
         return
-    connection.execute(users.update().where(users.c.id == known["id"]).values(password=password))
+    changes = {"password": password} if is_admin is None else {"password": password, "is_admin": is_admin}
+    connection.execute(users.update().where(users.c.id == known["id"]).values(changes))
     connection.execute(logins.delete().where(logins.c.user_id == known["id"]))
+    live = (tokens.c.user_name == name) & tokens.c.revoked_at.is_(None)
+    connection.execute(tokens.update().where(live).values(revoked_at=now()))
+
+
+def admin_names(connection: sa.Connection) -> list[str]:
+    """Return the names of the administrators; nobody else changes them until this transaction ends."""
+    chosen = sa.select(users.c.name).where(users.c.is_admin).order_by(users.c.id).with_for_update()
+    return list(connection.execute(chosen).scalars())
+
+
+def remove_user(connection: sa.Connection, name: str) -> int | None:
+    """Delete a user with all logins and tokens; return the number of tokens, or None if there is no such user."""
+    known = user(connection, name, lock=True)
+    if known is None:
+        return None
+    connection.execute(logins.delete().where(logins.c.user_id == known["id"]))
+    count = connection.execute(tokens.delete().where(tokens.c.user_name == name)).rowcount
+    connection.execute(users.delete().where(users.c.id == known["id"]))
+    return count
 
 
 def add_login(connection: sa.Connection, token_hash: str, user_id: int, expires_at: str) -> None:
@@ -39,12 +70,12 @@ def add_login(connection: sa.Connection, token_hash: str, user_id: int, expires_
     connection.execute(logins.insert().values(created_at=now(), **values))
 
 
-def signed_in(connection: sa.Connection, token_hash: str) -> str | None:
-    """Return the user of this login, if it has not expired."""
-    joined = sa.select(users.c.name).join(logins, logins.c.user_id == users.c.id)
+def signed_in(connection: sa.Connection, token_hash: str) -> tuple[str, bool] | None:
+    """Return the user of this login and whether they are an administrator, if it has not expired."""
+    joined = sa.select(users.c.name, users.c.is_admin).join(logins, logins.c.user_id == users.c.id)
     valid = (logins.c.token_hash == token_hash) & (logins.c.expires_at > now())
-    name = connection.execute(joined.where(valid)).scalar()
-    return None if name is None else str(name)
+    found = connection.execute(joined.where(valid)).first()
+    return None if found is None else (str(found.name), bool(found.is_admin))
 
 
 def drop_login(connection: sa.Connection, token_hash: str) -> None:
@@ -53,11 +84,19 @@ def drop_login(connection: sa.Connection, token_hash: str) -> None:
 
 
 def add_token(
-    connection: sa.Connection, name: str, token_hash: str, scopes: Sequence[str], study_id: int | None, who: str
+    connection: sa.Connection,
+    name: str,
+    token_hash: str,
+    scopes: Sequence[str],
+    *,
+    study_id: int | None,
+    who: str,
+    expires_at: str,
 ) -> None:
-    """Add an API token; with a study, for that study alone."""
+    """Add an API token of a user; with a study, for that study alone."""
     values = {"name": name, "token_hash": token_hash, "scopes": list(scopes), "study_id": study_id}
-    connection.execute(tokens.insert().values(user_name=who, created_at=now(), **values))
+    values |= {"user_name": who, "created_at": now(), "expires_at": expires_at}
+    connection.execute(tokens.insert().values(values))
 
 
 def token(connection: sa.Connection, token_hash: str) -> JSON | None:
@@ -70,15 +109,19 @@ def use_token(connection: sa.Connection, token_id: int) -> None:
     connection.execute(tokens.update().where(tokens.c.id == token_id).values(used_at=now()))
 
 
-def every_token(connection: sa.Connection) -> list[JSON]:
-    """Return all tokens, newest first, without their hashes."""
+def every_token(connection: sa.Connection, who: str | None = None) -> list[JSON]:
+    """Return the tokens of a user, or of all, newest first, without their hashes."""
     columns = [column for column in tokens.c if column.name != "token_hash"]
-    return [dict(row) for row in connection.execute(sa.select(*columns).order_by(tokens.c.id.desc())).mappings()]
+    chosen = sa.select(*columns).order_by(tokens.c.id.desc())
+    rows = connection.execute(chosen if who is None else chosen.where(tokens.c.user_name == who))
+    return [dict(row) for row in rows.mappings()]
 
 
-def revoke(connection: sa.Connection, token_id: int) -> bool:
-    """Revoke a token; return whether it was valid."""
+def revoke(connection: sa.Connection, token_id: int, who: str | None = None) -> bool:
+    """Revoke a token, only one of this user if given; return whether it was valid."""
     live = (tokens.c.id == token_id) & tokens.c.revoked_at.is_(None)
+    if who is not None:
+        live &= tokens.c.user_name == who
     return connection.execute(tokens.update().where(live).values(revoked_at=now())).rowcount == 1
 
 
@@ -106,6 +149,12 @@ def add_attempt(connection: sa.Connection, key: str) -> int:
 def drop_attempts(connection: sa.Connection, numbers: Sequence[int]) -> None:
     """Delete attempts that succeeded."""
     connection.execute(attempts.delete().where(attempts.c.id.in_(numbers)))
+
+
+def tidy(connection: sa.Connection, *, attempts_before: str) -> None:
+    """Delete attempts before a time, and logins that have expired."""
+    connection.execute(attempts.delete().where(attempts.c.at < attempts_before))
+    connection.execute(logins.delete().where(logins.c.expires_at < now()))
 
 
 def secret(connection: sa.Connection, fresh: str, key: str = "secret") -> str:

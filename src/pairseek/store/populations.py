@@ -1,26 +1,42 @@
-"""Populations of a study: numbered and immutable, because sessions refer to them."""
+"""Populations of a study: numbered and immutable, because sessions refer to them, until they are dropped."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import sqlalchemy as sa
 
 from pairseek.store.database import now
-from pairseek.store.schema import populations
+from pairseek.store.schema import learned_from, populations
 
 
-def add(connection: sa.Connection, study_id: int, content: bytes, who: str) -> int:
-    """Add a population and return its version, counted from 1; raise `IntegrityError` on a concurrent insert."""
-    version = (latest(connection, study_id) or 0) + 1
+def add(connection: sa.Connection, study_id: int, content: bytes, who: str, sessions: Sequence[str]) -> int:
+    """Add a population that was learned from sessions, and return its version, counted from 1.
+
+    Raises `IntegrityError` on a concurrent insert, and if one of the sessions was deleted.
+    """
+    highest = sa.select(sa.func.max(populations.c.version)).where(populations.c.study_id == study_id)
+    version = int(connection.execute(highest).scalar() or 0) + 1
     values = {"study_id": study_id, "version": version, "content": content, "created_by": who}
     connection.execute(populations.insert().values(created_at=now(), **values))
+    if sessions:
+        rows = [{"study_id": study_id, "version": version, "session_id": one} for one in sorted(sessions)]
+        connection.execute(learned_from.insert(), rows)
     return version
 
 
 def latest(connection: sa.Connection, study_id: int) -> int | None:
-    """Return the newest version; None if there is none."""
-    newest = sa.select(sa.func.max(populations.c.version)).where(populations.c.study_id == study_id)
-    found = connection.execute(newest).scalar_one()
+    """Return the newest version that was not dropped; None if there is none."""
+    mine = (populations.c.study_id == study_id) & populations.c.dropped_at.is_(None)
+    found = connection.execute(sa.select(sa.func.max(populations.c.version)).where(mine)).scalar_one()
     return None if found is None else int(found)
+
+
+def is_usable(connection: sa.Connection, study_id: int, version: int) -> bool:
+    """Return whether a version is there; nobody drops it until this transaction ends."""
+    mine = (populations.c.study_id == study_id) & (populations.c.version == version)
+    chosen = sa.select(populations.c.version).where(mine & populations.c.dropped_at.is_(None))
+    return connection.execute(chosen.with_for_update(read=True)).scalar() is not None
 
 
 def content(connection: sa.Connection, study_id: int, version: int) -> bytes:

@@ -18,6 +18,9 @@ TIME = sa.String(32)
 NAME = sa.String(200)
 KEY = sa.String(64)
 
+LAST_STUDY = "last_study"
+"""Key in `meta` of the highest number of a deleted study."""
+
 meta = sa.Table(
     "meta",
     metadata,
@@ -32,6 +35,7 @@ users = sa.Table(
     sa.Column("name", NAME, nullable=False, unique=True),
     sa.Column("password", sa.Text, nullable=False),
     sa.Column("created_at", TIME, nullable=False),
+    sa.Column("is_admin", sa.Boolean, nullable=False),
 )
 
 logins = sa.Table(
@@ -64,6 +68,7 @@ tokens = sa.Table(
     sa.Column("created_at", TIME, nullable=False),
     sa.Column("used_at", TIME, nullable=True),
     sa.Column("revoked_at", TIME, nullable=True),
+    sa.Column("expires_at", TIME, nullable=False),
 )
 
 studies = sa.Table(
@@ -76,6 +81,7 @@ studies = sa.Table(
     sa.Column("is_open", sa.Boolean, nullable=False),
     sa.Column("created_at", TIME, nullable=False),
     sa.Column("created_by", NAME, nullable=False),
+    sa.Column("closed_at", TIME, nullable=True),
 )
 
 media = sa.Table(
@@ -97,6 +103,17 @@ populations = sa.Table(
     sa.Column("content", sa.LargeBinary, nullable=False),
     sa.Column("created_at", TIME, nullable=False),
     sa.Column("created_by", NAME, nullable=False),
+    sa.Column("dropped_at", TIME, nullable=True),
+)
+
+# Sessions whose answers a population was learned from; when one of them is deleted, the population is dropped.
+learned_from = sa.Table(
+    "learned_from",
+    metadata,
+    sa.Column("study_id", sa.Integer, primary_key=True),
+    sa.Column("version", sa.Integer, primary_key=True),
+    sa.Column("session_id", sa.ForeignKey("sessions.id"), primary_key=True, index=True),
+    sa.ForeignKeyConstraint(["study_id", "version"], ["populations.study_id", "populations.version"]),
 )
 
 # Resolved parts of searches by content hash; sessions that began with the same parts share a row.
@@ -132,6 +149,7 @@ sessions = sa.Table(
     sa.Column("truth", sa.JSON(none_as_null=True), nullable=True),
     sa.Column("population", sa.Integer, nullable=True),
     sa.Column("parts", sa.ForeignKey("parts.key"), nullable=False),
+    sa.Column("opened_by", KEY, nullable=True),
     sa.Index("ix_sessions_study_id_kind", "study_id", "kind"),
     sa.Index("ix_sessions_study_id_participant", "study_id", "participant"),
     sa.Index("ix_sessions_study_id_prolific_pid", "study_id", "prolific_pid"),

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from pairseek.core.types import JSON
 from pairseek.store.database import now
-from pairseek.store.schema import blurs, events, marks, prefetched, queries, sessions, studies
+from pairseek.store.schema import blurs, events, learned_from, marks, prefetched, queries, sessions, studies
 
 IDENTITIES = ("participant", "prolific_pid", "prolific_study", "prolific_session")
 
@@ -179,9 +179,15 @@ def forget_empty(connection: sa.Connection, study_id: int, before: str) -> int:
 
 def _forget(connection: sa.Connection, which: sa.ColumnElement[bool]) -> int:
     old = sa.select(sessions.c.id).where(which)
-    for table in (events, queries, marks, blurs, prefetched):
+    for table in (learned_from, events, queries, marks, blurs, prefetched):
         connection.execute(table.delete().where(table.c.session_id.in_(old)))
     return connection.execute(sessions.delete().where(which)).rowcount
+
+
+def was_opened_by(connection: sa.Connection, session_id: str, token_hash: str) -> bool:
+    """Return whether the API token with this hash began a session."""
+    chosen = sa.select(sessions.c.opened_by).where(sessions.c.id == session_id)
+    return connection.execute(chosen).scalar() == token_hash
 
 
 def _one(connection: sa.Connection, condition: sa.ColumnElement[bool]) -> SessionRow | None:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from pairseek.core.types import JSON
 from pairseek.store.database import now
-from pairseek.store.schema import audit, media, studies
+from pairseek.store.schema import LAST_STUDY, audit, media, meta, studies
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class StudyRow:
     is_open: bool
     created_at: str
     created_by: str
+    closed_at: str | None = None
 
 
 _COLUMNS: list[sa.Column[Any]] = [studies.c[name] for name in StudyRow.__slots__]
@@ -30,11 +31,22 @@ _COLUMNS: list[sa.Column[Any]] = [studies.c[name] for name in StudyRow.__slots__
 
 def add(connection: sa.Connection, slug: str, configuration: JSON, items: bytes, *, is_open: bool, who: str) -> int:
     """Add a study and return its number; raise `IntegrityError` if the slug exists."""
+    time = now()
     values = {"configuration": configuration, "items": items, "is_open": is_open, "created_by": who}
-    result = connection.execute(studies.insert().values(slug=slug, created_at=now(), **values))
+    values |= {"slug": slug, "created_at": time, "closed_at": None if is_open else time, **_number(connection)}
+    result = connection.execute(studies.insert().values(values))
     key = result.inserted_primary_key
     assert key is not None
     return int(key[0])
+
+
+def _number(connection: sa.Connection) -> dict[str, object]:
+    """Return a number that no study had before; SQLite would use that of a deleted study again."""
+    last = connection.execute(sa.select(meta.c.value).where(meta.c.key == LAST_STUDY)).scalar()
+    if last is None or connection.dialect.name == "postgresql":
+        return {}
+    highest = connection.execute(sa.select(sa.func.max(studies.c.id))).scalar() or 0
+    return {"id": max(int(last), highest) + 1}
 
 
 def by_slug(connection: sa.Connection, slug: str) -> StudyRow | None:
@@ -61,7 +73,8 @@ def items(connection: sa.Connection, study_id: int) -> bytes:
 
 def set_open(connection: sa.Connection, study_id: int, *, is_open: bool) -> None:
     """Open or close a study."""
-    connection.execute(studies.update().where(studies.c.id == study_id).values(is_open=is_open))
+    values = {"is_open": is_open, "closed_at": None if is_open else now()}
+    connection.execute(studies.update().where(studies.c.id == study_id).values(values))
 
 
 def discard(connection: sa.Connection, study_id: int) -> None:
@@ -73,6 +86,13 @@ def discard(connection: sa.Connection, study_id: int) -> None:
 def note(connection: sa.Connection, who: str, action: str, study: str | None = None, **details: object) -> None:
     """Add an entry to the audit log."""
     connection.execute(audit.insert().values(at=now(), who=who, action=action, study=study, details=details))
+
+
+def every_note(connection: sa.Connection, limit: int = 500) -> list[JSON]:
+    """Return the audit log of all studies and users, newest first."""
+    return [
+        dict(row) for row in connection.execute(sa.select(audit).order_by(audit.c.id.desc()).limit(limit)).mappings()
+    ]
 
 
 def notes(connection: sa.Connection, study: str, limit: int = 200) -> list[JSON]:

@@ -17,18 +17,22 @@ from argon2.exceptions import InvalidHashError, VerificationError, VerifyMismatc
 from pairseek.errors import InvalidParameter
 from pairseek.store import people, studies
 from pairseek.store.database import Database, stamp
-from pairseek.web.errors import Problem
+from pairseek.web.errors import Problem, not_found
 from pairseek.web.tokens import hashed, new_token
 
 COOKIE = "pairseek_login"
 FIRST_USER = "admin"
-SCOPES = ("read", "write", "answer")
-"""read: studies and their data. write: create, open and close studies. answer: open sessions and answer in them."""
+SCOPES = ("read", "write", "answer", "delete")
+"""read: studies and their data. write: create, open and close studies. answer: open sessions and answer in them.
+delete: forget participants, and delete sessions and studies."""
+DAYS = 90
+"""Default lifetime of a token."""
+MOST_DAYS = 366
 HOURS = 12
 LEAST_PASSWORD = 10
-# Maximum of failed attempts within _MINUTES: for a name from one address, from one address, and for a name from any
+# Maximum of failed attempts within MINUTES: for a name from one address, from one address, and for a name from any
 # address. The last is high, so that an attacker cannot lock a user out.
-_MINUTES = 15
+MINUTES = 15
 _TRIES = (10, 50, 300)
 _PREFIX = "psk_"
 HASHES = 2
@@ -53,8 +57,11 @@ def _dummy_hash() -> str:
     return f"$argon2id$v=19${cost}${salt}${digest}"
 
 
-def set_password(database: Database, name: str, password: str) -> None:
-    """Create a user, or set a new password for an existing one."""
+def set_password(database: Database, name: str, password: str, *, is_admin: bool | None = None) -> None:
+    """Create a user, or set a new password for an existing one, which ends their logins and tokens.
+
+    ``is_admin`` None makes the first user an administrator, and leaves an existing one as they are.
+    """
     if not 1 <= len(name) <= 200 or not name.isprintable():
         raise InvalidParameter(f"the name {name[:50]!r} cannot be used: give 1 to 200 printable characters")
     if len(password) < LEAST_PASSWORD:
@@ -63,7 +70,9 @@ def set_password(database: Database, name: str, password: str) -> None:
         secret = _hasher().hash(password)
 
     def change(connection: sa.Connection) -> None:
-        people.set_password(connection, name, secret)
+        if is_admin is False and people.admin_names(connection) == [name]:
+            raise _last_admin(name)
+        people.set_password(connection, name, secret, is_admin=is_admin)
         studies.note(connection, name, "password")
 
     database.write(change)
@@ -103,7 +112,7 @@ def admit(database: Database, name: str, address: str) -> Attempt:
     concurrent attempts cannot exceed the limits.
     """
     keys = [_key("name at address", f"{name}\n{address}"), _key("address", address), _key("name", name)]
-    since = stamp(datetime.now(UTC) - timedelta(minutes=_MINUTES))
+    since = stamp(datetime.now(UTC) - timedelta(minutes=MINUTES))
 
     def count(connection: sa.Connection) -> tuple[int, ...] | None:
         people.lock_attempts(connection, forget_before=since)
@@ -114,7 +123,7 @@ def admit(database: Database, name: str, address: str) -> Attempt:
 
     counted = database.write(count)
     if counted is None:
-        words, wait = f"Wait {_MINUTES} minutes.", 60 * _MINUTES
+        words, wait = f"Wait {MINUTES} minutes.", 60 * MINUTES
         raise Problem(429, "too_many_attempts", "too many failed attempts to sign in", hint=words, wait=wait)
     user = database.read(lambda connection: people.user(connection, name))
     if user is None:
@@ -144,11 +153,20 @@ def verify(database: Database, attempt: Attempt, password: str) -> str:
     return token
 
 
-def signed_in(database: Database, token: str | None) -> str | None:
-    """Return the name of the user to whom this login token belongs; None if it is not valid."""
+@dataclass(frozen=True, slots=True)
+class Account:
+    """User who is signed in."""
+
+    name: str
+    is_admin: bool = False
+
+
+def signed_in(database: Database, token: str | None) -> Account | None:
+    """Return the user to whom this login token belongs; None if it is not valid."""
     if not token:
         return None
-    return database.read(lambda connection: people.signed_in(connection, hashed(token)))
+    found = database.read(lambda connection: people.signed_in(connection, hashed(token)))
+    return None if found is None else Account(*found)
 
 
 def sign_out(database: Database, token: str | None) -> None:
@@ -157,18 +175,58 @@ def sign_out(database: Database, token: str | None) -> None:
         database.write(lambda connection: people.drop_login(connection, hashed(token)))
 
 
-def make_token(database: Database, name: str, scopes: list[str], who: str, study_id: int | None = None) -> str:
-    """Create an API token and return it; only its hash is stored."""
+def remove_user(database: Database, name: str, who: str) -> int:
+    """Delete a user with all logins and tokens, and return the number of tokens.
+
+    The last administrator stays, because nobody could sign in to administer the service.
+    """
+
+    def remove(connection: sa.Connection) -> int | None:
+        if people.admin_names(connection) == [name]:
+            raise _last_admin(name)
+        count = people.remove_user(connection, name)
+        if count is not None:
+            studies.note(connection, who, "remove_user", None, user=name, tokens=count)
+        return count
+
+    count = database.write(remove)
+    if count is None:
+        raise not_found("user", name[:100])
+    return count
+
+
+def _last_admin(name: str) -> Problem:
+    return Problem(
+        409,
+        "last_administrator",
+        "this user is the only administrator",
+        received=name,
+        hint="Make another user an administrator first: pairseek user add NAME --admin.",
+    )
+
+
+def make_token(
+    database: Database, name: str, scopes: list[str], who: str, study_id: int | None = None, *, days: int = DAYS
+) -> str:
+    """Create an API token of a user and return it; only its hash is stored. It expires after ``days``."""
     if not 1 <= len(name.strip()) <= 100:
         raise InvalidParameter(f"the name of the token is {name[:50]!r}: give 1 to 100 characters")
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
         raise InvalidParameter(f"the scopes are {scopes!r}: give one or more of {', '.join(SCOPES)}")
+    if not 1 <= days <= MOST_DAYS:
+        raise InvalidParameter(f"the lifetime of the token is {days} days: give 1 to {MOST_DAYS}")
     token = _PREFIX + new_token()
+    expires = stamp(datetime.now(UTC) + timedelta(days=days))
 
     def add(connection: sa.Connection) -> None:
-        people.add_token(connection, name.strip(), hashed(token), scopes, study_id, who)
-        studies.note(connection, who, "token", None, name=name.strip(), scopes=scopes)
+        if people.user(connection, who, lock=True) is None:
+            # The user was removed after the request was authenticated.
+            raise Problem(401, "not_signed_in", "nobody is signed in", hint="Sign in at /login.")
+        people.add_token(
+            connection, name.strip(), hashed(token), scopes, study_id=study_id, who=who, expires_at=expires
+        )
+        studies.note(connection, who, "token", None, name=name.strip(), scopes=scopes, days=days)
 
     database.write(add)
     return token
@@ -179,8 +237,15 @@ class Caller:
     """Caller of the HTTP API: the holder of an API token, for one study or for all."""
 
     name: str
+    user: str
     scopes: frozenset[str]
+    token_hash: str
     study_id: int | None = None
+
+    @property
+    def label(self) -> str:
+        """Name of the caller in the audit log, at most as long as its column."""
+        return f"{self.user[:90]} (token {self.name})"
 
     def need(self, scope: str, study_id: int | None = None) -> None:
         """Raise a `Problem` unless the token has this scope for this study."""
@@ -205,16 +270,19 @@ def caller(database: Database, header: str | None) -> Caller:
         raise Problem(
             401, "token_missing", "the request has no token", hint="Send the header Authorization: Bearer TOKEN."
         )
-    found = database.read(lambda connection: people.token(connection, hashed(token.strip())))
+    secret = hashed(token.strip())
+    found = database.read(lambda connection: people.token(connection, secret))
     if found is None:
         raise Problem(401, "token_unknown", "the token is not valid", hint="Check it, or create a new one.")
     if found["revoked_at"] is not None:
         raise Problem(401, "token_revoked", "this token was revoked", hint="Create a new one.")
+    if found["expires_at"] <= stamp(datetime.now(UTC)):
+        raise Problem(401, "token_expired", "this token has expired", hint="Create a new one.")
     minute_ago = stamp(datetime.now(UTC) - timedelta(minutes=1))
     if (found["used_at"] or "") < minute_ago:
         # A resolution of one minute avoids a write for every request.
         database.write(lambda connection: people.use_token(connection, found["id"]))
-    return Caller(found["name"], frozenset(found["scopes"]), found["study_id"])
+    return Caller(found["name"], found["user_name"], frozenset(found["scopes"]), secret, found["study_id"])
 
 
 def _verified(secret: str, password: str) -> bool:

@@ -19,6 +19,7 @@ from pairseek.store import migrate, people
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
 from pairseek.web.auth import COOKIE, HASHES
+from pairseek.web.housekeeping import Housekeeper
 from pairseek.web.metrics import Latency
 from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.pages.contexts import StateContext
@@ -53,6 +54,7 @@ class Service:
     rates: Rates
     overview: Overview
     readiness: Readiness
+    housekeeper: Housekeeper
     latency: Latency = field(default_factory=Latency)
     hashing: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(HASHES))
     _workers: ThreadPoolExecutor = field(
@@ -73,7 +75,15 @@ class Service:
             prefetcher.start()
         prefetch_writer = PrefetchWriter(sessions)
         prefetch_writer.start()
-        rates = Rates.of(settings)
+        rates, overview = Rates.of(settings), Overview(database)
+
+        def clear() -> None:
+            sessions.clear_cache()
+            overview.clear_cache()
+            catalogue.clear_cache()
+
+        housekeeper = Housekeeper(database, catalogue, clear)
+        housekeeper.start()
         return cls(
             settings,
             database,
@@ -85,14 +95,16 @@ class Service:
             prefetcher,
             prefetch_writer,
             rates,
-            Overview(database),
+            overview,
             Readiness(database),
+            housekeeper,
         )
 
     def close(self) -> None:
         """Stop the background threads and close the database."""
         if self.prefetcher is not None:
             self.prefetcher.stop()
+        self.housekeeper.stop()
         self._workers.shutdown(cancel_futures=True)
         self.prefetch_writer.stop()
         self.database.close()

@@ -183,6 +183,11 @@ class Bundle:
         return tuple(session for session in self.sessions if self.parts_of(session).is_current)
 
     @property
+    def dropped(self) -> tuple[JSON, ...]:
+        """Sessions whose parts followed from a population that was learned from someone who was forgotten."""
+        return tuple(session for session in self.sessions if self.parts_of(session).dropped is not None)
+
+    @property
     def models(self) -> list[Any]:
         """Model versions with which the sessions began."""
         return sorted({parts.model for parts in self.parts.values()}, key=str)
@@ -223,7 +228,7 @@ def read(path: Path) -> Bundle:
         if isinstance(error, InvalidFile) and str(path) in str(error):
             raise
         raise InvalidFile(f"{path} cannot be read as a bundle: {_said(error)}; export it again") from None
-    if bundle.sessions and not bundle.current:
+    if len(bundle.sessions) > len(bundle.dropped) and not bundle.current:
         raise InvalidFile(
             f"{path} was computed by version {' and '.join(map(str, bundle.models))} of the model, and this pairseek "
             f"has version {MODEL_VERSION}: replay it with the pairseek that wrote it, "

@@ -192,9 +192,10 @@ class ErrorPage(TypedDict):
 
 
 class User(TypedDict):
-    """Signed-in user."""
+    """Signed-in user; ``admin``: whether they are an administrator."""
 
     name: str
+    admin: bool
 
 
 class LoginPage(TypedDict):
@@ -338,6 +339,13 @@ class Scales(TypedDict):
     narrowest: Column
 
 
+class RetentionContext(TypedDict):
+    """Days for which participants' data are kept; ``after`` is ``session`` or ``close``."""
+
+    days: int
+    after: str
+
+
 class StudyPage(TypedDict):
     """``study``: the dashboard; ``filling`` is the number of simulated people requested just before.
 
@@ -355,6 +363,7 @@ class StudyPage(TypedDict):
     configuration: str
     filling: int
     scales: Scales | None
+    retention: RetentionContext | None
 
 
 class AnswerRow(TypedDict):
@@ -426,16 +435,61 @@ class TokenRow(TypedDict):
     created: str
     used: str | None
     revoked: str | None
+    owner: str
+    expires: str
+    expired: bool
 
 
 class TokensPage(TypedDict):
-    """``tokens``: ``fresh`` is the secret of a token that was just created, shown once."""
+    """``tokens``: ``fresh`` is the secret of a token that was just created, shown once, and ``expires`` its end.
+
+    ``lifetimes`` are the numbers of days to choose from, and ``lifetime`` is the default.
+    """
 
     user: User
     tokens: list[TokenRow]
     scopes: list[str]
     fresh: str | None
+    expires: str | None
+    lifetimes: list[int]
+    lifetime: int
     error: ErrorContext | None
+
+
+class ConfirmPage(TypedDict):
+    """``confirm``: what is deleted, and a field for its name; ``wrong`` if another name was typed.
+
+    ``kind`` is ``participant``, ``study`` or ``user``, and ``count`` the number of their sessions or tokens.
+    ``consequences`` are keys of the catalogue under ``confirm.also.``.
+    """
+
+    user: User
+    kind: str
+    name: str
+    count: int
+    consequences: list[str]
+    action: str
+    back: str
+    wrong: bool
+
+
+class UserRow(TypedDict):
+    """Account of a researcher; the last administrator is not ``removable``."""
+
+    id: int
+    name: str
+    admin: bool
+    tokens: int
+    created: str
+    removable: bool
+
+
+class AdministrationPage(TypedDict):
+    """``administration``: users, and the record of what was done in all studies."""
+
+    user: User
+    users: list[UserRow]
+    audit: list[AuditRow]
 
 
 class Shape(TypedDict):

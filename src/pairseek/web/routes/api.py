@@ -14,14 +14,15 @@ from pairseek.core.media import inline_media
 from pairseek.core.types import JSON
 from pairseek.model.items import Items
 from pairseek.store import sessions, studies
+from pairseek.store.deletion import Deleted
 from pairseek.store.sessions import SessionRow
 from pairseek.web.auth import Caller, caller
-from pairseek.web.data import bundle, tables
+from pairseek.web.data import bundle, forgetting, tables
 from pairseek.web.errors import Problem, not_found
 from pairseek.web.pages.contexts import StateContext
 from pairseek.web.routes import schemas
 from pairseek.web.service import Service, service_of
-from pairseek.web.sessions.access import closed
+from pairseek.web.sessions.access import closed, gone
 from pairseek.web.sessions.links import signed_link
 from pairseek.web.sessions.warmup import warm_study
 from pairseek.web.studies import creation
@@ -56,7 +57,41 @@ TheCaller = Annotated[Caller, Depends(who_calls)]
 
 
 def the_session(session_id: SessionId, request: Request, service: TheService) -> SessionRow:
-    """Return a session that the caller may use: by its own token, or by one with the scope ``answer``."""
+    """Return a session that the caller may use: by its own token, or by the API token that began it.
+
+    A token with the scope ``answer`` is often held by a program on a stranger's device, and must not read what other
+    people said.
+    """
+    row = _own_session(session_id, request, service)
+    if row is None:
+        who, row = _asked_session(session_id, request, service)
+        who.need("answer", row.study_id)
+        _need_begun(service, row, who)
+    return row
+
+
+def readable_session(session_id: SessionId, request: Request, service: TheService) -> SessionRow:
+    """Return a session that the caller may read: as `the_session`, or by a token with the scope ``read``."""
+    row = _own_session(session_id, request, service)
+    if row is None:
+        who, row = _asked_session(session_id, request, service)
+        if "read" in who.scopes:
+            who.need("read", row.study_id)
+        else:
+            who.need("answer", row.study_id)
+            _need_begun(service, row, who)
+    return row
+
+
+def deletable_session(session_id: SessionId, request: Request, service: TheService) -> tuple[Caller, SessionRow]:
+    """Return a session that the caller may delete."""
+    who, row = _asked_session(session_id, request, service)
+    who.need("delete", row.study_id)
+    return who, row
+
+
+def _own_session(session_id: str, request: Request, service: Service) -> SessionRow | None:
+    """Return the session if the caller has the session's own token; None for another kind of token."""
     header = request.headers.get("authorization", "")
     own = service.database.read(
         lambda connection: sessions.by_token(connection, hashed(header.partition(" ")[2].strip()))
@@ -67,15 +102,30 @@ def the_session(session_id: SessionId, request: Request, service: TheService) ->
                 403, "other_session", "this token is for another session", hint="Use the session's own token."
             )
         return own
-    who = caller(service.database, header)
+    return None
+
+
+def _asked_session(session_id: str, request: Request, service: Service) -> tuple[Caller, SessionRow]:
+    who = caller(service.database, request.headers.get("authorization"))
     row = service.sessions.by_id(session_id)
-    who.need("answer", None if row is None else row.study_id)
     if row is None:
         raise not_found("session", session_id)
-    return row
+    return who, row
+
+
+def _need_begun(service: Service, row: SessionRow, who: Caller) -> None:
+    if not service.database.read(lambda connection: sessions.was_opened_by(connection, row.id, who.token_hash)):
+        raise Problem(
+            403,
+            "other_session",
+            "this token did not begin this session",
+            hint="Use the session's own token, or the token that began it.",
+        )
 
 
 TheSession = Annotated[SessionRow, Depends(the_session)]
+ReadableSession = Annotated[SessionRow, Depends(readable_session)]
+DeletableSession = Annotated[tuple[Caller, SessionRow], Depends(deletable_session)]
 
 
 def _facts(study: Study, request: Request) -> JSON:
@@ -124,7 +174,7 @@ def create_study(body: schemas.NewStudy, request: Request, service: TheService, 
         data,
     )
     ready = study_items(items, scaled=configuration.scaled, standardize=configuration.standardize)
-    slug = creation.create_study(service.database, configuration, ready, is_open=body.open, who=f"token {who.name}")
+    slug = creation.create_study(service.database, configuration, ready, is_open=body.open, who=who.label)
     service.later(lambda: warm_study(service.catalogue.named(slug)))
     return _facts(service.catalogue.named(slug), request)
 
@@ -138,15 +188,45 @@ def read_study(slug: Slug, request: Request, service: TheService, who: TheCaller
 @router.post("/studies/{slug}/open", tags=["studies"], response_model=schemas.StudySchema)
 def open_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
     """Open a study, so that it accepts answers."""
-    creation.set_open(service.database, _study(service, slug, who, "write").row, is_open=True, who=f"token {who.name}")
+    creation.set_open(service.database, _study(service, slug, who, "write").row, is_open=True, who=who.label)
     return _facts(service.catalogue.named(slug), request)
 
 
 @router.post("/studies/{slug}/close", tags=["studies"], response_model=schemas.StudySchema)
 def close_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
     """Close a study, so that it accepts no answers."""
-    creation.set_open(service.database, _study(service, slug, who, "write").row, is_open=False, who=f"token {who.name}")
+    creation.set_open(service.database, _study(service, slug, who, "write").row, is_open=False, who=who.label)
     return _facts(service.catalogue.named(slug), request)
+
+
+@router.delete("/studies/{slug}", tags=["studies"], response_model=schemas.DeletedSchema)
+def delete_study(slug: Slug, service: TheService, who: TheCaller) -> JSON:
+    """Delete a study with its items, sessions, populations and tokens."""
+    study = _study(service, slug, who, "delete")
+    return _deleted(service, forgetting.delete_study(service.database, study, who.label))
+
+
+@router.post("/studies/{slug}/forget", tags=["studies"], response_model=schemas.DeletedSchema)
+def forget_participant(body: schemas.ForgetBody, slug: Slug, service: TheService, who: TheCaller) -> JSON:
+    """Delete all sessions of a participant, and what was learned from them.
+
+    The id is in the body, because addresses are written to the logs of proxies.
+    """
+    study = _study(service, slug, who, "delete")
+    return _deleted(service, forgetting.forget(service.database, study, body.participant, who.label))
+
+
+@router.delete("/sessions/{session_id}", tags=["sessions"], response_model=schemas.DeletedSchema)
+def delete_session(found: DeletableSession, service: TheService) -> JSON:
+    """Delete a session, and what was learned from it."""
+    who, row = found
+    study = service.catalogue.numbered(row.study_id)
+    return _deleted(service, forgetting.forget_session(service.database, study, row.id, who.label))
+
+
+def _deleted(service: Service, deleted: Deleted) -> JSON:
+    service.housekeeper.soon()
+    return {"sessions": deleted.sessions, "answers": deleted.answers, "populations": list(deleted.populations)}
 
 
 @router.get("/studies/{slug}/sessions", tags=["sessions"], response_model=list[schemas.SessionSchema])
@@ -175,9 +255,10 @@ def open_session(body: schemas.NewSession, slug: Slug, service: TheService, who:
     if not study.row.is_open:
         raise closed(slug)
     identity = {name: getattr(body, name) for name in sessions.IDENTITIES}
-    session_id, token = service.sessions.open(study, identity, seed=body.seed)
+    session_id, token = service.sessions.open(study, identity, seed=body.seed, opened_by=who.token_hash)
     row = service.sessions.by_id(session_id)
-    assert row is not None
+    if row is None:
+        raise gone()
     with service.gate.working():
         return {"session": session_id, "token": token, "state": service.sessions.state(row)}
 
@@ -218,7 +299,7 @@ def undo_answer(body: schemas.UndoBody, row: TheSession, service: TheService) ->
 
 
 @router.get("/sessions/{session_id}/estimate", tags=["sessions"], response_model=schemas.EstimateSchema)
-def estimate(row: TheSession, service: TheService) -> JSON:
+def estimate(row: ReadableSession, service: TheService) -> JSON:
     """Return the estimated user point."""
     with service.gate.working():
         state = service.sessions.session_state(row)
@@ -237,7 +318,9 @@ def estimate(row: TheSession, service: TheService) -> JSON:
 @router.get(
     "/sessions/{session_id}/recommendations", tags=["sessions"], response_model=list[schemas.RecommendationSchema]
 )
-def recommendations(row: TheSession, service: TheService, count: Annotated[int, Query(ge=1, le=100)] = 5) -> list[JSON]:
+def recommendations(
+    row: ReadableSession, service: TheService, count: Annotated[int, Query(ge=1, le=100)] = 5
+) -> list[JSON]:
     """Return the items that are most likely the best for this person."""
     with service.gate.working():
         found = service.sessions.session_state(row).search.recommend(count)

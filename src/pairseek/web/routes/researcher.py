@@ -18,12 +18,14 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from pairseek.core.types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter, PairseekError
 from pairseek.store import people, sessions, studies
 from pairseek.store.database import stamp
 from pairseek.store.sessions import SessionRow
 from pairseek.web import auth
-from pairseek.web.data import populations
+from pairseek.web.auth import Account
+from pairseek.web.data import forgetting, populations
 from pairseek.web.error_responses import local
 from pairseek.web.errors import Problem, invalid, not_found, problem_of
 from pairseek.web.rates import network_of
@@ -53,17 +55,29 @@ class SignInFirst(Exception):
         self.path = path
 
 
-def who_is_in(request: Request, service: TheService) -> str:
+def who_is_in(request: Request, service: TheService) -> Account:
     """Return the researcher who is signed in."""
-    name = auth.signed_in(service.database, request.cookies.get(auth.COOKIE))
-    if name is None:
+    account = auth.signed_in(service.database, request.cookies.get(auth.COOKIE))
+    if account is None:
         if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
             raise SignInFirst(request.url.path)
         raise Problem(401, "not_signed_in", "nobody is signed in", hint="Sign in at /login.")
-    return name
+    return account
 
 
-Researcher = Annotated[str, Depends(who_is_in)]
+Researcher = Annotated[Account, Depends(who_is_in)]
+
+
+def who_administers(who: Researcher) -> Account:
+    """Return the administrator who is signed in."""
+    if not who.is_admin:
+        raise Problem(
+            403, "not_administrator", "this page is for administrators", hint="Ask an administrator of this server."
+        )
+    return who
+
+
+Administrator = Annotated[Account, Depends(who_administers)]
 
 
 def checked_form(request: Request, service: TheService, csrf: Sent = "") -> None:
@@ -151,10 +165,10 @@ async def make_study(request: Request, service: TheService, who: Researcher) -> 
         ) from None
 
 
-def _make(request: Request, service: Service, who: str, form: FormData) -> Response:
+def _make(request: Request, service: Service, who: Account, form: FormData) -> Response:
     values = {name: str(value)[:20_000] for name, value in form.multi_items() if isinstance(value, str)}
     try:
-        slug = _made(service, who, form, values)
+        slug = _made(service, who.name, form, values)
     except (InvalidParameter, InvalidItems, Problem) as error:
         problem = problem_of(error)
         message = str(error) if isinstance(error, Problem) else problem.message
@@ -202,14 +216,14 @@ def live(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: 
 @router.post("/studies/{slug}/open", dependencies=[OurForm])
 def open_study(slug: str, service: TheService, who: Researcher) -> Response:
     """Open a study, so that it accepts answers."""
-    creation.set_open(service.database, service.catalogue.row(slug), is_open=True, who=who)
+    creation.set_open(service.database, service.catalogue.row(slug), is_open=True, who=who.name)
     return RedirectResponse(f"/studies/{slug}", 303)
 
 
 @router.post("/studies/{slug}/close", dependencies=[OurForm])
 def close_study(slug: str, service: TheService, who: Researcher) -> Response:
     """Close a study, so that it accepts no answers."""
-    creation.set_open(service.database, service.catalogue.row(slug), is_open=False, who=who)
+    creation.set_open(service.database, service.catalogue.row(slug), is_open=False, who=who.name)
     return RedirectResponse(f"/studies/{slug}", 303)
 
 
@@ -232,7 +246,7 @@ def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[i
         raise invalid(f"the number of simulated people is {count}", count, f"Give 1 to {simulated.MOST}.")
     study = service.catalogue.named(slug)
     rng = np.random.default_rng(secrets.randbits(64))
-    service.database.write(lambda connection: studies.note(connection, who, "simulate", slug, count=count))
+    service.database.write(lambda connection: studies.note(connection, who.name, "simulate", slug, count=count))
     service.later(lambda: simulated.fill(service.sessions, service.gate, study, count, rng))
     return RedirectResponse(f"/studies/{slug}?filling={count}", 303)
 
@@ -240,8 +254,52 @@ def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[i
 @router.post("/studies/{slug}/population", dependencies=[OurForm])
 def learn(slug: str, service: TheService, who: Researcher) -> Response:
     """Fit a population to the finished sessions; sessions that begin later use it."""
-    populations.fit(service.database, service.catalogue.named(slug), who)
+    populations.fit(service.database, service.catalogue.named(slug), who.name)
     return RedirectResponse(f"/studies/{slug}#population", 303)
+
+
+@router.get("/studies/{slug}/delete")
+def confirm_study(slug: str, request: Request, service: TheService, who: Researcher) -> Response:
+    """Ask whether to delete a study."""
+    study = service.catalogue.named(slug)
+    return service.page(request, "confirm", views.confirm_study(service, who, study, wrong=False))
+
+
+@router.post("/studies/{slug}/delete", dependencies=[OurForm])
+def delete_study(slug: str, request: Request, service: TheService, who: Researcher, name: Sent = "") -> Response:
+    """Delete a study if its name was typed; a study that is gone is no error, as after a double click."""
+    if service.database.read(lambda connection: studies.by_slug(connection, slug)) is None:
+        return RedirectResponse("/studies", 303)
+    study = service.catalogue.named(slug)
+    if name.strip() != slug:
+        data = views.confirm_study(service, who, study, wrong=True)
+        return service.page(request, "confirm", data, status=422)
+    forgetting.delete_study(service.database, study, who.name)
+    service.housekeeper.soon()
+    return RedirectResponse("/studies", 303)
+
+
+@router.get("/studies/{slug}/people/{session}/forget")
+def confirm_person(slug: str, session: str, request: Request, service: TheService, who: Researcher) -> Response:
+    """Ask whether to forget a participant."""
+    study, row = _person(service, slug, session)
+    return service.page(request, "confirm", views.confirm_participant(service, who, study, row, wrong=False))
+
+
+@router.post("/studies/{slug}/people/{session}/forget", dependencies=[OurForm])
+def forget_person(
+    slug: str, session: str, request: Request, service: TheService, who: Researcher, name: Sent = ""
+) -> Response:
+    """Forget a participant if the name was typed; one who is forgotten already is no error."""
+    if service.sessions.by_id(session) is None:
+        return RedirectResponse(f"/studies/{slug}", 303)
+    study, row = _person(service, slug, session)
+    if name.strip() != views.shown_name(row).strip():
+        data = views.confirm_participant(service, who, study, row, wrong=True)
+        return service.page(request, "confirm", data, status=422)
+    forgetting.forget(service.database, study, views.person_of(row), who.name)
+    service.housekeeper.soon()
+    return RedirectResponse(f"/studies/{slug}", 303)
 
 
 @router.get("/studies/{slug}/people/{session}")
@@ -280,7 +338,7 @@ def the_mark(
 ) -> Mark:
     """Return the decision that the form submits."""
     _, row = _person(service, slug, session)
-    return Mark(slug, row, action, reason.strip(), who)
+    return Mark(slug, row, action, reason.strip(), who.name)
 
 
 TheMark = Annotated[Mark, Depends(the_mark)]
@@ -318,6 +376,38 @@ def export_bundle(slug: str, service: TheService, who: Researcher) -> Response: 
     return bundle_reply(service, service.catalogue.named(slug))
 
 
+@router.get("/administration")
+def administration(request: Request, service: TheService, who: Administrator) -> Response:
+    """Show the users, and the record of what was done."""
+    return service.page(request, "administration", views.administration_page(service, who))
+
+
+@router.get("/administration/users/{number}/remove")
+def confirm_user(number: int, request: Request, service: TheService, who: Administrator) -> Response:
+    """Ask whether to remove a user."""
+    row = _user(service, number)
+    if row is None:
+        raise not_found("user", number)
+    return service.page(request, "confirm", views.confirm_user(service, who, row, wrong=False))
+
+
+@router.post("/administration/users/{number}/remove", dependencies=[OurForm])
+def remove_user(number: int, request: Request, service: TheService, who: Administrator, name: Sent = "") -> Response:
+    """Remove a user with all tokens if the name was typed; one who is gone is no error."""
+    row = _user(service, number)
+    if row is None:
+        return RedirectResponse("/administration", 303)
+    if name.strip() != row["name"].strip():
+        data = views.confirm_user(service, who, row, wrong=True)
+        return service.page(request, "confirm", data, status=422)
+    auth.remove_user(service.database, row["name"], who.name)
+    return RedirectResponse("/administration", 303)
+
+
+def _user(service: Service, number: int) -> JSON | None:
+    return next((row for row in service.database.read(people.every_user) if row["id"] == number), None)
+
+
 @router.get("/tokens")
 def show_tokens(request: Request, service: TheService, who: Researcher) -> Response:
     """Show the API tokens."""
@@ -331,10 +421,11 @@ def make_token(
     who: Researcher,
     name: Sent = "",
     scopes: Annotated[list[str] | None, Form()] = None,
+    days: Annotated[int, Form()] = auth.DAYS,
 ) -> Response:
     """Create a token and show it once."""
     try:
-        fresh = auth.make_token(service.database, name, scopes or [], who)
+        fresh = auth.make_token(service.database, name, scopes or [], who.name, days=days)
     except PairseekError as error:
         problem = problem_of(error)
         data = views.tokens_page(service, who, error=problem)
@@ -347,8 +438,10 @@ def revoke_token(number: int, service: TheService, who: Researcher) -> Response:
     """Revoke a token."""
 
     def revoke(connection: sa.Connection) -> bool:
-        studies.note(connection, who, "revoke", None, token=number)
-        return people.revoke(connection, number)
+        revoked = people.revoke(connection, number, None if who.is_admin else who.name)
+        if revoked:
+            studies.note(connection, who.name, "revoke", None, token=number)
+        return revoked
 
     if not service.database.write(revoke):
         raise not_found("active token", number)

@@ -34,6 +34,22 @@ class ErrorReply(_Schema):
     error: ErrorSchema
 
 
+class ForgetBody(_Schema):
+    """Participant to forget."""
+
+    participant: str = Field(
+        min_length=1, max_length=200, description="id of the link, Prolific id, or id of a session, of the participant"
+    )
+
+
+class DeletedSchema(_Schema):
+    """What was deleted."""
+
+    sessions: int
+    answers: int
+    populations: list[int] = Field(description="versions of populations that were dropped, as they had learned from it")
+
+
 class ImageSchema(_Schema):
     """Picture of an item."""
 

@@ -117,3 +117,13 @@ def expired(row: SessionRow, study: Study) -> bool:
 def too_old() -> Problem:
     """Return the problem for an expired session."""
     return Problem(410, "session_expired", "this session has expired", hint="Open the link of the study again.")
+
+
+def gone() -> Problem:
+    """Return the problem for a session that was deleted while it was used."""
+    return Problem(410, "session_deleted", "this session was deleted", hint="Open the link of the study again.")
+
+
+def busy() -> Problem:
+    """Return the problem for a session that others change at the same time."""
+    return Problem(503, "busy", "another worker is updating this session", hint="Try again in a moment.")

@@ -167,7 +167,8 @@ def _as_stored(one: SessionHistory, done: Sequence[EffectiveAnswer]) -> list[JSO
         found = known.get((count, path_of(shown[:count])))
         if found is None and count == len(done):
             found = one.row.final
-        if found is None:
+        if found is None or "mean" not in found:
+            # An estimate that followed from a dropped population was removed.
             return None
         out.append({name: found[name] for name in ("mean", "radius", "reliability") if name in found})
     return out

@@ -32,6 +32,14 @@ PartsKey: TypeAlias = tuple[int, int | None, str]
 """Study, version of its population and key of the parts: sessions with the same share one `Parts`."""
 
 
+_DROPPED = "dropped_population"
+
+
+def dropped_record(population: int) -> JSON:
+    """Return the record in place of parts that followed from a dropped population."""
+    return {"model": MODEL_VERSION, _DROPPED: population}
+
+
 @dataclass(frozen=True, eq=False)
 class Parts:
     """Items and resolved parts of a search, shared by all sessions that began with them.
@@ -66,12 +74,26 @@ class Parts:
         return self.record["model"]
 
     @property
+    def dropped(self) -> int | None:
+        """Version of the population that the parts followed from and that was dropped, if so."""
+        return self.record.get(_DROPPED)
+
+    @property
     def is_current(self) -> bool:
-        """Whether this pairseek has the model version of the parts."""
-        return bool(self.model == MODEL_VERSION)
+        """Whether this pairseek can compute with the parts: they are there, and have its model version."""
+        return bool(self.model == MODEL_VERSION) and self.dropped is None
 
     def check(self) -> None:
-        """Raise a `Problem` that names both versions unless the parts are current."""
+        """Raise a `Problem` that says why unless the parts are current."""
+        if self.dropped is not None:
+            raise Problem(
+                409,
+                "population_dropped",
+                f"this session began with population {self.dropped}, which was learned from a participant who was "
+                f"forgotten, and was dropped",
+                received=self.dropped,
+                hint="Its results are stored and can be read; begin a new session to go on.",
+            )
         if not self.is_current:
             raise Problem(
                 409,

@@ -25,10 +25,21 @@ from pairseek.store import cache, events, parts, populations, sessions
 from pairseek.store.database import Database, now, stamp
 from pairseek.store.events import EventRow, QueryRow, VersionConflict
 from pairseek.store.sessions import SessionRow
-from pairseek.web.errors import Problem, invalid
+from pairseek.web.errors import invalid
 from pairseek.web.metrics import ANSWERS, NEXT_PAIRS
 from pairseek.web.pages.contexts import StateContext
-from pairseek.web.sessions.access import Visitor, check_return, closed, confirmed, expired, full, overfull, too_old
+from pairseek.web.sessions.access import (
+    Visitor,
+    busy,
+    check_return,
+    closed,
+    confirmed,
+    expired,
+    full,
+    gone,
+    overfull,
+    too_old,
+)
 from pairseek.web.sessions.history import populations_of
 from pairseek.web.sessions.live import LiveSession, SubmittedAnswer, restore_prefetched, state_of, to_save
 from pairseek.web.sessions.parts import Parts, PartsKey, parts_key, records_of
@@ -65,10 +76,6 @@ def _seed(connection: sa.Connection, study: Study) -> int:
     """Return the seed of the study's n-th session, which the seed of the study determines."""
     count = sessions.count(connection, study.row.id, ["person", "simulated"])
     return int(np.random.default_rng([int(study.configuration.seed or 0), count]).integers(2**63))
-
-
-def _busy() -> Problem:
-    return Problem(503, "busy", "another worker is updating this session", hint="Try again in a moment.")
 
 
 class Sessions:
@@ -108,65 +115,70 @@ class Sessions:
         kind: str = "person",
         seed: int | None = None,
         truth: JSON | None = None,
+        opened_by: str | None = None,
     ) -> tuple[str, str]:
         """Begin a session with the parts that are resolved now; return its id and its token.
 
         Only a hash of the token is stored. Later changes of the defaults do not affect the session. Where a study can
-        be taken only once, an id that has a session is refused.
+        be taken only once, an id that has a session is refused. ``opened_by`` is the hash of the API token that begins
+        the session.
         """
         policy = study.configuration.resume.policy
         claim = sessions.claim_of(identity) if kind == "person" and policy == "block" else None
-        return self._enter(study, Visitor(identity), claim, kind=kind, seed=seed, truth=truth)
+        further = {"kind": kind, "truth": truth, "opened_by": opened_by}
+        return self._enter(study, Visitor(identity), claim, seed, further)
 
     def arrive(self, study: Study, visitor: Visitor) -> tuple[str, str]:
         """Begin a session or resume the previous one, as the study's policy requires; return its id and token."""
         policy = study.configuration.resume.policy
         claim = None if policy == "restart" else sessions.claim_of(visitor.identity)
-        return self._enter(study, visitor, claim)
+        return self._enter(study, visitor, claim, None, {"kind": "person"})
 
     def _enter(
-        self,
-        study: Study,
-        visitor: Visitor,
-        claim: str | None,
-        *,
-        kind: str = "person",
-        seed: int | None = None,
-        truth: JSON | None = None,
+        self, study: Study, visitor: Visitor, claim: str | None, seed: int | None, further: JSON
     ) -> tuple[str, str]:
-        """Find the session that holds the claim or begin one, in one transaction."""
+        """Find the session that holds the claim or begin one; ``further`` are more columns of a new one."""
+        for _ in range(_TRIES):
+            found = self._entered(study, visitor, claim, seed, further)
+            if found is not None:
+                return found
+            # Someone else began with the claim at the same time, or a population was dropped, or else the study was
+            # deleted, which this call raises.
+            self.catalogue.row(study.row.slug)
+        raise busy()
+
+    def _entered(
+        self, study: Study, visitor: Visitor, claim: str | None, seed: int | None, further: JSON
+    ) -> tuple[str, str] | None:
+        """Find or begin a session in one transaction; return None if something that it rests on has changed."""
         session_id, token = secrets.token_hex(16), new_token()
         version = self.database.read(lambda connection: populations.latest(connection, study.row.id))
         resolved = Parts.resolved(study.configuration, study.items, self._population(study, version))
         if seed is None and study.configuration.seed is None:
             seed = secrets.randbits(63)
 
-        def enter(connection: sa.Connection) -> str:
+        def enter(connection: sa.Connection) -> str | None:
             before = None if claim is None else _before(connection, study, visitor, claim)
             if before is not None:
                 sessions.set_token(connection, before.id, hashed(token))
                 return before.id
-            if kind == "person":
+            if version is not None and not populations.is_usable(connection, study.row.id, version):
+                return None
+            if further["kind"] == "person":
                 self._make_room(connection, study)
             chosen = _seed(connection, study) if seed is None else seed
             values = {name: visitor.identity.get(name) for name in sessions.IDENTITIES}
-            further = {"study_id": study.row.id, "kind": kind, "token_hash": hashed(token), "truth": truth}
             began = {"population": version, "parts": parts.add(connection, resolved.record)}
-            bound = {"claim": claim, "browser": visitor.browser}
+            bound = {"claim": claim, "browser": visitor.browser, "study_id": study.row.id, "token_hash": hashed(token)}
             sessions.add(connection, {"id": session_id, "seed": chosen, **values, **further, **began, **bound})
             return session_id
 
-        for _ in range(_TRIES):
-            try:
-                return self.database.write(enter), token
-            except sa.exc.IntegrityError:
-                # The connection was lost after the commit, and the retry found the inserted row ...
-                if self.by_token(token) is not None:
-                    return session_id, token
-                if claim is None:
-                    raise
-                # ... or a concurrent start has the claim: the next round reads its session.
-        raise _busy()
+        try:
+            found = self.database.write(enter)
+        except sa.exc.IntegrityError:
+            # After a commit whose confirmation was lost, the repeated transaction finds the inserted row.
+            found = session_id if self.by_token(token) is not None else None
+        return None if found is None else (found, token)
 
     def _make_room(self, connection: sa.Connection, study: Study) -> None:
         """Raise a `Problem` if the study is full; expired sessions without an answer give way before."""
@@ -210,7 +222,7 @@ class Sessions:
                 except (VersionConflict, sa.exc.IntegrityError):
                     row = self._fresh(live)
             else:
-                raise _busy()
+                raise busy()
             self._ask(live)
             return state_of(live)
 
@@ -239,7 +251,7 @@ class Sessions:
                 self._refresh(live, row)
                 break
             else:
-                raise _busy()
+                raise busy()
             self._ask(live)
             return state_of(live)
 
@@ -268,7 +280,10 @@ class Sessions:
                 raise overfull()
             sessions.blur(connection, row.id, query, lost_at, ms)
 
-        self.database.write(add)
+        try:
+            self.database.write(add)
+        except sa.exc.IntegrityError:
+            raise gone() from None
 
     # Sessions in memory
 
@@ -292,7 +307,9 @@ class Sessions:
         key = parts_key(row)
         known = self._recalled(self._parts, key)
         if known is None:
-            record = records_of(self.database, [row])[row.parts]
+            record = records_of(self.database, [row]).get(row.parts)
+            if record is None:
+                raise gone()
             parts = Parts(study.items, record, self._population(study, row.population))
             known = self._shared(self._parts, key, parts)
         return known
@@ -327,7 +344,8 @@ class Sessions:
 
     def _fresh(self, live: LiveSession) -> SessionRow:
         row = self.by_id(live.row.id)
-        assert row is not None
+        if row is None:
+            raise gone()
         return row
 
     def _refresh(self, live: LiveSession, row: SessionRow) -> None:
@@ -347,7 +365,11 @@ class Sessions:
                 cache.prefetched_of(connection, row.id) if fresh else None,
             )
         )
-        assert now_row is not None
+        if now_row is None:
+            raise gone()
+        if (now_row.parts, now_row.population) != (live.row.parts, live.row.population):
+            # Its population was dropped.
+            live.parts = self._began(live.study, now_row)
         live.read(asked, happened, effective(asked, happened, voided(marks)[1]))
         live.row = now_row
 
@@ -355,6 +377,12 @@ class Sessions:
         """Return the prefetched queries to store, if they are complete and not stored yet."""
         with live.lock:
             return None if live.row.finished_at is not None else to_save(live)
+
+    def clear_cache(self) -> None:
+        """Remove all sessions, parts and populations from memory, because some of them were deleted."""
+        with self._lock:
+            for cached in (self._live, self._parts, self._populations):
+                cached.clear()
 
     def all_live(self) -> list[LiveSession]:
         """Return every session in memory."""
@@ -454,7 +482,12 @@ class Sessions:
             return
         known = next((one for one in live.asked if one.name == query.name), None)
         if known is None:
-            known = self.database.write(lambda connection: events.add_query(connection, query))
+            try:
+                known = self.database.write(lambda connection: events.add_query(connection, query))
+            except sa.exc.IntegrityError:
+                # The session was deleted, or another worker has stored this query at the same time.
+                self._fresh(live)
+                known = self.database.write(lambda connection: events.add_query(connection, query))
             live.asked = (*live.asked, known)
         live.current = known
         restore_prefetched(live)

@@ -95,7 +95,8 @@ def voided(marks: Sequence[JSON]) -> tuple[bool, frozenset[str]]:
     """Return whether the session as a whole is void, and which of its answers are."""
     state: dict[str | None, bool] = {}
     for mark in marks:
-        state[mark["query"]] = mark["action"] == "void"
+        if mark["action"] in ("void", "restore"):
+            state[mark["query"]] = mark["action"] == "void"
     return state.get(None, False), frozenset(name for name, void in state.items() if void and name is not None)
 
 

@@ -77,6 +77,13 @@ class Catalogue:
             raise not_found("study", study_id)
         return self._study(row)
 
+    def clear_cache(self) -> None:
+        """Remove studies from memory that were deleted."""
+        there = {row.id for row in self._database.read(studies.every)}
+        with self._lock:
+            for number in set(self._known) - there:
+                del self._known[number]
+
     def _study(self, row: StudyRow) -> Study:
         known = self._recalled(row)
         if known is not None:

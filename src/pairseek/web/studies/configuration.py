@@ -108,6 +108,13 @@ class Resume(_Strict):
     )
 
 
+class Retention(_Strict):
+    """Number of days for which participants' data are kept, after the end of a session or the closing of the study."""
+
+    days: int = Field(ge=1, le=3660)
+    after: Literal["session", "close"] = "session"
+
+
 class Codes(_Strict):
     """Completion codes."""
 
@@ -178,6 +185,9 @@ class StudyConfiguration(_Strict):
     resume: Resume = Resume()
     invited: bool = Field(default=False, description="whether only signed links may begin a session")
     completion: Completion = Completion()
+    retention: Retention | None = Field(
+        default=None, description="how long participants' data are kept; null: until they are deleted"
+    )
     result: bool = Field(default=True, description="whether participants see their result")
     seed: int | None = Field(default=None, ge=0, lt=2**63)
 

@@ -66,6 +66,11 @@ class Overview:
                     self._keep(_state(one.row), seen)
         return [found for row in rows if (found := known[row.id]) is not None]
 
+    def clear_cache(self) -> None:
+        """Remove all participants from memory, because some of them were deleted."""
+        with self._lock:
+            self._known.clear()
+
     def _keep(self, state: _State, seen: Seen) -> None:
         with self._lock:
             self._known[state] = seen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +10,7 @@ import numpy as np
 import yaml
 
 from pairseek.core.media import MEDIA
-from pairseek.core.types import Belief, FloatArray
+from pairseek.core.types import JSON, Belief, FloatArray
 from pairseek.model.items import Items
 from pairseek.model.priors import PRIORS
 from pairseek.model.responses import NOISES, RESPONSES
@@ -20,13 +21,15 @@ from pairseek.store.database import now, stamp
 from pairseek.store.sessions import SessionRow
 from pairseek.store.studies import StudyRow
 from pairseek.strategies import STRATEGIES
-from pairseek.web.auth import SCOPES
-from pairseek.web.data import tables
+from pairseek.web.auth import DAYS, MOST_DAYS, SCOPES, Account
+from pairseek.web.data import forgetting, tables
 from pairseek.web.errors import Problem
 from pairseek.web.pages import languages
 from pairseek.web.pages.contexts import (
+    AdministrationPage,
     AuditRow,
     Column,
+    ConfirmPage,
     Dot,
     LiveContext,
     NewStudyPage,
@@ -36,6 +39,7 @@ from pairseek.web.pages.contexts import (
     StudyContext,
     StudyPage,
     TokensPage,
+    User,
 )
 from pairseek.web.service import Service
 from pairseek.web.sessions import history
@@ -49,9 +53,25 @@ PAGE = 50
 # Window in minutes over which the answer rate is computed.
 _RATE_MINUTES = 5
 _SAMPLES = 400
-_SHOWN = ("void", "restore", "open", "close", "create", "simulate", "population")
+_SHOWN = (
+    "open",
+    "close",
+    "create_study",
+    "simulate",
+    "population",
+    "drop_population",
+    "forget",
+    "expire",
+    "delete_study",
+)
+LIFETIMES = (7, 30, DAYS, MOST_DAYS)
 # Maximum number of items on a map; more could not be distinguished.
 _DOTS = 4000
+
+
+def user_facts(user: Account) -> User:
+    """Return the signed-in user."""
+    return {"name": user.name, "admin": user.is_admin}
 
 
 def study_facts(service: Service, row: StudyRow, items: int) -> StudyContext:
@@ -70,11 +90,11 @@ def study_facts(service: Service, row: StudyRow, items: int) -> StudyContext:
     }
 
 
-def studies_page(service: Service, user: str) -> StudiesPage:
+def studies_page(service: Service, user: Account) -> StudiesPage:
     """Return the context of the list of studies."""
     rows = service.database.read(studies.every)
     facts = [study_facts(service, row, service.catalogue.named(row.slug).items.n) for row in rows]
-    return {"user": {"name": user}, "studies": facts}
+    return {"user": user_facts(user), "studies": facts}
 
 
 def live(service: Service, study: Study) -> LiveContext:
@@ -93,14 +113,14 @@ def live(service: Service, study: Study) -> LiveContext:
     }
 
 
-def study_page(service: Service, user: str, study: Study, link: str, *, filling: int, page: int) -> StudyPage:
+def study_page(service: Service, user: Account, study: Study, link: str, *, filling: int, page: int) -> StudyPage:
     """Return the context of the dashboard, with one page of its participants, newest first."""
     everyone = service.overview.of(study)
     pages = max(1, -(-len(everyone) // PAGE))
     page = min(max(1, page), pages)
     shown = everyone[PAGE * (page - 1) : PAGE * page]
     return {
-        "user": {"name": user},
+        "user": user_facts(user),
         "study": study_facts(service, study.row, study.items.n),
         "link": link,
         "live": live(service, study),
@@ -111,10 +131,11 @@ def study_page(service: Service, user: str, study: Study, link: str, *, filling:
         "configuration": yaml.safe_dump(study.row.configuration, sort_keys=False, allow_unicode=True),
         "filling": filling,
         "scales": _scales(study.items),
+        "retention": study.row.configuration.get("retention"),
     }
 
 
-def person_page(service: Service, user: str, study: Study, row: SessionRow) -> PersonPage:
+def person_page(service: Service, user: Account, study: Study, row: SessionRow) -> PersonPage:
     """Return the context of a participant's page."""
     one = history.read_histories(service.database, study, [row])[0]
     done, along = one.done, history.estimates_along(study, one)
@@ -122,7 +143,7 @@ def person_page(service: Service, user: str, study: Study, row: SessionRow) -> P
     track = [point for point in along if point["radius"] is not None]
     state = one.state(study, done) if one.parts.is_current else None
     return {
-        "user": {"name": user},
+        "user": user_facts(user),
         "study": study_facts(service, study.row, study.items.n),
         "person": person(study, one, along),
         "reliability": found.get("reliability"),
@@ -154,7 +175,7 @@ def person_page(service: Service, user: str, study: Study, row: SessionRow) -> P
     }
 
 
-def new_page(user: str, values: Mapping[str, str], errors: Mapping[str, str]) -> NewStudyPage:
+def new_page(user: Account, values: Mapping[str, str], errors: Mapping[str, str]) -> NewStudyPage:
     """Return the context of the form for a new study."""
     first = {
         "answers": "20",
@@ -167,7 +188,7 @@ def new_page(user: str, values: Mapping[str, str], errors: Mapping[str, str]) ->
         "completion.wait": "20",
     }
     return {
-        "user": {"name": user},
+        "user": user_facts(user),
         "columns": ["label", *MEDIA],
         "strategies": list(STRATEGIES),
         "stops": list(STOPS),
@@ -180,11 +201,12 @@ def new_page(user: str, values: Mapping[str, str], errors: Mapping[str, str]) ->
     }
 
 
-def tokens_page(service: Service, user: str, fresh: str | None = None, error: Problem | None = None) -> TokensPage:
-    """Return the context of the page of API tokens."""
-    rows = service.database.read(people.every_token)
+def tokens_page(service: Service, user: Account, fresh: str | None = None, error: Problem | None = None) -> TokensPage:
+    """Return the context of the page of API tokens: the user's own, or for an administrator all."""
+    whose = None if user.is_admin else user.name
+    rows, time = service.database.read(lambda connection: people.every_token(connection, whose)), now()
     return {
-        "user": {"name": user},
+        "user": user_facts(user),
         "tokens": [
             {
                 "id": str(row["id"]),
@@ -193,11 +215,17 @@ def tokens_page(service: Service, user: str, fresh: str | None = None, error: Pr
                 "created": row["created_at"],
                 "used": row["used_at"],
                 "revoked": row["revoked_at"],
+                "owner": row["user_name"],
+                "expires": row["expires_at"],
+                "expired": row["expires_at"] <= time,
             }
             for row in rows
         ],
         "scopes": list(SCOPES),
         "fresh": fresh,
+        "expires": next(row["expires_at"] for row in rows if row["user_name"] == user.name) if fresh else None,
+        "lifetimes": list(LIFETIMES),
+        "lifetime": DAYS,
         "error": None if error is None else error.record()["error"],
     }
 
@@ -231,19 +259,106 @@ def _audit(service: Service, study: Study) -> list[AuditRow]:
         }
         for mark in marks
     ]
-    rows += [
-        {
-            "when": note["at"],
-            "who": note["who"],
-            "action": note["action"],
-            "what": str(note["details"].get("count", note["details"].get("version", ""))),
-            "reason": None,
-            "session": None,
-        }
-        for note in notes
-        if note["action"] in _SHOWN
-    ]
+    rows += [_noted(note) for note in notes if note["action"] in _SHOWN]
     return sorted(rows, key=lambda row: row["when"], reverse=True)
+
+
+def _noted(note: JSON, *, study: bool = False) -> AuditRow:
+    """Return an entry of the audit log, with the name of its study if wanted."""
+    details = note["details"]
+    facts = [details[name] for name in ("count", "version", "sessions", "user", "name") if name in details]
+    named = [note["study"]] if study and note["study"] else []
+    return {
+        "when": note["at"],
+        "who": note["who"],
+        "action": note["action"],
+        "what": ", ".join(map(str, [*facts[:1], *named])),
+        "reason": None,
+        "session": None,
+    }
+
+
+def administration_page(service: Service, user: Account) -> AdministrationPage:
+    """Return the context of the page for administrators."""
+    rows, tokens, notes = service.database.read(
+        lambda connection: (
+            people.every_user(connection),
+            people.every_token(connection),
+            studies.every_note(connection),
+        )
+    )
+    time = now()
+    live = Counter(token["user_name"] for token in tokens if token["revoked_at"] is None and token["expires_at"] > time)
+    admins = sum(row["is_admin"] for row in rows)
+    return {
+        "user": user_facts(user),
+        "users": [
+            {
+                "id": row["id"],
+                "name": row["name"],
+                "admin": row["is_admin"],
+                "tokens": live[row["name"]],
+                "created": row["created_at"],
+                "removable": not row["is_admin"] or admins > 1,
+            }
+            for row in rows
+        ],
+        "audit": [_noted(note, study=True) for note in notes],
+    }
+
+
+def confirm_participant(service: Service, user: Account, study: Study, row: SessionRow, *, wrong: bool) -> ConfirmPage:
+    """Return the context of the page that asks whether to forget a participant."""
+    at = f"/studies/{study.row.slug}/people/{row.id}"
+    return {
+        "user": user_facts(user),
+        "kind": "participant",
+        "name": shown_name(row),
+        "count": len(forgetting.find(service.database, study, person_of(row))),
+        "consequences": ["populations", "backups", "undone"],
+        "action": f"{at}/forget",
+        "back": at,
+        "wrong": wrong,
+    }
+
+
+def confirm_study(service: Service, user: Account, study: Study, *, wrong: bool) -> ConfirmPage:
+    """Return the context of the page that asks whether to delete a study."""
+    at = f"/studies/{study.row.slug}"
+    return {
+        "user": user_facts(user),
+        "kind": "study",
+        "name": study.row.slug,
+        "count": service.database.read(lambda connection: counts(connection, study.row.id, "9999")).started,
+        "consequences": ["answering", "backups", "undone"],
+        "action": f"{at}/delete",
+        "back": at,
+        "wrong": wrong,
+    }
+
+
+def confirm_user(service: Service, user: Account, row: JSON, *, wrong: bool) -> ConfirmPage:
+    """Return the context of the page that asks whether to remove a user."""
+    return {
+        "user": user_facts(user),
+        "kind": "user",
+        "name": row["name"],
+        "count": len(service.database.read(lambda connection: people.every_token(connection, row["name"]))),
+        "consequences": ["studies", "record", "undone"],
+        "action": f"/administration/users/{row['id']}/remove",
+        "back": "/administration",
+        "wrong": wrong,
+    }
+
+
+def person_of(row: SessionRow) -> str:
+    """Return the id by which the sessions of a participant are found."""
+    return row.participant or row.prolific_pid or row.id
+
+
+def shown_name(row: SessionRow) -> str:
+    """Return the name of a participant on the pages."""
+    return row.participant or row.prolific_pid or row.id[:8]
 
 
 def _even_samples(belief: Belief, d: int) -> FloatArray:

@@ -1,0 +1,190 @@
+"""Deletion of sessions and studies with everything that refers to them, and of what was learned from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from pairseek.core.types import JSON
+from pairseek.store import parts as stored_parts
+from pairseek.store.database import now
+from pairseek.store.schema import (
+    LAST_STUDY,
+    blurs,
+    events,
+    learned_from,
+    marks,
+    media,
+    meta,
+    parts,
+    populations,
+    prefetched,
+    queries,
+    sessions,
+    studies,
+    tokens,
+)
+
+_COUNTER, _SCRUB = "deletions", "scrub"
+# Number of ids in one statement; databases limit the number of parameters.
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """Numbers of deleted sessions and answers, and the versions of the populations that were dropped with them."""
+
+    sessions: int = 0
+    answers: int = 0
+    populations: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """Session that began with a population which is dropped."""
+
+    id: str
+    population: int
+    finished: bool
+
+
+def sessions_of_person(connection: sa.Connection, study_id: int, person: str) -> list[str]:
+    """Return the ids of a participant's sessions in a study; ``person`` is an id of a link or of a session."""
+    same = sa.or_(*(sessions.c[name] == person for name in ("id", "participant", "prolific_pid")))
+    chosen = sa.select(sessions.c.id).where((sessions.c.study_id == study_id) & same)
+    return list(connection.execute(chosen.order_by(sessions.c.id)).scalars())
+
+
+def ended_before(connection: sa.Connection, study_id: int, time: str) -> list[str]:
+    """Return the ids of participants' sessions whose end, or else last event or begin, was before a time."""
+    last = sa.select(sa.func.max(events.c.at)).where(events.c.session_id == sessions.c.id).scalar_subquery()
+    ended = sa.func.coalesce(sessions.c.finished_at, last, sessions.c.created_at)
+    mine = (sessions.c.study_id == study_id) & (sessions.c.kind == "person")
+    return list(connection.execute(sa.select(sessions.c.id).where(mine & (ended < time))).scalars())
+
+
+def lock(connection: sa.Connection, session_ids: Sequence[str]) -> list[str]:
+    """Return those of the sessions that exist; nobody answers in them or learns from them in this transaction."""
+    found: list[str] = []
+    for ids in _batches(sorted(session_ids)):
+        chosen = sa.select(sessions.c.id).where(sessions.c.id.in_(ids)).order_by(sessions.c.id).with_for_update()
+        found += connection.execute(chosen).scalars()
+    return found
+
+
+def learned(connection: sa.Connection, session_ids: Sequence[str]) -> list[tuple[int, int]]:
+    """Return study and version of the populations that were learned from these sessions."""
+    found: set[tuple[int, int]] = set()
+    for ids in _batches(session_ids):
+        chosen = sa.select(learned_from.c.study_id, learned_from.c.version).where(learned_from.c.session_id.in_(ids))
+        found |= {(row.study_id, row.version) for row in connection.execute(chosen)}
+    return sorted(found)
+
+
+def drop_population(connection: sa.Connection, study_id: int, version: int) -> None:
+    """Delete the content of a population. Its version stays taken, because sessions refer to it."""
+    same = (populations.c.study_id == study_id) & (populations.c.version == version)
+    connection.execute(populations.update().where(same).values(content=b"", dropped_at=now()))
+    same = (learned_from.c.study_id == study_id) & (learned_from.c.version == version)
+    connection.execute(learned_from.delete().where(same))
+
+
+def began_with(connection: sa.Connection, study_id: int, versions: Iterable[int]) -> list[Began]:
+    """Return the sessions that began with populations of these versions, locked until the transaction ends."""
+    same = (sessions.c.study_id == study_id) & sessions.c.population.in_(list(versions))
+    chosen = sa.select(sessions.c.id, sessions.c.population, sessions.c.finished_at).where(same)
+    rows = connection.execute(chosen.order_by(sessions.c.id).with_for_update())
+    return [Began(row.id, row.population, row.finished_at is not None) for row in rows]
+
+
+def replace_parts(connection: sa.Connection, session_id: str, content: JSON, *, without: Iterable[str] = ()) -> None:
+    """Give a session other parts and no population; remove entries from the details of its queries."""
+    key = stored_parts.add(connection, content)
+    before = connection.execute(sa.select(sessions.c.parts).where(sessions.c.id == session_id)).scalar_one()
+    same = sessions.c.id == session_id
+    connection.execute(sessions.update().where(same).values(parts=key, population=None))
+    connection.execute(prefetched.delete().where(prefetched.c.session_id == session_id))
+    names = tuple(without)
+    if names:
+        mine = sa.select(queries.c.name, queries.c.details).where(queries.c.session_id == session_id)
+        for name, details in connection.execute(mine).all():
+            kept = {key: value for key, value in details.items() if key not in names}
+            one = (queries.c.session_id == session_id) & (queries.c.name == name)
+            connection.execute(queries.update().where(one).values(details=kept))
+    _delete_unused_parts(connection, {before})
+
+
+def delete_sessions(connection: sa.Connection, session_ids: Sequence[str]) -> Deleted:
+    """Delete sessions with everything that refers to them, except populations, which must be dropped before."""
+    count = answers = 0
+    used: set[str] = set()
+    for ids in _batches(sorted(session_ids)):
+        used |= set(connection.execute(sa.select(sessions.c.parts).where(sessions.c.id.in_(ids))).scalars())
+        given = (events.c.session_id.in_(ids)) & (events.c.kind == "answer")
+        answers += connection.execute(sa.select(sa.func.count()).select_from(events).where(given)).scalar_one()
+        for table in (learned_from, prefetched, blurs, marks, events, queries):
+            connection.execute(table.delete().where(table.c.session_id.in_(ids)))
+        count += connection.execute(sessions.delete().where(sessions.c.id.in_(ids))).rowcount
+    _delete_unused_parts(connection, used)
+    if count:
+        _note_deletion(connection)
+    return Deleted(count, answers)
+
+
+def delete_study(connection: sa.Connection, study_id: int) -> Deleted:
+    """Delete a study with its items, pictures, sessions, populations and tokens."""
+    # Locked, so that no session begins while the others are deleted.
+    connection.execute(sa.select(studies.c.id).where(studies.c.id == study_id).with_for_update())
+    mine = connection.execute(sa.select(sessions.c.id).where(sessions.c.study_id == study_id)).scalars().all()
+    mine = lock(connection, mine)
+    connection.execute(learned_from.delete().where(learned_from.c.study_id == study_id))
+    deleted = delete_sessions(connection, mine)
+    for table in (populations, media, tokens):
+        connection.execute(table.delete().where(table.c.study_id == study_id))
+    connection.execute(studies.delete().where(studies.c.id == study_id))
+    # Workers cache studies by number, so a number is never used again.
+    last = int(_value(connection, LAST_STUDY) or 0)
+    _set(connection, {LAST_STUDY: str(max(last, study_id))})
+    _note_deletion(connection)
+    return deleted
+
+
+def count_of_deletions(connection: sa.Connection) -> int:
+    """Return how often something was deleted; workers clear their caches when it has changed."""
+    return int(_value(connection, _COUNTER) or 0)
+
+
+def unscrubbed(connection: sa.Connection) -> str | None:
+    """Return the time of the last deletion if the files of the database were not scrubbed since."""
+    return _value(connection, _SCRUB)
+
+
+def scrubbed(connection: sa.Connection, time: str) -> None:
+    """Store that the files of the database were scrubbed after the deletion at this time."""
+    connection.execute(meta.delete().where((meta.c.key == _SCRUB) & (meta.c.value == time)))
+
+
+def _note_deletion(connection: sa.Connection) -> None:
+    _set(connection, {_COUNTER: str(count_of_deletions(connection) + 1), _SCRUB: now()})
+
+
+def _delete_unused_parts(connection: sa.Connection, keys: Iterable[str]) -> None:
+    for some in _batches(sorted(keys)):
+        used = sa.exists().where(sessions.c.parts == parts.c.key)
+        connection.execute(parts.delete().where(parts.c.key.in_(some) & ~used))
+
+
+def _value(connection: sa.Connection, key: str) -> str | None:
+    return connection.execute(sa.select(meta.c.value).where(meta.c.key == key)).scalar()
+
+
+def _set(connection: sa.Connection, values: Mapping[str, str]) -> None:
+    for key, value in values.items():
+        if connection.execute(meta.update().where(meta.c.key == key).values(value=value)).rowcount == 0:
+            connection.execute(meta.insert().values(key=key, value=value))
+
+
+def _batches(values: Sequence[str]) -> Iterable[Sequence[str]]:
+    return (values[start : start + _BATCH] for start in range(0, len(values), _BATCH))

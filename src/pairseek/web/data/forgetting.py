@@ -1,0 +1,156 @@
+"""Deletion of participants and studies, and of the populations that were learned from them.
+
+A population that was learned from a deleted session is dropped in the same transaction. Of the sessions that began with
+it, finished ones keep their stored results and cannot be recomputed; the others go on with the parts that the study has
+without a population. Both get a mark that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from pairseek.core.text import plural
+from pairseek.store import deletion, sessions, studies
+from pairseek.store.database import Database, stamp
+from pairseek.store.deletion import Deleted
+from pairseek.web.errors import not_found
+from pairseek.web.sessions.parts import Parts, dropped_record
+from pairseek.web.studies.catalogue import Catalogue, Study
+
+T = TypeVar("T")
+RETENTION = "retention"
+"""Name in the audit log of the deletions that the setting ``retention`` of a study causes."""
+# Entries of the details of a query that follow from the belief.
+_BELIEF = ("mean", "radius", "reliability", "remaining")
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Deletions of one study whose retention period is over."""
+
+    slug: str
+    deleted: Deleted
+
+
+def find(database: Database, study: Study, person: str) -> list[str]:
+    """Return the sessions of a participant; ``person`` is an id of the link, a Prolific id or the id of a session."""
+    return database.read(lambda connection: deletion.sessions_of_person(connection, study.row.id, person))
+
+
+def forget(database: Database, study: Study, person: str, who: str) -> Deleted:
+    """Delete all sessions of a participant in a study; raise a `Problem` if there are none."""
+
+    def run(connection: sa.Connection) -> Deleted:
+        found = deletion.sessions_of_person(connection, study.row.id, person)
+        return _forget(connection, study, found, who, "forget")
+
+    deleted = _repeated(database, run)
+    if not deleted.sessions:
+        raise not_found("participant", person[:200])
+    return deleted
+
+
+def forget_session(database: Database, study: Study, session_id: str, who: str) -> Deleted:
+    """Delete one session."""
+    return _repeated(database, lambda connection: _forget(connection, study, [session_id], who, "forget"))
+
+
+def delete_study(database: Database, study: Study, who: str) -> Deleted:
+    """Delete a study with all of its data."""
+
+    def run(connection: sa.Connection) -> Deleted:
+        deleted = deletion.delete_study(connection, study.row.id)
+        facts = {"sessions": deleted.sessions, "answers": deleted.answers}
+        studies.note(connection, who, "delete_study", study.row.slug, **facts)
+        return deleted
+
+    return _repeated(database, run)
+
+
+def expire(database: Database, catalogue: Catalogue) -> list[Expired]:
+    """Delete the sessions of all studies whose retention period is over."""
+    found = []
+    for row in database.read(studies.every):
+        setting = row.configuration.get("retention")
+        if setting is None:
+            continue
+        limit = stamp(datetime.now(UTC) - timedelta(days=setting["days"]))
+        if setting["after"] == "close" and (row.is_open or row.closed_at is None or row.closed_at >= limit):
+            continue
+        until = limit if setting["after"] == "session" else "9999"
+        ids = database.read(lambda connection, row=row, until=until: deletion.ended_before(connection, row.id, until))  # type: ignore[misc]
+        if ids:
+            study = catalogue.named(row.slug)
+            found.append(Expired(row.slug, _repeated(database, _expiring(study, until))))
+    return found
+
+
+def _expiring(study: Study, until: str) -> Callable[[sa.Connection], Deleted]:
+    def run(connection: sa.Connection) -> Deleted:
+        # Read again in the transaction that deletes, because someone may have answered since.
+        ids = deletion.ended_before(connection, study.row.id, until)
+        return _forget(connection, study, ids, RETENTION, "expire")
+
+    return run
+
+
+def _forget(connection: sa.Connection, study: Study, ids: Sequence[str], who: str, action: str) -> Deleted:
+    """Delete sessions, and drop the populations that were learned from them."""
+    # Locked first: a population that someone is learning from them now is then complete and seen, or fails.
+    ids = deletion.lock(connection, ids)
+    versions = [version for _, version in deletion.learned(connection, ids)]
+    for version in versions:
+        deletion.drop_population(connection, study.row.id, version)
+    deleted = deletion.delete_sessions(connection, ids)
+    for began in deletion.began_with(connection, study.row.id, versions):
+        if began.finished:
+            deletion.replace_parts(connection, began.id, dropped_record(began.population))
+        else:
+            record = Parts.resolved(study.configuration, study.items).record
+            deletion.replace_parts(connection, began.id, record, without=_BELIEF)
+        reason = f"began with population {began.population}, which was learned from a participant who was forgotten"
+        sessions.mark(connection, began.id, None, "dropped", reason, who)
+    if deleted.sessions:
+        # No id and no name: the log must not hold what was forgotten.
+        facts = {"sessions": deleted.sessions, "answers": deleted.answers}
+        studies.note(connection, who, action, study.row.slug, **facts)
+    for version in versions:
+        studies.note(connection, who, "drop_population", study.row.slug, version=version)
+    return Deleted(deleted.sessions, deleted.answers, tuple(versions))
+
+
+def scrub(database: Database) -> bool:
+    """Remove what deleted rows leave in the files of the database; return False if it must be tried again later."""
+    time = database.read(deletion.unscrubbed)
+    if time is None:
+        return True
+    if not database.scrub():
+        return False
+    database.write(lambda connection: deletion.scrubbed(connection, time))
+    # This write, too, must not leave a copy of a page behind.
+    return database.scrub(rewrite=False)
+
+
+def in_words(deleted: Deleted) -> str:
+    """Return what was deleted as a sentence."""
+    text = f"Deleted {plural(deleted.sessions, 'session')} with {plural(deleted.answers, 'answer')}."
+    if deleted.populations:
+        versions = ", ".join(map(str, deleted.populations))
+        text += f" Dropped what had been learned from them: population {versions}. Learn again to replace it."
+    return text
+
+
+def _repeated(database: Database, function: Callable[[sa.Connection], T]) -> T:
+    """Run a deletion; repeat it if a session began or a population was learned at the same time."""
+    for _ in range(_TRIES - 1):
+        try:
+            return database.write(function)
+        except sa.exc.IntegrityError:
+            continue
+    return database.write(function)
