@@ -3,7 +3,8 @@
     python benchmarks/service.py                                 # 50, 100, 200 people, an answer every 2 s, SQLite
     python benchmarks/service.py --database postgresql           # the same on a PostgreSQL of its own
     python benchmarks/service.py --people 400                    # more people
-    python benchmarks/service.py --people 100 --faults worker    # or server, or database: killed ten times meanwhile
+    python benchmarks/service.py --people 100 --faults worker    # or server, or database: killed ten times meanwhile;
+                                                                 # restart: the database shut down and started again
     python benchmarks/service.py --people 100 --restart 30       # everyone comes back to a server that just started
 
 The study has 12,624 items in four dimensions and default settings: nothing is set but the number of answers. Two
@@ -46,6 +47,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 ITEMS, DIMENSIONS = 12_624, 4
 PEOPLE = [50, 100, 200]
 FAULTS = 10
+_LIMITS = ("STARTS_PER_MINUTE", "STARTS_PER_DAY", "REQUESTS_PER_MINUTE")
 
 
 def catalogue(n: int = ITEMS, d: int = DIMENSIONS) -> Items:
@@ -214,7 +216,7 @@ class Server:
         arguments = ["serve", "--database", self.database, "--port", str(self.port), "--workers", str(self.workers)]
         script = f"from pairseek.cli import main; main({arguments!r})"
         # Everyone comes from one address here.
-        limits = {f"PAIRSEEK_{what}_PER_MINUTE": "10000000" for what in ("STARTS", "REQUESTS")}
+        limits = {f"PAIRSEEK_{what}": "10000000" for what in _LIMITS}
         environment = {**os.environ, "PAIRSEEK_PASSWORD": "a long password", **limits}
         self.process = subprocess.Popen(
             [sys.executable, "-c", script], stdout=self.log, stderr=self.log, env=environment
@@ -242,6 +244,11 @@ class Server:
         for pid in self.children() or [self.process.pid]:
             ticks += sum(int(x) for x in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13])
         return ticks / os.sysconf("SC_CLK_TCK")
+
+    def memory(self) -> int:
+        """Resident bytes of the workers."""
+        pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.children())
+        return pages * os.sysconf("SC_PAGE_SIZE")
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
@@ -313,6 +320,8 @@ def disturber(kind: str, server: Server, cluster, faults: int, log: list[str]):
             elif kind == "server":
                 server.kill()
                 server.start()
+            elif kind == "restart":
+                cluster.restart()
             else:
                 cluster.kill()
                 cluster.start()
@@ -469,11 +478,11 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=ITEMS)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
-    parser.add_argument("--faults", choices=["worker", "server", "database"])
+    parser.add_argument("--faults", choices=["worker", "server", "database", "restart"])
     parser.add_argument("--restart", type=int, metavar="ANSWERS", help="sessions of so many answers, and a restart")
     options = parser.parse_args()
-    if options.faults == "database" and options.database != "postgresql":
-        parser.error("--faults database needs --database postgresql")
+    if options.faults in ("database", "restart") and options.database != "postgresql":
+        parser.error(f"--faults {options.faults} needs --database postgresql")
     sys.exit(run(options))
 
 
