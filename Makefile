@@ -27,7 +27,7 @@ terminal: $(VENV)/.installed-cli ## Search for a colour in the terminal: make te
 test: $(VENV)/.installed-dev ## Run the tests: make test ARGS="-k demo"
 	@$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
-test-long: $(VENV)/.installed-dev ## Run the tests that take minutes: many states with known truth
+test-long: $(VENV)/.installed-dev ## Run the tests that take minutes: many states with known truth; abuse, kills and a soak of the service
 	@$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal -m long $(ARGS)
 
 check: $(VENV)/.installed-dev ## Check format, style, types and the direction of imports

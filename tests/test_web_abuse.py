@@ -5,8 +5,10 @@ What takes minutes is marked long (`make test-long`); each of its tests has a sm
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -44,6 +46,14 @@ def tell(text):
     if os.environ.get("PAIRSEEK_MEASURED"):
         with Path(os.environ["PAIRSEEK_MEASURED"]).open("a", encoding="utf-8") as file:
             file.write(f"{text}\n")
+
+
+@pytest.fixture
+def alone():
+    """Let one of these tests run at a time, whichever process runs it: each loads the machine."""
+    with (Path(tempfile.gettempdir()) / "pairseek-long-tests.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def cookies(client):
@@ -124,6 +134,7 @@ def loaded(url, *, answers=1000):
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_two_minutes_of_abuse_leave_other_people_served(kind, tmp_path, cluster):
     url = cluster.database() if kind == "postgresql" else f"sqlite:///{tmp_path / 'a.db'}"
@@ -184,6 +195,7 @@ async def grown(server, after, until):
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("kind", ["worker", "server", "database", "restart"])
 def test_ten_kills_lose_no_acknowledged_answer(kind, tmp_path, cluster):
     url = cluster.database() if kind in ("database", "restart") else f"sqlite:///{tmp_path / 'k.db'}"
@@ -207,6 +219,7 @@ def test_ten_kills_lose_no_acknowledged_answer(kind, tmp_path, cluster):
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("alone")
 def test_a_soak_needs_no_more_memory_at_its_end(tmp_path):
     url = f"sqlite:///{tmp_path / 's.db'}"
     loaded(url).close()

@@ -13,12 +13,15 @@ import httpx
 import pytest
 
 from helpers.serving import GUARD, answer, begin, configuration, csrf_of, served, some_items
+from pairseek.store import database as store_database
 from pairseek.store import migrate, schema, sessions
 from pairseek.store.database import Database, stamp
 from pairseek.web.auth import make_token
 from pairseek.web.routes.participant import cookie_of
-from pairseek.web.sessions import links
+from pairseek.web.sessions import access, links
 from pairseek.web.sessions.links import signed_link
+from pairseek.web.sessions.service import Sessions
+from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import create_study
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
@@ -363,3 +366,38 @@ def test_links_are_made_over_http(visitors):
     assert [one["participant"] for one in found] == ["ann", "bob"]
     assert start(visitors.browser(), slug, found[0]["link"]).status_code == 303
     assert ask("answer", participants=["a\nb"]).status_code == 422
+
+
+def test_a_clock_that_jumps_by_an_hour_moves_the_end_of_sessions_and_nothing_else(database_url, monkeypatch):
+    """Sessions, links and limits when the time of day is set forward and back, as docs/service.md says."""
+    jump = 0
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + timedelta(hours=jump)
+
+    monkeypatch.setattr(access, "datetime", Clock)
+    monkeypatch.setattr(store_database, "datetime", Clock)
+    made = configuration(answers=20, resume={"hours": 0.5})
+    with served(database_url, studies=[(made, some_items())], starts_per_minute=2) as visitors:
+        client, other = visitors.browser(), visitors.browser()
+        state = answer(client, begin(client, participant="ann")).json()
+        begin(other)
+        jump = 1
+        assert code_of(client.get("/s/which/state")) == "session_expired"
+        assert code_of(answer(client, state)) == "session_expired"
+        # The limit of starts is where it was.
+        refused = start(visitors.browser(), "which", "/s/which")
+        assert (refused.status_code, code_of(refused)) == (429, "too_many")
+        for hours in (0, -1, 0):
+            jump = hours
+            assert client.get("/s/which/state").json() == state
+            state = answer(client, state, "right").json()
+            back = undo(client, "which", state["can"]["undo"]).json()
+            state = answer(client, back, "left").json()
+        assert state["progress"]["answered"] == 4
+        assert [one["number"] for one in client.get("/s/which/mine").json()["answers"]] == [1, 2, 3, 4]
+        # Another worker reads the same from the store.
+        fresh = Sessions(visitors.service.database, Catalogue(visitors.service.database))
+        assert fresh.state(fresh.by_token(client.cookies[cookie_of("which")])) == state

@@ -20,6 +20,8 @@ from starlette.routing import Mount, Route
 from pairseek.web.app import create_app
 from pairseek.web.settings import Settings
 
+# Seconds after which a client that has sent less than it announced hangs up.
+_HANGS_UP = 1.0
 WRONG_METHODS = ("PATCH", "TRACE", "OPTIONS", "HEAD", "BREW")
 ODD = (
     "",
@@ -97,6 +99,8 @@ class Request:
     route: str
     pieces: tuple[bytes, ...]
     pause: float = 0.0
+    short: bool = False
+    """Whether less may be sent than is announced, so that no reply need come."""
 
 
 @dataclass
@@ -174,8 +178,8 @@ class Abuser:
             lines.append(f"Content-Length: {size}".encode())
         content = b"\r\n".join(lines) + b"\r\nConnection: close\r\n\r\n" + body
         if slow:
-            return Request(route, tuple(content[k : k + 1] for k in range(60)), 0.15)
-        return Request(route, (content,))
+            return Request(route, tuple(content[k : k + 1] for k in range(60)), 0.15, short=True)
+        return Request(route, (content,), short=size != str(len(body)))
 
 
 @dataclass
@@ -208,7 +212,7 @@ async def send(port: int, request: Request, patience: float = 30.0) -> tuple[int
                             await asyncio.sleep(request.pause)
                 # A request whose body is shorter than announced gets no reply until the client hangs up.
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(min(patience, 5.0)):
+                    async with asyncio.timeout(min(patience, _HANGS_UP) if request.short else patience):
                         while piece := await reader.read(1 << 16):
                             reply = (reply + piece)[:100_000]
             finally:
@@ -219,7 +223,7 @@ async def send(port: int, request: Request, patience: float = 30.0) -> tuple[int
     return (int(found[1]) if found else 0), reply
 
 
-async def attack(port: int, abuser: Abuser, seconds: float, at_once: int = 12) -> Outcome:
+async def attack(port: int, abuser: Abuser, seconds: float, at_once: int = 16) -> Outcome:
     """Send requests to all routes in turn for so long; every tenth is slow, every fifth is sent five times."""
     outcome, until = Outcome(), time.monotonic() + seconds
     targets, number = routes(), 0

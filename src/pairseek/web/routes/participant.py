@@ -295,7 +295,8 @@ def _identity(parameters: Any) -> dict[str, str]:
     found = {column: parameters[name] for name, column in _NAMES.items() if parameters.get(name)}
     if any(len(text) > LONGEST_ID for text in found.values()):
         raise _too_long()
-    return {column: "".join(ch for ch in text if ch.isprintable()) for column, text in found.items()}
+    plain = {column: "".join(ch for ch in text if ch.isprintable()) for column, text in found.items()}
+    return {column: text for column, text in plain.items() if text.strip()}
 
 
 def _too_long() -> Problem:

@@ -63,6 +63,7 @@ _SHOWN = (
     "forget",
     "expire",
     "delete_study",
+    "link",
 )
 LIFETIMES = (7, 30, DAYS, MOST_DAYS)
 # Maximum number of items on a map; more could not be distinguished.
