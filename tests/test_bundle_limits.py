@@ -150,6 +150,7 @@ def test_every_part_is_counted_before_it_is_parsed(good, tmp_path, name):
             read_items(path)
 
 
+@pytest.mark.long
 def test_a_small_file_of_many_lists_needs_little_memory(good, tmp_path):
     """60 million empty lists would take 4 GB; as a file they take less than a megabyte."""
     path = written(tmp_path / "big.zip", {**good, "populations.json": b'{"1": [' + b"[]," * 60_000_000 + b"0]}"})

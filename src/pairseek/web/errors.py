@@ -63,7 +63,13 @@ class Problem(PairseekError):
 
     def record(self) -> JSON:
         """Return the JSON body of the response."""
-        return {"error": {"code": self.code, "message": self.message, "received": self.received, "hint": self.hint}}
+        message, received = _encodable(self.message), _encodable(self.received)
+        return {"error": {"code": self.code, "message": message, "received": received, "hint": self.hint}}
+
+
+def _encodable(value: object) -> object:
+    """Return a text with lone surrogates escaped, which JSON can hold and UTF-8 cannot."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 class InvalidPictures(InvalidItems):
