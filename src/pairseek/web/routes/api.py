@@ -273,9 +273,7 @@ def sign_links(
         {"participant": name, "link": signed_link(service.link_key, address, study, name, body.days)}
         for name in body.participants
     ]
-    service.database.write(
-        lambda connection: studies.note(connection, f"token {who.name}", "link", slug, count=len(found))
-    )
+    service.database.write(lambda connection: studies.note(connection, who.label, "link", slug, count=len(found)))
     return found
 
 
