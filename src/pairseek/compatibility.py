@@ -141,6 +141,25 @@ def check_appeal(items: Items | Space, response: Response) -> None:
         )
 
 
+def check_residual(items: Items | Space, response: Response, posterior: Any) -> None:
+    """Reject residual utilities where they have no meaning, or where the posterior does not infer them."""
+    if response.residual == 0.0:
+        if not items.d:
+            raise Unsupported(
+                "the items have no coordinates and the response has no residual utilities, so that nothing can be "
+                "learned: give residual, as in ps.Logistic(1.0, 'constant', residual=1.5), or coordinates"
+            )
+        return
+    if not items.d and response.noise != "constant":
+        raise Unsupported(f"the items have no coordinates, and {response.noise} noise depends on them: use 'constant'")
+    if isinstance(items, Space):
+        raise Unsupported("residual utilities belong to items, and a continuous Space has none: use residual=0")
+    if response.noise_prior is not None:
+        raise Unsupported("residual and an unknown noise kind cannot be combined: give the noise kind, or residual=0")
+    if not getattr(posterior, "takes_residuals", False):
+        raise Unsupported(f"{type(posterior).__name__} cannot infer residual utilities: use EP(), or residual=0")
+
+
 def infers_reliability(posterior: object) -> bool:
     """Return whether a posterior can infer k and the lapse."""
     return bool(getattr(posterior, "infers_reliability", False))

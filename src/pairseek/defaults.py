@@ -34,6 +34,8 @@ THIN = 1e-3
 """Least standard deviation of the default prior along any direction, over the largest."""
 TIE_WIDTH = 0.5
 """Width of a tie in logits where a study offers ties: a pair of even odds is then a tie with probability 0.24."""
+RESIDUAL_ALONE = 1.5
+"""Standard deviation of utilities in logits, where items have no coordinates."""
 CHECKS = 4
 """Where the lapse is unknown, every fourth question is a reliability probe."""
 
@@ -46,6 +48,8 @@ def default_prior(items: Items | Space) -> Prior:
     """
     if isinstance(items, Space):
         return UniformBox(items.low, items.high)
+    if not items.d:
+        return GaussianPrior()
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         centre = items.coordinates.mean(axis=0)
         centred = items.coordinates - centre
@@ -62,6 +66,8 @@ def default_prior(items: Items | Space) -> Prior:
 
 def spread_of(prior: Prior, d: int) -> float:
     """Return the root mean square standard deviation of a prior along a coordinate."""
+    if not d:
+        return 1.0
     with np.errstate(over="ignore", under="ignore"):
         _, covariance = prior.moments(d)
         return float(np.sqrt(np.trace(covariance) / d))
@@ -72,6 +78,11 @@ def _check_spread(spread: float) -> None:
         raise InvalidParameter(
             f"the prior has a standard deviation of {spread:.3g}, whose powers a double cannot hold: use another unit"
         )
+
+
+def default_response(items: Items | Space) -> Response:
+    """Return the logistic model; for items without coordinates, with residual utilities alone."""
+    return Logistic() if items.d else Logistic(1.0, "constant", residual=RESIDUAL_ALONE)
 
 
 def resolve(
@@ -85,7 +96,7 @@ def resolve(
     prior = default_prior(items) if prior is None else prior
     spread = spread_of(prior, items.d)
     _check_spread(spread)
-    response = (Logistic() if response is None else response).for_spread(spread)
+    response = (default_response(items) if response is None else response).for_spread(spread)
     if strategy is None:
         strategy = InfoGain(checks=CHECKS if response.lapse_prior is not None else "auto" if response.unknown else None)
     fill_in = getattr(strategy, "resolved", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
@@ -10,11 +11,12 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import scipy
 
-from pairseek.core.types import Belief, FloatArray, IntArray, ItemId
+from pairseek.core.types import Belief, FloatArray, IntArray, ItemId, Residuals
 from pairseek.core.validation import is_number, whole
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Response
+from pairseek.numerics.pair_kernels import CONSTANT
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,11 @@ class Interval:
 Manner: TypeAlias = Literal["consistent", "noisy", "random"]
 # Below this k an item's appeal outweighs any distance, and the quotient of the two would overflow.
 _LEAST_K = 1e-100
+# With residual utilities: samples that are used, and how many of them at a time.
+_SAMPLES = 1024
+_CHUNK = 64
+# Items whose utility must be so many deviations above its mean to be the best are left out: a probability of 1e-5.
+_UNLIKELY = 4.27
 CONSISTENT, RANDOM = 0.8, 0.6
 """Bounds on `agreement`: answers are consistent from the first bound on, and random below the second."""
 
@@ -129,7 +136,8 @@ class Recommendation:
     probability
         Posterior probability that it is the best of all items.
     expected_utility
-        E[appeal - k|w - x|²], with the k of a reliability of 1: the reliability scales all utilities alike.
+        E[appeal - k|w - x|² + ε], with the k of a reliability of 1, which scales all utilities alike, and the residual
+        utility ε where the response has any.
     distance
         From the estimated point.
     """
@@ -165,21 +173,88 @@ def best_items(items: Items, points: FloatArray, response: Response) -> IntArray
 def best_probabilities(items: Items, belief: Belief, response: Response) -> FloatArray:
     """Return the (n,) posterior probability that each item is the best: the share of the samples that it is best for.
 
-    A sample has a reliability of its own where that is inferred, but its best item depends on the point alone.
+    A sample has a reliability of its own where that is inferred, but its best item depends on the point alone, and on
+    residual utilities where the response has any.
     """
+    if belief.residuals is not None:
+        return _best_with_residuals(items, belief, belief.residuals, response)
     counts = np.bincount(best_items(items, belief.samples, response), weights=belief.weights, minlength=items.n)
     return np.asarray(counts, dtype=np.float64)
 
 
+def residual_unit(items: Items, response: Response) -> float:
+    """Return the factor that converts a residual utility from logits to the unit of appeal - k|w - x|².
+
+    It is 1 under constant noise, whose logits are differences of utilities. Under the other kinds, a difference of
+    utilities is multiplied by k_pq/k; the factor is its inverse for a pair of typical length |a|.
+    """
+    if response.noise_kind.code == CONSTANT:
+        return 1.0
+    length = 2.0 * math.sqrt(2.0 * float(np.sum(np.var(items.coordinates, axis=0))))
+    return 1.0 / float(response.noise_kind.pair_constant(1.0, np.array([length]))[0])
+
+
+def expected_utilities(items: Items, belief: Belief, response: Response) -> FloatArray:
+    """Return the (n,) expectations of appeal - k|w - x|² + ε."""
+    square = np.sum((items.coordinates - belief.mean) ** 2, axis=1) + np.trace(belief.covariance)
+    utility = np.asarray(items.appeal - response.reference * square)
+    if belief.residuals is not None:
+        utility[belief.residuals.rows] += residual_unit(items, response) * belief.residuals.mean
+    return utility
+
+
+def _best_with_residuals(items: Items, belief: Belief, found: Residuals, response: Response) -> FloatArray:
+    """Return the (n,) probabilities of being best: samples of the point and of the residual utilities of all items.
+
+    The difference of two utilities is linear in both, so its mean and variance are known. Items that exceed the item of
+    highest expected utility with a probability below 1e-5 are left out of the samples.
+    """
+    n, unit, k = items.n, residual_unit(items, response), response.reference
+    mean = expected_utilities(items, belief, response)
+    top = int(np.argmax(mean))
+    shown = np.full(n, -1)
+    shown[found.rows] = np.arange(len(found.rows))
+    place, best = shown, shown[top]
+    variance, cross, beside = np.full(n, found.deviation**2), np.zeros((n, items.d)), np.zeros(n)
+    variance[found.rows], cross[found.rows] = np.diag(found.covariance), found.cross.T
+    if best >= 0:
+        beside[found.rows] = found.covariance[:, best]
+    beside[top] = variance[top]
+    normal = 2.0 * k * (items.coordinates - items.coordinates[top])
+    spread = (
+        np.einsum("nd,de,ne->n", normal, belief.covariance, normal)
+        + unit**2 * (variance + variance[top] - 2.0 * beside)
+        + 2.0 * unit * np.einsum("nd,nd->n", normal, cross - cross[top])
+    )
+    rows = np.flatnonzero(mean + _UNLIKELY * np.sqrt(np.maximum(spread, 0.0)) >= mean[top])
+    points, weights, drawn = belief.samples[:_SAMPLES], belief.weights[:_SAMPLES], found.samples[:_SAMPLES]
+    # Samples of equal weight come in an order that is spread evenly, so that the first of them suffice.
+    rng = np.random.default_rng([n, len(points)])
+    counts = np.zeros(n)
+    for start in range(0, len(points), _CHUNK):
+        some = slice(start, start + _CHUNK)
+        residual = found.deviation * rng.standard_normal((len(points[some]), len(rows)))
+        known = np.flatnonzero(place[rows] >= 0)
+        residual[:, known] = drawn[some][:, place[rows[known]]]
+        offsets = points[some][:, None, :] - items.coordinates[rows]
+        utility = items.appeal[rows] - k * np.einsum("snd,snd->sn", offsets, offsets) + unit * residual
+        counts += np.bincount(rows[np.argmax(utility, axis=1)], weights=weights[some], minlength=n)
+    return np.asarray(counts / np.sum(weights))
+
+
 def recommendations(items: Items, estimate: Estimate, response: Response, count: int) -> list[Recommendation]:
-    """Return the items most likely to be the best, equally likely ones by expected utility."""
+    """Return the items most likely to be the best, equally likely ones by expected utility.
+
+    With residual utilities, the items of highest expected utility: of many items each has a small probability of being
+    the best, which samples do not resolve.
+    """
     count = whole(count, "the count of recommend")
     belief = estimate.belief
     probability = best_probabilities(items, belief, response)
-    square = np.sum((items.coordinates - belief.mean) ** 2, axis=1) + np.trace(belief.covariance)
-    utility = items.appeal - response.reference * square
+    utility = expected_utilities(items, belief, response)
     distance = np.linalg.norm(items.coordinates - estimate.point, axis=1)
-    order = np.lexsort((distance, -utility, -probability))[:count]
+    keys = (distance, -probability, -utility) if belief.residuals is not None else (distance, -utility, -probability)
+    order = np.lexsort(keys)[:count]
     return [
         Recommendation(items.ids[i], items.labels[i], float(probability[i]), float(utility[i]), float(distance[i]))
         for i in order.tolist()

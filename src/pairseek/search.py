@@ -23,10 +23,10 @@ from pairseek import serialization
 from pairseek._version import MODEL_VERSION, __version__
 from pairseek.candidates import Rest
 from pairseek.candidates.context import SelectionContext, Source
-from pairseek.compatibility import check_appeal, check_inference, check_parts, check_together, rules_of
+from pairseek.compatibility import check_appeal, check_inference, check_parts, check_residual, check_together, rules_of
 from pairseek.core import files
 from pairseek.core.text import plural
-from pairseek.core.types import JSON, Belief, Event, Evidence, Outcome, Query, QueryInfo, Side
+from pairseek.core.types import JSON, Belief, Event, Evidence, IntArray, Outcome, Query, QueryInfo, Side
 from pairseek.core.validation import seed_of, whole
 from pairseek.defaults import default_candidates, resolve, spread_of
 from pairseek.errors import (
@@ -53,6 +53,7 @@ from pairseek.model.responses import Response
 from pairseek.numerics.compilation import first_use
 from pairseek.population import Population
 from pairseek.posteriors import Posterior
+from pairseek.posteriors.residuals import infer_with_residuals
 from pairseek.selection import Draws, PairRules, next_query, pair_info
 from pairseek.stopping import AfterAnswers, StopRule
 from pairseek.strategies.base import Procedure, Utility
@@ -144,6 +145,7 @@ class Search:
         self.seed = seed_of(rng)
         check_together(items, self.strategy, {"candidates": candidates, "rest": rest}, self.stop)
         check_appeal(items, self.response)
+        check_residual(items, self.response, self.posterior)
         check_inference(self.response, self.posterior, items.d)
         self.prior.box(items.d)
         self._lock = threading.RLock()
@@ -309,7 +311,7 @@ class Search:
         """The posterior after all events."""
         if self._belief is None:
             with first_use():
-                self._belief = self.posterior.infer(self._evidence(), self.prior, self.response)
+                self._belief = self._inferred()
         return self._belief
 
     @_atomic
@@ -419,22 +421,31 @@ class Search:
     def _rng(self, purpose: int, *, events: int = 0, index: int = 0) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence([self.seed, events, purpose, index]))
 
-    def _evidence(self) -> Evidence:
-        """Return the logit planes of all answers and ties, oriented towards the winner."""
+    def _inferred(self) -> Belief:
+        """Return the posterior after all events: of the point, and of residual utilities where the response has any."""
+        evidence, pairs = self._evidence()
+        if self.response.residual == 0.0 or pairs is None:
+            return self.posterior.infer(evidence, self.prior, self.response)
+        return infer_with_residuals(self.posterior, evidence, pairs, self.prior, self.response)
+
+    def _evidence(self) -> tuple[Evidence, IntArray | None]:
+        """Return the logit planes of all answers and ties, oriented towards the winner, and the rows of their items."""
         answered = [event for event in self._events if event.outcome != "skip"]
-        if not answered:
-            return Evidence(np.empty((0, self.items.d)), np.empty(0), np.empty(0))
         sides = [(e.left, e.right) if e.winner is None else (e.winner, e.loser) for e in answered]
+        pairs = None
         if isinstance(self.items, Items):
-            first, second = (np.array([self.items.index(side[i]) for side in sides]) for i in (0, 1))
-            winners, losers = self.items.coordinates[first], self.items.coordinates[second]
-            appeal = self.items.appeal[first] - self.items.appeal[second]
+            rows = [[self.items.index(side) for side in pair] for pair in sides]
+            pairs = np.array(rows, dtype=np.int64).reshape(-1, 2)
+            winners, losers = self.items.coordinates[pairs[:, 0]], self.items.coordinates[pairs[:, 1]]
+            appeal = self.items.appeal[pairs[:, 0]] - self.items.appeal[pairs[:, 1]]
         else:
-            winners, losers = (np.array([side[i] for side in sides], dtype=np.float64) for i in (0, 1))
+            winners, losers = (
+                np.array([pair[i] for pair in sides], dtype=np.float64).reshape(-1, self.items.d) for i in (0, 1)
+            )
             appeal = np.zeros(len(sides))
         slopes, offsets = self.response.planes(winners, losers, appeal)
         decided = np.array([float(event.outcome == "answer") for event in answered])
-        return Evidence(np.ascontiguousarray(slopes), offsets, decided)
+        return Evidence(np.ascontiguousarray(slopes), offsets, decided), pairs
 
     def _cached_query(self) -> Query | None:
         """Return the cached query that `ask` would return if none were pending; None when a procedure has finished."""

@@ -27,7 +27,8 @@ class SimulatedUser:
     point
         (d,) where the user is.
     response
-        How the user answers; its k must be set. None: the nearer of the two without error, whatever their appeal,
+        How the user answers; its k must be set. With a residual, the user has a residual utility of each item, drawn by
+        the seed and the id of the item. None: the nearer of the two without error, whatever their appeal,
         which no distance can be weighed against without k.
     rng
         A seed, or a generator to draw one from.
@@ -89,6 +90,9 @@ class SimulatedUser:
             return query.left if nearer else query.right
         slopes, offsets = self.response.planes(left[None], right[None], appeal)
         logit = slopes[0] @ self.point + offsets
+        if self.response.residual > 0.0:
+            scale = self.response.typical_reliability * self.response.residual
+            logit = logit + scale * (self._residual(query.left) - self._residual(query.right))
         for_left, tie, for_right = (
             float(part[0])
             for part in (
@@ -108,6 +112,10 @@ class SimulatedUser:
         if for_lower <= draw < for_lower + tie:
             return None
         return query.left if (draw < for_lower) == in_order else query.right
+
+    def _residual(self, side: Side) -> float:
+        """Return the standardized residual utility of an item."""
+        return float(np.random.default_rng([self.seed, 2, zlib.crc32(repr(side).encode())]).standard_normal())
 
 
 def _place(items: Items | Space, side: Side) -> FloatArray:

@@ -16,6 +16,7 @@ from pairseek.core.limits import Limit
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
+from pairseek.numerics.mixtures import TWICE
 from pairseek.strategies.shape import UtilityShape, shape_of
 
 # Chunk of pairs scored at a time when all pairs are enumerated.
@@ -23,6 +24,8 @@ _LISTED = 1 << 18
 # Number of random pairs whose median score is the reference for gaps of signed utilities.
 _SAMPLE = 1001
 _DRAWS = 4096
+# Number of random pairs where most items were shown, or have no coordinates, and are too many to list all pairs.
+_RANDOM = 200_000
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,9 @@ class AllPairs:
     differences between features of its items, so that they have upper bounds over all pairs of two cells of items.
     Branch and bound over the cells of a tree then leaves few pairs to score; no pair is stored, and memory is O(n d).
     Ties are broken by the order of the items.
+
+    Where the response has residual utilities, items that were shown differ from all others in what is known of theirs.
+    Branch and bound then covers the items that were not shown yet; all pairs are scored while they are few.
 
     A strategy without `UtilityShape` scores every pair if there are no more than `budget`, and otherwise a sample
     (`WeightedPairs`).
@@ -79,7 +85,10 @@ class AllPairs:
             return any_pair(context, rng)
         if n * (n - 1) // 2 <= (self.budget if shape is None else self.listed):
             return best_by_list(context, rng, rescore=self.rescore)
-        if shape is None:
+        residuals = context.belief.residuals
+        if residuals is not None and (context.points.shape[1] == 0 or 2 * len(residuals.rows) > n):
+            return SampledPairs(count=_RANDOM).choose(context, context.generator(self.name))
+        if shape is None or (residuals is not None and shape.kind != "table"):
             return WeightedPairs(rescore=self.rescore).choose(context, rng)
         return self._best(context, shape)
 
@@ -102,7 +111,13 @@ class AllPairs:
         if shape.signed and not self.gap:
             zero = median_score(context)
         gap = certified_gap(found, zero)
-        words = _description(len(context.points), found, gap, len(scores) if rescore else 0, context.caveat)
+        n, caveat = len(context.points), context.caveat
+        if context.belief.residuals is not None and len(context.belief.residuals.rows):
+            n -= len(context.belief.residuals.rows)
+            caveat = f"; of items that were not shown before{caveat}"
+        if context.response.residual > 0.0:
+            gap += TWICE
+        words = _description(n, found, gap, len(scores) if rescore else 0, caveat)
         return Selection(
             int(first[row]), int(second[row]), float(scores[row]), found.visited, words, bound=found.bound, gap=gap
         )
@@ -131,7 +146,9 @@ def any_pair(context: SelectionContext, rng: np.random.Generator) -> Selection |
     n = len(context.points)
     total = n * (n - 1) // 2
     first, second = sampled_pairs(n, _DRAWS, rng)
-    free = context.resting.allows(first, second) & np.any(context.points[first] != context.points[second], axis=1)
+    free = context.resting.allows(first, second)
+    if context.belief.residuals is None:
+        free &= np.any(context.points[first] != context.points[second], axis=1)
     if np.any(free):
         row = int(np.argmax(free))
         return Selection(int(first[row]), int(second[row]), 0.0, 1, f"any of {total:,} pairs, drawn at random")

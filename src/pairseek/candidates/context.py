@@ -83,7 +83,7 @@ class SelectionContext:
         name = type(self.strategy).__name__
         if scores.shape != (len(features),):
             raise InvalidParameter(f"{name}.score returned shape {scores.shape}, expected ({len(features)},)")
-        usable = features.length > 0
+        usable = features.distinct
         if np.any(np.isnan(scores[usable])):
             if not np.all(np.isfinite(features.logit_deviation[usable])):
                 raise InvalidParameter(
@@ -125,6 +125,8 @@ class SelectionContext:
     @property
     def rescores(self) -> bool:
         """Whether the best pairs are rescored by samples."""
+        if self.belief.residuals is not None:
+            return False  # samples of the point hold no residual utilities, and with them a logit is nearly Gaussian
         return hasattr(self.strategy, "exact") and getattr(self.strategy, "rescored", True)
 
     def rescored(self, features: PairFeatures) -> FloatArray:

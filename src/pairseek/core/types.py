@@ -215,6 +215,37 @@ class Reliability:
         return self.samples.lapses
 
 
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Posterior of the residual utilities ε of the items that were shown; those of all others keep their prior.
+
+    Attributes
+    ----------
+    deviation
+        Standard deviation of the prior of every ε, in logits.
+    rows
+        (S,) rows of the items that were shown, ascending.
+    mean, covariance
+        (S,) and (S, S) of their ε.
+    cross
+        (d, S) covariance of the user point with their ε.
+    of_samples
+        Function without arguments that returns the (samples, S) ε of each sample of the belief.
+    """
+
+    deviation: float
+    rows: IntArray
+    mean: FloatArray
+    covariance: FloatArray
+    cross: FloatArray
+    of_samples: Callable[[], FloatArray] = field(repr=False)
+
+    @cached_property
+    def samples(self) -> FloatArray:
+        """The (samples, S) residual utilities of each sample of the belief, computed at first use."""
+        return self.of_samples()
+
+
 class Cloud(Protocol):
     """A source of weighted samples of a belief."""
 
@@ -239,6 +270,8 @@ class Belief:
         The source of its samples.
     reliability
         Posterior of the unknown parameters of the response; None where all are known.
+    residuals
+        Posterior of the residual utilities of items; None where the response has none.
     """
 
     mean: FloatArray
@@ -246,6 +279,7 @@ class Belief:
     info: BeliefInfo
     cloud: Cloud = field(repr=False)
     reliability: Reliability | None = None
+    residuals: Residuals | None = None
 
     @cached_property
     def _drawn(self) -> tuple[FloatArray, FloatArray]:

@@ -12,6 +12,7 @@ from scipy.special import expit
 
 from pairseek.candidates import Candidates, ListedPairs, Rest
 from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
+from pairseek.estimates import expected_utilities
 from pairseek.evaluate.spec import MEASURES, WITHHOLD, Ties, Way
 from pairseek.model.items import Items
 from pairseek.population import Choices, Population
@@ -212,7 +213,7 @@ def _row(
         return _NOTHING
     items, belief = search.items, search.belief
     assert isinstance(items, Items)
-    utility = items.appeal - search.response.reference * np.sum((items.coordinates - belief.mean) ** 2, axis=1)
+    utility = expected_utilities(items, belief, search.response)
     chance = _chances(search, person)[remaining]
     return _measured(chance, alone[remaining], popular[remaining], _tau(utility, person, remaining))
 

@@ -66,6 +66,16 @@ def _coordinates(values: npt.ArrayLike) -> FloatArray:
     return array
 
 
+def _without_coordinates(ids: object) -> FloatArray:
+    """Return (n, 0) coordinates for items that have ids alone."""
+    if isinstance(ids, str | bytes | Mapping) or not isinstance(ids, Iterable):
+        raise InvalidItems(f"the items have no coordinates and ids is {ids!r}: give coordinates, or a list of ids")
+    n = len(list(ids))
+    if n < 2:
+        raise InvalidItems(f"there {'is 1 item' if n == 1 else 'are no items'}: a pair needs at least 2")
+    return np.empty((n, 0))
+
+
 def _identifiers(ids: Sequence[object] | npt.NDArray[np.generic] | None, n: int) -> tuple[ItemId, ...]:
     if ids is None:
         return tuple(range(n))
@@ -100,7 +110,8 @@ class Items:
     Parameters
     ----------
     coordinates
-        (n, d) finite numbers, n >= 2, d >= 1. Items may share a point; such a pair is never asked.
+        (n, d) finite numbers, n >= 2, d >= 1. Items may share a point; such a pair is asked only where the response has
+        residual utilities. None: the items have no coordinates, d = 0, and `ids` is needed.
     ids
         One int or str for each; 0..n-1 if None.
     labels
@@ -127,7 +138,7 @@ class Items:
 
     def __init__(
         self,
-        coordinates: npt.ArrayLike,
+        coordinates: npt.ArrayLike | None = None,
         ids: Sequence[object] | npt.NDArray[np.generic] | None = None,
         labels: Sequence[str] | None = None,
         appeal: npt.ArrayLike | None = None,
@@ -139,7 +150,7 @@ class Items:
     @classmethod
     def _unwarned(
         cls,
-        coordinates: npt.ArrayLike,
+        coordinates: npt.ArrayLike | None,
         ids: Sequence[object] | npt.NDArray[np.generic] | None = None,
         labels: Sequence[str] | None = None,
         appeal: npt.ArrayLike | None = None,
@@ -160,14 +171,14 @@ class Items:
 
     def _fill(
         self,
-        coordinates: npt.ArrayLike,
+        coordinates: npt.ArrayLike | None,
         ids: Sequence[object] | npt.NDArray[np.generic] | None,
         labels: Sequence[str] | None,
         appeal: npt.ArrayLike | None,
         data: Mapping[str, Sequence[object]] | None,
     ) -> None:
         """Validate and set all attributes."""
-        points = _coordinates(coordinates)
+        points = _without_coordinates(ids) if coordinates is None else _coordinates(coordinates)
         n = len(points)
         names = _identifiers(ids, n)
         texts = tuple(map(str, names if labels is None else _listed(labels, "labels", n)))
@@ -200,7 +211,14 @@ class Items:
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[object, ...]]:
         # Unpickling calls the constructor, so that copies are validated and read-only too.
-        parts = (self.coordinates, self.ids, self.labels, self.appeal, dict(self.data), self._columns)
+        parts = (
+            self.coordinates if self.d else None,
+            self.ids,
+            self.labels,
+            self.appeal,
+            dict(self.data),
+            self._columns,
+        )
         return type(self)._unwarned, parts
 
     def __repr__(self) -> str:
@@ -282,6 +300,8 @@ class Items:
         >>> wines.standardized().coordinates.tolist()
         [[-1.0, -1.0], [0.0, 0.0], [1.0, 1.0]]
         """
+        if not self.d:
+            return self
         points = _scales.standardize(self.coordinates)
         return self._unwarned(points, self.ids, self.labels, self.appeal, self.data, self._columns)
 
@@ -291,6 +311,8 @@ class Items:
         The paper's rule (supplement, "Performance across dimensions"): three standard deviations of the
         narrowest direction reach the corner of [-1, 1]^d.
         """
+        if not self.d:
+            return self
         centred = self.coordinates - self.coordinates.mean(axis=0)
         values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(centred, rowvar=False)))
         if values[0] <= 1e-12 * values[-1]:

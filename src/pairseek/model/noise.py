@@ -35,7 +35,7 @@ class NoiseKind:
     formula, summary
         k_pq as a formula, and its meaning in words.
     pair_constant
-        The function (k, (m,) lengths) -> (m,) k_pq; 0 where a length is 0.
+        The function (k, (m,) lengths) -> (m,) k_pq; where a length is 0, k under constant noise, and else 0.
     steepest_length
         The bound rule: the length from low to high at which k_pq |a| is largest, as a function (low, high).
     steepness
@@ -55,7 +55,7 @@ class NoiseKind:
 
 
 def _constant(k: float, length: FloatArray) -> FloatArray:
-    return np.where(length > 0, k, 0.0)
+    return np.full(length.shape, float(k))
 
 
 def _normalized(k: float, length: FloatArray) -> FloatArray:

@@ -198,5 +198,53 @@ class GaussianPrior:
         return np.asarray(mean + normal @ np.linalg.cholesky(covariance).T)
 
 
+@dataclass(frozen=True, eq=False)
+class WithResiduals:
+    """A prior of the user point and of residual utilities, which are independent standard normal coordinates.
+
+    Inference alone uses it: see `pairseek.posteriors.residuals`.
+
+    Parameters
+    ----------
+    point
+        Prior of the user point, in `d` dimensions.
+    count
+        Number of further coordinates.
+    """
+
+    point: Prior
+    d: int
+    count: int
+    name = "with_residuals"
+
+    def box(self, d: int) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
+        """Return the bounds of the point, and infinite ones."""
+        low, high = self.point.box(self.d)
+        wide = np.full(self.count, np.inf)
+        return np.concatenate([low, -wide]), np.concatenate([high, wide])
+
+    def quadratic(self, d: int) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
+        """Return centre and precision of the Gaussian factor."""
+        return self._extended(*self.point.quadratic(self.d))
+
+    def moments(self, d: int) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
+        """Return mean and covariance."""
+        return self._extended(*self.point.moments(self.d))
+
+    def _extended(self, vector: FloatArray, matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+        d, size = self.d, self.d + self.count
+        out = np.eye(size)
+        out[:d, :d] = matrix
+        return np.concatenate([vector, np.zeros(self.count)]), out
+
+    def entropy_bits(self, d: int) -> float:  # noqa: ARG002
+        """Return the differential entropy in bits."""
+        return self.point.entropy_bits(self.d) + 0.5 * self.count * float(np.log2(2 * np.pi * np.e))
+
+    def sample(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002
+        """Draw (n, d + count) points."""
+        return np.concatenate([self.point.sample(n, self.d, rng), rng.standard_normal((n, self.count))], axis=1)
+
+
 PRIORS = {prior.name: prior for prior in (UniformBox, GaussianPrior)}
 """Name table of the priors in files, commands and HTTP."""

@@ -4,7 +4,11 @@ An item x has the utility u_x(w) = appeal_x - k|w - x|² for a person at w. The 
 z = r (k_pq/k) (u_p - u_q) = r k_pq (a·w - b + (appeal_p - appeal_q)/k), with the person's reliability r, and
 P(p preferred to q | w) = lapse/2 + (1 - lapse) f(z), where f is the logistic function or the normal distribution
 function. Both are symmetric, f(-z) = 1 - f(z), and log-concave, so that the posterior is log-concave where r is known
-and there are no lapses. The paper's model has r = 1, no appeal and no lapses.
+and there are no lapses. The paper's model has r = 1, no appeal, no residual and no lapses.
+
+No coordinates explain all of a person's taste. The residual utility ε_x of an item is what they leave out of it, for
+this person: independent for every item and normal with the standard deviation `residual` (the specific variance of
+factor analysis). It adds r (ε_p - ε_q) to the logit under every noise kind.
 
 Where ties are offered, a person who perceives a difference within the width t says so (Rao and Kupper, 1967; Glenn and
 David, 1960): P(first) = f(z - t), P(second) = f(-z - t), P(tie) = f(z + t) - f(z - t). All three are log-concave in
@@ -58,6 +62,7 @@ _COMPILED = (
 # Squares of logits must not overflow.
 _LARGEST = 1e100
 _WIDEST_TIE = 20.0
+_LARGEST_RESIDUAL = 20.0
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,9 @@ class Response:
         is inferred. An unknown k is the same factor, with the median of its prior as k.
     tie_width
         Width t of the perceived differences, in logits, within which a person calls a tie. 0: ties are not offered.
+    residual
+        Standard deviation of a person's residual utility of an item, in logits: the part of taste that coordinates and
+        appeal do not explain. 0: the paper's model.
     """
 
     k: Annotated[float | Unknown | None, Limit(0, 1e12)] = None
@@ -93,6 +101,7 @@ class Response:
     lapse: Annotated[float | Unknown, Limit(0, 1)] = 0.0
     reliability: Annotated[float | Unknown, Limit(0, 1e6)] = 1.0
     tie_width: Annotated[float, Limit(0, 20)] = 0.0
+    residual: Annotated[float, Limit(0, 20)] = 0.0
     name: ClassVar[str] = ""
     link_code: ClassVar[int | None] = None
     typical: ClassVar[float] = TYPICAL_LOGIT
@@ -107,6 +116,13 @@ class Response:
                 f"{_WIDEST_TIE:g}"
             )
         object.__setattr__(self, "tie_width", float(self.tie_width))
+        if not (is_number(self.residual) and 0 <= self.residual <= _LARGEST_RESIDUAL):
+            raise InvalidParameter(
+                f"residual is {self.residual!r}: give the standard deviation of residual utilities in logits, from 0 "
+                f"to {_LARGEST_RESIDUAL:g}",
+                field="residual",
+            )
+        object.__setattr__(self, "residual", float(self.residual))
         if isinstance(self.k, Unknown) and isinstance(self.reliability, Unknown):
             raise InvalidParameter("k and reliability are both unknown, and are the same factor: infer one of the two")
         if isinstance(self.noise, Unknown):
@@ -287,7 +303,9 @@ class Response:
         return dataclasses.replace(self, k=1.0, noise=unknown_kind, reliability=reliability)
 
     def pair_constant(self, length: FloatArray) -> FloatArray:
-        """Return r k_pq for pairs whose normals have these lengths |a| (K1, K2, K3); 0 where the points coincide.
+        """Return r k_pq for pairs whose normals have these lengths |a| (K1, K2, K3).
+
+        Where the points coincide it is r k under constant noise, which leaves their appeal, and else 0.
 
         Where k or r is unknown, for the median of its prior.
         """

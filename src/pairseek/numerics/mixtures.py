@@ -26,6 +26,7 @@ from pairseek.numerics.tables import (
     combined,
     hermite_spline,
     link_functions,
+    look_up,
     monotone_probability,
     monotone_utility,
     tables,
@@ -35,6 +36,8 @@ from pairseek.numerics.ties import coarse_information
 TableName: TypeAlias = Literal["probability", "information", "explained", "log_volume"]
 NAMES: tuple[TableName, ...] = ("probability", "information", "explained", "log_volume")
 
+TWICE = 2e-3
+"""Relative error of the second interpolation of a table with a variance."""
 SPREADS = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0])
 LAPSES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
 
@@ -47,18 +50,41 @@ _NODES = 15
 _PLACES = 1e-3 * np.sinh(np.linspace(0.0, 17.5, 4000))
 
 
-def table(link: int, name: TableName, spread: float = 0.0, lapse: float = 0.0, width: float = 0.0) -> FloatArray:
+def table(
+    link: int,
+    name: TableName,
+    spread: float = 0.0,
+    lapse: float = 0.0,
+    width: float = 0.0,
+    variance: float = 0.0,
+) -> FloatArray:
     """Return a table by name; that of the link itself where nothing is unknown and there are no lapses.
 
     Where ties of some width are offered, the information is that of three outcomes, which is not monotone: see
     `pairseek.numerics.ties`. All other tables are about two outcomes, as if none were offered.
+
+    With a variance v, the value at (m, s) is that of a logit of deviation sqrt(s² + v): s is the part of the deviation
+    that differs between pairs. Such a table is interpolated twice, and right to `TWICE` of its values.
     """
+    if variance > 0.0:
+        return _widened(link, name, spread, lapse, width, variance)
     if width > 0.0 and name == "information":
         return _interpolated(link, name, min(spread, float(SPREADS[-1])), lapse, width)
     if spread == 0.0 and lapse == 0.0:
         values: FloatArray = getattr(tables(link), name)
         return values
     return _interpolated(link, name, min(spread, float(SPREADS[-1])), lapse, 0.0)
+
+
+@lru_cache(maxsize=16)
+def _widened(link: int, name: TableName, spread: float, lapse: float, width: float, variance: float) -> FloatArray:
+    values = table(link, name, spread, lapse, width)
+    m, s = axis(M0, M_OCTAVES), axis(S0, S_OCTAVES)
+    out = np.empty((len(s), len(m)))
+    for row, deviation in enumerate(np.sqrt(s * s + variance)):
+        look_up(0, len(m), values, m, np.full(len(m), deviation), out[row])
+    out.flags.writeable = False
+    return out
 
 
 @lru_cache(maxsize=16)

@@ -102,7 +102,7 @@ def describe(
         length = 2.0 * math.sqrt(square)
         out[0, row] = margin
         out[1, row] = length
-        out[2, row] = pair_constant(length, k, noise) if length > 0.0 else 0.0
+        out[2, row] = pair_constant(length, k, noise) if length > 0.0 or noise == CONSTANT else 0.0
         out[3, row] = variance
 
 

@@ -55,6 +55,7 @@ class EP:
     name: ClassVar[str] = "ep"
     infers_reliability: ClassVar[bool] = True
     takes_lapses: ClassVar[bool] = True
+    takes_residuals: ClassVar[bool] = True
     uses_kernels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

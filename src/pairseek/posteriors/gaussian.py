@@ -21,7 +21,7 @@ from scipy.special import ndtri
 from pairseek.core.types import Belief, BeliefInfo, FloatArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
-from pairseek.model.priors import Prior
+from pairseek.model.priors import Prior, WithResiduals
 from pairseek.numerics.jit import LOGISTIC, PROBIT
 from pairseek.posteriors.base import effective_samples, generator_for
 from pairseek.posteriors.control_variates import controlled_moments
@@ -116,6 +116,8 @@ class GaussianCloud:
     def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:
         """Return points with a weight above 0, and their weights."""
         n = self.points if count is None else whole(count, "the count of samples", 2)
+        if isinstance(self.prior, WithResiduals) and len(self.factors.offsets):
+            return self._unweighted(n, self.prior)
         if len(self.factors.offsets) == 0:
             samples = self.prior.sample(n, len(self.mean), generator_for(self.factors, n))
             weights = np.full(n, 1.0 / n)
@@ -131,6 +133,23 @@ class GaussianCloud:
         else:
             kept = weights > 0.0
             samples, weights = np.ascontiguousarray(samples[kept]), np.ascontiguousarray(weights[kept])
+        for array in (samples, weights):
+            array.flags.writeable = False
+        return samples, weights
+
+    def _unweighted(self, n: int, prior: WithResiduals) -> tuple[FloatArray, FloatArray]:
+        """Return points of the Gaussian itself: in so many dimensions importance weights are too uneven."""
+        d = prior.d
+        root = np.linalg.cholesky(self.covariance)
+        rest = np.random.default_rng([n, prior.count]).standard_normal((n, prior.count))
+        standard = np.concatenate([standard_points(n, d), rest], axis=1) if d else rest
+        samples = np.ascontiguousarray(self.mean + np.einsum("nd,ed->ne", standard, root))
+        low, high = prior.box(d)
+        inside = np.all((samples >= low) & (samples <= high), axis=1)
+        if not np.any(inside):
+            samples, inside = np.clip(samples, low, high), np.ones(n, dtype=np.bool_)
+        samples = np.ascontiguousarray(samples[inside])
+        weights = np.full(len(samples), 1.0 / len(samples))
         for array in (samples, weights):
             array.flags.writeable = False
         return samples, weights
@@ -176,6 +195,8 @@ class PriorForm:
     covariance: FloatArray
     scaled: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
     boxed: bool
+    residuals: bool = False
+    """Whether the state contains residual utilities."""
 
     @classmethod
     def of(cls, prior: Prior, d: int) -> PriorForm:
@@ -192,7 +213,8 @@ class PriorForm:
             (centre - origin) / unit,
             precision * np.outer(unit, unit),
         )
-        return cls(origin, unit, covariance, scaled, bool(np.any(np.isfinite(low) | np.isfinite(high))))
+        boxed = bool(np.any(np.isfinite(low) | np.isfinite(high)))
+        return cls(origin, unit, covariance, scaled, boxed, isinstance(prior, WithResiduals))
 
     def data(self, factors: Factors) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the answers in units of the prior."""
@@ -247,6 +269,10 @@ def is_trusted(fit: GaussianFit, factors: Factors, prior: Prior | PriorForm, *, 
     """
     d = len(fit.mean)
     form = prior if isinstance(prior, PriorForm) else PriorForm.of(prior, d)
+    if form.residuals:
+        # Every answer has a direction of its own, as in a Gaussian process, where EP is accurate however sharp the
+        # answers are; lines through so many dimensions would say nothing.
+        return fit.converged
     # One answer under a Gaussian prior is exact however sharp it is, unless it may be a lapse.
     if len(factors.offsets) <= 1 and factors.plain and not form.boxed:
         return True

@@ -23,7 +23,7 @@ from scipy.special import roots_sh_jacobi
 
 from pairseek.core.types import Belief, BeliefInfo, Evidence, FloatArray, IntArray, Reliability, SampleReliability
 from pairseek.core.validation import whole
-from pairseek.model.priors import Prior
+from pairseek.model.priors import Prior, WithResiduals
 from pairseek.model.responses import Response
 from pairseek.model.unknowns import Beta, LogNormal
 from pairseek.numerics.moments import CHUNK, sample_moments
@@ -146,7 +146,8 @@ def mixture_belief(
     """
     began = time.perf_counter()
     kinds = [Kind(one, math.log(share), _evidence_of(evidence, response, one)) for one, share in response.kinds]
-    sampled = not inference.exact and len(evidence.offsets) > 0
+    # Importance samples of as many dimensions as there are residual utilities would be too uneven.
+    sampled = not inference.exact and len(evidence.offsets) > 0 and not isinstance(prior, WithResiduals)
     lapsing = sampled and not (response.lapse_prior is None and response.share == 0.0)
 
     def inferred(*, all_lapses: bool) -> list[Node]:

@@ -58,6 +58,7 @@ class Particles:
     seed: Annotated[int, Limit(0, 2**63 - 1)] = 0
     name: ClassVar[str] = "particles"
     infers_reliability: ClassVar[bool] = True
+    takes_residuals: ClassVar[bool] = True
     uses_kernels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import entr
 
-from pairseek.core.types import Belief, FloatArray, IntArray
+from pairseek.core.types import Belief, BoolArray, FloatArray, IntArray, Residuals
 from pairseek.model.responses import Response
 from pairseek.numerics.jit import read_only
 from pairseek.numerics.mixtures import TableName, table
@@ -80,6 +80,8 @@ class PairFeatures:
         The response model, with typical values in place of an unknown k or lapse: see `typical_response`.
     spread
         Standard deviation of log k; 0 where it is known.
+    residual_mean, residual_variance
+        (m,) what residual utilities add to the mean and to the variance of the logit; None where there are none.
     """
 
     points: FloatArray
@@ -92,6 +94,8 @@ class PairFeatures:
     item_appeal: FloatArray
     response: Response
     spread: float = 0.0
+    residual_mean: FloatArray | None = None
+    residual_variance: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.first)
@@ -125,22 +129,55 @@ class PairFeatures:
         else:
             margin += credits_of(appeal[first], response) - credits_of(appeal[second], response)
         spread = 0.0 if belief.reliability is None else belief.reliability.spread
-        return cls(points, first, second, margin, length, constant, variance, appeal, response, spread)
+        found = cls(points, first, second, margin, length, constant, variance, appeal, response, spread)
+        return found if belief.residuals is None else found._with_residuals(belief.residuals)
+
+    def _with_residuals(self, found: Residuals) -> PairFeatures:
+        """Return the features with what the residual utilities ε add to the logit, r (ε_p - ε_q).
+
+        Its variance is r² Var(ε_p - ε_q) and twice the covariance with the other part of the logit.
+        """
+        r = self.response.typical_reliability
+        n = len(self.points)
+        mean, variance = np.zeros(n), np.full(n, found.deviation**2)
+        mean[found.rows], variance[found.rows] = found.mean, np.diag(found.covariance)
+        place = np.full(n, -1)
+        place[found.rows] = np.arange(len(found.rows))
+        p, q = place[self.first], place[self.second]
+        total = r * r * (variance[self.first] + variance[self.second])
+        both = np.flatnonzero((p >= 0) & (q >= 0))
+        total[both] -= 2.0 * r * r * found.covariance[p[both], q[both]]
+        for sign, side in ((1.0, p), (-1.0, q)):
+            shown = np.flatnonzero(side >= 0)
+            normal = 2.0 * (self.points[self.first[shown]] - self.points[self.second[shown]])
+            along = np.einsum("md,md->m", normal, found.cross.T[side[shown]])
+            total[shown] += 2.0 * r * sign * self.constant[shown] * along
+        return replace(self, residual_mean=r * (mean[self.first] - mean[self.second]), residual_variance=total)
 
     def take(self, rows: IntArray) -> PairFeatures:
         """Return the features of a subset of the pairs."""
-        columns = ("first", "second", "margin", "length", "constant", "variance")
+        columns = ["first", "second", "margin", "length", "constant", "variance"]
+        if self.residual_mean is not None:
+            columns += ["residual_mean", "residual_variance"]
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
     @cached_property
     def logit_mean(self) -> FloatArray:
-        """(m,) mean of the logit, k_pq (a·μ - b + (appeal_p - appeal_q)/k) times the reliability."""
-        return self.constant * self.margin
+        """(m,) mean of the logit, k_pq (a·μ - b + (appeal_p - appeal_q)/k) times the reliability, and of residuals."""
+        explained = self.constant * self.margin
+        return explained if self.residual_mean is None else explained + self.residual_mean
 
     @cached_property
     def logit_deviation(self) -> FloatArray:
-        """(m,) standard deviation of the logit, k_pq sqrt(a'Σa)."""
-        return self.constant * np.sqrt(self.variance)
+        """(m,) standard deviation of the logit, k_pq sqrt(a'Σa); of both parts where there are residual utilities."""
+        if self.residual_variance is None:
+            return self.constant * np.sqrt(self.variance)
+        return np.sqrt(np.maximum(self.constant**2 * self.variance + self.residual_variance, 0.0))
+
+    @property
+    def distinct(self) -> BoolArray:
+        """(m,) whether an answer can tell anything: the two points differ, or their residual utilities do."""
+        return self.length > 0 if self.residual_variance is None else self.logit_deviation > 0
 
     def gaussian(self, name: TableName) -> FloatArray:
         """Return (m,) tabulated expectations for a Gaussian logit: see `pairseek.numerics.tables`.
@@ -166,6 +203,9 @@ class PairFeatures:
         If k or the lapse is unknown, the average runs over the samples for which the belief stores their conditional
         distribution, so that P is the probability given the user point alone.
         """
+        if self.residual_mean is not None:
+            # Given the point alone an answer depends on residual utilities, which no sample of the point holds.
+            return self._by_tables()
         slopes, offsets = self.planes()
         out = np.empty((2, len(self)))
         if not (belief.reliability is None and self.response.plain):
@@ -178,8 +218,17 @@ class PairFeatures:
         for_ranges(expect, len(self), _SAMPLED_CHUNK, *arguments)
         return out[0], out[1] / np.log(2)
 
+    def _by_tables(self) -> tuple[FloatArray, FloatArray]:
+        """Return (m,) E P and (m,) E h_b(P) in bits for a Gaussian logit, as if no tie were offered."""
+        plain = replace(self, response=replace(self.response, tie_width=0.0))
+        chance = plain.outcome_probabilities()[0]
+        entropy = (entr(chance) + entr(1.0 - chance)) / np.log(2)
+        return chance, np.maximum(entropy - plain.gaussian("information"), 0.0)
+
     def sampled_information(self, belief: Belief) -> FloatArray:
         """Return the (m,) information of an answer in bits over samples of the belief, of three outcomes with ties."""
+        if self.residual_mean is not None:
+            return self.gaussian("information")
         width = self.response.tie_width
         if width == 0.0:
             probability, conditional = self.sampled(belief)

@@ -36,6 +36,10 @@ class GreedyMSE:
         half = candidates.points[candidates.first] - candidates.points[candidates.second]
         reach = 4.0 * np.sum(np.einsum("md,de->me", half, belief.covariance) ** 2, axis=1)
         gain = np.divide(reach, candidates.variance, out=np.zeros_like(reach), where=candidates.variance > 0)
+        if candidates.residual_variance is not None:
+            # The answer explains the logit, of which the point is a part.
+            part, whole = candidates.constant**2 * candidates.variance, candidates.logit_deviation**2
+            gain *= np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
         return np.asarray(gain * candidates.gaussian("explained"))
 
     def shape(self) -> UtilityShape:

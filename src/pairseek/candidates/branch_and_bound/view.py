@@ -35,6 +35,9 @@ _CHUNK = 4096
 class CatalogueView:
     """Inputs of the branch-and-bound kernels, as tuples.
 
+    Where there are residual utilities, these are the items that were not shown yet: the variance of their residual
+    utilities is the same for every pair, and part of the table.
+
     Attributes
     ----------
     tree
@@ -94,9 +97,12 @@ class CatalogueView:
                 f"variances up to {values[0]:.3g} at distances up to {farthest**0.5:.3g} (of which appeal/k is the "
                 f"square) overflow double precision: scale the items, or use a tighter prior or a larger k"
             )
-        if len(context.resting.items):
+        shown = np.empty(0, dtype=np.int64) if context.belief.residuals is None else context.belief.residuals.rows
+        if len(context.resting.items) or len(shown):
             rests = np.zeros(n, dtype=np.bool_)
             rests[context.resting.items] = True
+            # Each has a residual variance of its own; all others have the same.
+            rests[shown] = True
             columns[:, np.flatnonzero(rests[tree.order])] = np.nan
         low, high = boxes(columns, n, tree.depth)
         # The box of a cell without permitted items is empty, and its centre is NaN.
@@ -109,7 +115,8 @@ class CatalogueView:
         known = context.belief.reliability
         spread = 0.0 if known is None else known.spread
         response = context.response
-        of_pairs, of_cells = _tables(response.link, shape.table, spread, response.share, response.tie_width)
+        variance = 2.0 * (response.typical_reliability * response.residual) ** 2
+        of_pairs, of_cells = _tables(response.link, shape.table, spread, response.share, response.tie_width, variance)
         model = (SHAPE_KINDS.index(shape.kind), noise, k, shape.penalty, of_pairs, of_cells)
         root = np.ascontiguousarray(vectors * np.sqrt(values))
         points = (columns, tree.columns, tree.order, tree.points, mean, root, credit)
@@ -135,9 +142,11 @@ def _scale(tree: Tree, ranges: FloatArray, values: FloatArray, k: float, noise: 
 
 
 @lru_cache(maxsize=8)
-def _tables(link: int, name: TableName, spread: float, lapse: float, width: float) -> tuple[FloatArray, FloatArray]:
+def _tables(
+    link: int, name: TableName, spread: float, lapse: float, width: float, variance: float
+) -> tuple[FloatArray, FloatArray]:
     """Return a table by name, log_volume with its sign reversed, and a monotone table that bounds it."""
-    values = table(link, name, spread, lapse, width)
+    values = table(link, name, spread, lapse, width, variance)
     if name == "log_volume":
         values = -values
         values.flags.writeable = False

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
+from pairseek.candidates.context import SelectionContext
 from pairseek.core.types import JSON, FloatArray
 from pairseek.model.items import Items
 from pairseek.strategies.features import typical_response
@@ -143,8 +144,7 @@ def _likelier(state: SessionState, decided: Sequence[EffectiveAnswer]) -> list[s
     search, items = state.search, state.items
     left, right = (np.array([items.index(getattr(one.query, side)) for one in decided]) for side in ("left", "right"))
     response = typical_response(search.response, search.belief)
-    slopes, offsets = response.planes(
-        items.coordinates[left], items.coordinates[right], items.appeal[left] - items.appeal[right]
-    )
-    logits = slopes @ search.estimate().point + offsets
+    # A procedure has an estimate of its own.
+    belief = replace(search.belief, mean=search.estimate().point)
+    logits = SelectionContext.of(items, belief, response).features(left, right).logit_mean
     return [one.query.left if logit >= 0 else one.query.right for one, logit in zip(decided, logits, strict=True)]
