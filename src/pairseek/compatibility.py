@@ -143,7 +143,7 @@ def check_appeal(items: Items | Space, response: Response) -> None:
 
 def check_residual(items: Items | Space, response: Response, posterior: Any) -> None:
     """Reject residual utilities where they have no meaning, or where the posterior does not infer them."""
-    if response.residual == 0.0:
+    if response.residual_deviation == 0.0:
         if not items.d:
             raise Unsupported(
                 "the items have no coordinates and the response has no residual utilities, so that nothing can be "

@@ -424,7 +424,7 @@ class Search:
     def _inferred(self) -> Belief:
         """Return the posterior after all events: of the point, and of residual utilities where the response has any."""
         evidence, pairs = self._evidence()
-        if self.response.residual == 0.0 or pairs is None:
+        if self.response.residual_deviation == 0.0 or pairs is None:
             return self.posterior.infer(evidence, self.prior, self.response)
         return infer_with_residuals(self.posterior, evidence, pairs, self.prior, self.response)
 

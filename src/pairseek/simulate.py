@@ -90,8 +90,8 @@ class SimulatedUser:
             return query.left if nearer else query.right
         slopes, offsets = self.response.planes(left[None], right[None], appeal)
         logit = slopes[0] @ self.point + offsets
-        if self.response.residual > 0.0:
-            scale = self.response.typical_reliability * self.response.residual
+        if self.response.residual_deviation > 0.0:
+            scale = self.response.typical_reliability * self.response.residual_deviation
             logit = logit + scale * (self._residual(query.left) - self._residual(query.right))
         for_left, tie, for_right = (
             float(part[0])

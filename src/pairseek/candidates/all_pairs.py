@@ -115,7 +115,7 @@ class AllPairs:
         if context.belief.residuals is not None and len(context.belief.residuals.rows):
             n -= len(context.belief.residuals.rows)
             caveat = f"; of items that were not shown before{caveat}"
-        if context.response.residual > 0.0:
+        if context.response.residual_deviation > 0.0:
             gap += TWICE
         words = _description(n, found, gap, len(scores) if rescore else 0, caveat)
         return Selection(

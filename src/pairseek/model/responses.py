@@ -93,7 +93,7 @@ class Response:
         Width t of the perceived differences, in logits, within which a person calls a tie. 0: ties are not offered.
     residual
         Standard deviation of a person's residual utility of an item, in logits: the part of taste that coordinates and
-        appeal do not explain. 0: the paper's model.
+        appeal do not explain. 0: the paper's model. None: a search takes that of its population, or its own default.
     """
 
     k: Annotated[float | Unknown | None, Limit(0, 1e12)] = None
@@ -101,7 +101,7 @@ class Response:
     lapse: Annotated[float | Unknown, Limit(0, 1)] = 0.0
     reliability: Annotated[float | Unknown, Limit(0, 1e6)] = 1.0
     tie_width: Annotated[float, Limit(0, 20)] = 0.0
-    residual: Annotated[float, Limit(0, 20)] = 0.0
+    residual: Annotated[float | None, Limit(0, 20)] = None
     name: ClassVar[str] = ""
     link_code: ClassVar[int | None] = None
     typical: ClassVar[float] = TYPICAL_LOGIT
@@ -110,19 +110,7 @@ class Response:
         object.__setattr__(self, "lapse", checked_lapse(self.lapse))
         lapses = isinstance(self.lapse, Unknown)
         object.__setattr__(self, "reliability", checked_reliability(self.reliability, lapses=lapses))
-        if not (is_number(self.tie_width) and 0 <= self.tie_width <= _WIDEST_TIE):
-            raise InvalidParameter(
-                f"tie_width is {self.tie_width!r}: give the width of a tie in logits, from 0 (none are offered) to "
-                f"{_WIDEST_TIE:g}"
-            )
-        object.__setattr__(self, "tie_width", float(self.tie_width))
-        if not (is_number(self.residual) and 0 <= self.residual <= _LARGEST_RESIDUAL):
-            raise InvalidParameter(
-                f"residual is {self.residual!r}: give the standard deviation of residual utilities in logits, from 0 "
-                f"to {_LARGEST_RESIDUAL:g}",
-                field="residual",
-            )
-        object.__setattr__(self, "residual", float(self.residual))
+        self._check_logits()
         if isinstance(self.k, Unknown) and isinstance(self.reliability, Unknown):
             raise InvalidParameter("k and reliability are both unknown, and are the same factor: infer one of the two")
         if isinstance(self.noise, Unknown):
@@ -145,6 +133,24 @@ class Response:
                 f"k is {self.k!r} and the noise kind is unknown: k has another unit under each kind, so leave it out, "
                 f"or give Unknown() without a median"
             )
+
+    def _check_logits(self) -> None:
+        """Reject a width of ties or a residual that is no number of logits."""
+        if not (is_number(self.tie_width) and 0 <= self.tie_width <= _WIDEST_TIE):
+            raise InvalidParameter(
+                f"tie_width is {self.tie_width!r}: give the width of a tie in logits, from 0 (none are offered) to "
+                f"{_WIDEST_TIE:g}"
+            )
+        object.__setattr__(self, "tie_width", float(self.tie_width))
+        if self.residual is None:
+            return
+        if not (is_number(self.residual) and 0 <= self.residual <= _LARGEST_RESIDUAL):
+            raise InvalidParameter(
+                f"residual is {self.residual!r}: give the standard deviation of residual utilities in logits, from 0 "
+                f"to {_LARGEST_RESIDUAL:g}",
+                field="residual",
+            )
+        object.__setattr__(self, "residual", float(self.residual))
 
     def _leaves_k_open(self) -> bool:
         """Return whether k is None, the median of an unknown k is None, or all constants of unknown kinds are set."""
@@ -205,6 +211,11 @@ class Response:
         assert isinstance(self.reliability.prior, LogNormal)
         assert self.reliability.prior.median is not None
         return self.reliability.prior.median
+
+    @property
+    def residual_deviation(self) -> float:
+        """Return the standard deviation of residual utilities; 0 where it is not set."""
+        return 0.0 if self.residual is None else self.residual
 
     @property
     def unknown(self) -> bool:

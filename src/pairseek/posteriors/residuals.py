@@ -46,12 +46,12 @@ def infer_with_residuals(
     basis = np.zeros((min(signs.shape), signs.shape[1]))
     rank = int(_orthonormal(signs, basis))
     basis = np.ascontiguousarray(basis[:rank])
-    scale = response.typical_reliability * response.residual
+    scale = response.typical_reliability * response.residual_deviation
     slopes = np.concatenate([evidence.slopes, scale * np.einsum("ms,rs->mr", signs, basis)], axis=1)
     joint = posterior.infer(
         replace(evidence, slopes=np.ascontiguousarray(slopes)), WithResiduals(prior, d, rank), response
     )
-    return _divided(joint, d, rows, basis, response.residual)
+    return _divided(joint, d, rows, basis, response.residual_deviation)
 
 
 def _divided(joint: Belief, d: int, rows: IntArray, basis: FloatArray, deviation: float) -> Belief:

@@ -115,7 +115,7 @@ class CatalogueView:
         known = context.belief.reliability
         spread = 0.0 if known is None else known.spread
         response = context.response
-        variance = 2.0 * (response.typical_reliability * response.residual) ** 2
+        variance = 2.0 * (response.typical_reliability * response.residual_deviation) ** 2
         of_pairs, of_cells = _tables(response.link, shape.table, spread, response.share, response.tie_width, variance)
         model = (SHAPE_KINDS.index(shape.kind), noise, k, shape.penalty, of_pairs, of_cells)
         root = np.ascontiguousarray(vectors * np.sqrt(values))

@@ -1,0 +1,396 @@
+"""Residual utilities of items: inference against a dense Gaussian process, calibration, questions and results."""
+
+import copy
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import norm
+
+import pairseek as ps
+from pairseek.candidates import ListedPairs
+from pairseek.candidates.context import SelectionContext
+from pairseek.estimates import best_probabilities, expected_utilities, residual_unit
+from pairseek.numerics.jit import LOGISTIC
+from pairseek.numerics.mixtures import TWICE, table
+from pairseek.numerics.tables import interpolate
+from pairseek.strategies.features import typical_response
+
+
+def catalogue(n=12, d=2, seed=1):
+    rng = np.random.default_rng(seed)
+    return ps.Items(rng.normal(size=(n, d)), appeal=0.5 * rng.normal(size=n))
+
+
+def answered(items, response, answers=25, seed=2, **settings):
+    """Return a search after answers to random pairs of a simulated user whose point is the seed's."""
+    rng = np.random.default_rng(seed)
+    search = ps.Search(items, response=response, prior=ps.GaussianPrior(0.0, 0.7), rng=seed, **settings)
+    user = ps.SimulatedUser(rng.normal(size=items.d) * 0.7**0.5, replace(search.response, tie_width=0.0), rng=seed)
+    for number in range(answers):
+        left, right = rng.choice(items.n, size=2, replace=False)
+        query = ps.Query(f"q{number}", items.ids[left], items.ids[right])
+        search.observe(query.left, query.right, winner=user.answer(items, query))
+    return search
+
+
+def dense(search, link=expit):
+    """Return mean and covariance of all utilities by EP for a Gaussian process over all items, in its plainest form.
+
+    The utility of an item but for a part common to all is g = appeal - k|x|² + 2k x·w + ε. Moments of an answer are by
+    quadrature, and the whole covariance is inverted at every step.
+    """
+    items, response = search.items, search.response
+    k, points = response.constant, items.coordinates
+    centre, covariance = search.prior.moments(items.d)
+    mean = items.appeal - k * np.sum(points**2, axis=1) + 2 * k * points @ centre
+    prior = 4 * k * k * points @ covariance @ points.T + response.residual**2 * np.eye(items.n)
+    rows = [(items.index(event.winner), items.index(event.loser)) for event in search.history]
+    lines = np.zeros((len(rows), items.n))
+    for line, (winner, loser) in zip(lines, rows, strict=True):
+        line[winner], line[loser] = 1.0, -1.0
+    sites = np.zeros((len(rows), 2))
+    nodes, weights = np.polynomial.hermite_e.hermegauss(101)
+    precision = np.linalg.inv(prior)
+
+    def whole():
+        spread = np.linalg.inv(precision + np.einsum("m,mi,mj->ij", sites[:, 0], lines, lines))
+        return spread @ (precision @ mean + lines.T @ sites[:, 1]), spread
+
+    for _ in range(60):
+        for j, line in enumerate(lines):
+            middle, spread = whole()
+            z, v = line @ middle, line @ spread @ line
+            v0 = 1 / (1 / v - sites[j, 0])
+            z0 = v0 * (z / v - sites[j, 1])
+            places = z0 + np.sqrt(v0) * nodes
+            mass = weights * link(places)
+            tilted = mass @ places / mass.sum()
+            variance = mass @ places**2 / mass.sum() - tilted**2
+            sites[j] = 1 / variance - 1 / v0, tilted / variance - z0 / v0
+    return whole()
+
+
+@pytest.mark.parametrize(("kind", "link"), [(ps.Logistic, expit), (ps.Probit, norm.cdf)])
+def test_the_belief_is_that_of_a_gaussian_process_over_all_items(kind, link):
+    """Logits of all pairs, shown and not, have the same mean and variance: the same approximation, computed twice."""
+    items = catalogue()
+    search = answered(items, kind(0.6, "constant", residual=1.2), answers=9)
+    mean, covariance = dense(search, link)
+    first, second = np.triu_indices(items.n, 1)
+    features = SelectionContext.of(items, search.belief, search.response).features(first, second)
+    lines = np.eye(items.n)[first] - np.eye(items.n)[second]
+    assert features.logit_mean == pytest.approx(lines @ mean, abs=2e-4)
+    variance = np.einsum("mi,ij,mj->m", lines, covariance, lines)
+    assert features.logit_deviation**2 == pytest.approx(variance, rel=2e-4)
+    assert len(search.belief.residuals.rows) < items.n  # some were never shown
+
+
+def test_the_reliability_scales_residual_utilities_with_the_rest_of_the_logit():
+    items = catalogue()
+    search = answered(items, ps.Logistic(0.6, "constant", residual=1.2, reliability=1.7), answers=9)
+    same = ps.Search(
+        ps.Items(items.coordinates, appeal=1.7 * items.appeal),
+        response=ps.Logistic(1.7 * 0.6, "constant", residual=1.7 * 1.2),
+        prior=search.prior,
+        rng=1,
+    ).continued(search.history)
+    assert same.belief.mean == pytest.approx(search.belief.mean, abs=1e-6)
+    for left, right in ((0, 1), (5, 9)):
+        found, other = search.expect(left, right), same.expect(left, right)
+        assert found.probability_left == pytest.approx(other.probability_left, abs=1e-6)
+        assert found.information == pytest.approx(other.information, abs=1e-6)
+
+
+@pytest.mark.parametrize("residual", [0.8, 2.5])
+def test_ep_agrees_with_particles_in_the_joint_space(residual):
+    """20,000 particles leave errors of 1 % of a deviation and 2 % of a variance, EP itself 3 % at sharp answers."""
+    items = catalogue(9)
+    by = {
+        posterior.name: answered(
+            items, ps.Logistic(1.5, "constant", residual=residual), answers=20, posterior=posterior
+        ).belief
+        for posterior in (ps.EP(), ps.Particles(20_000, sweeps=4))
+    }
+    ep, particles = by["ep"], by["particles"]
+    assert ep.info.method == "ep"
+    for found, other in ((ep, particles), (ep.residuals, particles.residuals)):
+        deviation = np.sqrt(np.diag(other.covariance))
+        assert np.abs(found.mean - other.mean) / deviation == pytest.approx(0, abs=0.06)
+        assert np.diag(found.covariance) / deviation**2 == pytest.approx(1, abs=0.08)
+    assert particles.residuals.samples.mean(axis=0) == pytest.approx(particles.residuals.mean, abs=0.1)
+    assert ep.residuals.samples.std(axis=0) == pytest.approx(np.sqrt(np.diag(ep.residuals.covariance)), rel=0.12)
+
+
+def test_the_truth_is_where_the_belief_says():
+    """150 people with residual utilities, 25 answers each: logits of unseen pairs, in posterior deviations.
+
+    Their mean square is 1 with a standard error below 0.1: each person gives five nearly independent values. Without
+    the residual it is far above.
+    """
+    items = catalogue(14, seed=3)
+    response = ps.Logistic(0.7, "constant", residual=1.0)
+    squares = {1.0: [], 0.0: []}
+    for person in range(150):
+        rng = np.random.default_rng([5, person])
+        point, residual = rng.normal(size=2) * 0.7**0.5, rng.normal(size=items.n)
+        utility = items.appeal - 0.7 * np.sum((items.coordinates - point) ** 2, axis=1) + residual
+        searches = {
+            value: ps.Search(items, response=replace(response, residual=value), prior=ps.GaussianPrior(0.0, 0.7), rng=1)
+            for value in squares
+        }
+        for _ in range(25):
+            left, right = rng.choice(items.n, size=2, replace=False)
+            won = left if rng.random() < expit(utility[left] - utility[right]) else right
+            for search in searches.values():
+                search.observe(int(left), int(right), winner=int(won))
+        first, second = rng.permutation(items.n)[:10].reshape(2, 5)
+        for value, search in searches.items():
+            features = SelectionContext.of(items, search.belief, search.response).features(first, second)
+            misses = (utility[first] - utility[second] - features.logit_mean) / features.logit_deviation
+            squares[value].append(np.mean(misses**2))
+    assert np.mean(squares[1.0]) == pytest.approx(1.0, abs=0.25)
+    assert np.mean(squares[0.0]) > 2.0
+
+
+def test_without_a_residual_nothing_changes():
+    items = catalogue()
+    plain, zero = (answered(items, ps.Logistic(0.6, **extra)) for extra in ({}, {"residual": 0.0}))
+    assert plain.belief.residuals is None
+    assert np.array_equal(plain.belief.mean, zero.belief.mean)
+    assert plain.ask() == zero.ask()
+
+
+@pytest.mark.parametrize("noise", ["constant", "normalized", "decaying"])
+@pytest.mark.parametrize("answers", [0, 8])
+def test_the_best_of_all_pairs_is_the_best_of_a_list(noise, answers):
+    """Among items that were not shown, branch and bound finds what scoring every pair finds, to the stated gap."""
+    items = ps.Items(np.random.default_rng(4).normal(size=(150, 2)))
+    search = answered(items, ps.Logistic(2.0, noise, residual=1.0), answers, candidates=ps.AllPairs())
+    query = search.ask()
+    context = SelectionContext.of(items, search.belief, search.response, search.strategy)
+    fresh = np.setdiff1d(np.arange(items.n), search.belief.residuals.rows)
+    first, second = (fresh[rows] for rows in np.triu_indices(len(fresh), 1))
+    best = context.scores(context.features(first, second)).max()
+    assert query.info.gap == pytest.approx(TWICE)
+    assert query.info.utility >= best * (1 - 2 * TWICE)
+    assert ("not shown before" in query.info.candidates) == (answers > 0)
+
+
+def test_a_table_with_a_variance_is_the_table_at_the_wider_deviation():
+    rng = np.random.default_rng(1)
+    values, wide = (table(LOGISTIC, "information", variance=variance) for variance in (0.0, 4.5))
+    for m, s in zip(rng.uniform(0, 12, 400), rng.uniform(0, 20, 400), strict=True):
+        exact = interpolate(values, m, np.sqrt(s * s + 4.5))
+        assert interpolate(wide, m, s) == pytest.approx(exact, rel=TWICE)
+    assert np.all(np.diff(wide, axis=0) >= 0)
+    assert np.all(np.diff(wide, axis=1) <= 0)
+
+
+@pytest.mark.parametrize("noise", ["constant", "normalized"])
+def test_the_best_item_is_that_of_brute_force(noise):
+    """Against 40,000 joint draws. 1024 samples leave a standard error of 0.016: three of them are allowed."""
+    items = catalogue(10)
+    search = answered(items, ps.Logistic(1.0, noise, residual=1.0), answers=12)
+    belief, found = search.belief, search.belief.residuals
+    size = items.d + len(found.rows)
+    joint = np.empty((size, size))
+    joint[: items.d, : items.d], joint[items.d :, items.d :] = belief.covariance, found.covariance
+    joint[: items.d, items.d :], joint[items.d :, : items.d] = found.cross, found.cross.T
+    rng = np.random.default_rng(3)
+    drawn = rng.multivariate_normal(np.concatenate([belief.mean, found.mean]), joint, size=40_000, method="eigh")
+    residual = rng.normal(size=(40_000, items.n))
+    residual[:, found.rows] = drawn[:, items.d :]
+    away = np.sum((drawn[:, None, : items.d] - items.coordinates) ** 2, axis=2)
+    unit = residual_unit(items, search.response)
+    assert (unit == 1.0) == (noise == "constant")
+    utility = items.appeal - away + unit * residual
+    share = np.bincount(np.argmax(utility, axis=1), minlength=items.n) / 40_000
+    assert best_probabilities(items, belief, search.response) == pytest.approx(share, abs=0.05)
+    assert expected_utilities(items, belief, search.response) == pytest.approx(utility.mean(axis=0), abs=0.05)
+    recommended = search.recommend(3)
+    assert [one.id for one in recommended] == np.argsort(-utility.mean(axis=0))[:3].tolist()
+
+
+def test_answers_about_an_item_are_about_this_item():
+    """Somebody who always takes item 0, which the coordinates do not explain, is predicted to take it again."""
+    items = catalogue()
+    away = [int(row) for row in np.argsort(-np.sum((items.coordinates - items.coordinates[0]) ** 2, axis=1))[:5]]
+    by = {}
+    for residual in (0.0, 1.5):
+        search = ps.Search(items, response=ps.Logistic(0.5, "constant", residual=residual), rng=1)
+        for row in away[:3]:
+            search.observe(0, row, winner=0)
+            search.observe(row, away[3], winner=row)
+        by[residual] = search
+    assert by[1.5].expect(0, away[3]).probability_left > by[0.0].expect(0, away[3]).probability_left
+    assert by[1.5].recommend(1)[0].id == 0
+
+
+class TestUnknowns:
+    def test_an_unknown_k_is_inferred_beside_residual_utilities(self):
+        """Of people with a quarter and four times the typical reliability, each k is inferred on its side."""
+        items = catalogue(14, seed=3)
+        inferred = {}
+        for factor in (0.25, 4.0):
+            told = ps.Logistic(ps.Unknown(ps.LogNormal(0.7)), "constant", residual=1.0)
+            person = ps.Logistic(0.7, "constant", residual=1.0, reliability=factor)
+            ks = []
+            for seed in range(6):
+                search = answered(items, person, answers=40, seed=seed)
+                other = ps.Search(items, response=told, prior=search.prior, rng=1).continued(search.history)
+                ks.append(other.belief.reliability.typical_k)
+            inferred[factor] = np.exp(np.mean(np.log(ks)))
+        assert inferred[0.25] < 0.5 * 0.7
+        assert inferred[4.0] > 1.5 * 0.7
+
+    def test_lapses_leave_a_finite_belief_and_random_answers_are_recognised(self):
+        items = catalogue(14, seed=3)
+        response = ps.Logistic(ps.Unknown(ps.LogNormal(0.7)), "constant", lapse=ps.Unknown(), residual=1.0)
+        search = ps.Search(items, response=response, rng=1)
+        rng = np.random.default_rng(2)
+        for _ in range(40):
+            query = search.ask()
+            search.tell(query, winner=query.left if rng.random() < 0.5 else query.right)
+        assert np.all(np.isfinite(search.belief.covariance))
+        assert search.estimate().reliability.agreement.median < 0.8
+        assert search.belief.samples.shape[1] == items.d
+
+    def test_a_typical_response_keeps_the_residual(self):
+        told = ps.Logistic(ps.Unknown(ps.LogNormal(0.7)), "constant", residual=1.3, lapse=0.05)
+        search = ps.Search(catalogue(), response=told, rng=1)
+        assert typical_response(search.response, search.belief).residual == 1.3
+
+
+class TestWithoutCoordinates:
+    def test_a_search_finds_the_best_of_items_that_have_names_alone(self):
+        """Simulated people of ten things: after 30 questions the pick is the best or the second best for most."""
+        items = ps.Items(ids=list("abcdefghij"))
+        assert (items.n, items.d) == (10, 0)
+        ranks = []
+        for seed in range(20):
+            utility = 2.0 * np.random.default_rng([7, seed]).normal(size=10)
+            rng = np.random.default_rng([8, seed])
+            search = ps.Search(items, rng=seed)
+            for _ in range(30):
+                query = search.ask()
+                left, right = items.index(query.left), items.index(query.right)
+                won = query.left if rng.random() < expit(utility[left] - utility[right]) else query.right
+                search.tell(query, winner=won)
+            ranks.append(int(np.sum(utility > utility[items.index(search.recommend(1)[0].id)])))
+        assert np.mean(np.array(ranks) <= 1) > 0.7
+
+    def test_the_belief_is_that_of_bradley_and_terry_with_a_gaussian_prior(self):
+        items = ps.Items(ids=["x", "y", "z"])
+        search = ps.Search(items, response=ps.Logistic(1.0, "constant", residual=1.5), rng=1)
+        search.observe("x", "y", winner="x")
+        search.observe("y", "z", winner="y")
+        grid = np.linspace(-8, 8, 81)
+        x, y, z = np.meshgrid(grid, grid, grid, indexing="ij")
+        density = expit(x - y) * expit(y - z) * np.exp(-(x**2 + y**2 + z**2) / (2 * 1.5**2))
+        density /= density.sum()
+        assert search.belief.residuals.mean == pytest.approx([(density * u).sum() for u in (x, y, z)], abs=0.01)
+        assert search.expect("x", "z").probability_left == pytest.approx((density * expit(x - z)).sum(), abs=0.01)
+
+    def test_appeal_alone_orders_items_before_the_first_answer(self):
+        items = ps.Items(ids=["a", "b", "c"], appeal=[0.0, 2.0, 1.0])
+        search = ps.Search(items, rng=1)
+        assert [one.id for one in search.recommend(3)] == ["b", "c", "a"]
+        assert search.expect("b", "a").probability_left > 0.7
+
+    def test_it_is_saved_copied_and_pickled(self, tmp_path):
+        search = ps.Search(ps.Items(ids=["a", "b", "c", "d"]), rng=3)
+        search.tell(search.ask(), winner=search.ask().left)
+        search.save(tmp_path / "s.json")
+        for same in (ps.Search.load(tmp_path / "s.json"), copy.copy(search), pickle.loads(pickle.dumps(search))):
+            assert same.ask() == search.ask()
+            assert np.array_equal(same.belief.residuals.mean, search.belief.residuals.mean)
+
+    @pytest.mark.parametrize(
+        ("make", "words"),
+        [
+            (lambda: ps.Items(), "give coordinates, or a list of ids"),
+            (lambda: ps.Items(ids=["a"]), "a pair needs at least 2"),
+            (lambda: ps.Items(ids="abc"), "list of ids"),
+            (lambda: ps.Search(ps.Items(ids=[1, 2]), response=ps.Logistic(1.0, residual=1.0)), "depends on them"),
+            (lambda: ps.Search(ps.Items(ids=[1, 2]), response=ps.Logistic(1.0, "constant")), "nothing can be"),
+        ],
+    )
+    def test_what_cannot_work_is_refused(self, make, words):
+        with pytest.raises(ps.PairseekError, match=words):
+            make()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: ps.Logistic(residual=-1), "standard deviation of residual utilities"),
+        (lambda: ps.Logistic(residual=float("nan")), "standard deviation"),
+        (lambda: ps.Logistic(residual="1"), "standard deviation"),
+        (lambda: ps.Search(ps.Space(-1, 1), response=ps.Logistic(1.0, residual=1.0)), "a continuous Space has none"),
+        (
+            lambda: ps.Search(catalogue(), response=ps.Logistic(1.0, residual=1.0), posterior=ps.Grid()),
+            "Grid cannot infer residual",
+        ),
+        (
+            lambda: ps.Search(ps.Items(np.eye(3)), response=ps.Logistic(noise=ps.Unknown(), residual=1.0)),
+            "unknown noise kind",
+        ),
+    ],
+)
+def test_what_has_no_meaning_is_refused(make, words):
+    with pytest.raises(ps.PairseekError, match=words):
+        make()
+
+
+def test_every_utility_asks_with_residuals_and_pairs_of_one_point_too():
+    """Two items at one point differ in their residual utilities, so that they may be compared."""
+    points = np.random.default_rng(1).normal(size=(8, 2))
+    items = ps.Items(np.concatenate([points, points[:2]]))
+    for strategy in (ps.InfoGain(), ps.EPMV(), ps.MCMV(), ps.GreedyMSE(), ps.GreedyVolume(), ps.Random()):
+        for response in (ps.Logistic(2.0, residual=1.0), ps.Logistic(2.0, "constant", residual=1.0, tie_width=0.5)):
+            search = ps.Search(items, response=response, strategy=strategy, rng=1)
+            for _ in range(3):
+                query = search.ask()
+                assert np.isfinite(query.info.information)
+                assert query.info.information > 0
+                search.tell(query, winner=query.left)
+    only = ps.Search(
+        items, response=ps.Logistic(2.0, "constant", residual=1.0), candidates=ListedPairs([(0, 8)]), rng=1
+    )
+    assert {only.ask().left, only.ask().right} == {0, 8}
+    with pytest.raises(ps.PairseekError, match="no pair is left"):
+        ps.Search(items, response=ps.Logistic(2.0, "constant"), candidates=ListedPairs([(0, 8)]), rng=1).ask()
+
+
+def test_a_simulated_user_has_one_residual_utility_for_each_item():
+    items = ps.Items(np.eye(40))
+    user = ps.SimulatedUser(np.zeros(40), ps.Logistic(1e-9, "constant", residual=20.0), rng=4)
+    # Utilities this far apart leave no noise: answers are transitive, and differ between users.
+    wins = np.zeros(40)
+    for left in range(40):
+        for right in range(left):
+            wins[user.answer(items, ps.Query(f"{left}-{right}", left, right))] += 1
+    assert len(set(wins)) > 25  # 40 if no two were near each other, about 14 if answers were random
+    other = ps.SimulatedUser(np.zeros(40), ps.Logistic(1e-9, "constant", residual=20.0), rng=5)
+    assert any(
+        user.answer(items, ps.Query("q0", 0, row)) != other.answer(items, ps.Query("q0", 0, row)) for row in range(1, 9)
+    )
+
+
+def test_a_forecast_counts_what_an_answer_tells_of_the_point():
+    """Residual utilities make answers tell less of the point, so that a radius takes more of them."""
+    items = ps.Items(np.random.default_rng(2).normal(size=(60, 2)))
+    counts = [
+        ps.Search(
+            items,
+            response=ps.Logistic(3.0, residual=residual),
+            stop=ps.RadiusBelow(0.5),
+            rng=1,
+            prior=ps.GaussianPrior(),
+        ).forecast()
+        for residual in (0.0, 2.0)
+    ]
+    assert counts[1] > counts[0] > 3
