@@ -24,6 +24,7 @@ from pairseek.population import fit as fitting
 from pairseek.population.choices import Choices
 from pairseek.population.data import Data
 from pairseek.population.model import FitOptions, FittedModel, fit_model
+from pairseek.population.residual import best_residual, scale_of, splits
 from pairseek.population.selection import choose, options
 
 KIND = files.FileFormat("pairseek population", 1, "a population")
@@ -60,6 +61,8 @@ class Population:
     utility_error
         (n,) standard errors of the items' utilities for a typical person, in logits, of a population that was learned
         from ratings with an appeal; otherwise None. `utility_belief` takes them into account, and searches do not.
+    residual
+        Standard deviation of a person's residual utility of an item, in logits.
     """
 
     items: Items
@@ -72,6 +75,7 @@ class Population:
     provenance: JSON = field(repr=False)
     tie_width: float = 0.0
     utility_error: FloatArray | None = None
+    residual: float = 0.0
 
     def __post_init__(self) -> None:
         for array in (self.mean, self.covariance, self.utility_error):
@@ -80,7 +84,7 @@ class Population:
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.items, self.mean, self.covariance, self.k, self.honest, self.people, self.given, self.provenance)
-        return type(self), (*fields, self.tie_width, self.utility_error)
+        return type(self), (*fields, self.tie_width, self.utility_error, self.residual)
 
     def __repr__(self) -> str:
         return f"Population({self.people} people, {self.items.n} items, d={self.items.d}, k={self.k:.3g})"
@@ -98,12 +102,13 @@ class Population:
     @property
     def response(self) -> Logistic:
         """Response model of a typical person."""
-        return Logistic(self.k, "constant", tie_width=self.tie_width)
+        return Logistic(self.k, "constant", tie_width=self.tie_width, residual=self.residual)
 
     def answering(self, response: Response | None) -> Response:
         """Return the response model of a new person, and fill in an open k with that of a typical person.
 
-        The k of a typical person also becomes the median of an unknown k. Only the logistic model with constant noise
+        The k of a typical person also becomes the median of an unknown k, and the residual of the population that of a
+        response without one. Only the logistic model with constant noise
         is valid, because the learned appeal depends on it.
         """
         if response is None:
@@ -117,6 +122,8 @@ class Population:
                 f"for Logistic with constant noise: give ps.Logistic(k, 'constant'), where k may be ps.Unknown(), "
                 f"or leave response out"
             )
+        if response.residual is None:
+            response = replace(response, residual=self.residual)
         if response.k is None:
             return replace(response, k=self.k)
         prior = response.k_prior
@@ -134,6 +141,7 @@ class Population:
         appeal: Setting = True,
         rescale: Setting = False,
         curvature: Setting = False,
+        residual: float | Literal["auto"] = "auto",
         rng: int | np.random.Generator = 0,
         progress: Callable[[str], None] | None = None,
     ) -> Self:
@@ -151,6 +159,9 @@ class Population:
             Number of dimensions in which to learn the coordinates.
         appeal, rescale, curvature
             Further options of the fit: see `FitOptions`.
+        residual
+            Standard deviation of residual utilities in logits; 0 for none. ``"auto"``: the one under which answers of a
+            person best predict other choices of the same person, see `pairseek.population.residual`.
         rng
             A seed or a generator for the folds of the cross-validation.
         progress
@@ -181,7 +192,22 @@ class Population:
             "notes": [*choices.notes, *([] if note is None else [note])],
             "choice": None if chosen is None else chosen.record(),
         }
-        return cls.of(model, state, usable, items, provenance)
+        fitted = cls.of(model, state, usable, items, provenance)
+        if residual == "auto":
+            people = splits(usable, seed)
+            residual = best_residual(people, fitted.items, fitted.prior, fitted.k, progress)
+        return fitted.with_residual(residual)
+
+    def with_residual(self, residual: float) -> Self:
+        """Return the population with a part of its noise as residual utilities: see `pairseek.population.residual`.
+
+        Utilities are multiplied by one factor, so that the choices are as uncertain as before.
+        """
+        deviation = Logistic(1.0, residual=residual).residual_deviation
+        factor = scale_of(deviation) / scale_of(self.residual)
+        own = self.items
+        items = Items._unwarned(own.coordinates, own.ids, own.labels, factor * np.asarray(own.appeal), own.data)
+        return replace(self, items=items, k=factor * self.k, tie_width=factor * self.tie_width, residual=deviation)
 
     @classmethod
     def of(
@@ -243,7 +269,8 @@ class Population:
         # A population without ties has no probability for them.
         data = Data.of(usable if self.tie_width else usable.rows(np.ones(len(usable), dtype=np.bool_)))
         base, factors = self.utilities()
-        _, _, evidence = fitting.beliefs(data, base, factors, np.asarray(self.covariance), tie_width=self.tie_width)
+        width = self.tie_width / scale_of(self.residual)
+        _, _, evidence = fitting.beliefs(data, base, factors, np.asarray(self.covariance), tie_width=width)
         honest = min(max(self.honest, 1e-6), 1.0 - 1e-6)
         return dict(
             zip(usable.people, fitting.trust_of(evidence, data.random_likelihood(), honest).tolist(), strict=True)
@@ -252,11 +279,14 @@ class Population:
     def utilities(self) -> tuple[FloatArray, FloatArray]:
         """Return the (n,) utilities of the items for a person at the mean, and the (n, d) factors V.
 
-        Choices identify the differences of the utilities, and V S V' with the people's covariance S.
+        Choices identify the differences of the utilities, and V S V' with the people's covariance S. The unit is that
+        in which residual utilities and the noise of an answer together are logistic noise.
         """
         points = np.asarray(self.items.coordinates)
         factors = 2.0 * self.k * points
-        return factors @ self.mean - self.k * np.sum(points**2, axis=1) + self.items.appeal, factors
+        base = factors @ self.mean - self.k * np.sum(points**2, axis=1) + self.items.appeal
+        scale = scale_of(self.residual)
+        return base / scale, factors / scale
 
     def utility_belief(self, mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the means and standard deviations of the items' utilities for a person, centred over the items.
@@ -297,6 +327,7 @@ class Population:
             "given": self.given,
             "tie_width": self.tie_width,
             "utility_error": None if self.utility_error is None else self.utility_error.tolist(),
+            "residual": self.residual,
         }
 
     @classmethod
@@ -322,6 +353,7 @@ class Population:
         width = float(record.get("tie_width", 0.0))
         if not 0.0 <= width < np.inf:
             raise InvalidFile(f"tie_width is {width}: it must be at least 0")
+        residual = Logistic(residual=float(record.get("residual", 0.0))).residual_deviation
         if not 0.0 <= honest <= 1.0:
             raise InvalidFile(f"honest is {honest}: it must be a share between 0 and 1")
         error = record.get("utility_error")
@@ -330,7 +362,7 @@ class Population:
             if error.shape != (items.n,) or not np.all((error >= 0.0) & (error < np.inf)):
                 raise InvalidFile(f"utility_error must be {items.n} numbers that are at least 0, one for each item")
         people, given, provenance = int(record["people"]), record["given"], dict(record["provenance"])
-        return cls(items, mean, covariance, k, honest, people, given, provenance, width, error)
+        return cls(items, mean, covariance, k, honest, people, given, provenance, width, error, residual)
 
 
 def _usable(choices: Choices, items: Items | None) -> Choices:
@@ -377,7 +409,7 @@ def without(
         model, found, _ = fit_model(others, items, learned)
     else:
         model, found, _ = fit_model(choices, items, learned, people=counts, state=state, rounds=_ROUNDS)
-    return Population.of(model, found, choices, items, population.provenance)
+    return Population.of(model, found, choices, items, population.provenance).with_residual(population.residual)
 
 
 def options_of(population: Population) -> FitOptions:

@@ -1,0 +1,113 @@
+"""The residual of a population: how much of what coordinates leave open in people's choices is lasting taste.
+
+A fit explains a choice by coordinates and appeal, and calls everything else noise: logits z with logistic noise of
+variance π²/3. Of that noise a share ρ is residual utility of the two items, the same whenever the person meets them,
+and 1 - ρ is noise of the answer. In units in which the noise of the answer is logistic again, all utilities are
+multiplied by c = 1/sqrt(1 - ρ), and a residual utility has the variance σ² = ρ c² π²/6: two of them make up ρ c² π²/3.
+
+The share is the one under which answers of a person best predict other choices of the same person.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from pairseek.candidates.context import SelectionContext
+from pairseek.core.types import Evidence, FloatArray, IntArray
+from pairseek.model.items import Items
+from pairseek.model.priors import Prior
+from pairseek.model.responses import Logistic
+from pairseek.population.choices import Choices
+from pairseek.posteriors import EP
+from pairseek.posteriors.residuals import infer_with_residuals
+
+SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
+"""Shares that are tried. Ratings are given once for an item, so that the pairs which they imply never contradict each
+other and favour a share of 1. People who answer pairs contradict themselves; the largest share allows for it."""
+# People, answers of each, and choices of each that are predicted.
+_PEOPLE, _ANSWERS, _PREDICTED = 120, 15, 30
+# With fewer pairs a person has nothing to predict.
+_FEWEST = 4
+# Probabilities are clipped here, so that one wrong prediction does not dominate.
+_LEAST = 1e-4
+
+
+def scale_of(residual: float) -> float:
+    """Return c, the factor on utilities of a population with this residual."""
+    return math.sqrt(1.0 + 6.0 * residual**2 / math.pi**2)
+
+
+def residual_of(share: float) -> float:
+    """Return the residual σ of a share ρ."""
+    return math.sqrt(share / (1.0 - share) * math.pi**2 / 6.0)
+
+
+def splits(choices: Choices, seed: int) -> list[tuple[IntArray, IntArray]]:
+    """Return, for some people, (m, 2) pairs that they answer and (t, 2) pairs to predict, each winner first."""
+    rng = np.random.default_rng(seed)
+    starts = choices.starts
+    out = []
+    for row in rng.permutation(len(choices.people)).tolist():
+        span = slice(starts[row], starts[row + 1])
+        pairs = np.stack([choices.winner[span], choices.loser[span]], axis=1)
+        _, first = np.unique(np.sort(pairs, axis=1), axis=0, return_index=True)
+        pairs = pairs[rng.permutation(first)]
+        if len(pairs) >= _FEWEST:
+            answers = min(_ANSWERS, len(pairs) // 2)
+            out.append((pairs[:answers], pairs[answers : answers + _PREDICTED]))
+        if len(out) == _PEOPLE:
+            break
+    return out
+
+
+def predicted(
+    people: list[tuple[IntArray, IntArray]], items: Items, prior: Prior, k: float, residual: float
+) -> FloatArray:
+    """Return the mean log probability of the choices to predict, for each person after their answers."""
+    factor = scale_of(residual)
+    scaled = Items._unwarned(
+        items.coordinates if items.d else None, items.ids, appeal=factor * np.asarray(items.appeal)
+    )
+    response = Logistic(factor * k, "constant", residual=residual)
+    out = np.empty(len(people))
+    for row, (answers, others) in enumerate(people):
+        winner, loser = answers.T
+        slopes, offsets = response.planes(
+            scaled.coordinates[winner], scaled.coordinates[loser], scaled.appeal[winner] - scaled.appeal[loser]
+        )
+        evidence = Evidence(np.ascontiguousarray(slopes), offsets, np.ones(len(answers)))
+        belief = (
+            infer_with_residuals(EP(), evidence, answers, prior, response)
+            if residual > 0.0
+            else EP().infer(evidence, prior, response)
+        )
+        chance = SelectionContext.of(scaled, belief, response).features(*others.T).outcome_probabilities()[0]
+        out[row] = np.mean(np.log(np.maximum(chance, _LEAST)))
+    return out
+
+
+def best_residual(
+    people: list[tuple[IntArray, IntArray]],
+    items: Items,
+    prior: Prior,
+    k: float,
+    progress: Callable[[str], None] | None = None,
+) -> float:
+    """Return the residual under which answers of people predict their other choices best; 0 if there are none.
+
+    It is that of the smallest share within a standard error of the best one, so that few people claim none.
+    """
+    if len(people) < 2:
+        return 0.0
+    found = np.stack([predicted(people, items, prior, k, residual_of(share)) for share in SHARES])
+    best = int(np.argmax(found.mean(axis=1)))
+    behind = found[best] - found
+    error = behind.std(axis=1, ddof=1) / math.sqrt(len(people))
+    chosen = int(np.argmax(behind.mean(axis=1) <= error))
+    if progress is not None:
+        gained = float(found[chosen].mean() - found[0].mean())
+        progress(f"residual {residual_of(SHARES[chosen]):.2f} logits: log-likelihood {gained:+.4f} a choice")
+    return residual_of(SHARES[chosen])
