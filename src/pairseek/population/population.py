@@ -203,6 +203,8 @@ class Population:
 
         Utilities are multiplied by one factor, so that the choices are as uncertain as before.
         """
+        if residual is None:
+            raise InvalidParameter('residual is None: give a number of logits, at least 0, or "auto"')
         deviation = Logistic(1.0, residual=residual).residual_deviation
         factor = scale_of(deviation) / scale_of(self.residual)
         own = self.items

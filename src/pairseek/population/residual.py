@@ -29,8 +29,9 @@ SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
 other and favour a share of 1. People who answer pairs contradict themselves; the largest share allows for it."""
 # People, answers of each, and choices of each that are predicted.
 _PEOPLE, _ANSWERS, _PREDICTED = 120, 15, 30
-# With fewer pairs a person has nothing to predict.
+# With fewer pairs a person has nothing to predict, and fewer people say nothing of others.
 _FEWEST = 4
+_FEWEST_PEOPLE = 10
 # Probabilities are clipped here, so that one wrong prediction does not dominate.
 _LEAST = 1e-4
 
@@ -96,17 +97,20 @@ def best_residual(
     k: float,
     progress: Callable[[str], None] | None = None,
 ) -> float:
-    """Return the residual under which answers of people predict their other choices best; 0 if there are none.
+    """Return the residual under which answers of people predict their other choices best.
 
-    It is that of the smallest share within a standard error of the best one, so that few people claim none.
+    It is that of the smallest share within a standard error of the best one. It is 0 unless the best one is better than
+    none by two standard errors, and for fewer than ten people.
     """
-    if len(people) < 2:
+    if len(people) < _FEWEST_PEOPLE:
         return 0.0
     found = np.stack([predicted(people, items, prior, k, residual_of(share)) for share in SHARES])
     best = int(np.argmax(found.mean(axis=1)))
     behind = found[best] - found
     error = behind.std(axis=1, ddof=1) / math.sqrt(len(people))
     chosen = int(np.argmax(behind.mean(axis=1) <= error))
+    if behind[0].mean() < 2.0 * error[0]:
+        chosen = 0
     if progress is not None:
         gained = float(found[chosen].mean() - found[0].mean())
         progress(f"residual {residual_of(SHARES[chosen]):.2f} logits: log-likelihood {gained:+.4f} a choice")
