@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -434,14 +435,15 @@ class TestASearchThatBeginsFromIt:
         search = ps.Search(truth.items, population=population, rng=3)
         assert search.items == population.items
         assert search.prior == population.prior
-        assert search.response == ps.Logistic(population.k, "constant")
+        assert search.response == population.response
+        assert (population.response.k, population.response.noise) == (population.k, "constant")
         assert search.recommend(1)[0].id in truth.items.ids
 
     def test_what_is_given_wins(self, truth, population):
         response = ps.Logistic(3.0, "constant", lapse=0.05)
         search = ps.Search(truth.items, population=population, prior=ps.UniformBox(-2, 2), response=response)
         assert search.prior == ps.UniformBox(-2, 2)
-        assert search.response == response
+        assert search.response == replace(response, residual=population.residual)
 
     def test_an_open_k_is_that_of_a_typical_person(self, truth, population):
         search = ps.Search(truth.items, population=population, response=ps.Logistic(ps.Unknown(), "constant"), rng=3)
