@@ -394,3 +394,38 @@ def test_a_forecast_counts_what_an_answer_tells_of_the_point():
         for residual in (0.0, 2.0)
     ]
     assert counts[1] > counts[0] > 3
+
+
+def test_information_about_the_point_is_what_is_left_when_residual_utilities_are_integrated_out():
+    """I(w; y) = h(E P) - E h(P(y | w)) by quadrature over both parts of the logit, which are independent here."""
+    items = ps.Items([[-1.0], [1.0], [3.0]])
+    search = ps.Search(
+        items, response=ps.Logistic(0.5, "constant", residual=1.2), prior=ps.GaussianPrior(0.4, 0.8), rng=1
+    )
+    features = SelectionContext.of(items, search.belief, search.response).features(np.array([0]), np.array([1]))
+    u = np.linspace(-7, 7, 281)
+    weights = np.exp(-0.5 * u**2) / np.exp(-0.5 * u**2).sum()
+    # The logit is -2 w, and both residual utilities have the deviation 1.2.
+    z = -2.0 * (0.4 + np.sqrt(0.8) * u)[:, None] + 1.2 * np.sqrt(2) * u
+    given = expit(z) @ weights
+
+    def entropy(p):
+        return -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
+
+    exact = entropy(weights @ given) - weights @ entropy(given)
+    assert features.point_information()[0] == pytest.approx(exact, rel=0.01)
+    assert features.gaussian("information")[0] > 1.5 * exact
+
+
+def test_a_stop_rule_by_information_is_about_the_point():
+    """Every new pair of a large catalogue tells of two more residual utilities, so that their bits never run out."""
+    items = ps.Items(np.random.default_rng(2).normal(size=(400, 2)))
+    response = ps.Logistic(3.0, residual=1.0)
+    search = ps.Search(items, response=response, stop=ps.InformationBelow(0.02), rng=1)
+    user = ps.SimulatedUser([0.3, -0.5], search.response, rng=2)
+    assert search.forecast() > 5
+    while search.finished is None and search.answers < 150:
+        query = search.ask()
+        search.tell(query, winner=user.answer(items, query))
+    assert 5 < search.answers < 150
+    assert "bits" in search.finished

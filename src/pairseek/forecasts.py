@@ -67,6 +67,9 @@ def expected_path(
     spread = 0.0 if belief.reliability is None else belief.reliability.spread
     variance = 2.0 * (response.typical_reliability * response.residual_deviation) ** 2
     bits = table(response.link, "information", spread, response.share, variance=variance)
+    if variance > 0.0:
+        # What an answer tells of the residual utilities of two items says nothing of the point.
+        bits = np.ascontiguousarray(np.maximum(bits - bits[:1], 0.0))
     values, axes = np.linalg.eigh(belief.covariance)
     lengths = np.sqrt(np.maximum(values, 1e-300))
     steepness = _deviation(bits, information) / lengths.max() * np.ones(len(lengths))
@@ -93,8 +96,7 @@ def _steps(
     deviations = [slope * length for slope, length in zip(steepness, lengths, strict=True)]
     for _ in range(HORIZON):
         widest = max(range(len(deviations)), key=deviations.__getitem__)
-        # The bits about residual utilities of two items say nothing of the point.
-        shrunk = 2.0 ** -float(interpolate(bits, 0.0, deviations[widest]) - bits[0, 0])
+        shrunk = 2.0 ** -float(interpolate(bits, 0.0, deviations[widest]))
         squares[widest] *= shrunk**2
         deviations[widest] *= shrunk
         largest = max(deviations)

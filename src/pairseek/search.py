@@ -537,7 +537,14 @@ class _Progress:
             query = self._search._cached_query()
         except NoPairLeft:
             return 0.0
-        return 0.0 if query is None or query.info is None else query.info.information
+        if query is None or query.info is None:
+            return 0.0
+        search = self._search
+        if search.belief.residuals is None or not search.items.d:
+            return query.info.information
+        # Of many items, each new pair tells of two more residual utilities, and there would be no end of it.
+        rows = [np.array([self._items.index(side)]) for side in (query.left, query.right)]
+        return float(search._context(()).features(rows[0], rows[1]).point_information()[0])
 
     def best_probability(self) -> float:
         belief = self._search.belief

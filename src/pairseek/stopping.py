@@ -101,7 +101,10 @@ class RadiusBelow:
 
 @dataclass(frozen=True)
 class InformationBelow:
-    """Stop when the next answer is expected to tell less than this many bits."""
+    """Stop when the next answer is expected to tell less than this many bits.
+
+    Where there are residual utilities, the bits are those about the user point.
+    """
 
     bits: Annotated[float, Limit(0, 1)]
     name: ClassVar[str] = "information"

@@ -23,6 +23,8 @@ __all__ = ["PairFeatures", "TableName", "credits_of", "logit_constant", "square_
 # Pairs per thread and chunk: large enough to amortise scheduling, and independent of the number of threads.
 _CHUNK = 8192
 _SAMPLED_CHUNK = 16
+# Nodes over the part of a logit that the point explains.
+_PLACES = 9
 # Rounding leaves no significant digit in the moments after an outcome this rare, so its probability counts as 0.
 _RARE = 1e-12
 # Appeal over a smaller k would overflow when squared.
@@ -191,6 +193,26 @@ class PairFeatures:
         values = table(response.link, name, self.spread, response.share, response.tie_width)
         for_ranges(look_up, len(self), _CHUNK, values, self.logit_mean, self.logit_deviation, out)
         return out
+
+    def point_information(self) -> FloatArray:
+        """Return the (m,) information of an answer about the user point alone, in bits, for a Gaussian logit.
+
+        It is what the answer tells of everything, less what it would tell of the two residual utilities if the point
+        were known, their dependence on the point left out.
+        """
+        told = self.gaussian("information")
+        if self.residual_variance is None:
+            return told
+        explained = self.constant * np.sqrt(self.variance)
+        alone = np.sqrt(np.maximum(self.residual_variance, 0.0))
+        places, weights = np.polynomial.hermite_e.hermegauss(_PLACES)
+        response = self.response
+        values = table(response.link, "information", self.spread, response.share, response.tie_width)
+        out = np.empty(len(self))
+        for place, weight in zip(places, weights / np.sum(weights), strict=True):
+            look_up(0, len(self), values, self.logit_mean + place * explained, alone, out)
+            told = told - weight * out
+        return np.maximum(told, 0.0)
 
     def planes(self) -> tuple[FloatArray, FloatArray]:
         """Return (m, d) slopes and (m,) offsets of the logits."""
