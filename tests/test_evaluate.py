@@ -14,7 +14,7 @@ from pairseek.cli import app as _app
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.evaluate import evaluate, strategies_from
 from pairseek.evaluate.evaluation import _held
-from pairseek.evaluate.replay import Person, Popularity, _measured, replayed
+from pairseek.evaluate.replay import Person, Popularity, _chances, _measured, decided_width, replayed
 from pairseek.evaluate.results import agreement_of
 from pairseek.evaluate.spec import MEASURES, PLAIN, POPULARITY, Way, ways
 from pairseek.population.population import state_of, without
@@ -520,3 +520,47 @@ def test_a_wrong_command_line(tmp_path, monkeypatch, words, error):
     (tmp_path / "c.csv").write_text("person,winner,loser\nu,a,b\nu,b,c\nv,b,a\nv,c,a\nw,a,c\nw,b,c\n")
     with pytest.raises(InvalidParameter, match=error):
         _app.run(words.split())
+
+
+class TestDecidedPairs:
+    def test_the_width_gives_the_share_of_ties_back(self):
+        """By drawing: a difference of utilities with logistic noise that is within the width is a tie."""
+        items = ps.Items(np.random.default_rng(1).normal(size=(12, 2)))
+        search = ps.Search(items, response=ps.Logistic(0.8, "constant", residual=0.7), rng=1)
+        width = decided_width(search, 0.3)
+        rng = np.random.default_rng(2)
+        points = search.prior.sample(4000, 2, rng)
+        utility = -0.8 * np.sum((points[:, None] - items.coordinates) ** 2, axis=2) + 0.7 * rng.normal(size=(4000, 12))
+        first, second = np.triu_indices(12, 1)
+        perceived = utility[:, first] - utility[:, second] + rng.logistic(size=(4000, len(first)))
+        # 4000 people leave an error of 0.002.
+        assert np.mean(np.abs(perceived) < width) == pytest.approx(0.3, abs=0.01)
+        assert decided_width(search, 0.0) == 0.0
+
+    def test_predictions_of_decided_pairs_are_calibrated(self):
+        """People record ties within a width, and only decided pairs are predicted: claims are right on average.
+
+        300 people with 12 predicted pairs each: the standard error of the share of right predictions is 0.009.
+        """
+        rng = np.random.default_rng(4)
+        items = ps.Items(rng.normal(size=(14, 2)))
+        claims = {0.0: [], 0.29: []}
+        right, ties = [], []
+        for _ in range(300):
+            search = ps.Search(items, response=ps.Logistic(0.5, "constant"), prior=ps.GaussianPrior(), rng=1)
+            utility = -0.5 * np.sum((rng.normal(size=2) - items.coordinates) ** 2, axis=1)
+            first, second = np.triu_indices(14, 1)
+            perceived = utility[first] - utility[second] + rng.logistic(size=len(first))
+            decided = np.flatnonzero(np.abs(perceived) > 1.06)
+            ties.append(1 - len(decided) / len(first))
+            shown = rng.choice(decided, size=12, replace=False)
+            up = perceived[shown] > 0
+            winner, loser = np.where(up, first[shown], second[shown]), np.where(up, second[shown], first[shown])
+            own = Person(winner, loser, np.ones(12, dtype=bool), np.empty((0, 2), dtype=np.int64))
+            for share in claims:
+                chance = _chances(search, own, decided_width(search, share))
+                claims[share].append(np.maximum(chance, 1 - chance).mean())
+            right.append(np.mean(chance > 0.5))
+        assert np.mean(ties) == pytest.approx(0.29, abs=0.02)
+        assert np.mean(claims[0.29]) == pytest.approx(np.mean(right), abs=0.025)
+        assert np.mean(claims[0.0]) < np.mean(right) - 0.03

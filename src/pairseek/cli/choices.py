@@ -46,3 +46,13 @@ def read_choices_and_items(data: Path, items: Path | None, *, learned: bool) -> 
     raise InvalidParameter(
         "the coordinates of the items are missing: give --items FILE, or --learn 4 to learn coordinates in 4 dimensions"
     )
+
+
+def parse_residual(text: str) -> float | Literal["auto"]:
+    """Return the residual of a population: ``"auto"``, or a number of logits."""
+    if text == "auto":
+        return "auto"
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidParameter(f"--residual is {text!r}: give auto, or a number of logits, such as 1.5") from None

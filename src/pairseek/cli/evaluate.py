@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pairseek.cli.choices import parse_dimension, parse_setting, read_choices_and_items
-from pairseek.cli.options import Appeal, AsJson, Curvature, Data, Jobs, Rescale, Samples
+from pairseek.cli.choices import parse_dimension, parse_residual, parse_setting, read_choices_and_items
+from pairseek.cli.options import Appeal, AsJson, Curvature, Data, Jobs, Rescale, Residual, Samples
 from pairseek.cli.progress import RunProgress
 from pairseek.cli.runs import interruptible, job_count, print_paths
 from pairseek.core.text import plural
@@ -43,6 +43,7 @@ def command(
     appeal: Appeal = "yes",
     rescale: Rescale = "no",
     curvature: Curvature = "no",
+    residual: Residual = "auto",
     strategies: Annotated[str, typer.Option(metavar="A,B", help="Strategies to compare.")] = "infogain,random",
     answers: Annotated[
         str, typer.Option(metavar="N,N", help="Answer counts at which predictions are scored.")
@@ -101,6 +102,7 @@ def command(
                 appeal=parse_setting("--appeal", appeal),
                 rescale=parse_setting("--rescale", rescale),
                 curvature=parse_setting("--curvature", curvature),
+                residual=parse_residual(residual),
                 strategies=strategies_from(strategies),
                 answers=_counts(answers),
                 hold_out=who,

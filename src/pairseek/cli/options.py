@@ -59,3 +59,10 @@ DatabaseOption = Annotated[
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Delete without asking.")]
+Residual = Annotated[
+    str,
+    typer.Option(
+        metavar="auto|LOGITS",
+        help="Standard deviation of what coordinates leave out of a person's taste, for each item; 0 for none.",
+    ),
+]

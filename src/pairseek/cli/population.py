@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from pairseek.cli.choices import parse_dimension, parse_setting, read_choices_and_items
+from pairseek.cli.choices import parse_dimension, parse_residual, parse_setting, read_choices_and_items
 from pairseek.cli.database import current_user, find_study, open_database
-from pairseek.cli.options import Appeal, AsJson, Curvature, DatabaseOption, Rescale
+from pairseek.cli.options import Appeal, AsJson, Curvature, DatabaseOption, Rescale, Residual
 from pairseek.errors import InvalidParameter
 from pairseek.population import Population
 
@@ -34,6 +34,7 @@ def fit(
     appeal: Appeal = "yes",
     rescale: Rescale = "no",
     curvature: Curvature = "no",
+    residual: Residual = "auto",
     seed: Annotated[int, typer.Option(metavar="N", help="With a file: random seed.")] = 0,
     out: Annotated[
         Path | None,
@@ -57,6 +58,7 @@ def fit(
             "--appeal": appeal != "yes",
             "--rescale": rescale != "no",
             "--curvature": curvature != "no",
+            "--residual": residual != "auto",
             "--seed": seed != 0,
         }
         unused = next((name for name, is_given in given.items() if is_given), None)
@@ -77,6 +79,7 @@ def fit(
         "appeal": parse_setting("--appeal", appeal),
         "rescale": parse_setting("--rescale", rescale),
         "curvature": parse_setting("--curvature", curvature),
+        "residual": parse_residual(residual),
     }
     console = Console(stderr=True, highlight=False)
     count = f"{len(choices):,} pairs" if choices.ratings is None else f"{len(choices.ratings):,} ratings"

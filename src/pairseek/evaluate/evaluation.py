@@ -21,6 +21,7 @@ from pairseek.model.items import Items
 from pairseek.population import Choices, Population
 from pairseek.population.fit import FitState
 from pairseek.population.population import state_of, without
+from pairseek.population.residual import scale_of
 from pairseek.runs.plan import Outcome, RunStatus, Task
 from pairseek.runs.runner import run_plan
 from pairseek.strategies import InfoGain
@@ -61,6 +62,7 @@ class _People:
     def begin(self) -> Callable[[Task], Outcome]:
         """Return the function that replays one person."""
         popularity = [self._popularity(row) for row in self.held] if self.state is None else []
+        tied = [self._tied(row) for row in (self.held if self.state is None else self.held[:, :0])]
 
         def trial(task: Task) -> Outcome:
             row = int(self.held[task.group, task.unit])
@@ -82,6 +84,7 @@ class _People:
                 samples=self.plan.samples,
                 seed=seed,
                 ties=self.plan.ties,
+                tied=tied[task.group],
             )
             return Outcome(task, tuple(rows), tuple(seconds), asked)
 
@@ -91,6 +94,12 @@ class _People:
         """Return a description of the replay for error messages."""
         person = self.choices.people[int(self.held[task.group, task.unit])]
         return f"{self.plan.labels[task.arm]} for person {person!r}, {self.plan.groups[task.group]},"
+
+    def _tied(self, held: IntArray) -> float:
+        """Return the share of ties among the pairs of people who are not held out."""
+        decided = int(np.sum(~np.isin(self.choices.person, held)))
+        ties = int(np.sum(~np.isin(self.choices.tied[:, 0], held)))
+        return ties / max(ties + decided, 1)
 
     def _popularity(self, held: IntArray) -> Popularity:
         return Popularity.of(self.choices.rows(~np.isin(self.choices.person, held)))
@@ -105,6 +114,7 @@ def evaluate(
     appeal: bool | Literal["auto"] = True,
     rescale: bool | Literal["auto"] = False,
     curvature: bool | Literal["auto"] = False,
+    residual: float | Literal["auto"] = "auto",
     strategies: Sequence[Utility] = (),
     answers: Sequence[int] = ANSWERS,
     hold_out: HoldOut = "people",
@@ -127,7 +137,7 @@ def evaluate(
         Recorded choices.
     folder
         Folder of results. A folder of the same evaluation is continued; any other is refused.
-    items, learn, appeal, rescale, curvature
+    items, learn, appeal, rescale, curvature, residual
         Items with coordinates, or the dimension in which to learn them, and what else: see `Population.fit`. What is
         ``"auto"`` is chosen inside the other people of each split.
     strategies
@@ -184,7 +194,13 @@ def evaluate(
         )
     alone = hold_out == "leave-one-out"
     held = _held(able, len(usable.people), people, 1 if alone else splits, seed, alone=alone)
-    learning = {"dimension": learn, "appeal": appeal, "rescale": rescale, "curvature": curvature}
+    learning = {
+        "dimension": learn,
+        "appeal": appeal,
+        "rescale": rescale,
+        "curvature": curvature,
+        "residual": residual,
+    }
     data = hashlib.sha256(
         repr(
             (usable.hash, None if items is None else items.hash, sorted(learning.items(), key=str), held.tolist())
@@ -272,6 +288,7 @@ def _fitted(choices: Choices, items: Items | None, seed: int, learning: Mapping[
     base, _ = found.utilities()
     points, appeal = np.zeros((len(choices.ids), found.items.d)), np.full(len(choices.ids), base.mean())
     rows = [choices.ids.index(name) for name in seen]
+    appeal *= scale_of(found.residual)
     points[rows], appeal[rows] = found.items.coordinates, found.items.appeal
     provenance = {**found.provenance, "choices": choices.hash, "unseen": list(unseen)}
     return replace(found, items=Items._unwarned(points, choices.ids, appeal=appeal), provenance=provenance)

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.optimize
 from scipy.special import expit
 
 from pairseek.candidates import Candidates, ListedPairs, Rest
+from pairseek.candidates.context import SelectionContext
 from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
 from pairseek.estimates import expected_utilities
 from pairseek.evaluate.spec import MEASURES, WITHHOLD, Ties, Way
@@ -20,6 +22,10 @@ from pairseek.posteriors import Particles
 from pairseek.search import Search
 
 _BINS = 5
+# Nodes over a logit, most pairs from which the width of ties follows, and its range.
+_PLACES = 40
+_MOST_PAIRS = 500
+_MOST_TIED, _WIDEST = 0.95, 60.0
 # Probabilities are clipped here, so that one wrong prediction does not dominate the mean log loss.
 _LEAST = 1e-4
 _NOTHING = (float("nan"),) * (len(MEASURES) + 3 * _BINS)
@@ -141,10 +147,13 @@ def replayed(
     samples: int | None,
     seed: int,
     ties: Ties = "coin",
+    tied: float = 0.0,
 ) -> tuple[list[tuple[float, ...]], list[float], int]:
     """Return rows of measures at each answer count, cumulative seconds, and the number of questions asked.
 
-    A row is NaN where the person has too few pairs for so many answers, or where no pair remains to be predicted.
+    A row is NaN where the person has too few pairs for so many answers, or where no pair remains to be predicted. Pairs
+    to be predicted are decided ones. Where a share `tied` of other people's pairs is not, a prediction is the
+    probability of an outcome given that the pair is decided: see `decided_width`.
     """
     popular = popularity.chance(person)
     askable = person.askable
@@ -165,7 +174,8 @@ def replayed(
     )
     decided = len(askable) - len(person.tied) if ties == "tie" else len(askable)
     winners = {frozenset(pair): catalogue.ids[pair[0]] for pair in askable[:decided].tolist()}
-    alone = _chances(search, person)
+    width = decided_width(search, tied)
+    alone = _chances(search, person, width)
     remaining = person.withheld if person.withheld.any() else ~person.withheld
     rows: list[tuple[float, ...]] = []
     seconds: list[float] = []
@@ -180,7 +190,7 @@ def replayed(
             spent += time.perf_counter() - began
             remaining = remaining & ~_is(pair, person)
         if count in answers:
-            rows.append(_NOTHING if count > len(askable) else _row(search, person, remaining, alone, popular))
+            rows.append(_NOTHING if count > len(askable) else _row(search, person, remaining, alone, popular, width))
             seconds.append(spent)
     return rows, seconds, search.answers
 
@@ -191,8 +201,38 @@ def _is(pair: frozenset[int], person: Person) -> BoolArray:
     return np.asarray(same)
 
 
-def _chances(search: Search, person: Person) -> FloatArray:
-    """Return the (m,) posterior predictive probabilities of the recorded choices."""
+def decided_width(search: Search, share: float) -> float:
+    """Return the width of ties under which this share of all pairs is tied before the first answer; 0 for none.
+
+    Whoever rates two items equally finds them alike, to within a width. Pairs that are decided are therefore easier
+    than others, and a prediction that does not know this claims too little.
+    """
+    if share <= 0.0:
+        return 0.0
+    items = search.items
+    assert isinstance(items, Items)
+    rows = np.stack(np.triu_indices(items.n, 1))
+    if rows.shape[1] > _MOST_PAIRS:
+        rows = rows[:, np.random.default_rng(0).choice(rows.shape[1], _MOST_PAIRS, replace=False)]
+    features = SelectionContext.of(items, search.belief, search.response).features(rows[0], rows[1])
+
+    def excess(width: float) -> float:
+        first, second = _outcomes(features, width)
+        return float(np.mean(1.0 - first - second)) - min(share, _MOST_TIED)
+
+    return float(scipy.optimize.brentq(excess, 0.0, _WIDEST))
+
+
+def _outcomes(features: Candidates, width: float) -> tuple[FloatArray, FloatArray]:
+    """Return the (m,) probabilities of either side for a Gaussian logit and this width of ties."""
+    places, weights = np.polynomial.hermite_e.hermegauss(_PLACES)
+    z = features.logit_mean[:, None] + features.logit_deviation[:, None] * places
+    weights = weights / np.sum(weights)
+    return np.asarray(expit(z - width) @ weights), np.asarray(expit(-z - width) @ weights)
+
+
+def _chances(search: Search, person: Person, width: float) -> FloatArray:
+    """Return the (m,) posterior predictive probabilities of the recorded choices, given that they are decided."""
     items = search.items
     assert isinstance(items, Items)
     pairs = Candidates.of(
@@ -203,18 +243,21 @@ def _chances(search: Search, person: Person) -> FloatArray:
         response=search.response,
         appeal=items.appeal,
     )
-    return pairs.sampled(search.belief)[0]
+    if width == 0.0:
+        return pairs.sampled(search.belief)[0]
+    first, second = _outcomes(pairs, width)
+    return np.asarray(first / (first + second))
 
 
 def _row(
-    search: Search, person: Person, remaining: BoolArray, alone: FloatArray, popular: FloatArray
+    search: Search, person: Person, remaining: BoolArray, alone: FloatArray, popular: FloatArray, width: float
 ) -> tuple[float, ...]:
     if not remaining.any():
         return _NOTHING
     items, belief = search.items, search.belief
     assert isinstance(items, Items)
     utility = expected_utilities(items, belief, search.response)
-    chance = _chances(search, person)[remaining]
+    chance = _chances(search, person, width)[remaining]
     return _measured(chance, alone[remaining], popular[remaining], _tau(utility, person, remaining))
 
 
