@@ -264,7 +264,7 @@ class TestSimulatedRaters:
         rows = [(f"p{p}", f"i{i:02d}", level[p, i]) for p in range(300) for i in range(12)]
         choices = ps.Choices.from_ratings(rows)
         for settings in ({}, {"appeal": False}):
-            population = ps.Population.fit(choices, ps.Items(points, choices.ids), **settings)
+            population = ps.Population.fit(choices, ps.Items(points, choices.ids), residual=0.0, **settings)
             found = 4 * population.k**2 * np.asarray(population.covariance)
             # True: 1.44 and 0.52, each known to a tenth.
             assert np.diag(found) == pytest.approx([1.44, 0.52], rel=0.3)

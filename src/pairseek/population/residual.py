@@ -24,7 +24,7 @@ from pairseek.population.choices import Choices
 from pairseek.posteriors import EP
 from pairseek.posteriors.residuals import infer_with_residuals
 
-SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
+SHARES = (0.0, 0.2, 0.4, 0.6)
 """Shares that are tried. Ratings are given once for an item, so that the pairs which they imply never contradict each
 other and favour a share of 1. People who answer pairs contradict themselves; the largest share allows for it."""
 # People, answers of each, and choices of each that are predicted.
