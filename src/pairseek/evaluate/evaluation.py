@@ -291,7 +291,13 @@ def _fitted(choices: Choices, items: Items | None, seed: int, learning: Mapping[
     appeal *= scale_of(found.residual)
     points[rows], appeal[rows] = found.items.coordinates, found.items.appeal
     provenance = {**found.provenance, "choices": choices.hash, "unseen": list(unseen)}
-    return replace(found, items=Items._unwarned(points, choices.ids, appeal=appeal), provenance=provenance)
+    error = None
+    if found.utility_error is not None:
+        # Of such an item nothing is known but how much items differ.
+        error = np.full(len(choices.ids), float(np.std(base)))
+        error[rows] = found.utility_error
+    items = Items._unwarned(points, choices.ids, appeal=appeal)
+    return replace(found, items=items, provenance=provenance, utility_error=error)
 
 
 def _kept(path: Path, choices: Choices) -> Population | None:
