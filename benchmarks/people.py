@@ -41,12 +41,14 @@ NAMES = {"gss_music": "Kinds of music", "food_world_cup": "National cuisines"}
 POPULATIONS, FIRST = 64, 100
 # Worlds of few people, and newcomers to each.
 WORLDS, NEWCOMERS = 18, 6
-# Data, dimension, and settings that differ from the defaults: answers of people who may say that two are equal, and the
-# earlier way, in which the pairs that a strategy leaves are predicted.
+# Data, dimension, and settings that differ from the defaults: without residual utilities, answers of people who may say
+# that two are equal, and the earlier way, in which the pairs that a strategy leaves are predicted.
 RUNS: tuple[tuple[str, int, dict[str, Any]], ...] = (
     ("gss_music", 4, {}),
-    ("gss_music", 6, {}),
     ("food_world_cup", 4, {}),
+    ("gss_music", 4, {"residual": 0.0}),
+    ("food_world_cup", 4, {"residual": 0.0}),
+    ("gss_music", 6, {}),
     ("gss_music", 4, {"ties": "tie"}),
     ("gss_music", 4, {"withhold": 0.0}),
 )
@@ -239,7 +241,7 @@ def main() -> None:
         choices = ps.Choices.read(people() / name / "ratings.csv")
         words = "".join(f", {key} = {value}" for key, value in settings.items())
         print(f"\n{name}, d = {d}{words}: {choices}, after {', '.join(map(str, ANSWERS))} answers", flush=True)
-        folder = given.out / "-".join([name, str(d), *map(str, settings.values())])
+        folder = given.out / "-".join([name, str(d), *(f"{key}-{value}" for key, value in settings.items())])
         among = [person for person in choices.people if reporting(person)]
         results = evaluate(choices, folder, learn=d, answers=ANSWERS, among=among, jobs=given.jobs, **settings)
         show(results)
