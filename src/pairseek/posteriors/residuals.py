@@ -58,7 +58,8 @@ def _divided(joint: Belief, d: int, rows: IntArray, basis: FloatArray, deviation
     """Return the belief of the user point, with that of the residual utilities beside it."""
     rank = len(basis)
     inner = joint.covariance[d:, d:] - np.eye(rank)
-    covariance = deviation**2 * (np.eye(len(rows)) + np.einsum("rs,rt,tu->su", basis, inner, basis))
+    half = np.einsum("rs,rt->st", basis, inner)
+    covariance = deviation**2 * (np.eye(len(rows)) + np.einsum("st,tu->su", half, basis))
     residuals = Residuals(
         deviation=deviation,
         rows=rows,
