@@ -181,7 +181,7 @@ class TestItemsRefuse:
         with pytest.raises(InvalidItems, match=message):
             Items(POINTS, **more)
 
-    @pytest.mark.parametrize("points", [np.array(POINTS) * 1j, [[1j, 0.0], [0.0, 1.0]], "abc", None, {"x": 1}])
+    @pytest.mark.parametrize("points", [np.array(POINTS) * 1j, [[1j, 0.0], [0.0, 1.0]], "abc", {"x": 1}])
     def test_coordinates_that_are_no_numbers(self, points):
         with pytest.raises(InvalidItems, match=r"coordinates do not form a table of numbers|coordinates have 0 axes"):
             Items(points)

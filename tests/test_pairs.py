@@ -102,14 +102,15 @@ class TestDescription:
         a = 2 * (p - q)
         assert found == pytest.approx(float(a @ belief.covariance @ a), rel=1e-12)
 
-    def test_two_items_at_one_point_have_no_length_and_no_noise_constant(self):
+    def test_two_items_at_one_point_have_no_length_and_no_margin(self):
         belief = made_belief(np.random.default_rng(0), 10, 2)
         points = np.array([[0.1, 0.2], [0.1, 0.2], [1.0, 0.0]])
         for noise in NOISES:
             found = Candidates.of(
                 points, np.array([0, 0]), np.array([1, 2]), belief=belief, response=Logistic(2.0, noise)
             )
-            assert (found.length[0], found.constant[0], found.margin[0], found.variance[0]) == (0.0, 0.0, 0.0, 0.0)
+            constant = 2.0 if noise == "constant" else 0.0
+            assert (found.length[0], found.constant[0], found.margin[0], found.variance[0]) == (0.0, constant, 0.0, 0.0)
             assert found.length[1] > 0
 
     def test_some_of_them_are_the_same_as_those_described_alone(self):

@@ -79,6 +79,7 @@ class TestKeeping:
             "lapse": {"name": "unknown", "prior": {"name": "beta", "a": 1.0, "b": 9.0, "random": 0.1}},
             "reliability": 1.0,
             "tie_width": 0.0,
+            "residual": None,
         }
         assert serialization.encode(serialization.decode("response", record)) == record
         assert serialization.decode("response", {"name": "probit", "k": {"name": "unknown"}}) == ps.Probit(ps.Unknown())

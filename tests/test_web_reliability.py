@@ -149,7 +149,8 @@ def test_a_known_lapse_stays_and_a_plain_response_gives_way(database):
         answered(database, clicks=False, seed=seed)
     _, population = populations.fit(database, study(database), "ann")
     lapsing = configured({"title": "Which", "response": {"name": "probit", "k": 2.0, "lapse": 0.1}})
-    assert lapsing.search(ITEMS, 1, population).response == ps.Logistic(population.k, "constant", 0.1)
+    given = ps.Logistic(population.k, "constant", 0.1, residual=population.residual)
+    assert lapsing.search(ITEMS, 1, population).response == given
     guess = {"name": "unknown", "prior": {"name": "log_normal", "median": 9.0, "spread": 0.5}}
     guessed = configured({"title": "Which", "response": {"name": "logistic", "k": guess}})
     # The guess was about k of another noise; how far people differ is not.

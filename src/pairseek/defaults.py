@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from pairseek.candidates import AllPairs, WeightedPairs
@@ -36,8 +34,6 @@ THIN = 1e-3
 """Least standard deviation of the default prior along any direction, over the largest."""
 TIE_WIDTH = 0.5
 """Width of a tie in logits where a study offers ties: a pair of even odds is then a tie with probability 0.24."""
-RESIDUAL = 0.0
-"""Standard deviation of residual utilities in logits."""
 RESIDUAL_ALONE = 1.5
 """Standard deviation of utilities in logits, where items have no coordinates."""
 CHECKS = 4
@@ -101,8 +97,6 @@ def resolve(
     spread = spread_of(prior, items.d)
     _check_spread(spread)
     response = (default_response(items) if response is None else response).for_spread(spread)
-    if response.residual is None:
-        response = replace(response, residual=RESIDUAL)
     if strategy is None:
         strategy = InfoGain(checks=CHECKS if response.lapse_prior is not None else "auto" if response.unknown else None)
     fill_in = getattr(strategy, "resolved", None)

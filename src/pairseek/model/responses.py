@@ -93,7 +93,7 @@ class Response:
         Width t of the perceived differences, in logits, within which a person calls a tie. 0: ties are not offered.
     residual
         Standard deviation of a person's residual utility of an item, in logits: the part of taste that coordinates and
-        appeal do not explain. 0: the paper's model. None: a search takes that of its population, or its own default.
+        appeal do not explain. 0: the paper's model. None: that of the population of a search, and 0 without one.
     """
 
     k: Annotated[float | Unknown | None, Limit(0, 1e12)] = None
