@@ -75,7 +75,7 @@ class TestPlanes:
         assert Logistic(1.5, noise, reliability=r).constant == pytest.approx(1.5 * r)
 
     def test_two_items_at_one_point_tell_nothing_of_the_user_point(self):
-        """Under constant noise their logit is the difference of their appeal; the other kinds depend on the distance."""
+        """Under constant noise their logit is the difference of their appeal; other kinds depend on the distance."""
         for noise in NOISES:
             slopes, offsets = Logistic(3.0, noise).planes(np.ones((1, 2)), np.ones((1, 2)), np.array([0.5]))
             assert not slopes.any()
