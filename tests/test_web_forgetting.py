@@ -405,7 +405,7 @@ def test_data_are_kept_for_as_long_as_the_study_says(database, after):
     left = [row.participant for row in database.read(lambda c: sessions.of_study(c, kept.row.id, ["person"]))]
     assert left == (["new"] if after == "session" else [])
     (note,) = [note for note in database.read(lambda c: studies.notes(c, "kept")) if note["action"] == "expire"]
-    assert note["who"] == "retention"
+    assert note["who"] == "pairseek (retention)"
     assert forgetting.expire(database, catalogue) == []
 
 
@@ -641,3 +641,50 @@ def test_an_answer_token_reaches_the_sessions_that_it_began(visitors):
     with pytest.raises(ServiceError) as refused:
         reader.session(theirs, reader.token).answer("p1", "left")
     assert refused.value.code == "scope_missing"
+
+
+def test_two_who_delete_the_same_at_once_do_it_once(database):
+    answered(database, "once", count=1)
+    found, said = study(database), []
+
+    def both(function):
+        barrier = threading.Barrier(2)
+
+        def run():
+            barrier.wait()
+            try:
+                said.append(function().sessions)
+            except Problem as problem:
+                said.append(problem.code)
+
+        threads = [threading.Thread(target=run) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    both(lambda: forgetting.forget(database, found, "once", "ann"))
+    assert sorted(map(str, said)) == ["1", "not_found"]
+    said.clear()
+    both(lambda: forgetting.delete_study(database, found, "ann"))
+    assert said == [0, 0]
+    actions = [note["action"] for note in database.read(studies.every_note)]
+    assert (actions.count("forget"), actions.count("delete_study")) == (1, 1)
+
+
+def test_a_reader_in_the_way_delays_the_cleaning_of_the_file_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr("pairseek.store.database._SCRUB_MS", 50)
+    made = Database(str(tmp_path / "s.db"))
+    migrate.ready(made)
+    create_study(made, configuration(), ITEMS, is_open=True, who="t")
+    answered(made, PERSON, count=1)
+    other = Database(str(tmp_path / "s.db"))
+    with other.engine.connect().execution_options(writes=False) as reader, reader.begin():
+        reader.execute(sa.text("SELECT count(*) FROM sessions")).scalar()
+        forgetting.forget(made, study(made), PERSON, "ann")
+        assert not forgetting.scrub(made)
+        answered(made, "meanwhile", count=1)
+    assert forgetting.scrub(made)
+    assert found_in(files(made), PERSON) == []
+    for one in (made, other):
+        one.close()

@@ -156,8 +156,16 @@ def audit() -> list[dict]:
             "action": "void",
             "what": "5f3c03a8e2d",
             "reason": "Left only",
+            "study": None,
         },
-        {"when": "2026-11-02T09:30:00+00:00", "who": "ada", "action": "open", "what": "", "reason": None},
+        {
+            "when": "2026-11-02T09:30:00+00:00",
+            "who": "ada",
+            "action": "open",
+            "what": "",
+            "reason": None,
+            "study": None,
+        },
     ]
 
 
@@ -304,10 +312,9 @@ CONFIRM = {
 }
 
 
-def entry(action: str, who: str, what: str) -> dict:
-    return {"when": "2026-11-15T12:58:31+00:00", "who": who, "action": action, "what": what, "reason": None} | {
-        "session": None
-    }
+def entry(action: str, who: str, what: str, study: str | None = None) -> dict:
+    time = "2026-11-15T12:58:31+00:00"
+    return {"when": time, "who": who, "action": action, "what": what, "reason": None, "session": None, "study": study}
 
 
 ADMINISTRATION = {
@@ -319,15 +326,15 @@ ADMINISTRATION = {
         | {"removable": True},
     ],
     "audit": [
-        entry("drop_population", "grace", "2, colours"),
-        entry("forget", "grace", "1, colours"),
-        entry("expire", "retention", "31, pilot-with-a-rather-long-name-for-a-study"),
-        entry("delete_study", "ada (command line)", "0, test"),
+        entry("drop_population", "grace", "2", "colours"),
+        entry("forget", "grace", "1", "colours"),
+        entry("expire", "pairseek (retention)", "31", "pilot-with-a-rather-long-name-for-a-study"),
+        entry("delete_study", "ada (command line)", "0", "test"),
         entry("remove_user", "ada", "charles"),
         entry("token", "ada", "notebook"),
         entry("revoke", "ada", ""),
         entry("password", "ada", ""),
-        entry("create_study", "grace", "colours"),
+        entry("create_study", "grace", "", "colours"),
     ],
 }
 LONG = "Donaudampfschifffahrtsgesellschaft: which of these landscapes would you rather walk through on a Sunday?"

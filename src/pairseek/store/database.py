@@ -26,6 +26,7 @@ logger = logging.getLogger("pairseek.store")
 _TRIES = 6
 _PAUSE = 0.05
 _BUSY_SECONDS = 20.0
+_SCRUB_MS = 2000
 _CONNECTIONS = 10
 # SQLSTATE classes after which a transaction is retried: lost connection, server start or shutdown, deadlock,
 # serialization failure.
@@ -129,10 +130,15 @@ class Database:
 
 
 def _scrub_sqlite(connection: Any, *, rewrite: bool) -> bool:
-    if rewrite:
-        connection.execute("VACUUM")
-    busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    return not busy
+    # Writers of this process wait meanwhile, so it gives up early if another connection is in the way.
+    connection.execute(f"PRAGMA busy_timeout={_SCRUB_MS}")
+    try:
+        if rewrite:
+            connection.execute("VACUUM")
+        busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
+    finally:
+        connection.execute(f"PRAGMA busy_timeout={round(1000 * _BUSY_SECONDS)}")
 
 
 def _scrub_postgres(connection: Any) -> bool:

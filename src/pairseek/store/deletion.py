@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
 from pairseek.core.types import JSON
+from pairseek.store import meta
 from pairseek.store import parts as stored_parts
 from pairseek.store.database import now
 from pairseek.store.schema import (
-    LAST_STUDY,
     blurs,
     events,
     learned_from,
     marks,
     media,
-    meta,
     parts,
     populations,
     prefetched,
@@ -26,6 +25,7 @@ from pairseek.store.schema import (
     studies,
     tokens,
 )
+from pairseek.store.studies import retire
 
 _COUNTER, _SCRUB = "deletions", "scrub"
 # Number of ids in one statement; databases limit the number of parameters.
@@ -133,10 +133,11 @@ def delete_sessions(connection: sa.Connection, session_ids: Sequence[str]) -> De
     return Deleted(count, answers)
 
 
-def delete_study(connection: sa.Connection, study_id: int) -> Deleted:
-    """Delete a study with its items, pictures, sessions, populations and tokens."""
+def delete_study(connection: sa.Connection, study_id: int) -> Deleted | None:
+    """Delete a study with its items, pictures, sessions, populations and tokens; return None if it is gone."""
     # Locked, so that no session begins while the others are deleted.
-    connection.execute(sa.select(studies.c.id).where(studies.c.id == study_id).with_for_update())
+    if connection.execute(sa.select(studies.c.id).where(studies.c.id == study_id).with_for_update()).first() is None:
+        return None
     mine = connection.execute(sa.select(sessions.c.id).where(sessions.c.study_id == study_id)).scalars().all()
     mine = lock(connection, mine)
     connection.execute(learned_from.delete().where(learned_from.c.study_id == study_id))
@@ -144,46 +145,35 @@ def delete_study(connection: sa.Connection, study_id: int) -> Deleted:
     for table in (populations, media, tokens):
         connection.execute(table.delete().where(table.c.study_id == study_id))
     connection.execute(studies.delete().where(studies.c.id == study_id))
-    # Workers cache studies by number, so a number is never used again.
-    last = int(_value(connection, LAST_STUDY) or 0)
-    _set(connection, {LAST_STUDY: str(max(last, study_id))})
+    retire(connection, study_id)
     _note_deletion(connection)
     return deleted
 
 
 def count_of_deletions(connection: sa.Connection) -> int:
     """Return how often something was deleted; workers clear their caches when it has changed."""
-    return int(_value(connection, _COUNTER) or 0)
+    return int(meta.value(connection, _COUNTER) or 0)
 
 
 def unscrubbed(connection: sa.Connection) -> str | None:
     """Return the time of the last deletion if the files of the database were not scrubbed since."""
-    return _value(connection, _SCRUB)
+    return meta.value(connection, _SCRUB)
 
 
 def scrubbed(connection: sa.Connection, time: str) -> None:
     """Store that the files of the database were scrubbed after the deletion at this time."""
-    connection.execute(meta.delete().where((meta.c.key == _SCRUB) & (meta.c.value == time)))
+    meta.remove(connection, _SCRUB, time)
 
 
 def _note_deletion(connection: sa.Connection) -> None:
-    _set(connection, {_COUNTER: str(count_of_deletions(connection) + 1), _SCRUB: now()})
+    meta.put(connection, _COUNTER, str(count_of_deletions(connection) + 1))
+    meta.put(connection, _SCRUB, now())
 
 
 def _delete_unused_parts(connection: sa.Connection, keys: Iterable[str]) -> None:
     for some in _batches(sorted(keys)):
         used = sa.exists().where(sessions.c.parts == parts.c.key)
         connection.execute(parts.delete().where(parts.c.key.in_(some) & ~used))
-
-
-def _value(connection: sa.Connection, key: str) -> str | None:
-    return connection.execute(sa.select(meta.c.value).where(meta.c.key == key)).scalar()
-
-
-def _set(connection: sa.Connection, values: Mapping[str, str]) -> None:
-    for key, value in values.items():
-        if connection.execute(meta.update().where(meta.c.key == key).values(value=value)).rowcount == 0:
-            connection.execute(meta.insert().values(key=key, value=value))
 
 
 def _batches(values: Sequence[str]) -> Iterable[Sequence[str]]:

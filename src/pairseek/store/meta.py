@@ -17,3 +17,8 @@ def put(connection: sa.Connection, key: str, text: str) -> None:
     """Store the value of a key in place of an earlier one."""
     if not connection.execute(meta.update().where(meta.c.key == key).values(value=text)).rowcount:
         connection.execute(meta.insert().values(key=key, value=text))
+
+
+def remove(connection: sa.Connection, key: str, text: str) -> None:
+    """Remove a key if it has this value."""
+    connection.execute(meta.delete().where((meta.c.key == key) & (meta.c.value == text)))

@@ -18,9 +18,6 @@ TIME = sa.String(32)
 NAME = sa.String(200)
 KEY = sa.String(64)
 
-LAST_STUDY = "last_study"
-"""Key in `meta` of the highest number of a deleted study."""
-
 meta = sa.Table(
     "meta",
     metadata,

@@ -9,8 +9,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from pairseek.core.types import JSON
+from pairseek.store import meta
 from pairseek.store.database import now
-from pairseek.store.schema import LAST_STUDY, audit, media, meta, studies
+from pairseek.store.schema import audit, media, studies
+
+# Key in `meta` of the highest number of a deleted study.
+_LAST = "last_study"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ def add(connection: sa.Connection, slug: str, configuration: JSON, items: bytes,
 
 def _number(connection: sa.Connection) -> dict[str, object]:
     """Return a number that no study had before; SQLite would use that of a deleted study again."""
-    last = connection.execute(sa.select(meta.c.value).where(meta.c.key == LAST_STUDY)).scalar()
+    last = meta.value(connection, _LAST)
     if last is None or connection.dialect.name == "postgresql":
         return {}
     highest = connection.execute(sa.select(sa.func.max(studies.c.id))).scalar() or 0
@@ -81,6 +85,13 @@ def discard(connection: sa.Connection, study_id: int) -> None:
     """Delete a study whose creation failed; it was never open and has no sessions."""
     connection.execute(media.delete().where(media.c.study_id == study_id))
     connection.execute(studies.delete().where(studies.c.id == study_id))
+    retire(connection, study_id)
+
+
+def retire(connection: sa.Connection, study_id: int) -> None:
+    """Store that the number of a deleted study is not to be used again, because workers cache studies by number."""
+    last = int(meta.value(connection, _LAST) or 0)
+    meta.put(connection, _LAST, str(max(last, study_id)))
 
 
 def note(connection: sa.Connection, who: str, action: str, study: str | None = None, **details: object) -> None:

@@ -114,14 +114,16 @@ def admit(database: Database, name: str, address: str) -> Attempt:
     keys = [_key("name at address", f"{name}\n{address}"), _key("address", address), _key("name", name)]
     since = stamp(datetime.now(UTC) - timedelta(minutes=MINUTES))
 
+    def too_many(connection: sa.Connection) -> bool:
+        failed = [people.count_attempts(connection, key, since) for key in keys]
+        return any(count >= most for count, most in zip(failed, _TRIES, strict=True))
+
     def count(connection: sa.Connection) -> tuple[int, ...] | None:
         people.lock_attempts(connection, forget_before=since)
-        failed = [people.count_attempts(connection, key, since) for key in keys]
-        if any(count >= most for count, most in zip(failed, _TRIES, strict=True)):
-            return None
-        return tuple(people.add_attempt(connection, key) for key in keys)
+        return None if too_many(connection) else tuple(people.add_attempt(connection, key) for key in keys)
 
-    counted = database.write(count)
+    # Read first, so that a flood of refused attempts does not keep those waiting who write answers.
+    counted = None if database.read(too_many) else database.write(count)
     if counted is None:
         words, wait = f"Wait {MINUTES} minutes.", 60 * MINUTES
         raise Problem(429, "too_many_attempts", "too many failed attempts to sign in", hint=words, wait=wait)

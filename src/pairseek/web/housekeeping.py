@@ -20,6 +20,9 @@ from pairseek.web.studies.catalogue import Catalogue
 # Seconds between two looks for deletions by other workers and commands, and between two looks for what has expired.
 _ROUND = 5.0
 _SELDOM = 3600.0
+# Seconds after which a worker scrubs the database after a deletion by others, and the first pause after a failure.
+_OTHERS = 60.0
+_PAUSE = 30.0
 _PREVIEW_HOURS = 2
 
 logger = logging.getLogger("pairseek.web")
@@ -41,6 +44,8 @@ class Housekeeper:
         self._stopped, self._wanted = threading.Event(), threading.Event()
         self._seen = 0
         self._next = 0.0
+        self._own = False
+        self._scrub_at, self._pause = 0.0, _PAUSE
         self._thread = threading.Thread(target=self._run, name="pairseek-housekeeping", daemon=True)
 
     def start(self) -> None:
@@ -56,7 +61,8 @@ class Housekeeper:
             self._thread.join(timeout=10)
 
     def soon(self) -> None:
-        """Look for deletions at once."""
+        """Remove the traces of a deletion by this worker at once."""
+        self._own = True
         self._wanted.set()
 
     def _run(self) -> None:
@@ -72,14 +78,26 @@ class Housekeeper:
     def round(self) -> None:
         """Apply retention periods once an hour, and remove traces of what was deleted since the last round."""
         if monotonic() >= self._next:
-            forgetting.expire(self._database, self._catalogue)
+            self._own = bool(forgetting.expire(self._database, self._catalogue)) or self._own
             self._database.write(_tidy)
             self._next = monotonic() + _SELDOM
         count = self._database.read(deletion.count_of_deletions)
         if count != self._seen:
             self._clear()
             self._seen = count
-        forgetting.scrub(self._database)
+        self._scrub()
+
+    def _scrub(self) -> None:
+        """Scrub the database after a deletion; wait longer after each failure, as it rewrites the whole file."""
+        if monotonic() < self._scrub_at:
+            return
+        time = self._database.read(deletion.unscrubbed)
+        if time is None or not (self._own or time < stamp(datetime.now(UTC) - timedelta(seconds=_OTHERS))):
+            return
+        if forgetting.scrub(self._database):
+            self._own, self._pause = False, _PAUSE
+        else:
+            self._scrub_at, self._pause = monotonic() + self._pause, min(2 * self._pause, _SELDOM)
 
 
 def _tidy(connection: sa.Connection) -> None:

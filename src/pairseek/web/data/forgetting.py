@@ -18,16 +18,25 @@ from pairseek.core.text import plural
 from pairseek.store import deletion, sessions, studies
 from pairseek.store.database import Database, stamp
 from pairseek.store.deletion import Deleted
-from pairseek.web.errors import not_found
+from pairseek.web.errors import Problem
 from pairseek.web.sessions.parts import Parts, dropped_record
 from pairseek.web.studies.catalogue import Catalogue, Study
 
 T = TypeVar("T")
-RETENTION = "retention"
+RETENTION = "pairseek (retention)"
 """Name in the audit log of the deletions that the setting ``retention`` of a study causes."""
 # Entries of the details of a query that follow from the belief.
 _BELIEF = ("mean", "radius", "reliability", "remaining")
 _TRIES = 5
+
+
+class Gone(Problem):
+    """Raised when there is nothing to delete, because it was never there or was deleted before."""
+
+    def __init__(self, what: str, received: str) -> None:
+        super().__init__(
+            404, "not_found", f"there is no {what} with this name", received=received, hint="Check the name."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +61,25 @@ def forget(database: Database, study: Study, person: str, who: str) -> Deleted:
 
     deleted = _repeated(database, run)
     if not deleted.sessions:
-        raise not_found("participant", person[:200])
+        raise Gone("participant", person[:200])
     return deleted
 
 
 def forget_session(database: Database, study: Study, session_id: str, who: str) -> Deleted:
     """Delete one session."""
-    return _repeated(database, lambda connection: _forget(connection, study, [session_id], who, "forget"))
+    deleted = _repeated(database, lambda connection: _forget(connection, study, [session_id], who, "forget"))
+    if not deleted.sessions:
+        raise Gone("session", session_id)
+    return deleted
 
 
 def delete_study(database: Database, study: Study, who: str) -> Deleted:
-    """Delete a study with all of its data."""
+    """Delete a study with all of its data; do nothing if it is gone."""
 
     def run(connection: sa.Connection) -> Deleted:
         deleted = deletion.delete_study(connection, study.row.id)
+        if deleted is None:
+            return Deleted()
         facts = {"sessions": deleted.sessions, "answers": deleted.answers}
         studies.note(connection, who, "delete_study", study.row.slug, **facts)
         return deleted

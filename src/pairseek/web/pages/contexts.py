@@ -304,7 +304,10 @@ class StudyMap(TypedDict):
 
 
 class AuditRow(TypedDict):
-    """Entry of the audit log; ``action`` is a key of the catalogue under ``audit.``."""
+    """Entry of the audit log; ``action`` is a key of the catalogue under ``audit.``.
+
+    ``study`` is named where entries of several studies are shown.
+    """
 
     when: str
     who: str
@@ -312,6 +315,7 @@ class AuditRow(TypedDict):
     what: str
     reason: str | None
     session: str | None
+    study: str | None
 
 
 class Paging(TypedDict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,6 +27,7 @@ from pairseek.store.sessions import SessionRow
 from pairseek.web import auth
 from pairseek.web.auth import Account
 from pairseek.web.data import forgetting, populations
+from pairseek.web.data.forgetting import Gone
 from pairseek.web.error_responses import local
 from pairseek.web.errors import Problem, invalid, not_found, problem_of
 from pairseek.web.rates import network_of
@@ -271,7 +273,7 @@ def delete_study(slug: str, request: Request, service: TheService, who: Research
     if service.database.read(lambda connection: studies.by_slug(connection, slug)) is None:
         return RedirectResponse("/studies", 303)
     study = service.catalogue.named(slug)
-    if name.strip() != slug:
+    if not _same_name(name, slug):
         data = views.confirm_study(service, who, study, wrong=True)
         return service.page(request, "confirm", data, status=422)
     forgetting.delete_study(service.database, study, who.name)
@@ -294,10 +296,11 @@ def forget_person(
     if service.sessions.by_id(session) is None:
         return RedirectResponse(f"/studies/{slug}", 303)
     study, row = _person(service, slug, session)
-    if name.strip() != views.shown_name(row).strip():
+    if not _same_name(name, views.shown_name(row)):
         data = views.confirm_participant(service, who, study, row, wrong=True)
         return service.page(request, "confirm", data, status=422)
-    forgetting.forget(service.database, study, views.person_of(row), who.name)
+    with suppress(Gone):
+        forgetting.forget(service.database, study, views.person_of(row), who.name)
     service.housekeeper.soon()
     return RedirectResponse(f"/studies/{slug}", 303)
 
@@ -397,11 +400,16 @@ def remove_user(number: int, request: Request, service: TheService, who: Adminis
     row = _user(service, number)
     if row is None:
         return RedirectResponse("/administration", 303)
-    if name.strip() != row["name"].strip():
+    if not _same_name(name, row["name"]):
         data = views.confirm_user(service, who, row, wrong=True)
         return service.page(request, "confirm", data, status=422)
     auth.remove_user(service.database, row["name"], who.name)
     return RedirectResponse("/administration", 303)
+
+
+def _same_name(typed: str, name: str) -> bool:
+    """Return whether a name was typed, apart from blanks, which a browser may change."""
+    return typed.split() == name.split()
 
 
 def _user(service: Service, number: int) -> JSON | None:

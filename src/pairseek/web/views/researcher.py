@@ -257,6 +257,7 @@ def _audit(service: Service, study: Study) -> list[AuditRow]:
             "what": f"{str(mark['session_id'])[:8]} {mark['query'] or ''}".strip(),
             "reason": str(mark["reason"]),
             "session": str(mark["session_id"]),
+            "study": None,
         }
         for mark in marks
     ]
@@ -268,14 +269,14 @@ def _noted(note: JSON, *, study: bool = False) -> AuditRow:
     """Return an entry of the audit log, with the name of its study if wanted."""
     details = note["details"]
     facts = [details[name] for name in ("count", "version", "sessions", "user", "name") if name in details]
-    named = [note["study"]] if study and note["study"] else []
     return {
         "when": note["at"],
         "who": note["who"],
         "action": note["action"],
-        "what": ", ".join(map(str, [*facts[:1], *named])),
+        "what": str(facts[0]) if facts else "",
         "reason": None,
         "session": None,
+        "study": note["study"] if study else None,
     }
 
 
