@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
@@ -237,6 +238,18 @@ def test_a_token_is_revoked_once_and_stays_on_record(database):
 def test_all_workers_share_one_secret(database):
     assert database.write(lambda c: people.secret(c, "first")) == "first"
     assert database.write(lambda c: people.secret(c, "second")) == "first"
+
+
+def test_workers_that_start_at_once_share_one_secret(database):
+    with ThreadPoolExecutor(6) as pool:
+        found = set(pool.map(lambda k: database.write(lambda c: people.secret(c, f"of {k}")), range(24)))
+    assert len(found) == 1
+
+
+def test_an_error_does_not_say_what_was_stored(database, session):
+    with pytest.raises(sa.exc.IntegrityError) as refused:
+        database.write(lambda c: sessions.mark(c, "nobody", None, "void", "zaphod said so", "ann"))
+    assert "zaphod" not in str(refused.value)
 
 
 def test_what_another_process_commits_is_seen(database, session):

@@ -207,6 +207,8 @@ def _sqlite(url: sa.URL) -> sa.Engine:
         url,
         pool_size=_CONNECTIONS,
         max_overflow=4 * _CONNECTIONS,
+        # Errors must not bring ids and answers into the log.
+        hide_parameters=True,
         connect_args={"check_same_thread": False, "timeout": _BUSY_SECONDS},
     )
 
@@ -259,6 +261,8 @@ def _postgres(url: sa.URL) -> sa.Engine:
         url,
         pool_size=_CONNECTIONS,
         max_overflow=4 * _CONNECTIONS,
+        # Errors must not bring ids and answers into the log.
+        hide_parameters=True,
         pool_pre_ping=False,
         connect_args={"connect_timeout": 5},
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -27,7 +28,7 @@ from pairseek.store.schema import (
 )
 from pairseek.store.studies import retire
 
-_COUNTER, _SCRUB = "deletions", "scrub"
+_LAST, _SCRUB = "last_deletion", "scrub"
 # Number of ids in one statement; databases limit the number of parameters.
 _BATCH = 500
 
@@ -150,9 +151,9 @@ def delete_study(connection: sa.Connection, study_id: int) -> Deleted | None:
     return deleted
 
 
-def count_of_deletions(connection: sa.Connection) -> int:
-    """Return how often something was deleted; workers clear their caches when it has changed."""
-    return int(meta.value(connection, _COUNTER) or 0)
+def last_deletion(connection: sa.Connection) -> str | None:
+    """Return a name of the last deletion; workers clear their caches when it has changed."""
+    return meta.value(connection, _LAST)
 
 
 def unscrubbed(connection: sa.Connection) -> str | None:
@@ -166,7 +167,8 @@ def scrubbed(connection: sa.Connection, time: str) -> None:
 
 
 def _note_deletion(connection: sa.Connection) -> None:
-    meta.put(connection, _COUNTER, str(count_of_deletions(connection) + 1))
+    # A random name: of two deletions at once, either may be the last, and a counter could count them as one.
+    meta.put(connection, _LAST, secrets.token_hex(8))
     meta.put(connection, _SCRUB, now())
 
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from pairseek.core.types import JSON
+from pairseek.store import meta
 from pairseek.store.database import now
-from pairseek.store.schema import attempts, logins, meta, tokens, users
+from pairseek.store.schema import attempts, logins, tokens, users
 
 
 def user(connection: sa.Connection, name: str, *, lock: bool = False) -> JSON | None:
@@ -159,11 +160,7 @@ def tidy(connection: sa.Connection, *, attempts_before: str) -> None:
 
 def secret(connection: sa.Connection, fresh: str, key: str = "secret") -> str:
     """Return a secret that all workers share; store ``fresh`` if there is none."""
-    known = connection.execute(sa.select(meta.c.value).where(meta.c.key == key)).scalar()
-    if known is not None:
-        return str(known)
-    connection.execute(meta.insert().values(key=key, value=fresh))
-    return fresh
+    return meta.put_first(connection, key, fresh)
 
 
 def _first(connection: sa.Connection, statement: sa.Select[tuple[object, ...]]) -> JSON | None:

@@ -22,7 +22,7 @@ _ROUND = 5.0
 _SELDOM = 3600.0
 # Seconds after which a worker scrubs the database after a deletion by others, and the first pause after a failure.
 _OTHERS = 60.0
-_PAUSE = 30.0
+_PAUSE = 5.0
 _PREVIEW_HOURS = 2
 
 logger = logging.getLogger("pairseek.web")
@@ -42,7 +42,7 @@ class Housekeeper:
     def __init__(self, database: Database, catalogue: Catalogue, clear: Callable[[], None]) -> None:
         self._database, self._catalogue, self._clear = database, catalogue, clear
         self._stopped, self._wanted = threading.Event(), threading.Event()
-        self._seen = 0
+        self._seen: str | None = None
         self._next = 0.0
         self._own = False
         self._scrub_at, self._pause = 0.0, _PAUSE
@@ -50,7 +50,7 @@ class Housekeeper:
 
     def start(self) -> None:
         """Start the thread."""
-        self._seen = self._database.read(deletion.count_of_deletions)
+        self._seen = self._database.read(deletion.last_deletion)
         self._thread.start()
 
     def stop(self) -> None:
@@ -81,10 +81,10 @@ class Housekeeper:
             self._own = bool(forgetting.expire(self._database, self._catalogue)) or self._own
             self._database.write(_tidy)
             self._next = monotonic() + _SELDOM
-        count = self._database.read(deletion.count_of_deletions)
-        if count != self._seen:
+        last = self._database.read(deletion.last_deletion)
+        if last != self._seen:
             self._clear()
-            self._seen = count
+            self._seen = last
         self._scrub()
 
     def _scrub(self) -> None:
