@@ -100,6 +100,11 @@ def test_items_of_a_study_have_at_most_a_hundred_dimensions():
         study_items(ps.Items(np.eye(101)), scaled=False)
 
 
+def test_items_of_a_study_have_at_most_a_million_coordinates():
+    with pytest.raises(InvalidItems, match="20,001 items in 50 dimensions have 1,000,050 coordinates"):
+        study_items(ps.Items(np.random.default_rng(0).normal(size=(20_001, 50))), scaled=False)
+
+
 def test_the_library_itself_is_not_limited():
     assert Particles(n=10**6, sweeps=10**6).sweeps == 10**6
     assert Grid(points=5000).points == 5000

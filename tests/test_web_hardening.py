@@ -106,6 +106,26 @@ def test_no_redirect_names_the_host_of_the_request(visitors, path):
         assert reply.status_code == 200
 
 
+def test_a_cookie_with_escapes_costs_no_time(visitors):
+    # Python before 3.11.10 and 3.12.6 takes a time that grows with the square of the number of escapes (CVE-2024-7592).
+    cookies = 'a="' + "\\1" * 25_000 + '"; pairseek_form=' + "n" * 32
+    began = time.process_time()
+    reply = visitors.browser().get("/s/which", headers={"cookie": cookies})
+    assert time.process_time() - began < 2
+    assert reply.status_code == 200
+    assert "set-cookie" not in reply.headers, "the cookie without escapes was lost"
+
+
+@pytest.mark.parametrize("header", ["referer", "host"])
+@pytest.mark.parametrize("value", ["http://[", "[", "[::1", "a b", "ä", "x:99999999", ""])
+def test_headers_that_are_no_addresses_are_borne(visitors, header, value):
+    token = make_token(visitors.service.database, f"{header} {value}", ["read"], "test")
+    headers = {header: value.encode("latin-1"), "accept": "text/html", "authorization": f"Bearer {token}"}
+    for path in ("/nothing", "/s/which", "/api/v1/studies/which"):
+        reply = visitors.browser().get(path, headers=headers)
+        assert reply.status_code in (200, 400, 404), (path, reply.text)
+
+
 def test_spellings_of_one_token_are_counted_together(visitors):
     token = make_token(visitors.service.database, "speller", ["read"], "test")
     spellings = [f"Bearer {token}", f"bearer {token}", f"BEARER  {token}", f"Bearer   {token}", f"bEARER {token}"]

@@ -292,7 +292,8 @@ def _descriptors() -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if soft == resource.RLIM_INFINITY:
         return sys.maxsize
-    return max(soft - _RESERVED, soft // 2)
+    # A connection can have a file open besides.
+    return max(soft - _RESERVED, soft // 2) // 2
 
 
 def protocol(settings: Settings) -> Any:

@@ -38,7 +38,10 @@ def local(address: str) -> str | None:
 
 def _back(request: Request) -> str | None:
     """Return the path of the page of this server that led here, including its query string."""
-    came = urlsplit(request.headers.get("referer", ""))
+    try:
+        came = urlsplit(request.headers.get("referer", ""))
+    except ValueError:
+        return None
     if not came.netloc or came.netloc != request.headers.get("host"):
         return None
     return local(came._replace(scheme="", netloc="", fragment="").geturl())

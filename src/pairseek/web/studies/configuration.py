@@ -35,8 +35,9 @@ SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 # Host and port of a completion URL, without a user, placeholders or backslashes.
 _HOST = re.compile(r"[\w.-]+(:[0-9]{1,5})?|\[[0-9a-fA-F:.]+\](:[0-9]{1,5})?")
 MOST_ITEMS = 200_000
-# Time for a question grows with the cube of the number of dimensions.
+# Time for a question grows with the cube of the number of dimensions, that for a result with the number of coordinates.
 MOST_DIMENSIONS = 100
+MOST_COORDINATES = 1_000_000
 MOST_TEXT = 20_000
 MOST_YAML = 300_000
 _MOST_DEPTH, _MOST_VALUES, _MOST_KEYS, _MOST_DIGITS = 20, 20_000, 1000, 400
@@ -385,6 +386,11 @@ def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Ite
         raise InvalidItems(
             f"the items have {items.d:,} dimensions: a study takes at most {MOST_DIMENSIONS}; reduce them, for example "
             f"to their principal components"
+        )
+    if items.n * items.d > MOST_COORDINATES:
+        raise InvalidItems(
+            f"{items.n:,} items in {items.d} dimensions have {items.n * items.d:,} coordinates: a study takes at most "
+            f"{MOST_COORDINATES:,}; use fewer items or dimensions"
         )
     for name in ("label", *items.data):
         values = items.labels if name == "label" else items.data[name]
