@@ -11,6 +11,7 @@ from pairseek.store.database import stamp
 from pairseek.store.schema import sessions
 from pairseek.web import logs
 from pairseek.web.auth import make_token
+from pairseek.web.routes.participant import cookie_of
 from pairseek.web.sessions import history, service
 from pairseek.web.studies.creation import create_study
 
@@ -270,6 +271,13 @@ def test_what_the_study_keeps_to_itself_is_not_in_the_download(visitors):
     mine = client.get(f"/s/{slug}/mine").json()
     assert len(mine["answers"]) == 3
     assert not {"estimate", "radius"} & set(mine)
+    # The cookie is the session's token over HTTP, too.
+    own = {"Authorization": f"Bearer {client.cookies[cookie_of(slug)]}"}
+    reader = {"Authorization": f"Bearer {make_token(visitors.service.database, 'reader', ['read'], 'test')}"}
+    for what in ("estimate", "recommendations"):
+        address = f"/api/v1/sessions/{mine['session']}/{what}"
+        assert client.get(address, headers=own).json()["error"]["code"] == "result_hidden"
+        assert client.get(address, headers=reader).status_code == 200
 
 
 def test_the_ahead_route_gives_the_pairs_that_follow(tmp_path):

@@ -71,15 +71,22 @@ def the_session(session_id: SessionId, request: Request, service: TheService) ->
 
 
 def readable_session(session_id: SessionId, request: Request, service: TheService) -> SessionRow:
-    """Return a session that the caller may read: as `the_session`, or by a token with the scope ``read``."""
+    """Return a session that the caller may read: as `the_session`, or by a token with the scope ``read``.
+
+    Only the latter reads the result of a study that does not show it.
+    """
     row = _own_session(session_id, request, service)
     if row is None:
         who, row = _asked_session(session_id, request, service)
         if "read" in who.scopes:
             who.need("read", row.study_id)
-        else:
-            who.need("answer", row.study_id)
-            _need_begun(service, row, who)
+            return row
+        who.need("answer", row.study_id)
+        _need_begun(service, row, who)
+    if not service.catalogue.numbered(row.study_id).configuration.result:
+        raise Problem(
+            403, "result_hidden", "this study does not show its result", hint="Use a token with the scope read."
+        )
     return row
 
 
