@@ -253,7 +253,7 @@ def test_only_losses_of_focus_at_pairs_that_were_asked_are_stored_and_not_withou
 
 
 def test_a_session_cannot_grow_without_end(visitors, client, monkeypatch):
-    monkeypatch.setattr(service, "MOST_EVENTS", 3)
+    monkeypatch.setattr(service, "SPARE_EVENTS", 3 - 6 * service.EVENTS_PER_ANSWER)
     state = answer(client, begin(client), "skip").json()
     back = client.post("/s/which/undo", json={"query": "p1"}, headers=GUARD).json()
     state = answer(client, back, "skip").json()

@@ -52,12 +52,18 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 _TRIES = 8
-MOST_EVENTS = 5000
-"""Answers, skips and undos in a session; a study asks for at most 1000 answers."""
-MOST_BLURS = 1000
+EVENTS_PER_ANSWER, SPARE_EVENTS = 4, 100
+"""Answers, skips and undos that a session may have for each answer that the study asks for, and in addition."""
+MOST_BLURS = 200
 """Losses of focus in a session."""
+# Answers of a session whose study has stop rules alone, for the limit of its events.
+_UNBOUNDED = 1000
 # Number of parts and populations in the shared cache.
 _SHARED = 64
+
+
+def _most_events(study: Study) -> int:
+    return EVENTS_PER_ANSWER * (study.configuration.answers or _UNBOUNDED) + SPARE_EVENTS
 
 
 def _before(connection: sa.Connection, study: Study, visitor: Visitor, claim: str) -> SessionRow | None:
@@ -418,7 +424,7 @@ class Sessions:
             raise closed(live.study.row.slug)
         if expired(live.row, live.study):
             raise too_old()
-        if live.events >= MOST_EVENTS:
+        if live.events >= _most_events(live.study):
             raise overfull()
         self._ask(live)
         if live.current is None or live.current.name != sent.query:
@@ -433,7 +439,7 @@ class Sessions:
         live.parts.check()
         if live.row.confirmed_at is not None:
             raise confirmed()
-        if live.events >= MOST_EVENTS:
+        if live.events >= _most_events(live.study):
             raise overfull()
         done = live.done
         if not done or done[-1].name != query:

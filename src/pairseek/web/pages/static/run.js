@@ -212,6 +212,7 @@ function back() {
 }
 
 function refused(failure, op) {
+  if (failure.problem.code === "session_full") return trouble(say("run.trouble"), say("run.closed.text"), "");
   if (!op) return trouble(say("run.trouble"), failure.problem.message, failure.problem.hint ?? "");
   notice(failure.status === 409 ? say("run.elsewhere") : failure.problem.message, 6000);
 }
