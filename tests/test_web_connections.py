@@ -2,14 +2,20 @@
 
 import contextlib
 import socket
+import subprocess
+import sys
 import threading
 import time
+from collections import deque
 from ipaddress import ip_network
+from types import SimpleNamespace
 
+import httpx
+import psutil
 import pytest
 from prometheus_client import REGISTRY
 
-from helpers.serving import begin, configuration, served, some_items
+from helpers.serving import begin, configuration, listening, served, some_items
 from pairseek.errors import InvalidParameter
 from pairseek.web import connections
 from pairseek.web.connections import Connections
@@ -262,3 +268,72 @@ def test_addresses_of_both_kinds_are_one_and_proxies_are_named_by_address_or_net
     assert Settings().proxies == ()
     with pytest.raises(InvalidParameter, match=r"PAIRSEEK_TRUSTED_PROXIES has '\*': give addresses or networks"):
         _ = Settings(trusted_proxies="*").proxies
+
+
+def resident(process):
+    """Megabytes of memory of a process, and its seconds of processor time."""
+    return psutil.Process(process).memory_info().rss / 1e6, sum(psutil.Process(process).cpu_times()[:2])
+
+
+@pytest.fixture(scope="module")
+def few_descriptors(tmp_path_factory):
+    """The address and the number of a server of its own process, with 200 file descriptors."""
+    folder = tmp_path_factory.mktemp("few")
+    script = (
+        "import resource, pairseek.cli; resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200)); pairseek.cli.main()"
+    )
+    command = [sys.executable, "-c", script, "serve", "--port", "0", "--database", "f.db"]
+    with open(folder / "out", "w") as out, open(folder / "err", "w") as err:
+        process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=err)
+    try:
+        yield SimpleNamespace(address=listening(folder / "out"), process=process.pid)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("first", "again", "held"),
+    [
+        (b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ", b"a" * 65536, 1),
+        (b"GET /healthz HTTP/1.1\r\nHost: x\r\n", b"a: b\r\n" * 10_000, 1),
+        (CHUNKED + b"0\r\n", b"a: b\r\n" * 10_000, 1),
+        (b"", GET * 2000, 1),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX-A", b"", 240),
+        (POST + b"Content-Length: 100\r\n\r\n{", b"", 240),
+    ],
+    ids=["header", "headers", "trailers", "requests", "half-sent heads", "half-sent bodies"],
+)
+def test_under_attack_others_are_served_and_memory_does_not_grow(few_descriptors, first, again, held):
+    stopped, seconds = threading.Event(), 15
+
+    def attack():
+        with contextlib.ExitStack() as stack:
+            wires = deque()
+            while not stopped.is_set():
+                with contextlib.suppress(OSError):
+                    wires.append(stack.enter_context(connect(few_descriptors)))
+                    wires[-1].sendall(first)
+                    while again and not stopped.is_set():
+                        wires[-1].sendall(again)
+                if len(wires) > held:
+                    wires.popleft().close()
+                stopped.wait(0.01)
+
+    memory, processor = resident(few_descriptors.process)
+    thread = threading.Thread(target=attack)
+    thread.start()
+    times, until = [], time.monotonic() + seconds
+    while time.monotonic() < until:
+        began = time.monotonic()
+        assert httpx.get(f"{few_descriptors.address}/healthz", timeout=10).status_code == 200
+        times.append(time.monotonic() - began)
+        time.sleep(0.05)
+    stopped.set()
+    thread.join()
+    after, spent = resident(few_descriptors.process)
+    # Without limits: replies after seconds or none at all, 1.5 GB of memory, and a whole core.
+    assert max(times) < 3
+    assert after - memory < 100
+    assert spent - processor < 0.6 * seconds

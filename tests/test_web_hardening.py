@@ -1,6 +1,5 @@
 """What operators rely on: files that cost little to refuse, passwords that stay, redirects that stay here."""
 
-import contextlib
 import shutil
 import signal
 import subprocess
@@ -11,7 +10,7 @@ from collections import namedtuple
 import httpx
 import pytest
 
-from helpers.serving import answer, configuration, csrf_of, served, some_items
+from helpers.serving import answer, configuration, csrf_of, listening, served, some_items
 from pairseek.errors import InvalidParameter
 from pairseek.store import studies
 from pairseek.store.database import Database
@@ -319,15 +318,3 @@ def answer_twice(browser):
     state = browser.get("/s/endless/state").json()
     for _ in range(2):
         state = answer(browser, state, slug="endless").json()
-
-
-def listening(path, seconds=120):
-    """The address that a server has printed, once it answers there."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        with contextlib.suppress(IndexError, httpx.TransportError):
-            address = path.read_text().split("pairseek at ")[1].split()[0]
-            if httpx.get(f"{address}/healthz", timeout=2).status_code == 200:
-                return address
-        time.sleep(0.2)
-    raise AssertionError("the server did not open its port")

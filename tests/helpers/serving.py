@@ -107,3 +107,15 @@ def begin(client, slug="which", **ids):
 def answer(client, state, outcome="left", slug="which", **more):
     body = {"query": state["query"]["query"], "outcome": outcome, "rt_ms": 800, **more}
     return client.post(f"/s/{slug}/answer", json=body, headers=GUARD)
+
+
+def listening(path, seconds=120):
+    """The address that a server has printed, once it answers there."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        with contextlib.suppress(IndexError, httpx.TransportError):
+            address = path.read_text().split("pairseek at ")[1].split()[0]
+            if httpx.get(f"{address}/healthz", timeout=2).status_code == 200:
+                return address
+        time.sleep(0.2)
+    raise AssertionError("the server did not open its port")
