@@ -281,6 +281,11 @@ def test_a_file_that_is_no_database_is_named_as_such(tmp_path):
     database.close()
 
 
+def test_a_number_that_no_column_holds_is_refused(database):
+    with pytest.raises(InvalidParameter):
+        database.write(lambda c: people.revoke(c, 10**20))
+
+
 def test_only_the_owner_reads_the_file_of_a_new_database(tmp_path):
     old = os.umask(0o022)
     try:

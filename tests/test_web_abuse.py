@@ -124,11 +124,17 @@ def test_no_request_of_a_few_at_every_route_makes_the_service_fail(kind, tmp_pat
             assert client.get("/healthz").status_code == 200
 
 
-def test_a_text_that_utf_8_cannot_hold_is_refused_in_words(tmp_path):
+def test_values_that_no_reply_can_hold_are_refused_in_words(tmp_path):
     with served(tmp_path / "u.db", studies=[(configuration(), some_items())]) as visitors:
         client = visitors.browser()
         begin(client)
-        for body in ('{"query": "\\ud800", "outcome": "left"}', '{"\\udfff": 1}', '"\\ud800"'):
+        for body in (
+            '{"query": "\\ud800", "outcome": "left"}',
+            '{"\\udfff": 1}',
+            '"\\ud800"',
+            '{"query": NaN}',
+            "-Infinity",
+        ):
             for path in ("answer", "undo", "focus"):
                 for accept in ("application/json", "text/html"):
                     headers = {"X-Pairseek": "1", "Content-Type": "application/json", "Accept": accept}

@@ -114,6 +114,8 @@ class Database:
                 raise InvalidParameter(
                     "a text contains characters that cannot be stored, such as NUL or a lone surrogate: remove them"
                 ) from None
+            except OverflowError:
+                raise InvalidParameter("a number is too large to be stored: give a smaller one") from None
             except (DBAPIError, sa.exc.TimeoutError) as error:
                 if isinstance(error, _CALLERS):
                     raise

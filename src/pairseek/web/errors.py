@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from pairseek.core.types import JSON
 from pairseek.errors import (
     AnswerConflict,
@@ -68,7 +70,9 @@ class Problem(PairseekError):
 
 
 def _encodable(value: object) -> object:
-    """Return a text with lone surrogates escaped, which JSON can hold and UTF-8 cannot."""
+    """Return a value that a reply can hold: lone surrogates escaped, and NaN and infinity as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
