@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from pairseek.cli.progress import RunProgress
+from pairseek.cli.progress import LearningProgress, RunProgress
 from pairseek.experiments import Progress, Results
+from pairseek.population.fit import LearningStep
 
 SPEC = """
 data = "synthetic"
@@ -231,6 +232,15 @@ class TestProgress:
         assert "A run" in text
         for words in ("InfoGain", "Random", "5/9", "9/9"):
             assert words in text
+
+    def test_learning_has_a_bar_for_each_stage(self):
+        screen = io.StringIO()
+        with LearningProgress(Console(file=screen, force_terminal=True, width=100), "Learning") as show:
+            show(LearningStep("cross-validation", 1.0, "fold 4 of 4"))
+            show(LearningStep("fit", 0.5, "iteration 7"))
+            show._bars.refresh()
+        for words in ("Learning", "cross-validation", "100%", "fit", "50%", "iteration 7"):
+            assert words in screen.getvalue()
 
     def test_anything_else_sees_nothing(self):
         screen = io.StringIO()

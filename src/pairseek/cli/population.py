@@ -12,6 +12,7 @@ from rich.console import Console
 from pairseek.cli.choices import parse_dimension, parse_residual, parse_setting, read_choices_and_items
 from pairseek.cli.database import current_user, find_study, open_database
 from pairseek.cli.options import Appeal, AsJson, Curvature, DatabaseOption, Rescale, Residual
+from pairseek.cli.progress import LearningProgress
 from pairseek.errors import InvalidParameter
 from pairseek.population import Population
 
@@ -84,12 +85,8 @@ def fit(
     console = Console(stderr=True, highlight=False)
     count = f"{len(choices):,} pairs" if choices.ratings is None else f"{len(choices.ratings):,} ratings"
     task = f"Learning from {len(choices.people)} people, {count}"
-    with console.status(task) as status:
-
-        def show(line: str) -> None:
-            status.update(f"{task}: {line}")
-
-        population = Population.fit(choices, known, rng=seed, progress=show, **settings)  # type: ignore[arg-type]
+    with LearningProgress(console, task) as progress:
+        population = Population.fit(choices, known, rng=seed, progress=progress, **settings)  # type: ignore[arg-type]
     population.save(target)
     _show(population, f"Wrote {target}", as_json=as_json)
 

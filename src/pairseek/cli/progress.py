@@ -1,4 +1,4 @@
-"""Progress bars of a run, one per strategy, with the rate and the remaining time."""
+"""Progress bars: of a run, one per strategy, with the rate and the remaining time, and of learning a population."""
 
 from __future__ import annotations
 
@@ -7,11 +7,22 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import Progress as Bars
 from rich.text import Text
 
 from pairseek.experiments import Progress
+from pairseek.population.fit import LearningStep
 
 
 class _Rate(ProgressColumn):
@@ -73,3 +84,45 @@ class RunProgress:
             return
         for name, done in zip(self._ids, progress.done, strict=True):
             self._bars.update(name, completed=done)  # type: ignore[arg-type]
+
+
+class LearningProgress:
+    """Context manager that shows a bar for each stage of learning a population; call it with each step.
+
+    Parameters
+    ----------
+    console
+        Console for the bars. Consoles that are not a terminal show nothing.
+    title
+        Heading above the bars.
+    """
+
+    def __init__(self, console: Console, title: str) -> None:
+        columns = (TextColumn("  {task.description}"), BarColumn(bar_width=24), TaskProgressColumn())
+        self._bars = Bars(
+            *columns,
+            TextColumn("[dim]{task.fields[line]}"),
+            console=console,
+            disable=not console.is_terminal,
+            transient=True,
+        )
+        self._console = console
+        self._title = title
+        self._stages: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._console.print(Text(self._title, "bold"))
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def __call__(self, step: LearningStep) -> None:
+        """Update the bar of the stage."""
+        if step.stage not in self._stages:
+            self._stages[step.stage] = self._bars.add_task(step.stage, total=1.0, line="")
+        self._bars.update(self._stages[step.stage], completed=step.done, line=escape(step.text))

@@ -52,6 +52,28 @@ _PSEUDO_ITEMS, _APPEAL = 5.0, 0.1
 _PSEUDO_PEOPLE, _SCALE = 2.0, 0.1
 
 
+@dataclass(frozen=True)
+class LearningStep:
+    """Progress of a fit, whose text is that of `str`.
+
+    Attributes
+    ----------
+    stage
+        "cross-validation", "fit" or "residual".
+    done
+        Share of the stage that is done. For a fit, which ends when it has converged, it is an estimate.
+    text
+        One line of text.
+    """
+
+    stage: str
+    done: float
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 @dataclass(frozen=True, eq=False)
 class Start:
     """Initial values of a fit, which are also the centres of its hyperpriors.
@@ -185,7 +207,7 @@ def fit(
     people: FloatArray | None = None,
     state: FitState | None = None,
     rounds: int = _ROUNDS,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[LearningStep], None] | None = None,
 ) -> FitState:
     """Run EM until the objective converges.
 
@@ -200,9 +222,10 @@ def fit(
     rounds
         Maximum number of EM iterations.
     progress
-        Called with one line of text after each iteration.
+        Called after each iteration.
     """
     counts = np.ones(data.people) if people is None else people
+    enough, largest, done = _TOLERANCE * counts.sum(), 0.0, 0.0
     warm = state is not None
     state = _initial_state(data, start) if state is None else state
     random = data.random_likelihood()
@@ -225,9 +248,16 @@ def fit(
         )
         if progress is not None:
             change = "" if before == -np.inf else f", {objective - before:+.2f}"
-            progress(f"iteration {turn + 1}: log evidence {objective:.1f}{change}")
+            if change:
+                # Improvements fall about exponentially, from the largest to the one at which EM stops.
+                step = max(abs(objective - before), enough)
+                largest = max(largest, step)
+                done = max(done, np.log(largest / step) / np.log(max(largest / enough, 2.0)))
+            done = max(done, (turn + 1) / rounds)
+            text = f"iteration {turn + 1}: log evidence {objective:.1f}{change}"
+            progress(LearningStep("fit", min(float(done), 1.0), text))
         # A warm start runs all iterations, so that the people without weight lose their influence on the parameters.
-        if not trusting and not warm and abs(objective - before) < _TOLERANCE * counts.sum():
+        if not trusting and not warm and abs(objective - before) < enough:
             break
         if isinstance(data, RatingData) and not trusting and not warm:
             # EP and its Newton steps have no bound that rises in every iteration: do not follow a fall.

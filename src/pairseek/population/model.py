@@ -15,7 +15,7 @@ from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
 from pairseek.population.choices import Choices
 from pairseek.population.data import Data, RatingData, data_of
-from pairseek.population.fit import FitState, Start, fit, log_evidence
+from pairseek.population.fit import FitState, LearningStep, Start, fit, log_evidence
 from pairseek.population.predictive import MOST_ITEMS, Predictive, predictive
 
 # Lower bound of k as a share of the default k. A smaller estimate means that people prefer extremes and that no ideal
@@ -239,7 +239,7 @@ def fit_model(
     state: FitState | None = None,
     rounds: int = 300,
     cautious: bool = True,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[LearningStep], None] | None = None,
 ) -> tuple[FittedModel, FitState, str | None]:
     """Fit a population model.
 
@@ -256,7 +256,7 @@ def fit_model(
     cautious
         Whether the parameters describe a new person, with what the fit leaves open, or are the estimates themselves.
     progress
-        Called with one line of text after each iteration.
+        Called after each iteration.
 
     Returns
     -------

@@ -143,7 +143,7 @@ class Population:
         curvature: Setting = False,
         residual: float | Literal["auto"] = "auto",
         rng: int | np.random.Generator = 0,
-        progress: Callable[[str], None] | None = None,
+        progress: Callable[[fitting.LearningStep], None] | None = None,
     ) -> Self:
         """Fit a population to choices, under constant noise.
 
@@ -165,7 +165,7 @@ class Population:
         rng
             A seed or a generator for the folds of the cross-validation.
         progress
-            Called with one line of text after each step of the cross-validation and each iteration of the fit.
+            Called after each step of the cross-validation and each iteration of the fit; `print` shows one line each.
         """
         seed = seed_of(rng)
         if (items is None) == (dimension is None):

@@ -6,10 +6,13 @@ prior of a new person is widened by what the fit leaves open:
 - The coefficients c of the trend have a Gaussian posterior N(ĉ, C), with the people's z and the appeal integrated out.
   The columns V of the trend share their coordinates with z, so C adds to the covariance of people. The coefficient of
   |x|² has no such coordinate. It gets one, as long as its uncertainty matters.
-- The covariance S of people is the mean of its inverse-Wishart posterior instead of the estimate.
-- Choices of few people hardly tell how consistent they are. The utilities are multiplied by exp(-s), where s is the
-  posterior standard deviation of the logarithm of their scale. The loss in likelihood of the choices is about half a
-  nat in all, however many they are.
+- The covariance S of people is the mean of its inverse-Wishart posterior instead of the estimate. Before that it is
+  multiplied by the posterior mean of its scale: the estimate from few noisy people is often close to 0.
+- Choices of few people hardly tell how consistent they are. The utilities are multiplied by exp(m - s), where m, at
+  most 0, and s are the posterior mean and standard deviation of the logarithm of their scale.
+
+Both scales have log-normal priors around the default model. That of S is around the covariance of the default model on
+the scale of the estimated utilities.
 """
 
 from __future__ import annotations
@@ -17,14 +20,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import softmax
 
 from pairseek.core.types import FloatArray
 from pairseek.population.data import Data, RatingData
 from pairseek.population.fit import FitState, Start, beliefs, item_errors, pseudo_people
 from pairseek.population.kernels import MIXTURE
 
-# Prior standard deviation of the logarithm of the scale, and the step of its numerical second derivative.
-_SCALE_DEVIATION, _STEP = 0.7, 0.2
+# Prior standard deviation of the logarithm of the scale of utilities, and the step of its numerical derivatives.
+_SCALE_DEVIATION, _STEP = 0.5, 0.2
+# Prior standard deviation of the logarithm of the scale of S, and the logarithms at which its posterior is computed.
+_SPREAD_DEVIATION, _SPREADS = 1.0, np.linspace(-2.0, 5.0, 15)
+# Number of people from which the scale of S is taken as estimated: its posterior mean is then within a few percent.
+_MANY = 300
 # Largest number of items with a trend beside their appeals.
 MOST_ITEMS = 1500
 # Standard deviation of the utilities, in logits, from which an uncertain direction gets a coordinate of its own.
@@ -40,7 +48,7 @@ class Predictive:
     base, factors, spread
         (n,) utilities at the mean, (n, q) factors V and (q, q) covariance S.
     shrinkage
-        Factor exp(-s) by which the utilities of the fit were multiplied.
+        Factor exp(m - s) by which the utilities of the fit were multiplied.
     error
         (n,) standard errors of the items' utilities for a typical person; None if they are not estimated.
     """
@@ -66,8 +74,10 @@ def predictive(data: Data | RatingData, start: Start, state: FitState, people: F
     if isinstance(data, RatingData):
         return replace(Predictive.exact(start, state), error=item_errors(data, start, state, people))
     counts = people * state.trust
+    if not start.free:
+        state = replace(state, spread=_spread_scale(data, start, state, counts) * state.spread)
     base, factors, spread = start.base(state.coefficients), state.factors, state.spread
-    shrinkage = _shrinkage(data, state, base, counts)
+    shrinkage = _shrinkage(data, start, state, counts)
     if start.free:
         return Predictive(shrinkage * base, shrinkage * factors, spread, shrinkage)
     d = factors.shape[1]
@@ -90,14 +100,44 @@ def predictive(data: Data | RatingData, start: Start, state: FitState, people: F
     return Predictive(shrinkage * base, factors, shrinkage**2 * spread, shrinkage)
 
 
-def _shrinkage(data: Data, state: FitState, base: FloatArray, counts: FloatArray) -> float:
-    tie = float(state.thresholds.sum())
-    evidence = [
-        float(counts @ beliefs(data, scale * base, state.factors, scale**2 * state.spread, tie_width=scale * tie)[2])
-        for scale in np.exp([-_STEP, 0.0, _STEP])
-    ]
-    curvature = max(2.0 * evidence[1] - evidence[0] - evidence[2], 0.0) / _STEP**2
-    return float(np.exp(-1.0 / np.sqrt(curvature + _SCALE_DEVIATION**-2)))
+def _size(base: FloatArray, factors: FloatArray, spread: FloatArray) -> float:
+    """Return the root mean square of the utilities, centred over the items."""
+    factors = factors - factors.mean(axis=0)
+    return float(np.sqrt(np.var(base) + np.einsum("ni,ij,nj->", factors, spread, factors) / len(base)))
+
+
+def _default_size(start: Start) -> float:
+    return _size(start.base(start.coefficients), start.factors, start.spread)
+
+
+def _evidence(data: Data, start: Start, state: FitState, counts: FloatArray, scale: float, spread: FloatArray) -> float:
+    """Return the log evidence with all utilities multiplied by `scale` and this covariance of people before that."""
+    base, tie = start.base(state.coefficients), float(state.thresholds.sum())
+    return float(counts @ beliefs(data, scale * base, state.factors, scale**2 * spread, tie_width=scale * tie)[2])
+
+
+def _spread_scale(data: Data, start: Start, state: FitState, counts: FloatArray) -> float:
+    """Return the posterior mean of the scale of S relative to the estimate, at least 1."""
+    if counts.sum() > _MANY:
+        return 1.0
+    size = _size(start.base(state.coefficients), state.factors, state.spread)
+    usual = (size / _default_size(start)) ** 2 * start.spread
+    away = np.log(np.trace(np.linalg.solve(usual, state.spread)) / len(usual)) + _SPREADS
+    evidence = [_evidence(data, start, state, counts, 1.0, np.exp(t) * state.spread) for t in _SPREADS]
+    share = softmax(np.array(evidence) - 0.5 * (away / _SPREAD_DEVIATION) ** 2)
+    return max(float(share @ np.exp(_SPREADS)), 1.0)
+
+
+def _shrinkage(data: Data, start: Start, state: FitState, counts: FloatArray) -> float:
+    low, middle, high = (
+        _evidence(data, start, state, counts, scale, state.spread) for scale in np.exp([-_STEP, 0.0, _STEP])
+    )
+    slope, precision = (high - low) / (2.0 * _STEP), _SCALE_DEVIATION**-2
+    curvature = max(2.0 * middle - low - high, 0.0) / _STEP**2 + precision
+    if not start.free:
+        size = _size(start.base(state.coefficients), state.factors, state.spread)
+        slope += precision * np.log(_default_size(start) / size)
+    return float(np.exp(min(slope / curvature, 0.0) - curvature**-0.5))
 
 
 def trend_covariance(data: Data, start: Start, state: FitState, counts: FloatArray) -> FloatArray:

@@ -21,6 +21,7 @@ from pairseek.model.items import Items
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Logistic
 from pairseek.population.choices import Choices
+from pairseek.population.fit import LearningStep
 from pairseek.posteriors import EP
 from pairseek.posteriors.residuals import infer_with_residuals
 
@@ -95,7 +96,7 @@ def best_residual(
     items: Items,
     prior: Prior,
     k: float,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[LearningStep], None] | None = None,
 ) -> float:
     """Return the residual under which answers of people predict their other choices best.
 
@@ -113,5 +114,6 @@ def best_residual(
         chosen = 0
     if progress is not None:
         gained = float(found[chosen].mean() - found[0].mean())
-        progress(f"residual {residual_of(SHARES[chosen]):.2f} logits: log-likelihood {gained:+.4f} a choice")
+        text = f"residual {residual_of(SHARES[chosen]):.2f} logits: log-likelihood {gained:+.4f} a choice"
+        progress(LearningStep("residual", 1.0, text))
     return residual_of(SHARES[chosen])

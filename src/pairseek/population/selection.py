@@ -113,7 +113,7 @@ def choose(
     *,
     rng: int = 0,
     folds: int = FOLDS,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[fitting.LearningStep], None] | None = None,
 ) -> CrossValidation:
     """Score fit options by cross-validation over people.
 
@@ -138,7 +138,9 @@ def choose(
             people = np.flatnonzero(fold == number)
             scores[row, people] = _score(choices, items, learned, people, seen)
             if progress is not None:
-                progress(f"fold {number + 1} of {folds}, {learned}: {np.nanmean(scores[row, people]):.4f}")
+                text = f"fold {number + 1} of {folds}, {learned}: {np.nanmean(scores[row, people]):.4f}"
+                done = (number * len(tried) + row + 1) / (folds * len(tried))
+                progress(fitting.LearningStep("cross-validation", done, text))
     return CrossValidation(tuple(tried), scores[:, tested])
 
 
