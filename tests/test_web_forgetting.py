@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from helpers.serving import GUARD, answer, begin, configuration, csrf_of, served, some_items
+from helpers.serving import GUARD, answer, begin, cheap_passwords, configuration, csrf_of, served, some_items
 from pairseek.client import Client, ServiceError
 from pairseek.errors import AnswerConflict, InvalidParameter, UnknownQuery
 from pairseek.store import deletion, migrate, people, sessions, studies
@@ -31,6 +31,12 @@ PASSWORD = "a long password"
 ITEMS = some_items(12)
 PERSON, PID = "zaphod-beeblebrox-42", "5f0deadbeef5f0deadbeef77"
 SHOWN, RT = "2031-02-03T04:05:06.789Z", 73_519
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cheap():
+    with cheap_passwords():
+        yield
 
 
 @pytest.fixture
@@ -232,6 +238,23 @@ def test_what_was_learned_from_a_forgotten_person_is_dropped_and_sessions_say_so
     assert replayed[after].same
     assert [session["id"] for session in read.dropped] == [finished]
     assert people_[0] not in path.read_bytes().decode("latin-1")
+
+
+def test_an_open_session_goes_on_where_a_rule_stops_it(tmp_path):
+    made = Database(str(tmp_path / "s.db"))
+    migrate.ready(made)
+    stop = [{"name": "radius", "radius": 1e-6}]
+    create_study(made, configuration(answers=6, stop=stop), ITEMS, is_open=True, who="test")
+    learned(made)
+    open_now = answered(made, "open", count=2, seed=51)
+    assert forgetting.forget(made, study(made), "p0", "ann").populations == (1,)
+    sessions_ = worker(made)
+    state = sessions_.state(sessions_.by_id(open_now))
+    assert (state["progress"]["answered"], state["query"]["query"]) == (2, "p3")
+    assert state["progress"]["remaining"] is not None
+    go_on(sessions_, open_now, ITEMS.coordinates[:, 0], 4)
+    assert sessions_.by_id(open_now).finished_at is not None
+    made.close()
 
 
 def test_the_replay_command_says_why_a_session_is_left_out(tmp_path, command):

@@ -8,12 +8,15 @@ import socket
 import threading
 import time
 
+import argon2
 import httpx
 import numpy as np
+import pytest
 import uvicorn
 
 from pairseek.model.items import Items
 from pairseek.store import people
+from pairseek.web import auth
 from pairseek.web.app import create_app
 from pairseek.web.server import configuration_of
 from pairseek.web.settings import Settings
@@ -59,6 +62,16 @@ def running(app, settings=None):
             server.should_exit = True
             thread.join(timeout=20)
             assert not thread.is_alive(), "the service did not stop"
+
+
+@contextlib.contextmanager
+def cheap_passwords():
+    """Password hashes that take no time and memory, for tests that make many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(auth, "_hasher", lambda: argon2.PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
+        auth._dummy_hash.cache_clear()
+        yield
+    auth._dummy_hash.cache_clear()
 
 
 class Visitors:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -100,21 +100,47 @@ def began_with(connection: sa.Connection, study_id: int, versions: Iterable[int]
     return [Began(row.id, row.population, row.finished_at is not None) for row in rows]
 
 
-def replace_parts(connection: sa.Connection, session_id: str, content: JSON, *, without: Iterable[str] = ()) -> None:
-    """Give a session other parts and no population; remove entries from the details of its queries."""
-    key = stored_parts.add(connection, content)
-    before = connection.execute(sa.select(sessions.c.parts).where(sessions.c.id == session_id)).scalar_one()
-    same = sessions.c.id == session_id
-    connection.execute(sessions.update().where(same).values(parts=key, population=None))
-    connection.execute(prefetched.delete().where(prefetched.c.session_id == session_id))
-    names = tuple(without)
-    if names:
-        mine = sa.select(queries.c.name, queries.c.details).where(queries.c.session_id == session_id)
-        for name, details in connection.execute(mine).all():
-            kept = {key: value for key, value in details.items() if key not in names}
-            one = (queries.c.session_id == session_id) & (queries.c.name == name)
-            connection.execute(queries.update().where(one).values(details=kept))
-    _delete_unused_parts(connection, {before})
+def replace_parts(
+    connection: sa.Connection, session_ids: Sequence[str], content: JSON, *, without: Iterable[str] = ()
+) -> None:
+    """Give sessions other parts and no population; remove entries from the details of their queries."""
+    if not session_ids:
+        return
+    key, names, used = stored_parts.add(connection, content), set(without), set()
+    for ids in _batches(session_ids):
+        mine = sessions.c.id.in_(ids)
+        used |= set(connection.execute(sa.select(sessions.c.parts).where(mine).distinct()).scalars())
+        connection.execute(sessions.update().where(mine).values(parts=key, population=None))
+        connection.execute(prefetched.delete().where(prefetched.c.session_id.in_(ids)))
+        if names:
+            _strip_details(connection, ids, names)
+    _delete_unused_parts(connection, used)
+
+
+def _strip_details(connection: sa.Connection, session_ids: Sequence[str], names: set[str]) -> None:
+    chosen = sa.select(queries.c.session_id, queries.c.name, queries.c.details)
+    rows = connection.execute(chosen.where(queries.c.session_id.in_(session_ids))).all()
+    changed = [
+        {"of": row.session_id, "named": row.name, "kept": {k: v for k, v in row.details.items() if k not in names}}
+        for row in rows
+    ]
+    same = (queries.c.session_id == sa.bindparam("of")) & (queries.c.name == sa.bindparam("named"))
+    if changed:
+        connection.execute(queries.update().where(same).values(details=sa.bindparam("kept")), changed)
+
+
+def mark(connection: sa.Connection, reasons: Mapping[str, str], action: str, who: str) -> None:
+    """Add a mark to each of these sessions, which are given with the reasons."""
+    time = now()
+    rows = [
+        {"session_id": one, "query": None, "action": action, "reason": reason, "who": who, "at": time}
+        for one, reason in reasons.items()
+    ]
+    if rows:
+        connection.execute(marks.insert(), rows)
+    for ids in _batches(list(reasons)):
+        bumped = sessions.update().where(sessions.c.id.in_(ids)).values(version=sessions.c.version + 1)
+        connection.execute(bumped)
 
 
 def delete_sessions(connection: sa.Connection, session_ids: Sequence[str]) -> Deleted:

@@ -15,7 +15,7 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from pairseek.core.text import plural
-from pairseek.store import deletion, sessions, studies
+from pairseek.store import deletion, studies
 from pairseek.store.database import Database, stamp
 from pairseek.store.deletion import Deleted
 from pairseek.web.errors import Problem
@@ -25,8 +25,8 @@ from pairseek.web.studies.catalogue import Catalogue, Study
 T = TypeVar("T")
 RETENTION = "pairseek (retention)"
 """Name in the audit log of the deletions that the setting ``retention`` of a study causes."""
-# Entries of the details of a query that follow from the belief.
-_BELIEF = ("mean", "radius", "reliability", "remaining")
+# Estimates in the details of a query. What was expected of the answers, and for how long, stays as it was shown.
+_ESTIMATES = ("mean", "radius", "reliability")
 _TRIES = 5
 
 
@@ -122,14 +122,7 @@ def _forget(connection: sa.Connection, study: Study, ids: Sequence[str], who: st
     for version in versions:
         deletion.drop_population(connection, study.row.id, version)
     deleted = deletion.delete_sessions(connection, ids)
-    for began in deletion.began_with(connection, study.row.id, versions):
-        if began.finished:
-            deletion.replace_parts(connection, began.id, dropped_record(began.population))
-        else:
-            record = Parts.resolved(study.configuration, study.items).record
-            deletion.replace_parts(connection, began.id, record, without=_BELIEF)
-        reason = f"began with population {began.population}, which was learned from a participant who was forgotten"
-        sessions.mark(connection, began.id, None, "dropped", reason, who)
+    _replace_parts(connection, study, versions, who)
     if deleted.sessions:
         # No id and no name: the log must not hold what was forgotten.
         facts = {"sessions": deleted.sessions, "answers": deleted.answers}
@@ -137,6 +130,23 @@ def _forget(connection: sa.Connection, study: Study, ids: Sequence[str], who: st
     for version in versions:
         studies.note(connection, who, "drop_population", study.row.slug, version=version)
     return Deleted(deleted.sessions, deleted.answers, tuple(versions))
+
+
+def _replace_parts(connection: sa.Connection, study: Study, versions: Sequence[int], who: str) -> None:
+    """Replace the parts of sessions that began with dropped populations, and mark these sessions."""
+    began = deletion.began_with(connection, study.row.id, versions)
+    for version in versions:
+        ended = [one.id for one in began if one.finished and one.population == version]
+        deletion.replace_parts(connection, ended, dropped_record(version))
+    going = [one.id for one in began if not one.finished]
+    if going:
+        record = Parts.resolved(study.configuration, study.items).record
+        deletion.replace_parts(connection, going, record, without=_ESTIMATES)
+    reasons = {
+        one.id: f"began with population {one.population}, which was learned from a participant who was forgotten"
+        for one in began
+    }
+    deletion.mark(connection, reasons, "dropped", who)
 
 
 def scrub(database: Database) -> bool:
