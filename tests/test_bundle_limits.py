@@ -165,5 +165,5 @@ def test_a_small_file_of_many_lists_needs_little_memory(good, tmp_path):
     assert done.returncode == 2
     assert "unpack to more than" in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
-    # In kilobytes; the program alone takes about a third of it.
+    # In kilobytes.
     assert int(done.stdout.split()[-1]) < 600_000

@@ -213,7 +213,8 @@ async def grown(server, after, until):
 @pytest.mark.long
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize(
-    # A server takes up to 15 s to start on a busy machine, so it gets more time.
+    # A server takes long to start on a busy machine, so it gets more time. Workers that outlive a killed parent for a
+    # moment can answer for the next one, so that some of its ten kills may meet a server that has not started.
     ("kind", "seconds"),
     [("worker", 60.0), ("server", 150.0), ("database", 60.0), ("restart", 60.0)],
 )

@@ -6,8 +6,8 @@ import zipfile
 import zlib
 from pathlib import Path
 
-# Memory that any archive may need, that it may need in addition for each of its own bytes, and the most: real bundles
-# need 10 to 60 bytes of memory for each byte of the file.
+# Memory that any archive may need, that it may need in addition for each of its own bytes, and the most. Chosen by
+# judgement, not by a measurement of real bundles.
 _BASE, _FACTOR, _MOST = 100_000_000, 200, 2_000_000_000
 # Bytes of a parsed list or object, and of a reference to an entry of one.
 _CONTAINER, _ENTRY = 64, 8
