@@ -12,11 +12,11 @@ from scipy.stats import norm
 import pairseek as ps
 from pairseek.candidates import ListedPairs
 from pairseek.candidates.context import SelectionContext
-from pairseek.estimates import best_probabilities, expected_utilities, residual_unit
+from pairseek.estimates import best_probabilities, expected_utilities
 from pairseek.numerics.jit import LOGISTIC
 from pairseek.numerics.mixtures import TWICE, table
 from pairseek.numerics.tables import interpolate
-from pairseek.strategies.features import typical_response
+from pairseek.strategies.features import residual_unit, typical_response
 
 
 def catalogue(n=12, d=2, seed=1):
@@ -204,7 +204,7 @@ def test_the_best_item_is_that_of_brute_force(noise):
     residual = rng.normal(size=(40_000, items.n))
     residual[:, found.rows] = drawn[:, items.d :]
     away = np.sum((drawn[:, None, : items.d] - items.coordinates) ** 2, axis=2)
-    unit = residual_unit(items, search.response)
+    unit = residual_unit(items.coordinates, search.response)
     assert (unit == 1.0) == (noise == "constant")
     utility = items.appeal - away + unit * residual
     share = np.bincount(np.argmax(utility, axis=1), minlength=items.n) / 40_000

@@ -27,6 +27,7 @@ from pairseek.simulate import SimulatedUser
 from pairseek.stopping import AfterAnswers, BestItemFound, InformationBelow, RadiusBelow
 from pairseek.strategies import (
     EPMV,
+    EUBO,
     MCMV,
     ActRank,
     GaussCloud,
@@ -43,6 +44,7 @@ if _TYPE_CHECKING:
 __all__ = [
     "EP",
     "EPMV",
+    "EUBO",
     "MCMV",
     "ActRank",
     "AfterAnswers",

@@ -116,7 +116,7 @@ def default_candidates(items: Items | Space, strategy: Utility | Procedure, resp
     if isinstance(items, Space) or isinstance(strategy, Procedure):
         return None
     shape = shape_of(strategy)
-    if shape is None and items.n * (items.n - 1) // 2 > LISTED:
+    if shape is None and items.n * (items.n - 1) // 2 > LISTED and not hasattr(strategy, "promising"):
         return WeightedPairs()
     # With an unknown k the utility is flat, so that a certificate takes long, and the score is an approximation anyway.
     if response.unknown:

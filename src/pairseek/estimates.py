@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
@@ -16,7 +15,7 @@ from pairseek.core.validation import is_number, whole
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Response
-from pairseek.numerics.pair_kernels import CONSTANT
+from pairseek.strategies.features import residual_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,24 +181,12 @@ def best_probabilities(items: Items, belief: Belief, response: Response) -> Floa
     return np.asarray(counts, dtype=np.float64)
 
 
-def residual_unit(items: Items, response: Response) -> float:
-    """Return the factor that converts a residual utility from logits to the unit of appeal - k|w - x|².
-
-    It is 1 under constant noise, whose logits are differences of utilities. Under the other kinds, a difference of
-    utilities is multiplied by k_pq/k; the factor is its inverse for a pair of typical length |a|.
-    """
-    if response.noise_kind.code == CONSTANT:
-        return 1.0
-    length = 2.0 * math.sqrt(2.0 * float(np.sum(np.var(items.coordinates, axis=0))))
-    return 1.0 / float(response.noise_kind.pair_constant(1.0, np.array([length]))[0])
-
-
 def expected_utilities(items: Items, belief: Belief, response: Response) -> FloatArray:
     """Return the (n,) expectations of appeal - k|w - x|² + ε."""
     square = np.sum((items.coordinates - belief.mean) ** 2, axis=1) + np.trace(belief.covariance)
     utility = np.asarray(items.appeal - response.reference * square)
     if belief.residuals is not None:
-        utility[belief.residuals.rows] += residual_unit(items, response) * belief.residuals.mean
+        utility[belief.residuals.rows] += residual_unit(items.coordinates, response) * belief.residuals.mean
     return utility
 
 
@@ -209,7 +196,7 @@ def _best_with_residuals(items: Items, belief: Belief, found: Residuals, respons
     The difference of two utilities is linear in both, so its mean and variance are known. Items that exceed the item of
     highest expected utility with a probability below 1e-5 are left out of the samples.
     """
-    n, unit, k = items.n, residual_unit(items, response), response.reference
+    n, unit, k = items.n, residual_unit(items.coordinates, response), response.reference
     mean = expected_utilities(items, belief, response)
     top = int(np.argmax(mean))
     shown = np.full(n, -1)

@@ -24,6 +24,8 @@ _LISTED = 1 << 18
 # Number of random pairs whose median score is the reference for gaps of signed utilities.
 _SAMPLE = 1001
 _DRAWS = 4096
+# Any two rows, for features that do not depend on the pair.
+_ONE = np.array([0, 1])
 # Number of random pairs where most items were shown, or have no coordinates, and are too many to list all pairs.
 _RANDOM = 200_000
 
@@ -83,6 +85,9 @@ class AllPairs:
             return SampledPairs(count=enough).choose(context, context.generator("checks"))
         if context.drawn:
             return any_pair(context, rng)
+        promising = getattr(context.strategy, "promising", None)
+        if promising is not None and n * (n - 1) // 2 > self.listed:
+            return best_among(context, promising(context.features(_ONE[:1], _ONE[1:]), context.belief), rng)
         if n * (n - 1) // 2 <= (self.budget if shape is None else self.listed):
             return best_by_list(context, rng, rescore=self.rescore)
         residuals = context.belief.residuals
@@ -157,6 +162,13 @@ def any_pair(context: SelectionContext, rng: np.random.Generator) -> Selection |
         return None
     i, j = divmod(int(rng.choice(keys)), n)
     return Selection(i, j, 0.0, len(keys), f"{len(keys):,} of {total:,} pairs, drawn at random")
+
+
+def best_among(context: SelectionContext, items: IntArray, rng: np.random.Generator) -> Selection | None:
+    """Return the best of the pairs among some items, without a bound for all others."""
+    first, second = (np.sort(items)[rows] for rows in np.triu_indices(len(items), 1))
+    words = f"all {len(first):,} pairs of the {len(items):,} most promising of {len(context.points):,} items"
+    return best_of(context, first, second, rng, rescore=0, words=words)
 
 
 def best_by_list(context: SelectionContext, rng: np.random.Generator, *, rescore: int) -> Selection | None:

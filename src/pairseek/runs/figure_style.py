@@ -27,6 +27,7 @@ COLOURS = {
     "ActRank": "#CC79A7",
     "GreedyMSE": "#56B4E9",
     "GreedyVolume": "#8C6D1F",
+    "EUBO": "#882255",
     "GaussSearch": "#7F7F7F",
 }
 _OTHERS = ("#56B4E9", "#8C6D1F", "#7F7F7F", "#CC79A7", "#E69F00", "#009E73", "#D55E00", "#0072B2")
@@ -40,6 +41,7 @@ _MARKERS = {
     "ActRank": "P",
     "GreedyMSE": "<",
     "GreedyVolume": ">",
+    "EUBO": "X",
     "GaussSearch": "p",
 }
 INK, FAINT = "#16161d", "#8a8a92"

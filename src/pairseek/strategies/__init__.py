@@ -5,19 +5,21 @@ from pairseek.strategies.baselines.actrank import ActRank
 from pairseek.strategies.baselines.gausscloud import GaussCloud
 from pairseek.strategies.baselines.gausssearch import GaussSearch
 from pairseek.strategies.epmv import EPMV
+from pairseek.strategies.eubo import EUBO
 from pairseek.strategies.greedy import GreedyMSE, GreedyVolume
 from pairseek.strategies.infogain import InfoGain
 from pairseek.strategies.mcmv import MCMV
 from pairseek.strategies.random import Random
 
 UTILITIES: dict[str, type[Utility]] = {
-    strategy.name: strategy for strategy in (InfoGain, EPMV, MCMV, GreedyMSE, GreedyVolume, Random)
+    strategy.name: strategy for strategy in (InfoGain, EPMV, MCMV, EUBO, GreedyMSE, GreedyVolume, Random)
 }
 PROCEDURES: dict[str, type[Procedure]] = {strategy.name: strategy for strategy in (ActRank, GaussCloud, GaussSearch)}
 STRATEGIES: dict[str, type[Utility] | type[Procedure]] = {**UTILITIES, **PROCEDURES}
 
 __all__ = [
     "EPMV",
+    "EUBO",
     "MCMV",
     "PROCEDURES",
     "STRATEGIES",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from pairseek.core.types import Belief, Event, FloatArray
+from pairseek.core.types import Belief, Event, FloatArray, IntArray
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
@@ -48,6 +48,10 @@ class OptionalMembers(Protocol):
     """Whether the best pairs are rescored by `exact`; True unless set."""
     enough_pairs: int
     """Sample size that replaces all pairs, for a utility with many near-optimal pairs; all pairs unless set."""
+
+    def promising(self, candidates: PairFeatures, belief: Belief) -> IntArray:
+        """Return the rows of the items among which the best pair is sought where all pairs are too many to list."""
+        ...
 
     def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
         """Return the (m,) utilities averaged over every sample, where `score` assumes a Gaussian logit."""

@@ -13,7 +13,16 @@ from pairseek.model.responses import Response
 from pairseek.numerics.jit import read_only
 from pairseek.numerics.mixtures import TableName, table
 from pairseek.numerics.moments import sample_moments
-from pairseek.numerics.pair_kernels import describe, expect, expect_mixed, expect_ties, shadow, weigh, weigh_mixed
+from pairseek.numerics.pair_kernels import (
+    CONSTANT,
+    describe,
+    expect,
+    expect_mixed,
+    expect_ties,
+    shadow,
+    weigh,
+    weigh_mixed,
+)
 from pairseek.numerics.parallel import for_ranges
 from pairseek.numerics.tables import look_up
 from pairseek.numerics.ties import expected_outcomes
@@ -56,6 +65,15 @@ def credits_of(appeal: FloatArray, response: Response) -> FloatArray:
 def logit_constant(response: Response) -> float:
     """Return k times the reliability. A k of 0 counts as 1e-100, so that logits are differences of appeal alone."""
     return max(response.reference, _LEAST_K) * response.typical_reliability
+
+
+def residual_unit(points: FloatArray, response: Response) -> float:
+    """Return `PairFeatures.residual_unit` for (n, d) points."""
+    if response.noise_kind.code == CONSTANT:
+        return 1.0
+    kind = response.noise_kind
+    length = kind.steepest_length(0.0, 2.0 * float(np.sqrt(2.0 * np.sum(np.var(points, axis=0)))))
+    return 1.0 / float(kind.pair_constant(1.0, np.array([length]))[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +193,25 @@ class PairFeatures:
         if self.residual_variance is None:
             return self.constant * np.sqrt(self.variance)
         return np.sqrt(np.maximum(self.constant**2 * self.variance + self.residual_variance, 0.0))
+
+    @cached_property
+    def residual_unit(self) -> float:
+        """Factor that converts a residual utility from logits to the unit of appeal - k|w - x|².
+
+        It is 1 under constant noise, whose logits are differences of utilities. Under the other kinds, a difference of
+        utilities is multiplied by k_pq/k; the factor is its inverse for a pair of typical length |a|: the root mean
+        square over all pairs or, under decaying noise, that at which a pair is most informative, if it is shorter.
+        """
+        return residual_unit(self.points, self.response)
+
+    @property
+    def utility_deviation(self) -> FloatArray:
+        """(m,) standard deviation of the difference of two utilities, for a reliability of 1."""
+        explained = self.response.reference**2 * self.variance
+        if self.residual_variance is None:
+            return np.sqrt(explained)
+        factor = self.residual_unit / max(self.response.typical_reliability, _LEAST_K)
+        return np.sqrt(np.maximum(explained + factor**2 * self.residual_variance, 0.0))
 
     @property
     def distinct(self) -> BoolArray:
