@@ -85,28 +85,29 @@ def test_few_items_are_all_compared():
     assert {search.ask().left, search.ask().right} != {first.left, first.right}
 
 
-def test_it_finds_a_better_item_than_information_does():
+def test_it_finds_a_better_item_than_information_or_chance_does():
     """60 simulated people with residual tastes among 40 items: utility lost by the pick after 6 answers.
 
     The two differ by far more than two standard errors of the paired difference.
     """
     items = catalogue(40, 2, seed=4)
     response = ps.Logistic(0.5, "constant", residual=1.5)
-    lost = {"eubo": [], "infogain": []}
+    lost = {"eubo": [], "infogain": [], "random": []}
     for person in range(60):
         rng = np.random.default_rng([6, person])
         point = rng.normal(size=2)
         utility = items.appeal - 0.5 * np.sum((items.coordinates - point) ** 2, axis=1) + 1.5 * rng.normal(size=40)
         noise = np.random.default_rng([7, person]).random(6)
-        for strategy in (ps.EUBO(), ps.InfoGain()):
+        for strategy in (ps.EUBO(), ps.InfoGain(), ps.Random()):
             search = ps.Search(items, response=response, prior=ps.GaussianPrior(), strategy=strategy, rng=person)
             for draw in noise:
                 query = search.ask()
                 chance = expit(utility[query.left] - utility[query.right])
                 search.tell(query, winner=query.left if draw < chance else query.right)
             lost[strategy.name].append(utility.max() - utility[search.recommend(1)[0].id])
-    gained = np.array(lost["infogain"]) - np.array(lost["eubo"])
-    assert gained.mean() > 2 * gained.std() / np.sqrt(60)
+    for other in ("infogain", "random"):
+        gained = np.array(lost[other]) - np.array(lost["eubo"])
+        assert gained.mean() > 2 * gained.std() / np.sqrt(60)
 
 
 def test_it_works_without_coordinates_and_is_saved(tmp_path):

@@ -17,6 +17,7 @@ from pairseek.errors import InvalidFile, InvalidParameter
 FEW = ps.Particles(200)
 
 CONFIGURATIONS = {
+    "for the best item": {"strategy": ps.EUBO()},
     "defaults": {},
     "epmv": {"strategy": ps.EPMV(), "response": ps.Probit(2.0, "constant"), "candidates": ps.SampledPairs(rate=0.5)},
     "mcmv": {"strategy": ps.MCMV(0.5), "prior": ps.GaussianPrior([0.1, 0.0], [[1.0, 0.2], [0.2, 2.0]])},
