@@ -251,8 +251,14 @@ class Server:
         return pages * os.sysconf("SC_PAGE_SIZE")
 
     def kill(self) -> None:
+        workers = self.children()
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
+        # Workers end by themselves soon after; until then they would answer in the place of the next server.
+        until = time.monotonic() + 60
+        while any(_lives(pid) for pid in workers):
+            assert time.monotonic() < until, "workers outlive their server by a minute"
+            time.sleep(0.05)
 
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:
@@ -263,6 +269,14 @@ class Server:
     def said(self) -> str:
         self.log.seek(0)
         return self.log.read()[-5000:].decode(errors="replace")
+
+
+def _lives(pid: int) -> bool:
+    """Return whether a process runs; one that has ended and waits for its parent does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 async def drive(port: int, people: int, seconds: float, pace: float, disturb=None) -> Measured:
