@@ -85,3 +85,19 @@ def test_the_expected_utility_is_that_of_the_reference_k():
         row = items.index(found.id)
         square = np.sum((items.coordinates[row] - belief.mean) ** 2) + np.trace(belief.covariance)
         assert found.expected_utility == pytest.approx(items.appeal[row] - 1.5 * square)
+
+
+def test_in_many_dimensions_the_best_item_is_the_nearest_too():
+    """Where distances are computed as products of matrices: far from zero, with and without appeal."""
+    rng = np.random.default_rng(8)
+    points = 100.0 + rng.normal(size=(300, 12))
+    for appeal in (np.zeros(300), rng.normal(size=300)):
+        items = ps.Items(points, appeal=appeal)
+        people = 100.0 + rng.normal(size=(130, 12))
+        away = np.sum((people[:, None] - points) ** 2, axis=2)
+        expected = np.argmax(appeal - 0.4 * away, axis=1)
+        assert np.array_equal(best_items(items, people, ps.Logistic(0.4, "constant")), expected)
+    # Without noise constant only appeal counts, and the nearer of equals.
+    level = np.round(rng.normal(size=300))
+    best = best_items(ps.Items(points, appeal=level), people, ps.Logistic(0.0, "constant"))
+    assert np.array_equal(best, np.argmin(np.where(level == level.max(), away, np.inf), axis=1))

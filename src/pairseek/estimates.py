@@ -30,6 +30,8 @@ class Interval:
 Manner: TypeAlias = Literal["consistent", "noisy", "random"]
 # Below this k an item's appeal outweighs any distance, and the quotient of the two would overflow.
 _LEAST_K = 1e-100
+# In more dimensions a tree looks at nearly every item, and a product of matrices does so faster.
+_MOST_OF_A_TREE = 8
 # With residual utilities: samples that are used, and how many of them at a time.
 _SAMPLES = 1024
 _CHUNK = 64
@@ -166,7 +168,19 @@ def best_items(items: Items, points: FloatArray, response: Response) -> IntArray
     tree = _index(items, response.reference)
     if tree.m > items.d:
         points = np.column_stack([points, np.zeros(len(points))])
-    return np.asarray(tree.query(points)[1], dtype=np.int64)
+    if tree.m <= _MOST_OF_A_TREE:
+        return np.asarray(tree.query(points)[1], dtype=np.int64)
+    places = np.asarray(tree.data)
+    # From the middle, so that items far from zero keep their digits; heights are 0 for the highest appeal already.
+    centre = np.zeros(tree.m)
+    centre[: items.d] = items.coordinates.mean(axis=0)
+    places = places - centre
+    squares = np.einsum("nd,nd->n", places, places)
+    out = np.empty(len(points), dtype=np.int64)
+    for start in range(0, len(points), _CHUNK):
+        some = slice(start, start + _CHUNK)
+        out[some] = np.argmin(squares - 2.0 * (points[some] - centre) @ places.T, axis=1)
+    return out
 
 
 def best_probabilities(items: Items, belief: Belief, response: Response) -> FloatArray:
