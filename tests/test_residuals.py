@@ -429,3 +429,15 @@ def test_a_stop_rule_by_information_is_about_the_point():
         search.tell(query, winner=user.answer(items, query))
     assert 5 < search.answers < 150
     assert "bits" in search.finished
+
+
+def test_the_number_of_threads_changes_nothing(on_threads):
+    items = catalogue(40, 3)
+
+    def found():
+        search = answered(items, ps.Logistic(0.8, "constant", residual=1.5), answers=30)
+        belief = search.belief
+        arrays = (belief.mean, belief.covariance, belief.samples, belief.residuals.covariance, belief.residuals.samples)
+        return [array.tobytes() for array in arrays], search.ask(), search.recommend(5)
+
+    assert on_threads(1, found) == on_threads(2, found)
