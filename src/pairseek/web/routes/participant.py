@@ -77,7 +77,8 @@ TheSession = Annotated[SessionRow, Depends(session_of)]
 
 
 def _known(slug: str, request: Request, service: Service) -> SessionRow | None:
-    token = request.cookies.get(cookie_of(slug))
+    # Browsers whose session began before tables of version 0005 have its token under a name without the letter s.
+    token = request.cookies.get(cookie_of(slug)) or request.cookies.get(f"pairseek_{slug}")
     row = None if token is None else service.sessions.by_token(token)
     if row is None or service.catalogue.numbered(row.study_id).row.slug != slug:
         return None
