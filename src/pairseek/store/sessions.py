@@ -73,11 +73,15 @@ def by_id(connection: sa.Connection, session_id: str) -> SessionRow | None:
 
 
 def of_person(connection: sa.Connection, study_id: int, identity: Mapping[str, str | None]) -> SessionRow | None:
-    """Return the newest session of a person with the same ids; None for a person without ids."""
+    """Return the session that has the person's claim, or else the newest with the same id; None without ids.
+
+    A link may have two ids, so somebody else's newer session can have this id as its second one.
+    """
     for name in ("prolific_pid", "participant"):
         if identity.get(name):
             condition = (sessions.c.study_id == study_id) & (sessions.c[name] == identity[name])
-            return _one(connection, condition & (sessions.c.kind == "person"))
+            claimed = sa.case((sessions.c.claim == claim_of(identity), 0), else_=1)
+            return _one(connection, condition & (sessions.c.kind == "person"), claimed)
     return None
 
 
@@ -190,12 +194,14 @@ def was_opened_by(connection: sa.Connection, session_id: str, token_hash: str) -
     return connection.execute(chosen).scalar() == token_hash
 
 
-def _one(connection: sa.Connection, condition: sa.ColumnElement[bool]) -> SessionRow | None:
+def _one(
+    connection: sa.Connection, condition: sa.ColumnElement[bool], first: sa.ColumnElement[int]
+) -> SessionRow | None:
     newest = (
         sa.select(*_COLUMNS)
         .select_from(_JOINED)
         .where(condition)
-        .order_by(sessions.c.created_at.desc(), sessions.c.id)
+        .order_by(first, sessions.c.created_at.desc(), sessions.c.id)
         .limit(1)
     )
     row = connection.execute(newest).first()
