@@ -240,6 +240,20 @@ def test_what_was_learned_from_a_forgotten_person_is_dropped_and_sessions_say_so
     assert people_[0] not in path.read_bytes().decode("latin-1")
 
 
+def test_no_parts_of_a_preview_that_is_gone_keep_what_was_learned(database):
+    learned(database)
+    worker(database).open(study(database), {}, kind="preview")
+    later = stamp(datetime.now(UTC) + timedelta(hours=1))
+    database.write(lambda connection: sessions.forget_preview(connection, later))
+    forgetting.forget(database, study(database), "p3", "ann")
+    with database.engine.connect() as connection:
+        kept, used = (
+            set(connection.execute(sa.text(text)).scalars())
+            for text in ("SELECT key FROM parts", "SELECT parts FROM sessions")
+        )
+    assert kept == used
+
+
 def test_an_open_session_goes_on_where_a_rule_stops_it(tmp_path):
     made = Database(str(tmp_path / "s.db"))
     migrate.ready(made)

@@ -241,6 +241,28 @@ def test_a_signed_link_begins_and_continues_from_any_browser(visitors):
     assert phone.get(f"/s/{slug}/state").json()["status"] == "finished"
 
 
+def test_a_second_id_that_is_somebody_elses_does_not_come_before_their_own_session(visitors):
+    slug = make(visitors, title="Second", slug="second-id", answers=3)
+    address = link(visitors, slug, "ann")
+    mine, other = visitors.browser(), visitors.browser()
+    assert start(mine, slug, address).status_code == 303
+    state = answer(mine, mine.get(f"/s/{slug}/state").json(), slug=slug).json()
+    begin(other, slug, PROLIFIC_PID="mallory", participant="ann")
+    laptop = visitors.browser()
+    assert start(laptop, slug, address).status_code == 303
+    assert laptop.get(f"/s/{slug}/state").json() == state
+
+
+def test_a_session_from_before_the_cookies_were_renamed_goes_on(visitors):
+    slug, client = make(visitors, title="Renamed", slug="renamed"), visitors.browser()
+    state = answer(client, begin(client, slug, participant="ann"), slug=slug).json()
+    token = client.cookies[cookie_of(slug)]
+    client.cookies.clear()
+    client.cookies.set(f"pairseek_{slug}", token)
+    assert client.get(f"/s/{slug}/state").json() == state
+    assert begin(client, slug, participant="ann") == state
+
+
 def test_a_link_that_was_changed_or_is_for_another_study_is_refused(visitors):
     slug, other = (make(visitors, title=name, slug=name, invited=True) for name in ("link-a", "link-b"))
     address = link(visitors, slug, "ann")

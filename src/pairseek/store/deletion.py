@@ -106,15 +106,14 @@ def replace_parts(
     """Give sessions other parts and no population; remove entries from the details of their queries."""
     if not session_ids:
         return
-    key, names, used = stored_parts.add(connection, content), set(without), set()
+    key, names = stored_parts.add(connection, content), set(without)
     for ids in _batches(session_ids):
         mine = sessions.c.id.in_(ids)
-        used |= set(connection.execute(sa.select(sessions.c.parts).where(mine).distinct()).scalars())
         connection.execute(sessions.update().where(mine).values(parts=key, population=None))
         connection.execute(prefetched.delete().where(prefetched.c.session_id.in_(ids)))
         if names:
             _strip_details(connection, ids, names)
-    _delete_unused_parts(connection, used)
+    _delete_unused_parts(connection)
 
 
 def _strip_details(connection: sa.Connection, session_ids: Sequence[str], names: set[str]) -> None:
@@ -146,15 +145,13 @@ def mark(connection: sa.Connection, reasons: Mapping[str, str], action: str, who
 def delete_sessions(connection: sa.Connection, session_ids: Sequence[str]) -> Deleted:
     """Delete sessions with everything that refers to them, except populations, which must be dropped before."""
     count = answers = 0
-    used: set[str] = set()
     for ids in _batches(sorted(session_ids)):
-        used |= set(connection.execute(sa.select(sessions.c.parts).where(sessions.c.id.in_(ids))).scalars())
         given = (events.c.session_id.in_(ids)) & (events.c.kind == "answer")
         answers += connection.execute(sa.select(sa.func.count()).select_from(events).where(given)).scalar_one()
         for table in (learned_from, prefetched, blurs, marks, events, queries):
             connection.execute(table.delete().where(table.c.session_id.in_(ids)))
         count += connection.execute(sessions.delete().where(sessions.c.id.in_(ids))).rowcount
-    _delete_unused_parts(connection, used)
+    _delete_unused_parts(connection)
     if count:
         _note_deletion(connection)
     return Deleted(count, answers)
@@ -198,10 +195,10 @@ def _note_deletion(connection: sa.Connection) -> None:
     meta.put(connection, _SCRUB, now())
 
 
-def _delete_unused_parts(connection: sa.Connection, keys: Iterable[str]) -> None:
-    for some in _batches(sorted(keys)):
-        used = sa.exists().where(sessions.c.parts == parts.c.key)
-        connection.execute(parts.delete().where(parts.c.key.in_(some) & ~used))
+def _delete_unused_parts(connection: sa.Connection) -> None:
+    # Of all sessions, also those of previews and empty sessions that are gone: they may follow from a population.
+    used = sa.exists().where(sessions.c.parts == parts.c.key)
+    connection.execute(parts.delete().where(~used))
 
 
 def _batches(values: Sequence[str]) -> Iterable[Sequence[str]]:
