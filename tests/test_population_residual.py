@@ -93,7 +93,7 @@ def test_two_people_have_no_residual_and_few_claim_none_without_evidence():
     assert best_residual([], items, ps.GaussianPrior(), 0.6) == 0.0
     lines = []
     best_residual(splits(choices, 1), items, ps.GaussianPrior(0.0, 1.0), 0.6, lines.append)
-    assert lines[0].startswith("residual ")
+    assert str(lines[0]).startswith("residual ")
 
 
 def test_answers_and_predictions_are_disjoint_and_every_pair_occurs_once():

@@ -87,7 +87,9 @@ class AllPairs:
             return any_pair(context, rng)
         promising = getattr(context.strategy, "promising", None)
         if promising is not None and n * (n - 1) // 2 > self.listed:
-            return best_among(context, promising(context.features(_ONE[:1], _ONE[1:]), context.belief), rng)
+            some = promising(context.features(_ONE[:1], _ONE[1:]), context.belief)
+            if len(some) < n:
+                return best_among(context, some, rng)
         if n * (n - 1) // 2 <= (self.budget if shape is None else self.listed):
             return best_by_list(context, rng, rescore=self.rescore)
         residuals = context.belief.residuals
