@@ -125,7 +125,7 @@ class TestRunning:
         with pytest.raises(
             PairseekError, match=r"trial 0 of Failing in setting 'simulation' failed: ZeroDivisionError"
         ):
-            run(spec, tmp_path, jobs=1)  # one after the other, so that the first is finished
+            run(spec, tmp_path)
         assert Task(0, 0, 0) in read_journal(tmp_path / JOURNAL)
 
     def test_a_worker_that_dies_is_replaced(self, tmp_path):

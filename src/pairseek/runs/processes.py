@@ -75,7 +75,9 @@ def _with_pool(
             # The queue is short, so that an interruption waits only for the tasks that are running.
             submit(2 * jobs)
             while running:
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                done = wait(running, return_when=FIRST_COMPLETED).done
+                # Outcomes before errors: what arrived together with an error is kept.
+                for future in sorted(done, key=lambda future: future.exception() is not None):
                     task = running.pop(future)
                     try:
                         outcome = future.result()
