@@ -10,11 +10,12 @@ from axe_playwright_python.sync_playwright import Axe
 
 from helpers.browsers import DESKTOP, PHONE
 from helpers.pages_data import sound
-from helpers.serving import configuration, served
+from helpers.serving import configuration, served, some_items
 from pairseek.datasets import colours
 from pairseek.model.items import Items
 from pairseek.store import events
 from pairseek.web import auth
+from pairseek.web.data import forgetting
 from pairseek.web.server import warm_up
 from pairseek.web.studies.configuration import study_items
 from pairseek.web.studies.creation import create_study
@@ -266,6 +267,18 @@ def test_sounds_and_films_by_address_are_played_and_then_chosen(visit, browser, 
     page.locator("#right button").click()
     page.locator("#stage[data-shown='p2']").wait_for()
     context.close()
+
+
+def test_someone_who_is_forgotten_is_told_so_in_the_language_of_the_study(visit, visitors) -> None:
+    made = configuration(title="Deutsch", slug="deutsch", language="de")
+    create_study(visitors.service.database, made, some_items(), is_open=True, who="test")
+    page = visit(f"{visitors.address}/s/deutsch?participant=ann", **DESKTOP)
+    page.get_by_role("button", name="Beginnen").click()
+    page.wait_for_url("**/run")
+    settled(page)
+    forgetting.forget(visitors.service.database, visitors.service.catalogue.named("deutsch"), "ann", "test")
+    page.keyboard.press("ArrowLeft")
+    page.get_by_text("Dieser Browser hat keine Sitzung in dieser Studie.").wait_for()
 
 
 def test_declining_gives_the_code_for_it_and_keeps_nothing(visit, visitors) -> None:

@@ -263,6 +263,17 @@ def test_a_session_from_before_the_cookies_were_renamed_goes_on(visitors):
     assert begin(client, slug, participant="ann") == state
 
 
+def test_what_is_refused_is_said_in_the_language_of_the_study(visitors):
+    slug, client = make(visitors, title="Deutsch", slug="deutsch", language="de", invited=True), visitors.browser()
+    english = {"accept": "text/html", "accept-language": "en"}
+    for path in ("", "?participant=ann&until=9&signature=00", "/result"):
+        page = client.get(f"/s/{slug}{path}", headers=english)
+        assert page.status_code in (401, 403)
+        assert "Das hat nicht geklappt" in page.text
+    # A form without its token.
+    assert "Das hat nicht geklappt" in client.post(f"/s/{slug}/start", headers=english).text
+
+
 def test_a_link_that_was_changed_or_is_for_another_study_is_refused(visitors):
     slug, other = (make(visitors, title=name, slug=name, invited=True) for name in ("link-a", "link-b"))
     address = link(visitors, slug, "ann")

@@ -23,7 +23,9 @@ def reply_to(request: Request, problem: Problem) -> Response:
     if _wants_page(request):
         service = request.app.state.service
         data = {"status": problem.status, "error": problem.record()["error"], "back": _back(request)}
-        response: Response = service.page(request, "error", data, status=problem.status)
+        # The language of the study, if the page is one of a study.
+        language = getattr(request.state, "language", None)
+        response: Response = service.page(request, "error", data, status=problem.status, language=language)
     else:
         response = JSONResponse(problem.record(), problem.status)
     response.headers.update(problem.headers)

@@ -47,9 +47,9 @@ class Words:
         """Return whether the catalogue has this key."""
         return key in self.messages
 
-    def starting(self, prefix: str) -> dict[str, Message]:
-        """Return the messages whose keys have this prefix."""
-        return {key: message for key, message in self.messages.items() if key.startswith(prefix)}
+    def starting(self, *prefixes: str) -> dict[str, Message]:
+        """Return the messages whose keys have one of these prefixes."""
+        return {key: message for key, message in self.messages.items() if key.startswith(prefixes)}
 
 
 @cache

@@ -65,15 +65,24 @@ def session_of(slug: str, request: Request, service: TheService) -> SessionRow:
     """Return the session of this browser in this study."""
     row = _known(slug, request, service)
     if row is None:
+        _study(slug, request, service)
         raise Problem(
             401, "no_session", "this browser has no session in this study", hint="Open the link of the study again."
         )
     if expired(row, service.catalogue.numbered(row.study_id)):
+        _study(slug, request, service)
         raise too_old()
     return row
 
 
 TheSession = Annotated[SessionRow, Depends(session_of)]
+
+
+def _study(slug: str, request: Request, service: Service) -> Study:
+    """Return a study, in whose language errors are said from here on."""
+    study = service.catalogue.named(slug)
+    request.state.language = study.configuration.language
+    return study
 
 
 def _known(slug: str, request: Request, service: Service) -> SessionRow | None:
@@ -88,7 +97,7 @@ def _known(slug: str, request: Request, service: Service) -> SessionRow | None:
 @router.get("/s/{slug}")
 def start(slug: str, request: Request, service: TheService) -> Response:
     """Show consent and instructions."""
-    study = service.catalogue.named(slug)
+    study = _study(slug, request, service)
     who = _Who.of_link(request, study, service)
     row = _same(_known(slug, request, service), who.ids)
     begun = row is not None and row.kind != "preview" and _goes_on(row, study)
@@ -107,8 +116,8 @@ def start(slug: str, request: Request, service: TheService) -> Response:
 @router.post("/s/{slug}/start")
 def begin(slug: str, request: Request, service: TheService, csrf: Annotated[str, Form()] = "") -> Response:
     """Begin a session, or resume the previous one."""
+    study = _study(slug, request, service)
     check_form(request, service.secret, csrf)
-    study = service.catalogue.named(slug)
     who = _Who.of_cookie(request, service.secret, slug)
     row = _same(_known(slug, request, service), who.ids)
     to_run = RedirectResponse(f"/s/{slug}/run", 303)
@@ -134,8 +143,8 @@ def begin(slug: str, request: Request, service: TheService, csrf: Annotated[str,
 @router.post("/s/{slug}/decline")
 def decline(slug: str, request: Request, service: TheService, csrf: Annotated[str, Form()] = "") -> Response:
     """Show the page for people who do not consent; nothing is stored."""
+    study = _study(slug, request, service)
     check_form(request, service.secret, csrf)
-    study = service.catalogue.named(slug)
     who = _Who.of_cookie(request, service.secret, slug)
     return service.page(request, "declined", views.declined_page(study, who.ids), language=study.configuration.language)
 
@@ -143,7 +152,7 @@ def decline(slug: str, request: Request, service: TheService, csrf: Annotated[st
 @router.get("/s/{slug}/run")
 def run(slug: str, request: Request, service: TheService) -> Response:
     """Show the pairs."""
-    study = service.catalogue.named(slug)
+    study = _study(slug, request, service)
     row = _known(slug, request, service)
     if row is None or expired(row, study):
         return RedirectResponse(f"/s/{slug}", 303)
@@ -158,7 +167,7 @@ def run(slug: str, request: Request, service: TheService) -> Response:
 @router.get("/s/{slug}/result")
 def result(slug: str, request: Request, service: TheService, row: TheSession) -> Response:
     """Show the result with the completion code, after which no answer can be undone."""
-    study = service.catalogue.named(slug)
+    study = _study(slug, request, service)
     if service.sessions.state(row)["status"] != "finished" or not service.sessions.confirm(row):
         return RedirectResponse(f"/s/{slug}/run", 303)
     data = views.result_page(service, study, row)

@@ -13,7 +13,8 @@ const GUARD_MS = 250; // a press this soon after a pair appeared was meant for t
 const STALE_MS = 30000;
 
 const { slug, session, offers, practice } = block("run-data");
-const say = speaker(block("words"), document.documentElement.lang);
+const words = block("words");
+const say = speaker(words, document.documentElement.lang);
 const base = `/s/${encodeURIComponent(slug)}`;
 const part = (id) => document.getElementById(id);
 const token = () => `${Date.now()}-${Math.random()}`;
@@ -213,8 +214,11 @@ function back() {
 
 function refused(failure, op) {
   if (failure.problem.code === "session_full") return trouble(say("run.trouble"), say("run.closed.text"), "");
-  if (!op) return trouble(say("run.trouble"), failure.problem.message, failure.problem.hint ?? "");
-  notice(failure.status === 409 ? say("run.elsewhere") : failure.problem.message, 6000);
+  const { code, message, hint } = failure.problem;
+  const key = `problem.${code}`;
+  const [text, next] = key in words ? [say(key), say(`${key}.hint`)] : [message, hint ?? ""];
+  if (!op) return trouble(say("run.trouble"), text, next);
+  notice(failure.status === 409 ? say("run.elsewhere") : text, 6000);
 }
 
 // Event and frame timestamps use the same clock.
