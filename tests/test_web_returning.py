@@ -317,6 +317,19 @@ def test_a_link_expires_by_the_clock_of_the_server(visitors, monkeypatch):
     assert code_of(early.post(f"/s/{slug}/start", data={"csrf": form})) == "link_expired"
 
 
+def test_an_expired_link_begins_no_further_session_in_the_same_browser(visitors, monkeypatch):
+    slug = make(visitors, title="Anew", slug="anew", invited=True, resume={"policy": "restart"})
+    address, client = link(visitors, slug, "ann", days=1), visitors.browser()
+    assert start(client, slug, address).status_code == 303
+    assert start(client, slug, address).status_code == 303
+    later = time.time() + 2 * 86_400
+    monkeypatch.setattr(links.time, "time", lambda: later)
+    assert code_of(start(client, slug, address)) == "link_expired"
+    assert code_of(start(client, slug, f"/s/{slug}")) == "invitation_needed"
+    # The session that was begun goes on.
+    assert client.get(f"/s/{slug}/state").json()["status"] == "asking"
+
+
 @pytest.mark.parametrize(
     "name", ["=1+1", "a b&c=d#e?f/g%20", "日本語", "🎨" * 50, "ü" * 200, "'; DROP TABLE sessions; --"]
 )

@@ -129,9 +129,10 @@ def begin(slug: str, request: Request, service: TheService, csrf: Annotated[str,
     service.rates.starts.check(address)
     service.rates.daily_starts.check(address)
     visitor = who.visitor()
-    if row is None:
+    if row is None or study.configuration.resume.policy == "restart" or expired(row, study):
+        # A new session needs a valid link, also in a browser that has had one.
         who.check(study)
-    elif not who.ids:
+    if row is not None and not who.ids:
         visitor = Visitor({name: getattr(row, name) for name in IDENTITIES})
         if study.configuration.resume.policy == "block" and not expired(row, study):
             raise taken()
