@@ -75,7 +75,8 @@ async function leave(address) {
 function draw() {
   if (gone) return;
   const kept = record.read();
-  if (!kept.state) return location.reload(); // another tab has finished
+  // Another tab has finished and shows the result, perhaps not yet: a reload could come before it.
+  if (!kept.state) return location.replace(`${base}/result`);
   const now = here(kept);
   if (now.status === "finished") return now.can.undo ? last(now.progress.answered) : leave(now.result);
   if (now.status === "closed") return trouble(say("run.closed.title"), say("run.closed.text"), "");
