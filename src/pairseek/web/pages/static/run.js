@@ -75,8 +75,7 @@ async function leave(address) {
 function draw() {
   if (gone) return;
   const kept = record.read();
-  // Another tab has finished and shows the result, perhaps not yet: a reload could come before it.
-  if (!kept.state) return location.replace(`${base}/result`);
+  if (!kept.state) return location.replace(`${base}/result`); // another tab has finished
   const now = here(kept);
   if (now.status === "finished") return now.can.undo ? last(now.progress.answered) : leave(now.result);
   if (now.status === "closed") return trouble(say("run.closed.title"), say("run.closed.text"), "");
@@ -284,7 +283,7 @@ for (const name of ["undo", "tie", "skip"]) {
 part("done").addEventListener("click", (event) => {
   if (event.timeStamp - ended > GUARD_MS) leave(record.read().state.result);
 });
-// The second press of a double click must not take the focus from the title of the panel.
+// The second press of a double click keeps the focus on the title.
 addEventListener("mousedown", (event) => {
   if (ended !== null && event.timeStamp - ended <= GUARD_MS) event.preventDefault();
 });
