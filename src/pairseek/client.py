@@ -56,7 +56,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SessionEstimate:
     """Estimate of a person's user point, and of their `reliability` if the study infers it."""
 
     point: tuple[float, ...]
@@ -67,7 +67,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Recommendation:
+class RecommendedItem:
     """Recommended item with its probability to be the person's best."""
 
     id: str
@@ -141,16 +141,16 @@ class Session:
         """Undo the last answer."""
         return _state(self.connection.json("POST", f"/sessions/{self.id}/undo", {"query": query}))
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> SessionEstimate:
         """Return the estimate of the person's user point."""
         found = self.connection.json("GET", f"/sessions/{self.id}/estimate")
         rows = tuple(tuple(row) for row in found["covariance"])
-        return Estimate(tuple(found["point"]), rows, found["radius"], found["answers"], found.get("reliability"))
+        return SessionEstimate(tuple(found["point"]), rows, found["radius"], found["answers"], found.get("reliability"))
 
-    def recommend(self, count: int = 5) -> list[Recommendation]:
+    def recommend(self, count: int = 5) -> list[RecommendedItem]:
         """Return the items with the highest probability to be the best for this person."""
         found = self.connection.json("GET", f"/sessions/{self.id}/recommendations?count={count}")
-        return [Recommendation(**one) for one in found]
+        return [RecommendedItem(**one) for one in found]
 
 
 @dataclass(frozen=True)

@@ -35,33 +35,13 @@ class _Rate(ProgressColumn):
         return Text(f"{speed:.1f}/s" if speed >= 1 else f"{1 / speed:.1f} s each", "dim")
 
 
-class RunProgress:
-    """Context manager that shows the progress of a run; call it with each update.
+class _TitledBars:
+    """Context manager of bars below a heading. Consoles that are not a terminal show nothing."""
 
-    Parameters
-    ----------
-    console
-        Console for the bars. Consoles that are not a terminal show nothing.
-    title
-        Heading above the bars.
-    """
-
-    def __init__(self, console: Console, title: str) -> None:
-        self._bars = Bars(
-            TextColumn("  {task.description}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            _Rate(),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-            transient=True,
-        )
+    def __init__(self, console: Console, title: str, *columns: ProgressColumn) -> None:
+        self._bars = Bars(*columns, console=console, disable=not console.is_terminal, transient=True)
         self._console = console
         self._title = title
-        self._tasks: list[tuple[int, ...]] = []
-        self._ids: list[object] = []
-        self.began = time.perf_counter()
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -73,6 +53,16 @@ class RunProgress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bars.stop()
+
+
+class RunProgress(_TitledBars):
+    """Bars of a run, one for each strategy; call it with each update."""
+
+    def __init__(self, console: Console, title: str) -> None:
+        name, bar = TextColumn("  {task.description}"), BarColumn(bar_width=24)
+        super().__init__(console, title, name, bar, MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+        self._ids: list[TaskID] = []
+        self.began = time.perf_counter()
 
     def __call__(self, progress: Progress) -> None:
         """Update the bars."""
@@ -83,43 +73,16 @@ class RunProgress:
             ]
             return
         for name, done in zip(self._ids, progress.done, strict=True):
-            self._bars.update(name, completed=done)  # type: ignore[arg-type]
+            self._bars.update(name, completed=done)
 
 
-class LearningProgress:
-    """Context manager that shows a bar for each stage of learning a population; call it with each step.
-
-    Parameters
-    ----------
-    console
-        Console for the bars. Consoles that are not a terminal show nothing.
-    title
-        Heading above the bars.
-    """
+class LearningProgress(_TitledBars):
+    """Bars of learning a population, one for each stage; call it with each step."""
 
     def __init__(self, console: Console, title: str) -> None:
-        columns = (TextColumn("  {task.description}"), BarColumn(bar_width=24), TaskProgressColumn())
-        self._bars = Bars(
-            *columns,
-            TextColumn("[dim]{task.fields[line]}"),
-            console=console,
-            disable=not console.is_terminal,
-            transient=True,
-        )
-        self._console = console
-        self._title = title
+        name, bar = TextColumn("  {task.description}"), BarColumn(bar_width=24)
+        super().__init__(console, title, name, bar, TaskProgressColumn(), TextColumn("[dim]{task.fields[line]}"))
         self._stages: dict[str, TaskID] = {}
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._console.print(Text(self._title, "bold"))
-        self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bars.stop()
 
     def __call__(self, step: LearningStep) -> None:
         """Update the bar of the stage."""

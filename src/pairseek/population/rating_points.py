@@ -71,6 +71,20 @@ def raise_utilities(base: float, factors: FloatArray, place: FloatArray, out: Fl
         out[k] = largest * exp_minus(top - out[k])
 
 
+@inner
+def derivatives(scale: float, below: float, above: float) -> tuple[float, float, float]:
+    """Return the terms of the derivatives of a rating's log-likelihood by its utility u, at `scale` = e^u.
+
+    With o = scale above and the width x = scale (below - above), they are o, x/(e^x - 1), and the negative second
+    derivative of log(1 - e^-x).
+    """
+    over = min(scale * above, _SMALL)
+    width = min(scale * (below - above), _SMALL) if below >= 0.0 else _SMALL
+    missed = exp_minus(width)
+    slope = width * missed / (1.0 - missed + 1e-12)
+    return over, slope, slope * (width - 1.0 + slope)
+
+
 @kernel
 def weigh_points(
     start: int,
@@ -144,12 +158,8 @@ def gather_points(
             raise_utilities(base[i], factors[i], place[p], scale)
             point[1:] = place[p, : q - 1]
             for k in range(count):
-                over[k] = share[p, k] * min(scale[k] * above, _SMALL)
-                width = min(scale[k] * (below - above), _SMALL) if below >= 0.0 else _SMALL
-                missed = exp_minus(width)
-                slope = width * missed / (1.0 - missed + 1e-12)
-                rise[k] = share[p, k] * slope
-                bend[k] = share[p, k] * slope * (width - 1.0 + slope)
+                upper, slope, curve = derivatives(scale[k], below, above)
+                over[k], rise[k], bend[k] = share[p, k] * upper, share[p, k] * slope, share[p, k] * curve
             add_points(times, point, over, rise, bend, own, level_out[i, c], cross_out[i, :, c], curve_out[i])
             for a in range(q):
                 slope_out[i, a] += times * own[a]
@@ -180,12 +190,9 @@ def slope_points(
             below, above, times = ends[level[r], 0], ends[level[r], 1], weight[r]
             raise_utilities(base[item[r]], factors[item[r]], place[p], scale)
             for k in range(count):
-                over = min(scale[k] * above, _SMALL)
-                width = min(scale[k] * (below - above), _SMALL) if below >= 0.0 else _SMALL
-                missed = exp_minus(width)
-                slope = width * missed / (1.0 - missed + 1e-12)
+                over, slope, curve = derivatives(scale[k], below, above)
                 slope_out[p, k] += times * (slope - over)
-                curve_out[p, k] += times * (over + slope * (width - 1.0 + slope))
+                curve_out[p, k] += times * (over + curve)
 
 
 @inner

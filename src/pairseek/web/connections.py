@@ -45,7 +45,7 @@ _RESERVED = 100
 
 
 class Stage(Enum):
-    """What a connection waits for."""
+    """Stage of a connection, named by the event that it waits for."""
 
     HEAD = "the head of a request"
     BODY = "the body of a request"

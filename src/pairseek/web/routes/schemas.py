@@ -43,7 +43,7 @@ class ForgetBody(_Schema):
 
 
 class DeletedSchema(_Schema):
-    """What was deleted."""
+    """Result of a deletion."""
 
     sessions: int
     answers: int

@@ -1,4 +1,4 @@
-"""What deletion needs: administrators, tokens that expire, and the sessions that a population was learned from."""
+"""Columns for deletion: administrators, expiry of tokens, and the sessions that a population was learned from."""
 
 from __future__ import annotations
 

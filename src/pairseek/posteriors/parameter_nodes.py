@@ -1,0 +1,243 @@
+"""Nodes of unknown parameters of the response: their places, and the posterior of the user point at each.
+
+Nodes of log r are evenly spaced, from the mode outwards to where the density is negligible: for a smooth density
+the trapezoidal rule converges exponentially. Nodes of the lapse are those of Gauss and Jacobi for its Beta prior: the
+evidence is a polynomial of the lapse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+from scipy.special import roots_sh_jacobi
+
+from pairseek.core.types import Evidence, FloatArray
+from pairseek.model.priors import Prior
+from pairseek.model.responses import Response
+from pairseek.model.unknowns import Beta, LogNormal
+from pairseek.posteriors.factors import Factors
+from pairseek.posteriors.gaussian import PointBelief
+
+# Step of the nodes of log r, at most and in deviations of its prior. The relative error of the trapezoidal rule for a
+# Gaussian of deviation s is 2 e^(-2π²s²/h²): 0.2 % at h = 1.7 s.
+_STEP = 0.9
+_STEP_TO_DEVIATION = 1.7
+_MOST_HALVINGS = 6
+# Nodes whose log density is this far below that of the best are left out: e^-6.5 = 0.0015.
+_NEGLIGIBLE = 6.5
+# Most deviations of the prior of log r from its median.
+_FARTHEST = 6.0
+# Nodes of an unknown lapse, beside an unknown r and alone.
+_LAPSES = 4
+_LAPSES_ALONE = 8
+# Every second lapse is enough for the proposal of joint importance samples.
+_SKIPPED = 2
+_COLUMNS = ("slopes", "offsets", "decided")
+
+
+class NodeInference(Protocol):
+    """Inference of the user point for known parameters of the response, with the evidence."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether beliefs need no check, because a sampler finds every mode."""
+        ...
+
+    def infer(self, factors: Factors, prior: Prior, start: FloatArray | None) -> PointBelief:
+        """Return the belief and its evidence; `start` are the EP sites of a neighbouring node."""
+        ...
+
+    def is_accurate(self, point: PointBelief, factors: Factors, prior: Prior) -> bool:
+        """Return whether the belief is accurate."""
+        ...
+
+    def refined(self, point: PointBelief, factors: Factors, prior: Prior) -> PointBelief:
+        """Return a more accurate belief, in more time."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One value of the unknown parameters.
+
+    Attributes
+    ----------
+    kind
+        Index of the noise kind among the possible ones.
+    log_factor
+        Log of the factor on the logits of the evidence.
+    lapse
+        The lapse.
+    log_prior
+        Log of the prior probability that the node stands for.
+    point
+        Posterior of the user point at the node.
+    factors
+        The answers at the node.
+    """
+
+    kind: int
+    log_factor: float
+    lapse: float
+    log_prior: float
+    point: PointBelief
+    factors: Factors
+
+    @property
+    def log_weight(self) -> float:
+        """Log of the posterior weight, not normalized."""
+        return self.log_prior + self.point.log_evidence
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """One possible noise kind: its response, the log of its prior probability, and the evidence under it."""
+
+    response: Response
+    log_prior: float
+    evidence: Evidence
+
+
+def normalized(logs: list[float] | FloatArray) -> FloatArray:
+    """Return probabilities in proportion to the exponentials."""
+    weights = np.exp(np.asarray(logs) - np.max(logs))
+    return np.asarray(weights / np.sum(weights))
+
+
+def evidence_of(evidence: Evidence, response: Response, one: Response) -> Evidence:
+    """Return the evidence under one noise kind."""
+    if response.noise_prior is None:
+        return evidence
+    constant = one.pair_constant(np.linalg.norm(evidence.slopes, axis=1))
+    return replace(evidence, slopes=constant[:, None] * evidence.slopes, offsets=constant * evidence.offsets)
+
+
+def nodes_of(index: int, kind: Kind, prior: Prior, inference: NodeInference, *, all_lapses: bool) -> list[Node]:
+    """Return the nodes of one noise kind that are not negligible; without `all_lapses` of every second lapse."""
+    response, evidence = kind.response, kind.evidence
+    factor_prior = response.factor_prior
+    if not len(evidence.offsets):
+        alone = Factors.of(evidence, response, lapse=0.0)
+        known = inference.infer(alone, prior, None)
+
+    def node(log_factor: float, lapse: float, log_share: float, near: Node | None) -> Node:
+        if not len(evidence.offsets):
+            return Node(index, log_factor, lapse, kind.log_prior + log_share, known, alone)
+        factors = Factors.of(evidence, response, factor=math.exp(log_factor), lapse=lapse)
+        start = None if near is None else _start(near, factors, log_factor)
+        point = inference.infer(factors, prior, start)
+        return Node(index, log_factor, lapse, kind.log_prior + log_share, point, factors)
+
+    lapses, shares = lapse_nodes(response)
+    if not all_lapses:
+        lapses, shares = lapses[::_SKIPPED], shares[::_SKIPPED]
+    always = [_random_node(index, kind, prior, inference)] if lapses[0] > 0.0 else []
+    if factor_prior is None:
+        return [node(0.0, lapse, math.log(share), None) for lapse, share in zip(lapses, shares, strict=True)] + always
+    step = _STEP * min(factor_prior.spread, 1.0)
+    rows: list[list[Node]] = []
+    for lapse, share in zip(lapses, shares, strict=True):
+        around = max(rows[-1], key=lambda one: one.log_weight) if rows else None
+        row, step = _row(factor_prior, step, lapse, math.log(share), around, node, adapt=not rows)
+        rows.append(row)
+    return [one for row in rows for one in row] + always
+
+
+def _random_node(index: int, kind: Kind, prior: Prior, inference: NodeInference) -> Node:
+    """Return the node of a person who answers at random: the prior of the point, and 1/2 or 1/3 for every answer."""
+    nothing = replace(kind.evidence, **{name: getattr(kind.evidence, name)[:0] for name in _COLUMNS})
+    factors = Factors.of(nothing, kind.response, lapse=0.0)
+    point = inference.infer(factors, prior, None)
+    ties, answers = int(np.sum(kind.evidence.decided == 0.0)), len(kind.evidence.decided)
+    # A tie that was not offered is not random.
+    possible = kind.response.tie_width > 0.0 or not ties
+    logs = -answers * math.log(3.0 if kind.response.tie_width > 0.0 else 2.0) if possible else -math.inf
+    share = 0.0 if kind.response.lapse_prior is None else kind.response.lapse_prior.random
+    log_prior = kind.log_prior + (math.log(share) if share > 0.0 else -math.inf)
+    return Node(index, 0.0, 1.0, log_prior, replace(point, log_evidence=point.log_evidence + logs), factors)
+
+
+def _row(
+    factor_prior: LogNormal,
+    step: float,
+    lapse: float,
+    log_share: float,
+    around: Node | None,
+    node: Callable[[float, float, float, Node | None], Node],
+    *,
+    adapt: bool,
+) -> tuple[list[Node], float]:
+    """Return nodes of log r at one lapse, from the best of the row before outwards, and their step.
+
+    `adapt` allows the step to be halved until it resolves the density.
+    """
+
+    def at(place: int, near: Node | None) -> Node:
+        log_factor = place * step
+        density = -0.5 * (log_factor / factor_prior.spread) ** 2
+        constant = math.log(step / (factor_prior.spread * math.sqrt(2.0 * math.pi)))
+        return node(log_factor, lapse, log_share + density + constant, near)
+
+    found: dict[int, Node] = {}
+    first = 0 if around is None else round(around.log_factor / step)
+    for halvings in range(_MOST_HALVINGS + 1):
+        if first not in found:
+            found[first] = at(first, around)
+        best = max(one.log_weight for one in found.values())
+        for direction in (1, -1):
+            place = first
+            while abs(place * step) < _FARTHEST * factor_prior.spread:
+                near = found[place]
+                place += direction
+                if place not in found:
+                    found[place] = at(place, near)
+                best = max(best, found[place].log_weight)
+                if found[place].log_weight < best - _NEGLIGIBLE:
+                    break
+        # Without holes: after the step was halved, a node of negligible weight may lie beyond one.
+        inside = [place for place in found if all(between in found for between in range(*sorted((place, first))))]
+        row = [found[place] for place in sorted(inside)]
+        weights = normalized([one.log_weight for one in row])
+        places = np.array([one.log_factor for one in row])
+        deviation = math.sqrt(float(np.sum(weights * (places - np.sum(weights * places)) ** 2)))
+        if not adapt or step <= _STEP_TO_DEVIATION * deviation or halvings == _MOST_HALVINGS:
+            break
+        step *= 0.5
+        halved = {2 * place: replace(one, log_prior=one.log_prior - math.log(2.0)) for place, one in found.items()}
+        found = halved
+        first = max(found, key=lambda place: found[place].log_weight)
+    return row, step
+
+
+def _start(near: Node, factors: Factors, log_factor: float) -> FloatArray | None:
+    """Return the EP sites of a neighbour, for logits of another scale."""
+    fit = near.point.fit
+    if fit is None or len(near.factors.offsets) != len(factors.offsets) or not fit.converged:
+        return None
+    ratio = math.exp(near.log_factor - log_factor)
+    sites = fit.sites.copy()
+    m = len(factors.offsets)
+    sites[:m, 0] *= ratio**2
+    sites[:m, 1] *= ratio
+    return sites
+
+
+def lapse_nodes(response: Response) -> tuple[list[float], list[float]]:
+    """Return the nodes of the lapse and their prior probabilities."""
+    prior = response.lapse_prior
+    if prior is None:
+        return [response.share], [1.0]
+    nodes, shares = _jacobi(prior, _LAPSES if response.factor_prior is not None else _LAPSES_ALONE)
+    return nodes, [(1.0 - prior.random) * share for share in shares]
+
+
+@lru_cache(maxsize=16)
+def _jacobi(prior: Beta, count: int) -> tuple[list[float], list[float]]:
+    # The weight of the shifted Jacobi polynomials is (1 - x)^(p - q) x^(q - 1).
+    nodes, weights = roots_sh_jacobi(count, prior.a + prior.b - 1.0, prior.a)
+    return nodes.tolist(), (weights / np.sum(weights)).tolist()
