@@ -11,6 +11,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from pairseek.errors import StoreOutdated
+from pairseek.store import locks
 from pairseek.store.database import Database
 
 
@@ -19,8 +20,9 @@ def upgrade(database: Database) -> str:
     version = _version(database)
     if version is not None and version not in _known():
         raise _refused(version)
-    # The SQLite lock excludes a second process until the transaction is committed.
     with database.engine.connect() as connection, connection.begin():
+        # A server that starts at the same time waits here, and then finds the tables upgraded.
+        locks.wait_in_transaction(connection, "migration")
         upgrade_within(connection)
     return newest()
 
