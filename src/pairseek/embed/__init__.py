@@ -3,11 +3,13 @@
 >>> from pairseek.embed import CKL, Triplets, choose_dimension, fit_noise  # doctest: +SKIP
 """
 
+from pairseek.embed.active import ActiveTriplets, TripletQuery
 from pairseek.embed.dimension import DimensionChoice, choose_dimension
 from pairseek.embed.findings import Finding
 from pairseek.embed.health import Health, check
 from pairseek.embed.methods import CKL, GNMDS, METHODS, STE, TSTE
 from pairseek.embed.noise import NoiseFit, NoiseFits, fit_noise, fit_noise_to_answers
+from pairseek.embed.placement import Placement
 from pairseek.embed.progress import FitProgress
 from pairseek.embed.provenance import provenance, read_provenance, save_items
 from pairseek.embed.shrinkage_path import PathStep
@@ -22,6 +24,7 @@ __all__ = [
     "PCA",
     "STE",
     "TSTE",
+    "ActiveTriplets",
     "DimensionChoice",
     "Finding",
     "FitProgress",
@@ -29,6 +32,8 @@ __all__ = [
     "NoiseFit",
     "NoiseFits",
     "PathStep",
+    "Placement",
+    "TripletQuery",
     "Triplets",
     "check",
     "choose_dimension",

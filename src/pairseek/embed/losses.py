@@ -203,3 +203,43 @@ def squared_distances(
             t += v * v
         near[r] = s
         far[r] = t
+
+
+@kernel
+def logit_variances(
+    start: int,
+    stop: int,
+    rows: IntArray,
+    gradients: FloatArray,
+    covariance: FloatArray,
+    along: FloatArray,
+    inner: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Write the variances of the logits of triplets from start to stop.
+
+    ``gradients`` are (m, 3d), ``covariance`` is (nd, nd), item by item. (nd, t) ``along`` and (t, t) ``inner`` are what
+    t known answers take off: g' along inner along' g.
+    """
+    d, t = gradients.shape[1] // 3, inner.shape[0]
+    shared = np.empty(t)
+    for row in range(start, stop):
+        total = 0.0
+        shared[:] = 0.0
+        for first in range(3):
+            for i in range(d):
+                g, place = gradients[row, first * d + i], rows[row, first] * d + i
+                part = 0.0
+                for second in range(3):
+                    base = rows[row, second] * d
+                    for j in range(d):
+                        part += covariance[place, base + j] * gradients[row, second * d + j]
+                total += g * part
+                for u in range(t):
+                    shared[u] += g * along[place, u]
+        for u in range(t):
+            part = 0.0
+            for v in range(t):
+                part += inner[u, v] * shared[v]
+            total -= shared[u] * part
+        out[row] = max(total, 0.0)
