@@ -62,8 +62,8 @@ def check_count(n: int, what: str = "a similarity study") -> None:
     if n > MOST_ITEMS:
         raise InvalidItems(
             f"{n:,} items need about {JUDGEMENTS_PER_ITEM * n:,} judgements ({JUDGEMENTS_PER_ITEM} an item), and "
-            f"{what} takes at most {MOST_ITEMS} items: judge a sample of them; or make coordinates of all from vectors that "
-            f"you have, such as those of a model of images or texts, with pairseek embed --method pca"
+            f"{what} takes at most {MOST_ITEMS} items: judge a sample of them; or make coordinates of all from vectors "
+            f"that you have, such as those of a model of images or texts, with pairseek embed --method pca"
         )
 
 
