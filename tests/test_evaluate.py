@@ -556,7 +556,7 @@ class TestDecidedPairs:
             shown = rng.choice(decided, size=12, replace=False)
             up = perceived[shown] > 0
             winner, loser = np.where(up, first[shown], second[shown]), np.where(up, second[shown], first[shown])
-            own = Person(winner, loser, np.ones(12, dtype=bool), np.empty((0, 2), dtype=np.int64))
+            own = Person(winner, loser, np.ones(12, dtype=bool), np.empty((0, 2), dtype=np.int64), utility)
             for share in claims:
                 chance = _chances(search, own, decided_width(search, share))
                 claims[share].append(np.maximum(chance, 1 - chance).mean())

@@ -22,12 +22,27 @@ from pairseek.errors import InvalidParameter
 from pairseek.evaluate import EvaluationResults, evaluate, strategies_from
 from pairseek.evaluate.evaluation import ANSWERS
 from pairseek.evaluate.figures import draw
-from pairseek.evaluate.spec import POPULARITY, WITHHOLD
+from pairseek.evaluate.spec import FIRST_MEASURES, PICKS, POPULARITY, WITHHOLD, SearchGoal
 from pairseek.runs.figure_style import require_drawing
 from pairseek.runs.part_records import default_label
 from pairseek.strategies import Random
 
 _RANDOM = default_label(Random())
+_TITLES = {
+    "accuracy": "Accuracy of predicted choices",
+    "log_loss": "Log loss",
+    "gain": "Share of people who gain",
+    "calibration_error": "Calibration error",
+    "regret": "Regret: {value} of the person's best item less that of the pick",
+    "top_3": "Mean {value} of the 3 items recommended first",
+    "top_5": "Mean {value} of the 5 items recommended first",
+    "liked": "Share of shown items that the person likes",
+}
+_LEADS = {
+    "accuracy": f"Lead in accuracy over {_RANDOM}",
+    "regret": f"Regret less that of {_RANDOM}",
+    "top_3": f"Lead in mean {{value}} of the first 3 over {_RANDOM}",
+}
 
 
 def command(
@@ -44,6 +59,12 @@ def command(
     rescale: Rescale = "no",
     curvature: Curvature = "no",
     residual: Residual = "auto",
+    goal: Annotated[
+        str,
+        typer.Option(
+            metavar="GOAL", help="What a search is for, which decides the measures shown first: taste, best, or list."
+        ),
+    ] = "taste",
     strategies: Annotated[str, typer.Option(metavar="A,B", help="Strategies to compare.")] = "infogain,random",
     answers: Annotated[
         str, typer.Option(metavar="N,N", help="Answer counts at which predictions are scored.")
@@ -83,10 +104,12 @@ def command(
     only pairs of the data, including ties. Some of their pairs, drawn at random
     before the first question, are never asked, and the search predicts those.
     The baselines are random questions, the default model without a population,
-    and the majority preference.
+    and the majority preference. Where people rated the items, or compared every
+    two, the recommended items are measured by what the person thinks of them.
     """
     choices, given = read_choices_and_items(data, items, learned=learn is not None)
     who: Literal["people", "leave-one-out"] = one_of(hold_out, "--hold-out", ("people", "leave-one-out"))  # type: ignore[assignment]
+    what: SearchGoal = one_of(goal, "--goal", tuple(FIRST_MEASURES))  # type: ignore[assignment]
     require_drawing()
     console = Console(highlight=False, stderr=as_json)
     for note in choices.notes:
@@ -116,11 +139,11 @@ def command(
                 progress=progress,
                 note=lambda line: console.print(Text(f"  {line}", "dim")) if console.is_terminal else None,
             )
-        pictures = draw(results, folder, title=data.stem)
+        pictures = draw(results, folder, title=data.stem, goal=what)
     if as_json:
         typer.echo(json.dumps(_record(results), indent=1))
         return
-    show(console, results, implied=bool((choices.weight < 1).any()))
+    show(console, results, goal=what, implied=choices.derived, rated=choices.ratings is not None)
     print_paths(console, [folder / "summary.csv", folder / "people.csv", *pictures[0].paths])
 
 
@@ -148,8 +171,8 @@ def _record(results: EvaluationResults) -> dict[str, object]:
     }
 
 
-def _cell(value: float, error: float | None, people: int, *, sign: str = "") -> str:
-    return f"{value:{sign}.3f}" + ("" if error is None else f"±{error:.3f}") if people else ""
+def _cell(value: float, error: float | None, *, sign: str = "") -> str:
+    return "" if value != value else f"{value:{sign}.3f}" + ("" if error is None else f"±{error:.3f}")
 
 
 def _print_table(console: Console, results: EvaluationResults, title: str, rows: Mapping[str, Sequence[str]]) -> None:
@@ -167,32 +190,48 @@ def _print_table(console: Console, results: EvaluationResults, title: str, rows:
     console.print()
 
 
-def show(console: Console, results: EvaluationResults, *, implied: bool) -> None:
-    """Print the tables of the summary, and what they are about; `implied`: the pairs come from ratings or rankings."""
+def show(
+    console: Console, results: EvaluationResults, *, goal: SearchGoal = "taste", implied: bool, rated: bool
+) -> None:
+    """Print the tables of the summary, and what they are about.
+
+    Parameters
+    ----------
+    goal
+        Goal of the search, which decides which measures come first.
+    implied
+        Whether the pairs come from ratings or rankings.
+    rated
+        Whether values of items are ratings, and not shares of comparisons won.
+    """
     summary, answers = results.summary(), results.plan.answers
-    for title, measure in (
-        ("Accuracy of predicted choices", "accuracy"),
-        ("Log loss", "log_loss"),
-        ("Share of people who gain", "gain"),
-        ("Calibration error", "calibration_error"),
-    ):
+    unit = "rating" if rated else "share of comparisons won"
+    measures = [name for name in (*FIRST_MEASURES[goal], "calibration_error") if results.valued or name not in PICKS]
+    for measure in measures:
         rows = {}
         for way in results.plan.labels:
-            # Popularity learns nothing from answers.
-            if (measure, way) != ("gain", POPULARITY):
+            # Popularity asks nothing and learns nothing from answers.
+            if way != POPULARITY or measure not in ("gain", "liked"):
                 own = [row for row in summary if row["way"] == way]
-                rows[way] = [_cell(row[measure], row.get(f"{measure}_se"), row["people"]) for row in own]
-        _print_table(console, results, title, rows)
-        if measure == "accuracy":
+                rows[way] = [_cell(row[measure], row.get(f"{measure}_se")) for row in own]
+        _print_table(console, results, _TITLES[measure].format(value=unit), rows)
+        if measure == measures[0]:
             others = [way for way in results.plan.labels if way not in (_RANDOM, POPULARITY)]
-            leads = {way: [results.difference((way, _RANDOM), "accuracy", (n, n)) for n in answers] for way in others}
-            rows = {way: [_cell(*lead, lead[0] == lead[0], sign="+") for lead in found] for way, found in leads.items()}
-            _print_table(console, results, f"Lead in accuracy over {_RANDOM}, person by person", rows)
+            leads = {way: [results.difference((way, _RANDOM), measure, (n, n)) for n in answers] for way in others}
+            rows = {way: [_cell(*lead, sign="+") for lead in found] for way, found in leads.items()}
+            _print_table(console, results, f"{_LEADS[measure].format(value=unit)}, person by person", rows)
     coin = "a coin" if results.plan.ties == "coin" else "a tie"
     words = [
         f"{results.plan.predicted.capitalize()}. Pairs that they did not decide are answered by {coin}.",
         "People with too few pairs for so many answers are not in a column.",
     ]
+    if results.valued:
+        words.append(f"A person likes the items whose {unit} is above the mean of their own.")
+    else:
+        words.append(
+            "Nobody rated the items or compared every two of theirs: regret, the value of recommended items and the "
+            "share of liked items are unknown."
+        )
     if implied:
         words.append(
             "Pairs are implied by ratings or rankings, which do not contradict themselves: these figures are upper "

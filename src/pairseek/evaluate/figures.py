@@ -1,4 +1,4 @@
-"""Figure of an evaluation: accuracy, log loss, calibration, and share of people who gain."""
+"""Figure of an evaluation: calibration, and the three measures that the goal of the search puts first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairseek.evaluate.results import EvaluationResults
-from pairseek.evaluate.spec import PLAIN, POPULARITY
+from pairseek.evaluate.spec import FIRST_MEASURES, PICKS, PLAIN, POPULARITY, SearchGoal
 from pairseek.runs.figure_style import (
     FAINT,
     INK,
@@ -26,22 +26,32 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _OWN = {PLAIN: Line("#CC79A7", (0, (5, 1.6)), "s"), POPULARITY: Line("#7F7F7F", (0, (1.2, 1.4)), "")}
+_TITLES = {
+    "accuracy": "Share of choices predicted correctly",
+    "log_loss": "Log loss, nats per choice",
+    "gain": "Share of people who gain",
+    "regret": "Regret: best item less the pick",
+    "top_3": "Mean value of the top 3 items",
+    "top_5": "Mean value of the top 5 items",
+    "liked": "Share of shown items that are liked",
+}
 
 
-def draw(results: EvaluationResults, folder: Path, *, title: str = "") -> list[SavedFigure]:
+def draw(results: EvaluationResults, folder: Path, *, title: str = "", goal: SearchGoal = "taste") -> list[SavedFigure]:
     """Write ``evaluation.png`` and ``evaluation.svg``."""
+    first = [name for name in FIRST_MEASURES[goal] if results.valued or name not in PICKS][:3]
     with drawing():
         figure, axes = canvas(10.4, 6.4, 2, 2)
         people = len({name for split in results.people for name in split})
         heading = f"{title}: {people} held-out people" if title else f"{people} held-out people"
         figure.suptitle(f"{heading}\n{results.plan.predicted.capitalize()}", x=0.01, ha="left", fontsize=11)
-        _against_answers(axes[0], results, "accuracy", "Share of choices predicted correctly")
-        _against_answers(axes[1], results, "log_loss", "Log loss, nats per choice")
+        places = dict(zip(first, (axes[0], axes[1], axes[3]), strict=True))
+        for measure, place in places.items():
+            _against_answers(place, results, measure, _TITLES[measure])
         _calibration(axes[2], results)
-        _against_answers(axes[3], results, "gain", "Share of people who gain")
-        if results.agreement is not None:
-            axes[0].axhline(results.agreement.share, color=INK, linewidth=0.9)
-            axes[0].annotate(
+        if results.agreement is not None and "accuracy" in places:
+            places["accuracy"].axhline(results.agreement.share, color=INK, linewidth=0.9)
+            places["accuracy"].annotate(
                 "agreement of people with themselves",
                 (0.02, results.agreement.share),
                 xycoords=("axes fraction", "data"),
@@ -62,7 +72,7 @@ def _line(results: EvaluationResults, way: str) -> Line:
 def _against_answers(axes: Axes, results: EvaluationResults, measure: str, title: str) -> None:
     counts = np.array(results.plan.answers)
     for way in results.plan.labels:
-        if measure == "gain" and way == POPULARITY:
+        if measure in ("gain", "liked") and way == POPULARITY:
             continue
         mean, error = results.curve(way, measure)
         line = _line(results, way)

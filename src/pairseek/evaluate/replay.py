@@ -15,7 +15,8 @@ from pairseek.candidates import Candidates, ListedPairs, Rest
 from pairseek.candidates.context import SelectionContext
 from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
 from pairseek.estimates import expected_utilities
-from pairseek.evaluate.spec import MEASURES, WITHHOLD, Ties, Way
+from pairseek.evaluate.picks import pick_measures, values_of
+from pairseek.evaluate.spec import PICKS, PREDICTIONS, WITHHOLD, Ties, Way
 from pairseek.model.items import Items
 from pairseek.population import Choices, Population
 from pairseek.posteriors import Particles
@@ -28,7 +29,7 @@ _MOST_PAIRS = 500
 _MOST_TIED, _WIDEST = 0.95, 60.0
 # Probabilities are clipped here, so that one wrong prediction does not dominate the mean log loss.
 _LEAST = 1e-4
-_NOTHING = (float("nan"),) * (len(MEASURES) + 3 * _BINS)
+_NOTHING = (float("nan"),) * (len(PREDICTIONS) + 3 * _BINS + len(PICKS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +44,15 @@ class Person:
         (m,) mask of the decided pairs that are never asked.
     tied
         (t, 2) rows of the items of pairs without a winner that may be asked. By a coin, the first item wins.
+    value
+        (n,) values of the items for the person, such as ratings; NaN where unknown: see `values_of`.
     """
 
     winner: IntArray
     loser: IntArray
     withheld: BoolArray
     tied: IntArray
+    value: FloatArray
 
     @classmethod
     def of(cls, choices: Choices, row: int, *, withhold: float = WITHHOLD, seed: int = 0) -> Person:
@@ -69,7 +73,8 @@ class Person:
         tied = tied[~key.smallest(tied, _share(withhold, len(tied)))]
         up = np.array([key("coin", pair) % 2 == 0 for pair in tied.tolist()], dtype=np.bool_)
         tied = np.sort(tied, axis=1)
-        return cls(decided[:, 0], decided[:, 1], withheld, np.where(up[:, None], tied, tied[:, ::-1]))
+        tied = np.where(up[:, None], tied, tied[:, ::-1])
+        return cls(decided[:, 0], decided[:, 1], withheld, tied, values_of(choices, row))
 
     def __len__(self) -> int:
         return len(self.winner)
@@ -161,6 +166,7 @@ def replayed(
         scored = person.withheld if person.withheld.any() else ~person.withheld
         tau = _tau(popularity.score, person, scored)
         row = _measured(popular[scored], popular[scored], popular[scored], tau)
+        row += pick_measures(popularity.score, person.value, ())
         return [row if count <= len(askable) else _NOTHING for count in answers], [0.0] * len(answers), 0
     catalogue = population.items if way.population else plain_items(population, items)
     search = Search(
@@ -179,6 +185,7 @@ def replayed(
     remaining = person.withheld if person.withheld.any() else ~person.withheld
     rows: list[tuple[float, ...]] = []
     seconds: list[float] = []
+    shown: list[int] = []
     spent = 0.0
     for count in range(max(answers) + 1):
         if count and count <= len(askable):
@@ -189,8 +196,11 @@ def replayed(
             _ = search.belief
             spent += time.perf_counter() - began
             remaining = remaining & ~_is(pair, person)
+            shown += sorted(pair)
         if count in answers:
-            rows.append(_NOTHING if count > len(askable) else _row(search, person, remaining, alone, popular, width))
+            rows.append(
+                _row(search, person, remaining, (alone, popular), shown, width) if count <= len(askable) else _NOTHING
+            )
             seconds.append(spent)
     return rows, seconds, search.answers
 
@@ -250,15 +260,23 @@ def _chances(search: Search, person: Person, width: float) -> FloatArray:
 
 
 def _row(
-    search: Search, person: Person, remaining: BoolArray, alone: FloatArray, popular: FloatArray, width: float
+    search: Search,
+    person: Person,
+    remaining: BoolArray,
+    others: tuple[FloatArray, FloatArray],
+    shown: Sequence[int],
+    width: float,
 ) -> tuple[float, ...]:
+    """Return the measures of the remaining pairs; `others` are the chances before any answer, and by popularity."""
     if not remaining.any():
         return _NOTHING
     items, belief = search.items, search.belief
     assert isinstance(items, Items)
     utility = expected_utilities(items, belief, search.response)
     chance = _chances(search, person, width)[remaining]
-    return _measured(chance, alone[remaining], popular[remaining], _tau(utility, person, remaining))
+    alone, popular = (chances[remaining] for chances in others)
+    told = _measured(chance, alone, popular, _tau(utility, person, remaining))
+    return (*told, *pick_measures(utility, person.value, shown))
 
 
 def _tau(utility: FloatArray, person: Person, scored: BoolArray) -> float:

@@ -151,6 +151,11 @@ class EvaluationResults:
         np.add.at(count, place, there)
         return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
 
+    @property
+    def valued(self) -> bool:
+        """Whether the choices give values of items, from which regret and the like follow: see `values_of`."""
+        return bool(np.isfinite(self.values[..., self.plan.measures.index("regret")]).any())
+
     def summary(self) -> list[JSON]:
         """Return one row for each way and answer count."""
         rows = []
@@ -183,10 +188,11 @@ class EvaluationResults:
         paths = [folder / "summary.csv", folder / "people.csv"]
         write_result(paths[0], _csv(list(summary[0]), [list(row.values()) for row in summary]))
         rows = []
+        columns = [self.plan.measures.index(name) for name in MEASURES]
         for index in np.ndindex(self.values.shape[:4]):
             split, way, person, column = index
             where = [split + 1, self.people[split][person], self.plan.labels[way], self.plan.answers[column]]
-            rows.append([*where, *self.values[index][: len(MEASURES)].tolist()])
+            rows.append([*where, *self.values[index][columns].tolist()])
         write_result(paths[1], _csv(["split", "person", "way", "answers", *MEASURES], rows))
         return paths
 

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from pairseek.core.types import JSON
 from pairseek.core.validation import is_number, one_of, whole
 from pairseek.errors import InvalidParameter
+from pairseek.evaluate.picks import TOPS
 from pairseek.runs.part_records import default_label, strategy_record
 from pairseek.runs.plan import RunPlan
 from pairseek.strategies import UTILITIES, InfoGain, Random
@@ -18,14 +19,28 @@ from pairseek.strategies.base import Utility
 
 HoldOut: TypeAlias = Literal["people", "leave-one-out"]
 Ties: TypeAlias = Literal["coin", "tie"]
+SearchGoal: TypeAlias = Literal["taste", "best", "list"]
 WITHHOLD = 0.3
 POPULARITY, PLAIN = "popularity", "plain model"
 _BINS = 5
 
-MEASURES = ("accuracy", "log_loss", "kendall_tau", "gain", "popular", "alone", "predicted")
-"""Measures of one person: accuracy; log loss in nats; Kendall's tau between the predicted choices and the ranking
-by expected utility; 1 if the log loss is lower than before any answer on the same pairs; accuracy of popularity, and of
-the same way before any answer, on the same pairs; number of predicted pairs."""
+PREDICTIONS = ("accuracy", "log_loss", "kendall_tau", "gain", "popular", "alone", "predicted")
+"""Measures of the predictions for one person: accuracy; log loss in nats; Kendall's tau between the predicted choices
+and the ranking by expected utility; 1 if the log loss is lower than before any answer on the same pairs; accuracy of
+popularity, and of the same way before any answer, on the same pairs; number of predicted pairs."""
+PICKS = ("regret", *(f"top_{count}" for count in TOPS), "liked")
+"""Measures of the items themselves: value of the person's best item less that of the item of highest expected utility;
+mean value of the 3 and the 5 items of highest expected utility; share of the items shown in questions that the person
+likes. See `pairseek.evaluate.picks`."""
+MEASURES = (*PREDICTIONS, *PICKS)
+"""All measures of one person."""
+FIRST_MEASURES: dict[SearchGoal, tuple[str, ...]] = {
+    "taste": ("accuracy", "log_loss", "gain", "regret", *PICKS[1:]),
+    "best": (*PICKS, "accuracy", "log_loss", "gain"),
+    "list": (*PICKS[1:], "regret", "accuracy", "log_loss", "gain"),
+}
+"""Measures in the order in which they are shown, by the goal of a search: to learn a taste, to find the best item, or
+to find a list of good items."""
 CALIBRATION = tuple(f"{what}_{bin}" for bin in range(_BINS) for what in ("pairs", "right", "chance"))
 """Calibration bins by the probability of the likelier outcome, 0.5 to 0.6, 0.6 to 0.7 and so on: number of pairs,
 number of correct predictions, and sum of the probabilities."""
@@ -134,7 +149,7 @@ class Evaluation:
     @property
     def measures(self) -> tuple[str, ...]:
         """Names of the columns of an outcome."""
-        return (*MEASURES, *CALIBRATION)
+        return (*PREDICTIONS, *CALIBRATION, *PICKS)
 
     def record(self) -> JSON:
         """Return the evaluation as plain data."""
@@ -147,6 +162,7 @@ class Evaluation:
             "samples": self.samples,
             "seed": self.seed,
             "data": self.data,
+            "measures": list(MEASURES),
             "groups": [{"label": label} for label in self.groups],
             "arms": [
                 {
