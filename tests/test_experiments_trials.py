@@ -65,6 +65,18 @@ class Watched:
 
 
 class TestRepeats:
+    @pytest.mark.parametrize("arm", [0, 2, 3])
+    def test_without_a_posterior_procedures_ask_and_estimate_the_same(self, arm):
+        task = Task(0, arm, 0)
+        spec = replace(SPEC, procedure_posterior=False)
+        before, after = (np.array(run_trial(one, task, ITEMS[0]).values) for one in (SPEC, spec))
+        own, of_posterior = [0, 1], [2, 3, 4]
+        np.testing.assert_array_equal(after[:, own], before[:, own])
+        if SPEC.labels[arm] == "InfoGain":
+            np.testing.assert_array_equal(after, before)
+        else:
+            assert np.all(np.isnan(after[:, of_posterior]))
+
     @pytest.mark.parametrize("repeats", [False, True])
     def test_a_pair_is_asked_again_only_where_that_is_allowed(self, monkeypatch, repeats):
         """With three items and no answer that tells anything, one pair is the best again and again."""

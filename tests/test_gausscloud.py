@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy
 from scipy.optimize import linprog, minimize
 
 from pairseek.core.types import Event, Query
@@ -19,7 +20,7 @@ from pairseek.strategies.baselines.cache import LRUCache
 from pairseek.strategies.baselines.facet import Facet
 from pairseek.strategies.baselines.gausscloud import GaussCloud, separating_point
 from pairseek.strategies.baselines.nearest import nearest_pairs
-from pairseek.strategies.baselines.nusvm import extended_nu_svm, least_nu, linear_programme, nu_svm
+from pairseek.strategies.baselines.nusvm import _margins, extended_nu_svm, least_nu, linear_programme, nu_svm
 
 
 def asked(items, pair, outcome="answer", winner=None):
@@ -141,9 +142,8 @@ class TestNuSvm:
         facet = Facet.of_solution(rows, linear_programme(rows, 0.5, towards))
         for turn in (0.05, 0.3, 0.5):
             towards = towards + turn * rng.normal(size=4)
-            facet = facet.pivoted(rows, 0.5, towards)
+            facet, separator = facet.pivoted(rows, 0.5, towards)
             weights, margin = primal(rows, 0.5, towards)
-            separator = facet.separator(rows, towards)
             np.testing.assert_allclose(separator.weights, weights, rtol=1e-7, atol=1e-9)
             assert separator.margin == pytest.approx(margin, abs=1e-9)
 
@@ -153,6 +153,15 @@ class TestNuSvm:
         facet = Facet.of_solution(rows, linear_programme(rows, 0.5, towards))
         assert facet.pivoted(rows, 0.5, 3 * towards) is not None
         assert facet.pivoted(rows, 0.5, -towards) is None
+
+    @pytest.mark.parametrize("rho", [False, True])
+    def test_the_constraints_are_the_blocks_written_out(self, rho):
+        rows = noisy_rows(7, 3, 2, 0)
+        eye = scipy.sparse.eye(7)
+        blocks = [[-rows, -eye], [None, -eye]]
+        if rho:
+            blocks = [[-rows, -eye, np.ones((7, 1))], [None, -eye, None], [None, None, -np.ones((1, 1))]]
+        np.testing.assert_array_equal(_margins(rows, rho=rho).toarray(), scipy.sparse.bmat(blocks).toarray())
 
     @pytest.mark.parametrize("seed", range(4))
     def test_the_extended_nu_svm_is_its_definition(self, seed, monkeypatch):

@@ -84,7 +84,7 @@ class SelectionContext:
         if scores.shape != (len(features),):
             raise InvalidParameter(f"{name}.score returned shape {scores.shape}, expected ({len(features)},)")
         usable = features.distinct
-        if np.any(np.isnan(scores[usable])):
+        if np.any(np.isnan(scores) & usable):
             if not np.all(np.isfinite(features.logit_deviation[usable])):
                 raise InvalidParameter(
                     "the belief, or k times the distances of the items, overflows double precision: scale the items "
@@ -215,6 +215,8 @@ def best_of(
         first, second = first[free], second[free]
     if not len(first):
         return None
+    if context.drawn and context.belief.residuals is None:
+        return _drawn(context, first, second, rng, words)
     features = context.features(first, second)
     scores = context.scores(features)
     if not np.any(scores > -np.inf):
@@ -232,3 +234,15 @@ def best_of(
         one, other = features.first[ties], features.second[ties]
         row = int(ties[np.lexsort((np.maximum(one, other), np.minimum(one, other)))[0]])
     return Selection(int(features.first[row]), int(features.second[row]), float(scores[row]), considered, words)
+
+
+def _drawn(
+    context: SelectionContext, first: IntArray, second: IntArray, rng: np.random.Generator, words: str
+) -> Selection | None:
+    """Draw one of the pairs whose points differ, without computing features that a constant utility does not use."""
+    rows = np.flatnonzero(np.any(context.points[first] != context.points[second], axis=1))
+    if not len(rows):
+        return None
+    row = int(rng.choice(rows))
+    chosen = context.features(first[row : row + 1], second[row : row + 1])
+    return Selection(int(first[row]), int(second[row]), float(context.scores(chosen)[0]), len(first), words)

@@ -47,12 +47,15 @@ class Measure:
         Function that computes it.
     log
         Whether figures use a logarithmic scale.
+    of_posterior
+        Whether it is a measure of the Bayesian posterior rather than of the estimate.
     """
 
     title: str
     axis: str
     of: Callable[[MeasurementContext], float]
     log: bool = True
+    of_posterior: bool = False
 
 
 BATCH, BATCHES = 15, 1000
@@ -89,7 +92,9 @@ def _credible_radius(context: MeasurementContext) -> float:
 MEASURES: dict[str, Measure] = {
     "squared_error": Measure("Mean squared error", "MSE", _squared_error),
     "kendall_tau": Measure("Kendall tau distance of rankings", "Kendall tau distance", _kendall_tau, log=False),
-    "posterior_trace": Measure("Trace of the posterior covariance", "posterior trace", _posterior_trace),
-    "posterior_volume": Measure("Posterior volume |Σ|^(1/d)", "posterior volume", _posterior_volume),
-    "credible_radius": Measure("95 % credible radius", "95 % radius", _credible_radius),
+    "posterior_trace": Measure(
+        "Trace of the posterior covariance", "posterior trace", _posterior_trace, of_posterior=True
+    ),
+    "posterior_volume": Measure("Posterior volume |Σ|^(1/d)", "posterior volume", _posterior_volume, of_posterior=True),
+    "credible_radius": Measure("95 % credible radius", "95 % radius", _credible_radius, of_posterior=True),
 }

@@ -64,6 +64,7 @@ def figure2(preset: Preset) -> Specification:
         metrics=("squared_error", "kendall_tau", "posterior_trace"),
         trials=50 if preset == "paper" else 12,
         repeats=True,
+        procedure_posterior=False,
     )
 
 
@@ -79,6 +80,7 @@ def dimensions(preset: Preset) -> Specification:
         queries=60,
         trials=50 if preset == "paper" else 6,
         repeats=True,
+        procedure_posterior=False,
     )
 
 
@@ -115,6 +117,7 @@ def supplement(preset: Preset) -> Specification:
         strategies=OURS + (_baselines(80) if preset == "paper" else _baselines(80, (2,), (3,))),
         trials=50 if preset == "paper" else 3,
         repeats=True,
+        procedure_posterior=False,
     )
 
 

@@ -94,6 +94,8 @@ def _numbers(results: Results, lag: int) -> Iterator[str]:
             rows = []
             for label in results.specification.labels:
                 mean, error = results.curve(setting.label, label, metric, lag=lag)
+                if np.all(np.isnan(mean)):
+                    continue
                 places = [results.column(mark) for mark in marks]
                 rows.append([label, *(_with_error(mean[i], error[i]) for i in places)])
             yield _table(head, rows)
@@ -118,6 +120,8 @@ def _differences(results: Results, lag: int) -> Iterator[str]:
                 if label == base:
                     continue
                 found = [results.paired(setting.label, (label, base), metric, mark, lag=lag) for mark in marks]
+                if all(np.isnan(p.difference) for p in found):
+                    continue
                 rows.append([label, *(_difference(p.difference, p.standard_error) for p in found)])
             yield _table(head, rows)
 
@@ -168,8 +172,9 @@ def _what_was_run(results: Results, folder: Path | None) -> Iterator[str]:
         )
     yield _table(["strategy", "compute a trial", "compute a question", "questions asked"], rows)
     yield (
-        '<p class="note">Compute time is what asking and estimating take on one thread, without simulating the user '
-        "and measuring. For strategies that bring their own estimate it includes the Bayesian posterior, which a "
+        '<p class="note">Compute time is the processor time of asking and estimating on one thread, without simulating '
+        "the user and measuring. For strategies that bring their own estimate it "
+        f"{'includes' if specification.procedure_posterior else 'does not include'} the Bayesian posterior, which a "
         "search always keeps.</p>"
     )
     where = "" if folder is None else f" Table and figures are in {html.escape(str(folder))}."

@@ -105,8 +105,7 @@ def _figure2(results: Results, lag: int) -> list[NamedFigure]:
         name="figure2-trace",
         caption=(
             "Trace of the posterior covariance. Where the model is matched it is the expected squared error of the "
-            "posterior mean, with far less scatter than the error itself. For GaussCloud and ActRank it is the trace "
-            "of the posterior that their questions allow, not of their own estimate."
+            "posterior mean, with far less scatter than the error itself. GaussCloud and ActRank have no posterior."
         ),
         lag=lag,
     )

@@ -216,6 +216,9 @@ class Specification:
     repeats
         Whether a pair may be asked again at once, as in algorithm 1 of the paper. False: as late as possible, the
         default of a search. It does not concern procedures, which have rules of their own.
+    procedure_posterior
+        Whether the Bayesian posterior is inferred for procedures as well, which do not use it. False: measures of the
+        posterior are NaN for them, and their trials take a fraction of the time.
     posterior
         Posterior of the search in place of ``samples``, one of another package as well; it must be a dataclass.
     queries
@@ -243,6 +246,7 @@ class Specification:
     seed: int = 2019
     posterior: Posterior | None = None
     repeats: bool = False
+    procedure_posterior: bool = True
 
     def __post_init__(self) -> None:
         one_line(self.name, "name")
@@ -251,8 +255,9 @@ class Specification:
         )
         for name, least in least_values.items():
             object.__setattr__(self, name, whole(getattr(self, name), name, least))
-        if not isinstance(self.repeats, bool):
-            raise InvalidParameter(f"repeats is {self.repeats!r}: give true or false")
+        for name in ("repeats", "procedure_posterior"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidParameter(f"{name} is {getattr(self, name)!r}: give true or false")
         self._check_posterior()
         if self.rate is not None:
             object.__setattr__(self, "rate", share(self.rate, "rate"))
@@ -298,6 +303,7 @@ class Specification:
             **{name: _plain(getattr(self, name)) for name in numbers},
             "rate": "default" if self.rate is None else self.rate,
             **({"repeats": True} if self.repeats else {}),
+            **({} if self.procedure_posterior else {"procedure_posterior": False}),
             **({} if self.posterior is None else {"posterior": part_record("posterior", self.posterior)}),
             "settings": [_setting_record(setting) for setting in self.settings],
             "strategies": [_contender_record(contender) for contender in self.strategies],

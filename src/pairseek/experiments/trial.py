@@ -7,20 +7,23 @@ for the n-th time. Settings with equal priors share their users.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from pairseek.candidates import Rest, SampledPairs
-from pairseek.core.types import Query, Side
-from pairseek.experiments.measures import MEASURES, MeasurementContext
+from pairseek.core.types import Belief, Evidence, Query, Side
+from pairseek.experiments.measures import MEASURES, Measure, MeasurementContext
 from pairseek.experiments.spec import Answering, Setting, Specification
 from pairseek.model.items import Items, Space
+from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
-from pairseek.posteriors import Particles
+from pairseek.posteriors import EP, Particles, Posterior
 from pairseek.runs.plan import Outcome, Task
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
-from pairseek.strategies.base import Utility
+from pairseek.strategies.base import Procedure, Utility
 
 _POINT, _ANSWERS, _SEARCH, _SUBSAMPLE, _BATCHES = range(5)
 
@@ -41,6 +44,7 @@ def run_trial(specification: Specification, task: Task, items: Items | Space) ->
     seeds = (specification.seed, task.unit)
     items = _subsampled(items, setting.subsample, (*seeds, _SUBSAMPLE))
     search = _search(specification, task, items, _seed(*seeds, _SEARCH))
+    inferred = not isinstance(search.posterior, _NotInferred)
     place = search.prior.sample(1, items.d, np.random.default_rng(np.random.SeedSequence([*seeds, _POINT])))[0]
     user = _PairedUser(SimulatedUser(place, _truth(setting, search.response), rng=_seed(*seeds, _ANSWERS)), items)
     wanted = set(specification.counts)
@@ -48,20 +52,42 @@ def run_trial(specification: Specification, task: Task, items: Items | Space) ->
     seconds: list[float] = []
     spent = 0.0
     for answers in range(specification.queries + 1):
-        began = time.perf_counter()
+        began = time.process_time()
         query = None if answers == 0 or search.finished else search.ask()
-        spent += time.perf_counter() - began
+        spent += time.process_time() - began
         if query is not None:
             winner = user.answer(query)
             search.tell(query, winner=winner, tie=winner is None)
-        began = time.perf_counter()
+        began = time.process_time()
         estimate = search.estimate()
-        spent += time.perf_counter() - began
+        spent += time.process_time() - began
         if answers in wanted:
             context = MeasurementContext(items, estimate, user.user.point, (*seeds, _BATCHES))
-            values.append(tuple(MEASURES[name].of(context) for name in specification.metrics))
+            values.append(
+                tuple(_measured(MEASURES[name], context, inferred=inferred) for name in specification.metrics)
+            )
             seconds.append(spent)
     return Outcome(task, tuple(values), tuple(seconds), search.answers)
+
+
+def _measured(measure: Measure, context: MeasurementContext, *, inferred: bool) -> float:
+    return measure.of(context) if inferred or not measure.of_posterior else float("nan")
+
+
+@dataclass(frozen=True)
+class _NotInferred:
+    """The prior in place of the posterior, for procedures, which neither ask nor estimate by it."""
+
+    name: ClassVar[str] = "not_inferred"
+    infers_reliability: ClassVar[bool] = True
+    takes_lapses: ClassVar[bool] = True
+    takes_residuals: ClassVar[bool] = True
+    uses_kernels: ClassVar[bool] = True
+
+    def infer(self, evidence: Evidence, prior: Prior, response: Response) -> Belief:
+        """Return the belief without any answer."""
+        nothing = Evidence(evidence.slopes[:0], evidence.offsets[:0], evidence.decided[:0])
+        return EP().infer(nothing, prior, response)
 
 
 class _PairedUser:
@@ -87,11 +113,16 @@ def _search(specification: Specification, task: Task, items: Items | Space, seed
     setting, contender = specification.settings[task.group], specification.strategies[task.arm]
     rate = specification.rate if contender.rate is None else contender.rate
     chooses = isinstance(items, Items) and isinstance(contender.strategy, Utility)
+    posterior: Posterior | None = specification.posterior
+    if specification.samples is not None:
+        posterior = Particles(specification.samples)
+    if isinstance(contender.strategy, Procedure) and not specification.procedure_posterior:
+        posterior = _NotInferred()
     return Search(
         items,
         response=setting.response_model(items.d),
         prior=setting.prior,
-        posterior=specification.posterior if specification.samples is None else Particles(specification.samples),
+        posterior=posterior,
         strategy=contender.strategy,
         candidates=SampledPairs(rate=rate) if chooses and rate is not None else None,
         rest=Rest(pair=0) if chooses and specification.repeats else None,

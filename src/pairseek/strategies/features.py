@@ -146,7 +146,7 @@ class PairFeatures:
         margin, length, constant, variance = out
         if appeal is None:
             appeal = np.zeros(len(points))
-        else:
+        elif np.any(appeal):
             margin += credits_of(appeal[first], response) - credits_of(appeal[second], response)
         spread = 0.0 if belief.reliability is None else belief.reliability.spread
         found = cls(points, first, second, margin, length, constant, variance, appeal, response, spread)

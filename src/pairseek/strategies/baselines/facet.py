@@ -55,12 +55,10 @@ class Facet(NamedTuple):
         on = np.flatnonzero(np.abs(excess) <= slack)
         return cls(on, excess < -slack) if len(on) == rows.shape[1] else None
 
-    def separator(self, rows: FloatArray, towards: FloatArray) -> Separator:
-        """Return the facet's normal w with w̃·w = 2, and its rho."""
-        return _normal(np.asarray(np.linalg.inv(self._system(rows, towards)), dtype=np.float64))
-
-    def pivoted(self, rows: FloatArray, nu: float, towards: FloatArray) -> Self | None:
+    def pivoted(self, rows: FloatArray, nu: float, towards: FloatArray) -> tuple[Self, Separator] | None:
         """Return the facet through which the ray along -w̃ leaves, by dual simplex pivots from this one, or None.
+
+        With it comes its separator: the normal w with w̃·w = 2, and rho.
 
         Parameters
         ----------
@@ -82,7 +80,8 @@ class Facet(NamedTuple):
             violation = np.maximum(-shares, shares - 1.0 / m)
             leaving = int(np.argmax(violation))
             if violation[leaving] <= FEASIBLE:
-                return facet if facet._supports(rows, _normal(inverse)) else None
+                found = _normal(inverse)
+                return (facet, found) if facet._supports(rows, found) else None
             rises = bool(shares[leaving] < 0.0)
             entering = _entering(rows, facet, inverse, leaving, rises=rises)
             if entering is None:
@@ -101,7 +100,9 @@ class Facet(NamedTuple):
     def _system(self, rows: FloatArray, towards: FloatArray) -> FloatArray:
         """Return the (k + 1, k + 1) matrix of Z'α + λ w̃ and Σα in the unknowns α of the rows on the margin, and λ."""
         k = len(towards)
-        return np.block([[rows[self.on].T, towards[:, None]], [np.ones((1, k)), np.zeros((1, 1))]])
+        system = np.ones((k + 1, k + 1))
+        system[:k, :k], system[:k, k], system[k, k] = rows[self.on].T, towards, 0.0
+        return system
 
 
 def _normal(inverse: FloatArray) -> Separator:

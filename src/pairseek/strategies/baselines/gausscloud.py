@@ -166,13 +166,12 @@ class GaussCloud:
 
 def _answers(items: Items, history: Sequence[Event]) -> tuple[tuple[int, int], ...]:
     """Return the rows of winner and loser of every answer between distinct points."""
-    found = []
-    for event in history:
-        if event.winner is not None:
-            winner, loser = items.index(event.winner), items.index(event.loser)
-            if np.any(items.coordinates[winner] != items.coordinates[loser]):
-                found.append((winner, loser))
-    return tuple(found)
+    found = [(items.index(event.winner), items.index(event.loser)) for event in history if event.winner is not None]
+    if not found:
+        return ()
+    winners, losers = np.array(found).T
+    distinct = np.any(items.coordinates[winners] != items.coordinates[losers], axis=1)
+    return tuple(pair for pair, apart in zip(found, distinct.tolist(), strict=True) if apart)
 
 
 def separating_point(winners: FloatArray, losers: FloatArray) -> FloatArray | None:

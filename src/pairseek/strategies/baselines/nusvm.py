@@ -46,12 +46,10 @@ def extended_nu_svm(rows: FloatArray, nu: float) -> tuple[Separator | None, bool
 def least_nu(rows: FloatArray) -> float:
     """Return the smallest admissible nu: the mean dual weight of min |w|²/2 + C Σξ, Zw >= 1 - ξ, ξ >= 0, over C."""
     m, k = rows.shape
-    eye = scipy.sparse.eye(m)
-    table = scipy.sparse.bmat([[-rows, -eye], [None, -eye]])
     found = _minimise(
-        curvature=np.concatenate([np.full(k, 1.0 / HARD), np.zeros(m)]),
+        curvature=np.full(k, 1.0 / HARD),
         slope=np.concatenate([np.zeros(k), np.ones(m)]),
-        table=table,
+        table=_margins(rows),
         limits=np.concatenate([-np.ones(m), np.zeros(m)]),
     )
     return np.nan if found is None else float(np.mean(np.asarray(found.z)[:m]))
@@ -60,18 +58,34 @@ def least_nu(rows: FloatArray) -> float:
 def nu_svm(rows: FloatArray, nu: float) -> Separator | None:
     """Minimise |w|²/2 - nu rho + mean(ξ) subject to Zw >= rho - ξ, ξ >= 0, rho >= 0; None on failure."""
     m, k = rows.shape
-    eye, ones = scipy.sparse.eye(m), np.ones((m, 1))
-    table = scipy.sparse.bmat([[-rows, -eye, ones], [None, -eye, None], [None, None, -np.ones((1, 1))]])
     found = _minimise(
-        curvature=np.concatenate([np.ones(k), np.zeros(m + 1)]),
+        curvature=np.ones(k),
         slope=np.concatenate([np.zeros(k), np.full(m, 1.0 / m), [-nu]]),
-        table=table,
+        table=_margins(rows, rho=True),
         limits=np.zeros(2 * m + 1),
     )
     if found is None:
         return None
     solution = np.asarray(found.x)
     return Separator(solution[:k], float(solution[-1]))
+
+
+def _margins(rows: FloatArray, *, rho: bool = False) -> Any:
+    """Return the sparse constraints -Zw - ξ (+ rho) <= limits, -ξ <= 0 (and -rho <= 0) in the unknowns w, ξ (and rho).
+
+    The columns are written down directly: assembling blocks takes longer than solving the programme.
+    """
+    m, k = rows.shape
+    examples = np.arange(m)
+    values = [-rows.T.ravel(), np.full(2 * m, -1.0)]
+    places = [np.tile(examples, k), np.column_stack([examples, m + examples]).ravel()]
+    ends = [m * np.arange(k + 1), m * k + 2 * np.arange(1, m + 1)]
+    if rho:
+        values.append(np.append(np.ones(m), -1.0))
+        places.append(np.append(examples, 2 * m))
+        ends.append(np.array([m * k + 3 * m + 1]))
+    shape = (2 * m + rho, k + m + rho)
+    return scipy.sparse.csc_array((np.concatenate(values), np.concatenate(places), np.concatenate(ends)), shape=shape)
 
 
 def _clarabel() -> Any:
@@ -83,14 +97,19 @@ def _clarabel() -> Any:
 
 
 def _minimise(*, curvature: FloatArray, slope: FloatArray, table: Any, limits: FloatArray) -> Any:
-    """Minimise Σ curvature x²/2 + slope·x subject to table x <= limits by Clarabel; None on failure."""
+    """Minimise Σ curvature x²/2 + slope·x subject to table x <= limits by Clarabel; None on failure.
+
+    `curvature` is that of the first unknowns; the others have none.
+    """
     clarabel = _clarabel()
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = PRECISION
     cones = [clarabel.NonnegativeConeT(len(limits))]
-    matrix = scipy.sparse.diags(curvature).tocsc()
-    found = clarabel.DefaultSolver(matrix, slope, table.tocsc(), limits, cones, settings).solve()
+    k, n = len(curvature), len(slope)
+    ends = np.concatenate([np.arange(k + 1), np.full(n - k, k)])
+    matrix = scipy.sparse.csc_array((curvature, np.arange(k), ends), shape=(n, n))
+    found = clarabel.DefaultSolver(matrix, slope, table, limits, cones, settings).solve()
     done = (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
     return found if found.status in done else None
 
@@ -101,14 +120,14 @@ def _fixed_length(rows: FloatArray, nu: float, start: FloatArray) -> Separator |
     facet: Facet | None = None
     found: Separator | None = None
     for _ in range(ROUNDS):
-        facet = None if facet is None else facet.pivoted(rows, nu, towards)
-        if facet is None:
+        pivoted = None if facet is None else facet.pivoted(rows, nu, towards)
+        if pivoted is not None:
+            facet, found = pivoted
+        else:
             found = linear_programme(rows, nu, towards)
             if found is None:
                 return None
             facet = Facet.of_solution(rows, found)
-        else:
-            found = facet.separator(rows, towards)
         if np.linalg.norm(towards - found.weights) <= CLOSE * np.linalg.norm(found.weights):
             break
         towards = DAMPING * towards + (1.0 - DAMPING) * found.weights
