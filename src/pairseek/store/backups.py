@@ -18,11 +18,11 @@ from pairseek.core.types import JSON
 from pairseek.errors import InvalidFile
 from pairseek.store import migrate
 from pairseek.store.database import Database, now
-from pairseek.store.schema import logins, metadata, prefetched
+from pairseek.store.schema import logins, metadata, prefetched, rates
 
 FORMAT = "pairseek backup"
-# Tables without a backup: a cache, and logins, which must not be restored.
-_LEFT_OUT = {prefetched.name, logins.name}
+# Tables without a backup: a cache, rates, which are out of date soon, and logins, which must not be restored.
+_LEFT_OUT = {prefetched.name, rates.name, logins.name}
 _BATCH = 500
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
 
-from pairseek.errors import InvalidParameter, MissingExtra, StoreUnavailable
+from pairseek.errors import InvalidParameter, MissingExtra, StoreOutdated, StoreUnavailable
 
 T = TypeVar("T")
 
@@ -28,9 +28,9 @@ _PAUSE = 0.05
 _BUSY_SECONDS = 20.0
 _SCRUB_MS = 2000
 _CONNECTIONS = 10
-# SQLSTATE classes after which a transaction is retried: lost connection, server start or shutdown, deadlock,
-# serialization failure.
-_AGAIN = ("08", "57P", "40")
+# SQLSTATE classes after which a transaction is retried: lost connection, too many connections, server start or
+# shutdown, deadlock, serialization failure.
+_AGAIN = ("08", "53300", "57P", "40")
 # Errors of the statement itself, which are passed on to the caller.
 _CALLERS = (IntegrityError, ProgrammingError)
 
@@ -58,6 +58,10 @@ class Database:
         self.url = _url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgres(self.url)
+        self.schema: str | None = None
+        """Schema version without which nothing is written; None before it was checked."""
+        # In PostgreSQL the row is locked as by a foreign key, so that an upgrade waits for writers, and they for it.
+        self._version = "SELECT version_num FROM alembic_version" + ("" if self.is_sqlite else " FOR KEY SHARE")
         # SQLite has one writer at a time, and waiting writers poll with growing pauses. A lock for the writers of this
         # process avoids the polling.
         self._turn: contextlib.AbstractContextManager[object] = (
@@ -128,7 +132,18 @@ class Database:
     def _done(self, function: Callable[[sa.Connection], T], *, writes: bool) -> T:
         engine = self.engine if writes else self._reading
         with engine.connect().execution_options(writes=writes) as connection, connection.begin():
+            if writes and self.schema is not None:
+                self._check_schema(connection)
             return function(connection)
+
+    def _check_schema(self, connection: sa.Connection) -> None:
+        """Raise `StoreOutdated` if the tables were upgraded, or replaced, while this process runs."""
+        version = connection.exec_driver_sql(self._version).scalar()
+        if version != self.schema:
+            raise StoreOutdated(
+                f"the database has tables of version {version} now, and this server works with version {self.schema}: "
+                f"nothing was stored; start it again with the pairseek that changed the tables"
+            )
 
 
 def _scrub_sqlite(connection: Any, *, rewrite: bool) -> bool:
@@ -261,8 +276,9 @@ def _postgres(url: sa.URL) -> sa.Engine:
         raise MissingExtra("a PostgreSQL database", "postgres") from None
     return sa.create_engine(
         url,
+        # Few, because all workers of all servers share the connections that PostgreSQL has.
         pool_size=_CONNECTIONS,
-        max_overflow=4 * _CONNECTIONS,
+        max_overflow=_CONNECTIONS // 2,
         # Errors must not bring ids and answers into the log.
         hide_parameters=True,
         pool_pre_ping=False,

@@ -23,6 +23,9 @@ def upgrade(database: Database) -> str:
     with database.engine.connect() as connection, connection.begin():
         # A server that starts at the same time waits here, and then finds the tables upgraded.
         locks.wait_in_transaction(connection, "migration")
+        if version is not None and not database.is_sqlite:
+            # Wait for writers of running servers, before tables are locked that they need.
+            connection.execute(sa.text("SELECT version_num FROM alembic_version FOR UPDATE"))
         upgrade_within(connection)
     return newest()
 
@@ -45,12 +48,13 @@ def current(database: Database) -> str | None:
 
 
 def ready(database: Database) -> None:
-    """Create the tables in an empty database; raise `StoreOutdated` for another schema version."""
+    """Create the tables in an empty database; raise `StoreOutdated` for another schema version, now or at a write."""
     version = _version(database)
     if version is None:
         upgrade(database)
     elif version != newest():
         raise _refused(version)
+    database.schema = newest()
 
 
 def advice(version: str, *, backup: bool = False) -> str:

@@ -29,12 +29,15 @@ def every_user(connection: sa.Connection) -> list[JSON]:
     return [dict(row) for row in connection.execute(sa.select(*columns).order_by(users.c.id)).mappings()]
 
 
-def set_password(connection: sa.Connection, name: str, password: str, *, is_admin: bool | None = None) -> None:
+def set_password(
+    connection: sa.Connection, name: str, password: str, *, is_admin: bool | None = None, new: bool = False
+) -> None:
     """Set the hashed password of a new or existing user, and end the user's logins and tokens.
 
-    ``is_admin`` None makes the first user an administrator, and leaves an existing one as they are.
+    ``is_admin`` None makes the first user an administrator, and leaves an existing one as they are. With ``new``, an
+    existing user raises `IntegrityError`.
     """
-    known = user(connection, name, lock=True)
+    known = None if new else user(connection, name, lock=True)
     if known is None:
         first = not user_names(connection)
         values = {"name": name, "password": password, "is_admin": first if is_admin is None else is_admin}

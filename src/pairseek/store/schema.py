@@ -53,6 +53,15 @@ attempts = sa.Table(
     sa.Index("ix_attempts_key_at", "key", "at"),
 )
 
+rates = sa.Table(
+    "rates",
+    metadata,
+    sa.Column("key", KEY, primary_key=True),
+    sa.Column("tokens", sa.Double, nullable=False),
+    # Seconds of the clock that `pairseek.store.rates` chooses.
+    sa.Column("at", sa.Double, nullable=False),
+)
+
 tokens = sa.Table(
     "tokens",
     metadata,

@@ -57,10 +57,13 @@ def _dummy_hash() -> str:
     return f"$argon2id$v=19${cost}${salt}${digest}"
 
 
-def set_password(database: Database, name: str, password: str, *, is_admin: bool | None = None) -> None:
+def set_password(
+    database: Database, name: str, password: str, *, is_admin: bool | None = None, new: bool = False
+) -> None:
     """Create a user, or set a new password for an existing one, which ends their logins and tokens.
 
-    ``is_admin`` None makes the first user an administrator, and leaves an existing one as they are.
+    ``is_admin`` None makes the first user an administrator, and leaves an existing one as they are. With ``new``, an
+    existing user raises `IntegrityError`.
     """
     if not 1 <= len(name) <= 200 or not name.isprintable():
         raise InvalidParameter(f"the name {name[:50]!r} cannot be used: give 1 to 200 printable characters")
@@ -72,7 +75,7 @@ def set_password(database: Database, name: str, password: str, *, is_admin: bool
     def change(connection: sa.Connection) -> None:
         if is_admin is False and people.admin_names(connection) == [name]:
             raise _last_admin(name)
-        people.set_password(connection, name, secret, is_admin=is_admin)
+        people.set_password(connection, name, secret, is_admin=is_admin, new=new)
         studies.note(connection, name, "password")
 
     database.write(change)
@@ -83,7 +86,11 @@ def first_user(database: Database, password: str) -> str | None:
     if database.read(people.user_names):
         return None
     drawn = None if password else secrets.token_urlsafe(12)
-    set_password(database, FIRST_USER, password or str(drawn))
+    try:
+        set_password(database, FIRST_USER, password or str(drawn), new=True)
+    except sa.exc.IntegrityError:
+        # Another server has created the user at the same time, and has printed the password.
+        return None
     return drawn
 
 

@@ -11,15 +11,20 @@ from time import monotonic
 import sqlalchemy as sa
 
 from pairseek.errors import PairseekError
-from pairseek.store import deletion, people, sessions
+from pairseek.store import deletion, locks, meta, people, rates, sessions
 from pairseek.store.database import Database, stamp
 from pairseek.web import auth
 from pairseek.web.data import forgetting
 from pairseek.web.studies.catalogue import Catalogue
 
-# Seconds between two looks for deletions by other workers and commands, and between two looks for what has expired.
+# Seconds between two looks for deletions by other workers and commands, between two looks whether it is time to delete
+# what has expired, and until it is.
 _ROUND = 5.0
+_LOOK = 300.0
 _SELDOM = 3600.0
+_DAY = 86_400.0
+# Key of the time at which a worker of any server last deleted what has expired.
+_DONE_AT = "housekeeping_at"
 # Seconds after which a worker scrubs the database after a deletion by others, and the first pause after a failure.
 _OTHERS = 60.0
 _PAUSE = 5.0
@@ -78,14 +83,20 @@ class Housekeeper:
     def round(self) -> None:
         """Apply retention periods once an hour, and remove traces of what was deleted since the last round."""
         if monotonic() >= self._next:
-            self._own = bool(forgetting.expire(self._database, self._catalogue)) or self._own
-            self._database.write(_tidy)
-            self._next = monotonic() + _SELDOM
+            self._tidy()
+            self._next = monotonic() + _LOOK
         last = self._database.read(deletion.last_deletion)
         if last != self._seen:
             self._clear()
             self._seen = last
         self._scrub()
+
+    def _tidy(self) -> None:
+        """Apply retention periods and delete what is over, unless another worker or server did within the hour."""
+        with locks.try_lock(self._database, "housekeeping") as held:
+            if held and _is_due(self._database.read(lambda connection: meta.value(connection, _DONE_AT))):
+                self._own = bool(forgetting.expire(self._database, self._catalogue)) or self._own
+                self._database.write(_delete_old)
 
     def _scrub(self) -> None:
         """Scrub the database after a deletion; wait longer after each failure, as it rewrites the whole file."""
@@ -94,14 +105,27 @@ class Housekeeper:
         time = self._database.read(deletion.unscrubbed)
         if time is None or not (self._own or time < stamp(datetime.now(UTC) - timedelta(seconds=_OTHERS))):
             return
-        if forgetting.scrub(self._database):
+        with locks.try_lock(self._database, "scrub") as held:
+            if not held:
+                return
+            done = forgetting.scrub(self._database)
+        if done:
             self._own, self._pause = False, _PAUSE
         else:
             self._scrub_at, self._pause = monotonic() + self._pause, min(2 * self._pause, _SELDOM)
 
 
-def _tidy(connection: sa.Connection) -> None:
-    """Delete previews, logins and attempts to sign in that are over."""
+def _is_due(done_at: str | None) -> bool:
+    """Return whether an hour has passed since a time; also if it lies ahead, because a clock was wrong."""
     now = datetime.now(UTC)
+    recent = stamp(now - timedelta(seconds=_SELDOM)), stamp(now + timedelta(seconds=_LOOK))
+    return done_at is None or not recent[0] < done_at <= recent[1]
+
+
+def _delete_old(connection: sa.Connection) -> None:
+    """Delete previews, logins, attempts to sign in and counts of starts that are over."""
+    now = datetime.now(UTC)
+    meta.put(connection, _DONE_AT, stamp(now))
+    rates.forget(connection, _DAY)
     sessions.forget_preview(connection, stamp(now - timedelta(hours=_PREVIEW_HOURS)))
     people.tidy(connection, attempts_before=stamp(now - timedelta(minutes=auth.MINUTES)))

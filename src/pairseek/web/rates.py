@@ -1,16 +1,22 @@
-"""Rate limits per worker: by address, by session and by token."""
+"""Rate limits: of starts by address for all servers together; by address, session and token per worker."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import ipaddress
 import math
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from time import monotonic
 from typing import Self
 
+from pairseek.store import rates
+from pairseek.store.database import Database
+from pairseek.store.rates import Bucket
 from pairseek.web.errors import Problem
 from pairseek.web.settings import Settings
 
@@ -36,8 +42,8 @@ class Rate:
     """
 
     def __init__(self, what: str, count: int, period: str = "minute") -> None:
-        self._what, self._count, self._period = what, count, period
-        self._seconds = _PERIODS[period]
+        self._what, self.count, self.period = what, count, period
+        self.seconds = _PERIODS[period]
         self._lock = threading.Lock()
         self._known: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
@@ -46,38 +52,78 @@ class Rate:
         moment = monotonic()
         with self._lock:
             # Token bucket: (tokens, time of the last update).
-            tokens, since = self._known.pop(key, (float(self._count), moment))
-            tokens = min(self._count, tokens + (moment - since) * self._count / self._seconds)
+            tokens, since = self._known.pop(key, (float(self.count), moment))
+            tokens = min(self.count, tokens + (moment - since) * self.count / self.seconds)
             self._known[key] = (tokens - 1 if tokens >= 1 else tokens, moment)
             while len(self._known) > _KEYS:
                 self._known.popitem(last=False)
+        self.require(tokens)
+
+    def require(self, tokens: float) -> None:
+        """Raise a `Problem` with the waiting time unless a bucket has a token."""
         if tokens < 1:
-            full = round(self._seconds)
-            wait = max(1, math.ceil((1 - tokens) * full / self._count)) if self._count else full
+            full = round(self.seconds)
+            wait = max(1, math.ceil((1 - tokens) * full / self.count)) if self.count else full
             raise Problem(
                 429,
                 "too_many",
-                f"more than {self._count:,} {self._what} in a {self._period}",
+                f"more than {self.count:,} {self._what} in a {self.period}",
                 hint=f"Wait {wait} s and try again; acknowledged answers are stored.",
                 wait=wait,
             )
+
+
+class SharedRates:
+    """Rate limits that hold for all workers and servers together, by token buckets in the database.
+
+    What exceeds a limit in this worker alone is refused without the database.
+
+    Parameters
+    ----------
+    database, secret
+        Database of the buckets, and the key of the hashes under which they are stored.
+    limits
+        Rate limits, of which none may be exceeded.
+    """
+
+    def __init__(self, database: Database, secret: str, *limits: Rate) -> None:
+        self._database, self._secret, self._limits = database, secret, limits
+
+    def check(self, key: str) -> None:
+        """Count one request; raise a `Problem` with the waiting time if a limit is exceeded."""
+        for limit in self._limits:
+            limit.check(key)
+        buckets = [Bucket(self._hashed(limit.period, key), limit.count, limit.seconds) for limit in self._limits]
+        # Read first, so that refused requests do not keep those waiting who write answers.
+        self._require(self._database.read(lambda connection: rates.tokens(connection, buckets)))
+        self._require(self._database.write(lambda connection: rates.take(connection, buckets)))
+
+    def _require(self, tokens: Sequence[float]) -> None:
+        for limit, there in zip(self._limits, tokens, strict=True):
+            limit.require(there)
+
+    def _hashed(self, period: str, key: str) -> str:
+        # Addresses are few enough to be guessed from a hash without a key.
+        return hmac.new(self._secret.encode(), f"starts:{period}:{key}".encode(), hashlib.sha256).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
     """Rate limits of the service."""
 
-    starts: Rate
-    daily_starts: Rate
+    starts: SharedRates
     answers: Rate
     calls: Rate
 
     @classmethod
-    def of(cls, settings: Settings) -> Self:
+    def of(cls, settings: Settings, database: Database, secret: str) -> Self:
         """Create the rate limits from the settings."""
-        return cls(
+        starts = (
             Rate("sessions begun from one address", settings.starts_per_minute),
             Rate("sessions begun from one address", settings.starts_per_day, "day"),
+        )
+        return cls(
+            SharedRates(database, secret, *starts),
             Rate("answers or messages in one session", settings.answers_per_minute),
             Rate("calls with one token", settings.calls_per_minute),
         )

@@ -1,4 +1,4 @@
-"""Readiness of a worker: whether its database has the current schema and takes writes."""
+"""Readiness of a worker: whether it goes on serving, and its database has the current schema and takes writes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from pairseek.errors import PairseekError, StoreOutdated, StoreUnavailable
 from pairseek.store import meta, migrate
 from pairseek.store.database import Database, now
+from pairseek.web.errors import Problem
 
 # Anyone may ask, so a write is tried at most once in so many seconds.
 _SECONDS = 2.0
@@ -31,9 +32,16 @@ class Readiness:
         self._database, self._lock = database, threading.Lock()
         self._tried = float("-inf")
         self._error: PairseekError | None = None
+        self._draining = False
+
+    def drain(self) -> None:
+        """Report from now on that the worker is about to end, so that proxies send requests elsewhere."""
+        self._draining = True
 
     def check(self) -> None:
-        """Raise an error unless the database can be used."""
+        """Raise an error unless the database can be used and the worker goes on."""
+        if self._draining:
+            raise Problem(503, "draining", "this server is about to end", hint="Send requests to another server.")
         version = migrate.current(self._database)
         if version != migrate.newest():
             raise StoreOutdated(f"the database has tables of version {version}")

@@ -156,22 +156,49 @@ def own_address() -> str:
 def run(settings: Settings, listening: socket.socket, known: Mapping[int, Study]) -> None:
     """Serve in this process."""
     logs.set_up()
-    _served(Server(configuration_of(settings, create_app(settings, known))), listening)
+    _served(Server(settings, create_app(settings, known)), listening)
 
 
 class Server(uvicorn.Server):
-    """HTTP server that ends within the grace, also while threads still compute."""
+    """HTTP server that drains, and then ends within the grace, also while threads still compute.
+
+    Parameters
+    ----------
+    settings
+        Settings of the server.
+    app
+        Application of this worker.
+    """
+
+    def __init__(self, settings: Settings, app: FastAPI) -> None:
+        super().__init__(configuration_of(settings, app))
+        self._app, self._drain = app, settings.drain_seconds
+        self._leave_at: float | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to shut down."""
-        _end_hard()
-        super().handle_exit(sig, frame)
+        """Begin to drain, or to shut down at an interrupt or a second signal."""
+        first = self._leave_at is None
+        self._leave_at = time.monotonic() + self._drain
+        service = getattr(self._app.state, "service", None)
+        if service is not None:
+            service.readiness.drain()
+        if first and self._drain and sig == signal.SIGTERM:
+            _end_hard(self._drain)
+        else:
+            _end_hard()
+            super().handle_exit(sig, frame)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Shut down once the server has drained."""
+        if self._leave_at is not None and time.monotonic() >= self._leave_at:
+            self.should_exit = True
+        return await super().on_tick(counter)
 
 
-def _end_hard() -> None:
+def _end_hard(later: float = 0.0) -> None:
     """End this process after the grace, whatever it does then; write to standard error where its threads are."""
     # A thread in C, which needs no lock of Python, and also ends process 1 of a container.
-    faulthandler.dump_traceback_later(GRACE + _LAST, exit=True, file=2)
+    faulthandler.dump_traceback_later(later + GRACE + _LAST, exit=True, file=2)
 
 
 def _served(server: uvicorn.Server, listening: socket.socket) -> None:
@@ -253,7 +280,7 @@ class Workers:
             os._exit(code)
 
     def _work(self) -> None:
-        server = Server(configuration_of(self._settings, create_app(self._settings, self._known)))
+        server = Server(self._settings, create_app(self._settings, self._known))
 
         def watch() -> None:
             os.read(self._reading, 1)
@@ -280,7 +307,7 @@ class Workers:
     def _end(self) -> None:
         for pid in self._began:
             os.kill(pid, signal.SIGTERM)
-        until = time.monotonic() + GRACE + _LAST
+        until = time.monotonic() + self._settings.drain_seconds + GRACE + _LAST
         while self._began:
             late = time.monotonic() > until
             for pid in list(self._began):

@@ -75,7 +75,7 @@ class Service:
             prefetcher.start()
         prefetch_writer = PrefetchWriter(sessions)
         prefetch_writer.start()
-        rates, overview = Rates.of(settings), Overview(database)
+        rates, overview = Rates.of(settings, database, secret), Overview(database)
 
         def clear() -> None:
             sessions.clear_cache()

@@ -40,7 +40,7 @@ class Settings:
     most_upload
         Maximum size of an upload in bytes.
     starts_per_minute
-        Rate limit of new sessions per address and worker.
+        Rate limit of new sessions per address, over all workers and servers.
     starts_per_day
         The same over a day.
     answers_per_minute
@@ -53,6 +53,8 @@ class Settings:
         Maximum of open connections per worker; fewer where the system allows few file descriptors.
     most_connections_of_address
         Maximum of open connections per address and worker, except for trusted proxies.
+    drain_seconds
+        Time for which a server that was told to end goes on serving, while ``/readyz`` says that it will end.
     """
 
     database: str = "pairseek.db"
@@ -72,6 +74,7 @@ class Settings:
     requests_per_minute: int = 12_000
     most_connections: int = 2000
     most_connections_of_address: int = 500
+    drain_seconds: int = 0
 
     @property
     def proxies(self) -> tuple[IPv4Network | IPv6Network, ...]:

@@ -1,14 +1,22 @@
-"""Random tokens and their hashes."""
+"""Tokens and their hashes."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import hmac
 import secrets
 
 
 def new_token() -> str:
     """Return a random token of 256 bits."""
     return secrets.token_urlsafe(32)
+
+
+def derived_token(nonce: str, session_id: str) -> str:
+    """Return the token of a session for the holder of a random nonce."""
+    code = hmac.new(nonce.encode(), f"session:{session_id}".encode(), hashlib.sha256).digest()
+    return base64.urlsafe_b64encode(code).rstrip(b"=").decode()
 
 
 def hashed(token: str) -> str:

@@ -23,7 +23,7 @@ from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import Visitor, closed, expired, taken, too_old
 from pairseek.web.sessions.links import LONGEST_ID, SIGNATURE, invitation_needed, link_expired, valid_until, verified
 from pairseek.web.studies.catalogue import Study
-from pairseek.web.tokens import hashed, new_token
+from pairseek.web.tokens import new_token
 from pairseek.web.views import participant as views
 
 router = APIRouter(include_in_schema=False)
@@ -125,9 +125,7 @@ def begin(slug: str, request: Request, service: TheService, csrf: Annotated[str,
         return to_run
     if not study.row.is_open:
         raise closed(slug)
-    address = network_of(request.client.host if request.client else "")
-    service.rates.starts.check(address)
-    service.rates.daily_starts.check(address)
+    service.rates.starts.check(network_of(request.client.host if request.client else ""))
     visitor = who.visitor()
     if row is None or study.configuration.resume.policy == "restart" or expired(row, study):
         # A new session needs a valid link, also in a browser that has had one.
@@ -298,7 +296,7 @@ class _Who:
     def visitor(self) -> Visitor:
         """Return the person for the session service."""
         signed = self.until is not None and valid_until(self.until)
-        return Visitor(dict(self.ids), signed, hashed(self.nonce) if self.nonce else None)
+        return Visitor(dict(self.ids), signed, self.nonce)
 
 
 def _identity(parameters: Any) -> dict[str, str]:

@@ -10,6 +10,7 @@ from pairseek.store.database import stamp
 from pairseek.store.sessions import SessionRow
 from pairseek.web.errors import Problem
 from pairseek.web.studies.catalogue import Study
+from pairseek.web.tokens import derived_token, hashed, new_token
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +23,26 @@ class Visitor:
         Ids of the person, as far as known.
     signed
         Whether a signed link proves them.
-    browser
-        Hash that only this browser can repeat; None if unknown.
+    nonce
+        Random text that only this browser has; empty if unknown.
     """
 
     identity: Mapping[str, str | None] = field(default_factory=dict)
     signed: bool = False
-    browser: str | None = None
+    nonce: str = field(default="", repr=False)
+
+    @property
+    def browser(self) -> str | None:
+        """Hash that only this browser can repeat; None if unknown."""
+        return hashed(self.nonce) if self.nonce else None
+
+    def token(self, session_id: str) -> str:
+        """Return the token of a session for this visitor.
+
+        A browser gets the same one again, so that both replies to a request that was sent twice are valid. The nonce is
+        not stored, so nobody can repeat it from the database.
+        """
+        return derived_token(self.nonce, session_id) if self.nonce else new_token()
 
 
 def check_return(row: SessionRow, study: Study, visitor: Visitor) -> None:

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from pairseek.core.types import JSON
 from pairseek.errors import AnswerConflict, UnknownQuery
 from pairseek.population import Population
-from pairseek.store import cache, events, parts, populations, sessions
+from pairseek.store import cache, events, locks, parts, populations, sessions
 from pairseek.store.database import Database, now, stamp
 from pairseek.store.events import EventRow, QueryRow, VersionConflict
 from pairseek.store.sessions import SessionRow
@@ -46,7 +46,7 @@ from pairseek.web.sessions.parts import Parts, PartsKey, parts_key, records_of
 from pairseek.web.sessions.state import OUTCOMES, SessionState, effective, voided
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Catalogue, Study
-from pairseek.web.tokens import hashed, new_token
+from pairseek.web.tokens import hashed
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -58,6 +58,8 @@ MOST_BLURS = 200
 """Losses of focus in a session."""
 # Answers of a session whose study has stop rules alone, for the limit of its events.
 _UNBOUNDED = 1000
+# More starts than this are never under way at the same time.
+_CONCURRENT = 200
 # Number of parts and populations in the shared cache.
 _SHARED = 64
 
@@ -80,6 +82,7 @@ def _before(connection: sa.Connection, study: Study, visitor: Visitor, claim: st
 
 def _seed(connection: sa.Connection, study: Study) -> int:
     """Return the seed of the study's n-th session, which the seed of the study determines."""
+    locks.wait_in_transaction(connection, f"start-{study.row.id}")
     count = sessions.count(connection, study.row.id, ["person", "simulated"])
     return int(np.random.default_rng([int(study.configuration.seed or 0), count]).integers(2**63))
 
@@ -157,17 +160,19 @@ class Sessions:
         self, study: Study, visitor: Visitor, claim: str | None, seed: int | None, further: JSON
     ) -> tuple[str, str] | None:
         """Find or begin a session in one transaction; return None if something that it rests on has changed."""
-        session_id, token = secrets.token_hex(16), new_token()
+        session_id = secrets.token_hex(16)
+        token = visitor.token(session_id)
         version = self.database.read(lambda connection: populations.latest(connection, study.row.id))
         resolved = Parts.resolved(study.configuration, study.items, self._population(study, version))
         if seed is None and study.configuration.seed is None:
             seed = secrets.randbits(63)
 
-        def enter(connection: sa.Connection) -> str | None:
+        def enter(connection: sa.Connection) -> tuple[str, str] | None:
             before = None if claim is None else _before(connection, study, visitor, claim)
             if before is not None:
-                sessions.set_token(connection, before.id, hashed(token))
-                return before.id
+                again = visitor.token(before.id)
+                sessions.set_token(connection, before.id, hashed(again))
+                return before.id, again
             if version is not None and not populations.is_usable(connection, study.row.id, version):
                 return None
             if further["kind"] == "person":
@@ -177,17 +182,20 @@ class Sessions:
             began = {"population": version, "parts": parts.add(connection, resolved.record)}
             bound = {"claim": claim, "browser": visitor.browser, "study_id": study.row.id, "token_hash": hashed(token)}
             sessions.add(connection, {"id": session_id, "seed": chosen, **values, **further, **began, **bound})
-            return session_id
+            return session_id, token
 
         try:
-            found = self.database.write(enter)
+            return self.database.write(enter)
         except sa.exc.IntegrityError:
             # After a commit whose confirmation was lost, the repeated transaction finds the inserted row.
-            found = session_id if self.by_token(token) is not None else None
-        return None if found is None else (found, token)
+            return (session_id, token) if self.by_token(token) is not None else None
 
     def _make_room(self, connection: sa.Connection, study: Study) -> None:
         """Raise a `Problem` if the study is full; expired sessions without an answer give way before."""
+        if sessions.count(connection, study.row.id, ["person"]) < self._most - _CONCURRENT:
+            return
+        # Near the limit one start at a time is counted, over all servers.
+        locks.wait_in_transaction(connection, f"start-{study.row.id}")
         if sessions.count(connection, study.row.id, ["person"]) < self._most:
             return
         earliest = datetime.now(UTC) - timedelta(hours=study.configuration.resume.hours)
