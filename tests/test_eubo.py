@@ -6,8 +6,8 @@ from scipy.special import expit
 
 import pairseek as ps
 from pairseek.candidates.context import SelectionContext
-from pairseek.strategies.eubo import expected_maximum
 from pairseek.strategies.features import PairFeatures
+from pairseek.strategies.item_utilities import expected_maximum, own_deviations, utility_covariance
 
 
 def catalogue(n=60, d=3, seed=1):
@@ -69,11 +69,45 @@ def test_the_best_pair_of_many_items_is_among_the_promising_ones(noise, residual
     search = answered(items, ps.Logistic(1.0, noise, residual=residual), answers)
     query = search.ask()
     assert "1,000 most promising of 1,600 items" in query.info.candidates
-    assert query.info.gap is None
     context = SelectionContext.of(items, search.belief, search.response, search.strategy)
     first, second = np.triu_indices(items.n, 1)
     best = context.scores(context.features(first, second)).max()
     assert query.info.utility == pytest.approx(best, rel=0.03)
+    # The certificate holds, and is worth something: to within 45 % for independent residual utilities, else 15 %.
+    assert best <= query.info.utility / (1.0 - query.info.gap) * (1.0 + 1e-9)
+    assert query.info.gap < (0.45 if residual else 0.15)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_pair_exceeds_the_bound(seed):
+    """Against every pair that has one of 20 random items of 50, after a random number of answers."""
+    rng = np.random.default_rng([9, seed])
+    items = catalogue(50, int(rng.integers(1, 5)), seed=seed)
+    response = ps.Logistic(float(rng.uniform(0.2, 2)), "constant", residual=float(rng.choice([0.0, 0.7, 2.0])))
+    search = answered(items, response, int(rng.integers(0, 25)))
+    context = SelectionContext.of(items, search.belief, search.response, search.strategy)
+    others = np.sort(rng.choice(50, size=20, replace=False))
+    first, second = np.triu_indices(50, 1)
+    here = np.isin(first, others) | np.isin(second, others)
+    features = context.features(first[here], second[here])
+    bound = ps.EUBO().bound(features, search.belief, others)
+    assert np.max(ps.EUBO().score(features, search.belief)) <= bound + 1e-12
+
+
+@pytest.mark.parametrize("noise", ["constant", "normalized"])
+def test_covariances_of_utilities_agree_with_the_deviations_of_pairs(noise):
+    """Var(u_p - u_q) from the covariance of all utilities, and as `PairFeatures` computes it pair by pair."""
+    items = catalogue(15, 2)
+    search = answered(items, ps.Logistic(1.0, noise, residual=1.1), 9)
+    belief, rows = search.belief, np.arange(15)
+    covariance = utility_covariance(items.coordinates, rows, rows, belief, search.response)
+    first, second = np.triu_indices(15, 1)
+    features = SelectionContext.of(items, belief, search.response).features(first, second)
+    apart = covariance[first, first] + covariance[second, second] - 2.0 * covariance[first, second]
+    if noise == "constant":
+        assert np.sqrt(apart) == pytest.approx(features.utility_deviation, rel=1e-9)
+    assert own_deviations(items.coordinates, belief, search.response) ** 2 == pytest.approx(np.diag(covariance))
+    assert covariance == pytest.approx(covariance.T)
 
 
 def test_few_items_are_all_compared():

@@ -12,6 +12,7 @@ from scipy.stats import norm
 import pairseek as ps
 from pairseek.candidates import ListedPairs
 from pairseek.candidates.context import SelectionContext
+from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.estimates import best_probabilities, expected_utilities
 from pairseek.numerics.jit import LOGISTIC
 from pairseek.numerics.mixtures import TWICE, table
@@ -441,3 +442,103 @@ def test_the_number_of_threads_changes_nothing(on_threads):
         return [array.tobytes() for array in arrays], search.ask(), search.recommend(5)
 
     assert on_threads(1, found) == on_threads(2, found)
+
+
+class TestUnknownResidual:
+    """A residual that is inferred: a mixture over five values."""
+
+    ANSWERS = ("ab", "bc", "cd", "ad", "ac", "ae", "eb")
+
+    def search(self, posterior=None):
+        response = ps.Logistic(1.0, "constant", residual=ps.Unknown())
+        search = ps.Search(ps.Items(ids=list("abcde")), response=response, posterior=posterior, rng=1)
+        for winner, loser in self.ANSWERS:
+            search.observe(winner, loser, winner=winner)
+        return search
+
+    @pytest.mark.parametrize("posterior", [ps.EP(), ps.Particles(8000)], ids=["ep", "particles"])
+    def test_it_is_the_mixture_weighted_by_the_evidence(self, posterior):
+        """By 400,000 draws from the prior at each of the five values, weighted by the likelihood."""
+        places = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+        drawn = np.random.default_rng(1).normal(size=(400_000, 5))
+        evidence, means, squares, best = [], [], [], []
+        for deviation in np.exp(0.7 * places):
+            utility = deviation * drawn
+            rows = [["abcde".index(side) for side in pair] for pair in self.ANSWERS]
+            likelihood = np.prod([expit(utility[:, p] - utility[:, q]) for p, q in rows], axis=0)
+            evidence.append(likelihood.mean())
+            means.append(likelihood @ utility / likelihood.sum())
+            squares.append(likelihood @ utility**2 / likelihood.sum())
+            best.append(likelihood @ (utility.argmax(axis=1) == 0) / likelihood.sum())
+        weights = np.array(evidence) * np.exp(-0.5 * places**2)
+        weights /= weights.sum()
+        search = self.search(posterior)
+        found = search.belief.residuals
+        assert found.deviation == pytest.approx(np.sqrt(weights @ np.exp(1.4 * places)), rel=0.02)
+        assert found.mean == pytest.approx(weights @ means, abs=0.03)
+        assert np.diag(found.covariance) == pytest.approx(weights @ squares - (weights @ means) ** 2, rel=0.05)
+        assert search.recommend(1)[0].probability == pytest.approx(weights @ best, abs=0.05)
+        assert search.belief.info.method == "mixture"
+
+    def test_consistent_answers_along_a_line_make_it_small(self):
+        """Items on a line: answers that one point explains, and answers that none does."""
+        items = ps.Items(np.linspace(-2, 2, 12)[:, None])
+        found = []
+        for rng in (None, np.random.default_rng(1)):
+            search = ps.Search(items, response=ps.Logistic(2.0, "constant", residual=ps.Unknown()), rng=1)
+            order = np.abs(items.coordinates[:, 0] - 0.7) if rng is None else rng.permutation(12)
+            for left in range(12):
+                for right in range(left + 1, 12, 3):
+                    search.observe(left, right, winner=left if order[left] < order[right] else right)
+            found.append(search.belief.residuals.deviation)
+        # The root mean square of the prior is 1.6.
+        assert found[0] < 1.0
+        assert found[1] > 2.0 * found[0]
+
+    def test_it_goes_with_an_unknown_k_and_lapse(self):
+        items = ps.Items(np.random.default_rng(2).normal(size=(12, 2)))
+        response = ps.Logistic(ps.Unknown(), "constant", lapse=ps.Unknown(), residual=ps.Unknown())
+        search = ps.Search(items, response=response, rng=1)
+        for _ in range(6):
+            query = search.ask()
+            search.tell(query, winner=min(query.left, query.right))
+        estimate = search.estimate()
+        belief = search.belief
+        assert estimate.reliability.k.low < estimate.reliability.k.median < estimate.reliability.k.high
+        assert len(belief.reliability.k) == len(belief.samples) == len(belief.residuals.samples)
+        assert belief.reliability.chances.sum(axis=1) == pytest.approx(1.0)
+        assert belief.weights.sum() == pytest.approx(1.0)
+        assert belief.weights @ belief.samples == pytest.approx(belief.mean, abs=0.2)
+        assert estimate.credible_radius() > 0
+
+    def test_a_search_among_items_infers_it_by_default(self, tmp_path):
+        items = ps.Items(np.random.default_rng(2).normal(size=(12, 2)))
+        search = ps.Search(items, rng=1)
+        assert search.response.residual == ps.Unknown(ps.LogNormal(1.0, 0.7))
+        search.tell(search.ask(), winner=search.ask().left)
+        search.save(tmp_path / "search.json")
+        loaded = ps.Search.load(tmp_path / "search.json")
+        assert loaded.response == search.response
+        assert loaded.ask() == search.ask()
+        assert ps.Search(items, response=ps.Logistic()).belief.residuals is None
+        assert ps.Search(items, posterior=ps.Grid(9)).belief.residuals is None
+        assert ps.Search(ps.Space([-1, -1], [1, 1])).response.residual is None
+
+    def test_its_prior_is_log_normal(self):
+        assert ps.Logistic(residual=ps.Unknown(ps.LogNormal(spread=0.5))).residual_deviation == 1.0
+        with pytest.raises(InvalidParameter, match="residual is unknown with the prior Beta"):
+            ps.Logistic(residual=ps.Unknown(ps.Beta()))
+
+    def test_a_posterior_without_evidence_is_refused(self):
+        class Plain:
+            name = "plain"
+            takes_residuals = True
+
+            def infer(self, evidence, prior, response):
+                belief = ps.EP().infer(evidence, prior, response)
+                return replace(belief, info=replace(belief.info, log_evidence=None))
+
+        items = ps.Items(np.random.default_rng(2).normal(size=(5, 2)))
+        search = ps.Search(items, response=ps.Logistic(residual=ps.Unknown()), posterior=Plain(), rng=1)
+        with pytest.raises(Unsupported, match="computes no evidence"):
+            _ = search.belief

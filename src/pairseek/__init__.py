@@ -24,7 +24,7 @@ from pairseek.population import Choices, Population
 from pairseek.posteriors import EP, Grid, Particles
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
-from pairseek.stopping import AfterAnswers, BestItemFound, InformationBelow, RadiusBelow
+from pairseek.stopping import AfterAnswers, BestItemFound, GainBelow, InformationBelow, RadiusBelow
 from pairseek.strategies import (
     EPMV,
     EUBO,
@@ -36,6 +36,7 @@ from pairseek.strategies import (
     GreedyVolume,
     InfoGain,
     Random,
+    Shortlist,
 )
 
 if _TYPE_CHECKING:
@@ -56,6 +57,7 @@ __all__ = [
     "Choices",
     "Estimate",
     "Event",
+    "GainBelow",
     "GaussCloud",
     "GaussSearch",
     "GaussianPrior",
@@ -81,6 +83,7 @@ __all__ = [
     "SampledPairs",
     "ScaleWarning",
     "Search",
+    "Shortlist",
     "SimulatedUser",
     "Space",
     "UniformBox",

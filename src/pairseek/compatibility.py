@@ -12,7 +12,7 @@ from pairseek.candidates import Rest
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.items import Items, Space
 from pairseek.model.responses import LINK_MEMBERS, Response
-from pairseek.stopping import AfterAnswers, BestItemFound, StopRule
+from pairseek.stopping import AfterAnswers, BestItemFound, GainBelow, StopRule
 from pairseek.strategies import UTILITIES
 from pairseek.strategies.base import Procedure, Utility, takes_spaces
 
@@ -120,8 +120,10 @@ def check_together(
             f"the strategy {strategy.name!r} defines no planes(), so it cannot ask about a continuous Space: "
             f"use one of {known}"
         )
-    if space and any(isinstance(rule, BestItemFound) for rule in rules):
-        raise Unsupported("a continuous Space has no best item, so BestItemFound is never met: use another stop rule")
+    for rule in rules if space else ():
+        if isinstance(rule, BestItemFound | GainBelow):
+            kind = type(rule).__name__
+            raise Unsupported(f"a continuous Space has no best item, so {kind} is never met: use another stop rule")
     if space or isinstance(strategy, Procedure):
         reason = (
             "a continuous Space has no list of pairs" if space else f"the strategy {strategy.name!r} chooses by itself"

@@ -7,11 +7,12 @@ import numpy as np
 from pairseek.candidates import AllPairs, WeightedPairs
 from pairseek.candidates.context import Source
 from pairseek.errors import InvalidParameter
+from pairseek.goals import TASTE, SearchGoal
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import GaussianPrior, Prior, UniformBox
 from pairseek.model.responses import Logistic, Response
+from pairseek.model.unknowns import Unknown
 from pairseek.posteriors import EP, Posterior
-from pairseek.strategies import InfoGain
 from pairseek.strategies.base import Procedure, Utility
 from pairseek.strategies.shape import shape_of
 
@@ -36,8 +37,6 @@ TIE_WIDTH = 0.5
 """Width of a tie in logits where a study offers ties: a pair of even odds is then a tie with probability 0.24."""
 RESIDUAL_ALONE = 1.5
 """Standard deviation of utilities in logits, where items have no coordinates."""
-CHECKS = 4
-"""Where the lapse is unknown, every fourth question is a reliability probe."""
 
 
 def default_prior(items: Items | Space) -> Prior:
@@ -81,8 +80,13 @@ def _check_spread(spread: float) -> None:
 
 
 def default_response(items: Items | Space) -> Response:
-    """Return the logistic model; for items without coordinates, with residual utilities alone."""
-    return Logistic() if items.d else Logistic(1.0, "constant", residual=RESIDUAL_ALONE)
+    """Return the logistic model, with residual utilities of items; without coordinates, with these alone.
+
+    How much taste the coordinates leave unexplained is inferred, since it differs from one embedding to the next.
+    """
+    if isinstance(items, Space):
+        return Logistic()
+    return Logistic(residual=Unknown()) if items.d else Logistic(1.0, "constant", residual=RESIDUAL_ALONE)
 
 
 def resolve(
@@ -91,14 +95,19 @@ def resolve(
     prior: Prior | None,
     posterior: Posterior | None,
     strategy: Utility | Procedure | None,
+    goal: SearchGoal = TASTE,
 ) -> tuple[Response, Prior, Posterior, Utility | Procedure]:
     """Return the parts with every None replaced by the default for these items."""
     prior = default_prior(items) if prior is None else prior
     spread = spread_of(prior, items.d)
     _check_spread(spread)
-    response = (default_response(items) if response is None else response).for_spread(spread)
+    if response is None:
+        response = default_response(items)
+        if items.d and not getattr(EP() if posterior is None else posterior, "takes_residuals", False):
+            response = Logistic()
+    response = response.for_spread(spread)
     if strategy is None:
-        strategy = InfoGain(checks=CHECKS if response.lapse_prior is not None else "auto" if response.unknown else None)
+        strategy = goal.strategy(response)
     fill_in = getattr(strategy, "resolved", None)
     if fill_in is not None:
         strategy = fill_in(items, prior)

@@ -15,6 +15,7 @@ from pairseek.core.validation import is_number, whole
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Response
+from pairseek.strategies import item_utilities
 from pairseek.strategies.features import residual_unit
 
 
@@ -197,11 +198,8 @@ def best_probabilities(items: Items, belief: Belief, response: Response) -> Floa
 
 def expected_utilities(items: Items, belief: Belief, response: Response) -> FloatArray:
     """Return the (n,) expectations of appeal - k|w - x|² + ε."""
-    square = np.sum((items.coordinates - belief.mean) ** 2, axis=1) + np.trace(belief.covariance)
-    utility = np.asarray(items.appeal - response.reference * square)
-    if belief.residuals is not None:
-        utility[belief.residuals.rows] += residual_unit(items.coordinates, response) * belief.residuals.mean
-    return utility
+    utility = item_utilities.expected_utilities(items.coordinates, items.appeal, belief, response)
+    return np.asarray(utility - response.reference * np.trace(belief.covariance))
 
 
 def _best_with_residuals(items: Items, belief: Belief, found: Residuals, response: Response) -> FloatArray:
@@ -228,8 +226,10 @@ def _best_with_residuals(items: Items, belief: Belief, found: Residuals, respons
         + 2.0 * unit * np.einsum("nd,nd->n", normal, cross - cross[top])
     )
     rows = np.flatnonzero(mean + _UNLIKELY * np.sqrt(np.maximum(spread, 0.0)) >= mean[top])
-    points, weights, drawn = belief.samples[:_SAMPLES], belief.weights[:_SAMPLES], found.samples[:_SAMPLES]
-    # Samples of equal weight come in an order that is spread evenly, so that the first of them suffice.
+    some_rows = _some_samples(belief.weights)
+    points, weights, drawn = belief.samples[some_rows], belief.weights[some_rows], found.samples[some_rows]
+    if len(belief.weights) > 2 * _SAMPLES:
+        weights = np.full(_SAMPLES, 1.0 / _SAMPLES)
     rng = np.random.default_rng([n, len(points)])
     counts = np.zeros(n)
     for start in range(0, len(points), _CHUNK):
@@ -243,18 +243,33 @@ def _best_with_residuals(items: Items, belief: Belief, found: Residuals, respons
     return np.asarray(counts / np.sum(weights))
 
 
-def recommendations(items: Items, estimate: Estimate, response: Response, count: int) -> list[Recommendation]:
+def _some_samples(weights: FloatArray) -> IntArray:
+    """Return the rows of about 1024 samples.
+
+    Those of one posterior come in an order that is spread evenly, so that the first of them suffice. Those of a mixture
+    come one part after the other, and are resampled by their weights.
+    """
+    if len(weights) <= 2 * _SAMPLES:
+        return np.arange(min(len(weights), _SAMPLES))
+    places = (np.arange(_SAMPLES) + np.random.default_rng(0).random(_SAMPLES)) / _SAMPLES
+    mass = np.cumsum(weights)
+    return np.asarray(np.minimum(np.searchsorted(mass, places * mass[-1]), len(weights) - 1), dtype=np.int64)
+
+
+def recommendations(
+    items: Items, estimate: Estimate, response: Response, count: int, *, by_utility: bool = False
+) -> list[Recommendation]:
     """Return the items most likely to be the best, equally likely ones by expected utility.
 
-    With residual utilities, the items of highest expected utility: of many items each has a small probability of being
-    the best, which samples do not resolve.
+    With `by_utility` or residual utilities, the items of highest expected utility.
     """
     count = whole(count, "the count of recommend")
     belief = estimate.belief
     probability = best_probabilities(items, belief, response)
     utility = expected_utilities(items, belief, response)
     distance = np.linalg.norm(items.coordinates - estimate.point, axis=1)
-    keys = (distance, -probability, -utility) if belief.residuals is not None else (distance, -utility, -probability)
+    by_utility = by_utility or belief.residuals is not None
+    keys = (distance, -probability, -utility) if by_utility else (distance, -utility, -probability)
     order = np.lexsort(keys)[:count]
     return [
         Recommendation(items.ids[i], items.labels[i], float(probability[i]), float(utility[i]), float(distance[i]))

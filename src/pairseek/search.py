@@ -47,6 +47,8 @@ from pairseek.estimates import (
     reliability_estimate,
 )
 from pairseek.forecasts import expected_path
+from pairseek.gains import expected_gain, expected_gains
+from pairseek.goals import Goal, goal_of
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
@@ -86,25 +88,30 @@ class Search:
     items
         The items to ask about, or a continuous `Space`.
     response
-        The response model. None: logistic with normalized noise and a k derived from the scale of the prior.
+        The response model. None: logistic with normalized noise, a k derived from the scale of the prior, and an
+        unknown residual.
     prior
         Prior of the user point. None: Gaussian around the items, or uniform on a `Space`.
     posterior
         Method of inference. None: ``EP()``.
     strategy
-        Rule that chooses pairs. None: ``InfoGain()``.
+        Rule that chooses pairs. None: that of the goal.
     candidates
         Source of pairs. None: the best of all pairs to within 3 %; for a strategy without an upper bound, all pairs if
         they are few, and otherwise a weighted sample.
     rest
         Number of questions before a pair or an item may be repeated. None: ``Rest()``.
     stop
-        A stop rule, several (any of them suffices), or a number of answers. None: no stop rule.
+        A stop rule, several (any of them suffices), or a number of answers. None: that of the goal, if it has one.
     rng
         A seed (integer, at least 0), or a generator to draw one from. None: a random seed.
     population
         A model fitted to other people's choices among these items: it provides appeal, and the prior and response
         where none is given. A saved search stores these values, not the population.
+    goal
+        What the search is for: ``"taste"``, to predict any choice of the person; ``"best"``, to find one item that the
+        person loves; ``"list"``, to find a few. It provides the strategy (`InfoGain`, `EUBO`, `Shortlist`) and, for the
+        last two, the stop rule `GainBelow`, where none is given; ``stop=()`` for none.
 
     Examples
     --------
@@ -129,6 +136,7 @@ class Search:
         stop: StopRule | Sequence[StopRule] | int | None = None,
         rng: int | np.random.Generator | None = None,
         population: Population | None = None,
+        goal: Goal = "taste",
     ) -> None:
         if not isinstance(items, Items | Space):
             items = Items(items)
@@ -138,10 +146,13 @@ class Search:
         check_parts(
             response=response, prior=prior, posterior=posterior, strategy=strategy, candidates=candidates, rest=rest
         )
-        self.response, self.prior, self.posterior, self.strategy = resolve(items, response, prior, posterior, strategy)
+        self.goal = goal_of(goal, items)
+        self.response, self.prior, self.posterior, self.strategy = resolve(
+            items, response, prior, posterior, strategy, self.goal
+        )
         self.candidates = default_candidates(items, self.strategy, self.response) if candidates is None else candidates
         self.rest = Rest() if rest is None else rest
-        self.stop = rules_of(stop)
+        self.stop = rules_of(self.goal.stop() if stop is None else stop)
         self.seed = seed_of(rng)
         check_together(items, self.strategy, {"candidates": candidates, "rest": rest}, self.stop)
         check_appeal(items, self.response)
@@ -328,10 +339,15 @@ class Search:
 
     @_atomic
     def recommend(self, count: int = 5) -> list[Recommendation]:
-        """Return the items of highest probability of being the user's best."""
+        """Return the items of highest probability of being the user's best; for a list, of highest expected utility.
+
+        With residual utilities it is the expected utility for every goal: of many items each has a small probability of
+        being the best, which samples do not resolve.
+        """
         if isinstance(self.items, Space):
             raise Unsupported("a continuous Space has no items to recommend: read estimate().point")
-        return recommendations(self.items, self.estimate(), typical_response(self.response, self.belief), count)
+        typical = typical_response(self.response, self.belief)
+        return recommendations(self.items, self.estimate(), typical, count, by_utility=self.goal.name == "list")
 
     # Persistence
 
@@ -341,6 +357,7 @@ class Search:
         parts = ("response", "prior", "posterior", "strategy", "rest")
         return {
             "model": MODEL_VERSION,
+            "goal": self.goal.name,
             **{name: serialization.encode(getattr(self, name)) for name in parts},
             "candidates": None if self.candidates is None else serialization.encode(self.candidates),
             "stop": [serialization.encode(rule) for rule in self.stop],
@@ -406,6 +423,7 @@ class Search:
             serialization.items_from(record["items"]),
             rest=serialization.decode_saved("rest", saved["rest"]),
             rng=record["seed"],
+            goal=saved.get("goal", "taste"),
             **parts,
         )
         search._events = [serialization.event_from(event) for event in record["events"]]
@@ -549,6 +567,18 @@ class _Progress:
     def best_probability(self) -> float:
         belief = self._search.belief
         return float(best_probabilities(self._items, belief, typical_response(self._search.response, belief)).max())
+
+    def gain(self, size: int) -> float:
+        return expected_gain(self._resting_context(), min(size, self._items.n - 1))
+
+    def gains(self, size: int) -> Iterator[float]:
+        repeats = self._search.rest.pair is not None
+        return expected_gains(self._resting_context(), min(size, self._items.n - 1), repeats=repeats)
+
+    def _resting_context(self) -> SelectionContext:
+        search, items = self._search, self._items
+        shown = [(items.index(event.left), items.index(event.right)) for event in search.history]
+        return replace(search._context(()), resting=next(iter(search.rest.after(shown, items.n))))
 
     def path(self, level: float = 0.95) -> Iterator[tuple[float, float]]:
         search, information, radius = self._search, self.information(), self.radius(level)

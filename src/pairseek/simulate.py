@@ -45,8 +45,10 @@ class SimulatedUser:
             place = np.array(point, dtype=np.float64) if np.isrealobj(point) else np.empty(())
         except (TypeError, ValueError):
             place = np.empty(())
-        if place.ndim != 1 or not len(place) or not np.all(np.isfinite(place)):
-            raise InvalidParameter(f"a user's point is {point!r}: give d finite numbers")
+        if place.ndim != 1 or not np.all(np.isfinite(place)):
+            raise InvalidParameter(
+                f"a user's point is {point!r}: give d finite numbers, and [] for items without coordinates"
+            )
         place.flags.writeable = False
         if response is not None and not isinstance(response, Response):
             raise InvalidParameter(

@@ -33,6 +33,14 @@ class Progress(Protocol):
         """Return the probability of the item that is most likely the best."""
         ...
 
+    def gain(self, size: int) -> float:
+        """Return the expected gain of a list of this size by one more comparison, in logits."""
+        ...
+
+    def gains(self, size: int) -> Iterator[float]:
+        """Yield the gain now, and the least gain expected to be reached within 1, 2, ... further answers."""
+        ...
+
     def path(self, level: float = 0.95) -> Iterator[tuple[float, float]]:
         """Yield the expected (credible radius, bits of the next answer) after 0, 1, 2, ... further answers."""
         ...
@@ -153,10 +161,45 @@ class BestItemFound:
         return 0 if progress.best_probability() >= self.probability else None
 
 
+@dataclass(frozen=True)
+class GainBelow:
+    """Stop when one more comparison is expected to improve the recommended items by too little.
+
+    The gain is that of the best exchange of an item on the list for another one, if their difference became known:
+    see `pairseek.gains`. Give the gain that a person's effort for an answer is worth.
+
+    Parameters
+    ----------
+    gain
+        Expected gain in logits: an item that is better by 0.2 logits is preferred in 55 % of choices.
+    size
+        Number of items on the list; 1: the pick.
+    """
+
+    gain: Annotated[float, Limit(0, 20)] = 0.2
+    size: Annotated[int, Limit(1, 100)] = 1
+    name: ClassVar[str] = "gain"
+
+    def __post_init__(self) -> None:
+        if not (is_number(self.gain) and math.isfinite(self.gain) and self.gain > 0):
+            raise InvalidParameter(f"GainBelow({self.gain!r}): give a number of logits above 0", field="gain")
+        object.__setattr__(self, "size", whole(self.size, "the size of GainBelow", field="size"))
+
+    def reached(self, progress: Progress) -> str | None:
+        """Return the reason once the gain is small enough."""
+        now = progress.gain(self.size)
+        what = "the pick" if self.size == 1 else f"the best {self.size} items"
+        return f"one more comparison would improve {what} by {now:.2g} logits" if now < self.gain else None
+
+    def remaining(self, progress: Progress) -> int | None:
+        """Return the number of answers after which the expected gain is small enough."""
+        return _first(gain < self.gain for gain in progress.gains(self.size))
+
+
 def _first(reached: Iterable[bool]) -> int | None:
     return next((count for count, met in enumerate(reached) if met), None)
 
 
 STOP_RULES: dict[str, type[StopRule]] = {
-    rule.name: rule for rule in (AfterAnswers, RadiusBelow, InformationBelow, BestItemFound)
+    rule.name: rule for rule in (AfterAnswers, RadiusBelow, InformationBelow, BestItemFound, GainBelow)
 }

@@ -86,7 +86,8 @@ class AllPairs:
         if context.drawn:
             return any_pair(context, rng)
         promising = getattr(context.strategy, "promising", None)
-        if promising is not None and n * (n - 1) // 2 > self.listed:
+        most = min(self.listed, getattr(context.strategy, "most_pairs", self.listed))
+        if promising is not None and n * (n - 1) // 2 > most:
             some = promising(context.features(_ONE[:1], _ONE[1:]), context.belief)
             if len(some) < n:
                 return best_among(context, some, rng)
@@ -167,10 +168,18 @@ def any_pair(context: SelectionContext, rng: np.random.Generator) -> Selection |
 
 
 def best_among(context: SelectionContext, items: IntArray, rng: np.random.Generator) -> Selection | None:
-    """Return the best of the pairs among some items, without a bound for all others."""
+    """Return the best of the pairs among some items; the gap to all others is known where the strategy bounds them."""
     first, second = (np.sort(items)[rows] for rows in np.triu_indices(len(items), 1))
     words = f"all {len(first):,} pairs of the {len(items):,} most promising of {len(context.points):,} items"
-    return best_of(context, first, second, rng, rescore=0, words=words)
+    found = best_of(context, first, second, rng, rescore=0, words=words)
+    bounded = getattr(context.strategy, "bound", None)
+    if found is None or bounded is None:
+        return found
+    others = np.setdiff1d(np.arange(len(context.points)), items)
+    bound = max(found.utility, float(bounded(context.features(_ONE[:1], _ONE[1:]), context.belief, others)))
+    gap = (bound - found.utility) / bound if bound > 0.0 else 0.0
+    words = f"{words}; best of all pairs {'' if gap == 0.0 else f'to within {_percent(gap)}'}".rstrip()
+    return replace(found, words=words, bound=bound, gap=gap)
 
 
 def best_by_list(context: SelectionContext, rng: np.random.Generator, *, rescore: int) -> Selection | None:

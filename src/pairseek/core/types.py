@@ -110,6 +110,8 @@ class BeliefInfo:
         Values of the unknown parameters at which the posterior of the point was computed.
     resolved
         False where a grid is coarser than the posterior, so that its moments are wrong.
+    log_evidence
+        log p(answers), but for the constant of a prior that is not normalized; None where it was not computed.
     seconds
         Time it took; not part of equality.
     """
@@ -121,6 +123,7 @@ class BeliefInfo:
     stages: int = 0
     nodes: int = 0
     resolved: bool = True
+    log_evidence: float | None = None
     seconds: float = field(default=0.0, compare=False)
 
 
@@ -222,7 +225,7 @@ class Residuals:
     Attributes
     ----------
     deviation
-        Standard deviation of the prior of every ε, in logits.
+        Standard deviation of every ε before an answer, in logits; where it is unknown, the root of the mean variance.
     rows
         (S,) rows of the items that were shown, ascending.
     mean, covariance

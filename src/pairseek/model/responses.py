@@ -41,6 +41,7 @@ from pairseek.model.unknowns import (
     checked_lapse,
     checked_noise,
     checked_reliability,
+    checked_residual,
     checked_unknown_k,
 )
 
@@ -94,6 +95,7 @@ class Response:
     residual
         Standard deviation of a person's residual utility of an item, in logits: the part of taste that coordinates and
         appeal do not explain. 0: the paper's model. None: that of the population of a search, and 0 without one.
+        ``Unknown()``: it is inferred.
     """
 
     k: Annotated[float | Unknown | None, Limit(0, 1e12)] = None
@@ -101,7 +103,7 @@ class Response:
     lapse: Annotated[float | Unknown, Limit(0, 1)] = 0.0
     reliability: Annotated[float | Unknown, Limit(0, 1e6)] = 1.0
     tie_width: Annotated[float, Limit(0, 20)] = 0.0
-    residual: Annotated[float | None, Limit(0, 20)] = None
+    residual: Annotated[float | Unknown | None, Limit(0, 20)] = None
     name: ClassVar[str] = ""
     link_code: ClassVar[int | None] = None
     typical: ClassVar[float] = TYPICAL_LOGIT
@@ -142,12 +144,14 @@ class Response:
                 f"{_WIDEST_TIE:g}"
             )
         object.__setattr__(self, "tie_width", float(self.tie_width))
-        if self.residual is None:
+        if isinstance(self.residual, Unknown):
+            object.__setattr__(self, "residual", checked_residual(self.residual))
+        if self.residual is None or isinstance(self.residual, Unknown):
             return
         if not (is_number(self.residual) and 0 <= self.residual <= _LARGEST_RESIDUAL):
             raise InvalidParameter(
                 f"residual is {self.residual!r}: give the standard deviation of residual utilities in logits, from 0 "
-                f"to {_LARGEST_RESIDUAL:g}",
+                f"to {_LARGEST_RESIDUAL:g}, or Unknown()",
                 field="residual",
             )
         object.__setattr__(self, "residual", float(self.residual))
@@ -214,12 +218,21 @@ class Response:
 
     @property
     def residual_deviation(self) -> float:
-        """Return the standard deviation of residual utilities; 0 where it is not set."""
-        return 0.0 if self.residual is None else self.residual
+        """Return the standard deviation of residual utilities: 0 where it is not set, the median where unknown."""
+        if self.residual_prior is not None:
+            assert self.residual_prior.median is not None
+            return self.residual_prior.median
+        return 0.0 if self.residual is None or isinstance(self.residual, Unknown) else self.residual
+
+    @property
+    def residual_prior(self) -> LogNormal | None:
+        """Return the prior of an unknown residual; None where it is known."""
+        prior = self.residual.prior if isinstance(self.residual, Unknown) else None
+        return prior if isinstance(prior, LogNormal) else None
 
     @property
     def unknown(self) -> bool:
-        """Return whether k, the reliability, the lapse or the noise kind is to be inferred."""
+        """Return whether k, the reliability, the lapse or the noise kind is to be inferred; not so the residual."""
         return any(isinstance(part, Unknown) for part in (self.k, self.reliability, self.lapse, self.noise))
 
     @property

@@ -1,6 +1,6 @@
 """Unknown parameters of a response model, and their priors.
 
-k and reliability are positive scales, so their prior is log-normal. A lapse, an answer given at random, has a
+k, reliability and residual are positive scales, so their prior is log-normal. A lapse, an answer given at random, has a
 probability, so its prior is a Beta distribution. An unknown noise kind has a weight for each kind.
 """
 
@@ -25,6 +25,9 @@ _EXTREME = 1e4
 _ABOVE = 2.5
 # Default spread of log k where lapses are unknown too: people who answer nearly at random are then to be expected.
 _BESIDE_LAPSES = 1.5
+# Default prior of an unknown residual.
+_RESIDUAL_MEDIAN = 1.0
+_RESIDUAL_SPREAD = 0.7
 LEAST_LAPSE = 1e-9
 """Sampled lapses are clipped to [LEAST_LAPSE, 1 - LEAST_LAPSE]."""
 
@@ -153,8 +156,8 @@ class Unknown:
     Parameters
     ----------
     prior
-        `LogNormal` for k or a reliability, `Beta` for a lapse, `NoiseKinds` for a noise kind. None: the default of
-        each.
+        `LogNormal` for k, a reliability or a residual, `Beta` for a lapse, `NoiseKinds` for a noise kind. None: the
+        default of each.
     """
 
     prior: UnknownPrior | None = None
@@ -163,8 +166,8 @@ class Unknown:
     def __post_init__(self) -> None:
         if self.prior is not None and not isinstance(self.prior, LogNormal | Beta | NoiseKinds):
             raise InvalidParameter(
-                f"the prior of an Unknown is {self.prior!r}: give LogNormal(median, spread) for k or a reliability, "
-                f"Beta(a, b) for a lapse, NoiseKinds(weights) for a noise kind",
+                f"the prior of an Unknown is {self.prior!r}: give LogNormal(median, spread) for k, a reliability or a "
+                f"residual, Beta(a, b) for a lapse, NoiseKinds(weights) for a noise kind",
                 field="prior",
             )
 
@@ -209,6 +212,16 @@ def checked_reliability(reliability: object, *, lapses: bool = False) -> float |
             f"Unknown()"
         )
     return float(reliability)  # type: ignore[arg-type]
+
+
+def checked_residual(residual: Unknown) -> Unknown:
+    """Return a validated unknown residual; its prior has the median 1 and the spread 0.7 unless others are given."""
+    prior = LogNormal(_RESIDUAL_MEDIAN, _RESIDUAL_SPREAD) if residual.prior is None else residual.prior
+    if not isinstance(prior, LogNormal):
+        raise InvalidParameter(
+            f"residual is unknown with the prior {prior!r}: give a LogNormal(median, spread)", field="residual"
+        )
+    return Unknown(LogNormal(_RESIDUAL_MEDIAN, prior.spread) if prior.median is None else prior)
 
 
 def checked_noise(noise: Unknown) -> Unknown:

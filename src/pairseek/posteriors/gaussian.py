@@ -330,7 +330,13 @@ def propagated(fit: GaussianFit, factors: Factors, prior: Prior, points: int, se
     for array in (fit.mean, fit.covariance):
         array.flags.writeable = False
     cloud = GaussianCloud(fit.mean, fit.covariance, factors, prior, points)
-    info = BeliefInfo("ep", logit_deviation=fit.logit_deviation, sweeps=fit.sweeps, seconds=seconds)
+    info = BeliefInfo(
+        "ep",
+        logit_deviation=fit.logit_deviation,
+        sweeps=fit.sweeps,
+        log_evidence=fit.log_evidence,
+        seconds=seconds,
+    )
     return PointBelief(Belief(fit.mean, fit.covariance, info, cloud), fit.log_evidence, fit)
 
 
@@ -352,15 +358,17 @@ def importance_sampled(fit: GaussianFit, factors: Factors, prior: Prior, points:
             break
         mean, covariance = controlled_moments(samples, weights, factors, prior)
         if _moment_distance(cloud, mean, covariance) < _FAR_MOMENTS:
-            info = BeliefInfo("weighted", counted, **facts, seconds=time.perf_counter() - began)
+            seconds = time.perf_counter() - began
+            info = BeliefInfo("weighted", counted, **facts, log_evidence=log_evidence, seconds=seconds)
             for array in (mean, covariance):
                 array.flags.writeable = False
             return PointBelief(Belief(mean, covariance, info, cloud), log_evidence)
         cloud = replace(cloud, mean=mean, covariance=covariance)
     n = max(_PARTICLES, _PARTICLES_BY_DIMENSION // d)
     belief, gained = tempered_belief(factors, prior, n, _SWEEPS, generator_for(factors, n))
-    info = replace(belief.info, **facts, seconds=time.perf_counter() - began)
-    return PointBelief(replace(belief, info=info), gained + log_prior_mass(prior, d))
+    log_evidence = gained + log_prior_mass(prior, d)
+    info = replace(belief.info, **facts, log_evidence=log_evidence, seconds=time.perf_counter() - began)
+    return PointBelief(replace(belief, info=info), log_evidence)
 
 
 def _moment_distance(cloud: GaussianCloud, mean: FloatArray, covariance: FloatArray) -> float:

@@ -13,6 +13,7 @@ import time
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import logsumexp
 
 from pairseek.core.types import Belief, BeliefInfo, Evidence
 from pairseek.model.priors import Prior, WithResiduals
@@ -90,6 +91,7 @@ def mixture_belief(
         logit_deviation=max(node.point.belief.info.logit_deviation for node in nodes),
         sweeps=max(node.point.belief.info.sweeps for node in nodes),
         nodes=len(nodes),
+        log_evidence=float(logsumexp([node.log_weight for node in nodes])),
         seconds=time.perf_counter() - began,
     )
     return Belief(mean, covariance, info, source, reliability_of(source, tuple(kinds)) if response.unknown else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -72,7 +72,9 @@ class Particles:
         if response.unknown:
             n = max(self.n // _NODE_SHARE, min(self.n, _LEAST_OF_NODE))
             return mixture_belief(evidence, prior, response, TemperedNodes(n, self.sweeps, rng), self.n)
-        return tempered_belief(Factors.of(evidence, response), prior, self.n, self.sweeps, rng)[0]
+        belief, gained = tempered_belief(Factors.of(evidence, response), prior, self.n, self.sweeps, rng)
+        log_evidence = gained + log_prior_mass(prior, evidence.slopes.shape[1])
+        return replace(belief, info=replace(belief.info, log_evidence=log_evidence))
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,16 +6,31 @@ s_j·w + o_j + r (Cε)_j. Only the projection of ε on the row space of C matter
 (S, R) with R <= min(m, S - 1), e = V'ε/σ is standard normal, and Cε = σ C V e. The state (w, e) has d + R coordinates,
 a prior that is Gaussian in e, and answers that are linear in it, so that every posterior over points applies to it. The
 part of ε outside of the space keeps its prior.
+
+An unknown σ has a log-normal prior, of which five values stand for all. The belief is the mixture of those at each
+value, weighted by the prior and the evidence p(answers | σ).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
-from pairseek.core.types import Belief, Evidence, FloatArray, IntArray, Residuals
+from pairseek.core.types import (
+    Belief,
+    BeliefInfo,
+    Evidence,
+    FloatArray,
+    IntArray,
+    Reliability,
+    Residuals,
+    SampleReliability,
+)
+from pairseek.errors import Unsupported
 from pairseek.model.priors import Prior, WithResiduals
 from pairseek.model.responses import Response
 from pairseek.numerics.jit import kernel
@@ -23,6 +38,9 @@ from pairseek.posteriors.base import Posterior
 
 # A row of C whose part outside of the others is shorter depends on them.
 _DEPENDENT = 1e-6
+# Values of an unknown residual, in deviations of its log from the median. Values of less weight have no samples.
+_PLACES = (-2.0, -1.0, 0.0, 1.0, 2.0)
+_NEGLIGIBLE = 0.002
 
 
 def infer_with_residuals(
@@ -46,12 +64,141 @@ def infer_with_residuals(
     basis = np.zeros((min(signs.shape), signs.shape[1]))
     rank = int(_orthonormal(signs, basis))
     basis = np.ascontiguousarray(basis[:rank])
-    scale = response.typical_reliability * response.residual_deviation
-    slopes = np.concatenate([evidence.slopes, scale * np.einsum("ms,rs->mr", signs, basis)], axis=1)
-    joint = posterior.infer(
-        replace(evidence, slopes=np.ascontiguousarray(slopes)), WithResiduals(prior, d, rank), response
+    along = np.einsum("ms,rs->mr", signs, basis)
+
+    def inferred(deviation: float) -> Belief:
+        scale = response.typical_reliability * deviation
+        slopes = np.ascontiguousarray(np.concatenate([evidence.slopes, scale * along], axis=1))
+        joint = posterior.infer(replace(evidence, slopes=slopes), WithResiduals(prior, d, rank), response)
+        return _divided(joint, d, rows, basis, deviation)
+
+    unknown = response.residual_prior
+    if unknown is None:
+        return inferred(response.residual_deviation)
+    deviations = [response.residual_deviation * math.exp(unknown.spread * place) for place in _PLACES]
+    beliefs = [inferred(deviation) for deviation in deviations]
+    logs = [_log_evidence(belief) - 0.5 * place**2 for belief, place in zip(beliefs, _PLACES, strict=True)]
+    weights = np.exp(np.array(logs) - max(logs))
+    return _mixed(beliefs, weights / np.sum(weights))
+
+
+def _log_evidence(belief: Belief) -> float:
+    if belief.info.log_evidence is None:
+        raise Unsupported("this posterior computes no evidence, which an unknown residual needs: use EP(), or a number")
+    return belief.info.log_evidence
+
+
+def _mixed(beliefs: Sequence[Belief], weights: FloatArray) -> Belief:
+    """Return the mixture of beliefs at several deviations of the residual utilities."""
+    parts = [belief.residuals for belief in beliefs if belief.residuals is not None]
+    d = len(beliefs[0].mean)
+    means = np.array([np.concatenate([b.mean, part.mean]) for b, part in zip(beliefs, parts, strict=True)])
+    covariances = np.array(
+        [
+            np.block([[b.covariance, part.cross], [part.cross.T, part.covariance]])
+            for b, part in zip(beliefs, parts, strict=True)
+        ]
     )
-    return _divided(joint, d, rows, basis, response.residual_deviation)
+    mean = np.einsum("j,ji->i", weights, means)
+    apart = means - mean
+    covariance = np.einsum("j,jik->ik", weights, covariances) + np.einsum("j,ji,jk->ik", weights, apart, apart)
+    samples = _MixedSamples(tuple(beliefs), weights)
+    residuals = Residuals(
+        deviation=math.sqrt(float(sum(w * part.deviation**2 for w, part in zip(weights, parts, strict=True)))),
+        rows=parts[0].rows,
+        mean=np.ascontiguousarray(mean[d:]),
+        covariance=np.ascontiguousarray(covariance[d:, d:]),
+        cross=np.ascontiguousarray(covariance[:d, d:]),
+        of_samples=samples.residuals,
+    )
+    own, centre = np.ascontiguousarray(covariance[:d, :d]), np.ascontiguousarray(mean[:d])
+    for array in (centre, own, residuals.mean, residuals.covariance, residuals.cross):
+        array.flags.writeable = False
+    infos = [belief.info for belief in beliefs]
+    info = BeliefInfo(
+        "mixture",
+        logit_deviation=max(one.logit_deviation for one in infos),
+        sweeps=max(one.sweeps for one in infos),
+        stages=max(one.stages for one in infos),
+        nodes=sum(max(one.nodes, 1) for one in infos),
+        seconds=sum(one.seconds for one in infos),
+    )
+    return Belief(centre, own, info, samples, samples.reliability, residuals)
+
+
+@dataclass(frozen=True, eq=False)
+class _MixedSamples:
+    """Samples of a mixture of beliefs: those of each, with their weights times that of the belief."""
+
+    beliefs: tuple[Belief, ...]
+    weights: FloatArray
+
+    @cached_property
+    def _kept(self) -> list[tuple[Belief, float]]:
+        kept = [(b, float(w)) for b, w in zip(self.beliefs, self.weights, strict=True) if w > _NEGLIGIBLE]
+        total = sum(weight for _, weight in kept)
+        return [(belief, weight / total) for belief, weight in kept]
+
+    def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:
+        """Return (S, d) points and their weights."""
+        drawn = [
+            (belief.samples, belief.weights) if count is None else belief.draw(max(2, math.ceil(weight * count)))
+            for belief, weight in self._kept
+        ]
+        weights = [weight * own for (_, weight), (_, own) in zip(self._kept, drawn, strict=True)]
+        return np.concatenate([points for points, _ in drawn]), np.concatenate(weights)
+
+    def residuals(self) -> FloatArray:
+        """Return the residual utilities of each sample."""
+        return np.concatenate([b.residuals.samples for b, _ in self._kept if b.residuals is not None])
+
+    @property
+    def reliability(self) -> Reliability | None:
+        """The mixture of what is known of k and of the lapse; None where they are given."""
+        known = [(belief.reliability, weight) for belief, weight in self._kept if belief.reliability is not None]
+        if not known:
+            return None
+        logs = np.array([math.log(max(one.typical_k, 1e-300)) for one, _ in known])
+        weights = np.array([weight for _, weight in known])
+        centre = float(np.sum(weights * logs))
+        spreads = np.array([one.spread for one, _ in known])
+        return Reliability(
+            typical_k=math.exp(centre),
+            spread=math.sqrt(float(np.sum(weights * (spreads**2 + (logs - centre) ** 2)))),
+            typical_lapse=float(sum(weight * one.typical_lapse for one, weight in known)),
+            noise=known[0][0].noise,
+            distribution=self._distribution,
+            of_samples=self._sample_reliability,
+        )
+
+    def _distribution(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        parts = [(b.reliability.distribution(), weight) for b, weight in self._kept if b.reliability is not None]
+        ks, lapses = (np.concatenate([part[i] for part, _ in parts]) for i in (0, 1))
+        return ks, lapses, np.concatenate([weight * part[2] for part, weight in parts])
+
+    def _sample_reliability(self) -> SampleReliability:
+        """Return the reliability of each sample; each belief has values of k of its own."""
+        parts = [(b.reliability.samples, len(b.samples)) for b, _ in self._kept if b.reliability is not None]
+        rows: list[IntArray] = []
+        chances: list[FloatArray] = []
+        lapses: list[FloatArray] = []
+        values = sum(len(part.nodes) for part, _ in parts)
+        start, column = 0, 0
+        for part, size in parts:
+            rows.append(part.rows + start)
+            for blocks, own in ((chances, part.chances), (lapses, part.lapses)):
+                block = np.zeros((len(part.rows), values))
+                block[:, column : column + len(part.nodes)] = own
+                blocks.append(block)
+            start, column = start + size, column + len(part.nodes)
+        return SampleReliability(
+            np.concatenate([part.k for part, _ in parts]),
+            np.concatenate([part.lapse for part, _ in parts]),
+            np.concatenate(rows),
+            np.concatenate([part.nodes for part, _ in parts]),
+            np.concatenate(chances),
+            np.concatenate(lapses),
+        )
 
 
 def _divided(joint: Belief, d: int, rows: IntArray, basis: FloatArray, deviation: float) -> Belief:

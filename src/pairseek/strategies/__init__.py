@@ -10,9 +10,10 @@ from pairseek.strategies.greedy import GreedyMSE, GreedyVolume
 from pairseek.strategies.infogain import InfoGain
 from pairseek.strategies.mcmv import MCMV
 from pairseek.strategies.random import Random
+from pairseek.strategies.shortlist import Shortlist
 
 UTILITIES: dict[str, type[Utility]] = {
-    strategy.name: strategy for strategy in (InfoGain, EPMV, MCMV, EUBO, GreedyMSE, GreedyVolume, Random)
+    strategy.name: strategy for strategy in (InfoGain, EPMV, MCMV, EUBO, Shortlist, GreedyMSE, GreedyVolume, Random)
 }
 PROCEDURES: dict[str, type[Procedure]] = {strategy.name: strategy for strategy in (ActRank, GaussCloud, GaussSearch)}
 STRATEGIES: dict[str, type[Utility] | type[Procedure]] = {**UTILITIES, **PROCEDURES}
@@ -32,5 +33,6 @@ __all__ = [
     "InfoGain",
     "Procedure",
     "Random",
+    "Shortlist",
     "Utility",
 ]

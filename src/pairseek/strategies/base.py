@@ -49,8 +49,15 @@ class OptionalMembers(Protocol):
     enough_pairs: int
     """Sample size that replaces all pairs, for a utility with many near-optimal pairs; all pairs unless set."""
 
+    most_pairs: int
+    """Number of pairs beyond which only those among `promising` items are scored; 100,000 unless set."""
+
     def promising(self, candidates: PairFeatures, belief: Belief) -> IntArray:
         """Return the rows of the items among which the best pair is sought where all pairs are too many to list."""
+        ...
+
+    def bound(self, candidates: PairFeatures, belief: Belief, others: IntArray) -> float:
+        """Return an upper bound on the score of every pair that contains one of the items that are not promising."""
         ...
 
     def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:

@@ -47,8 +47,10 @@ def square_root(covariance: FloatArray) -> FloatArray:
 
 
 def typical_response(response: Response, belief: Belief) -> Response:
-    """Return the response with an unknown k or lapse replaced by its typical value under the belief."""
+    """Return the response with an unknown k, lapse or residual replaced by its typical value under the belief."""
     known = belief.reliability
+    if response.residual_prior is not None and belief.residuals is not None:
+        response = replace(response, residual=belief.residuals.deviation)
     if known is None:
         return response
     # The likeliest noise kind, with its own reference k.
