@@ -542,3 +542,36 @@ class TestUnknownResidual:
         search = ps.Search(items, response=ps.Logistic(residual=ps.Unknown()), posterior=Plain(), rng=1)
         with pytest.raises(Unsupported, match="computes no evidence"):
             _ = search.belief
+
+    def test_it_is_calibrated_by_simulation(self):
+        """Simulation-based calibration: 150 people drawn from the prior, 14 random pairs each.
+
+        The place of the truth among weighted samples is uniform for a coordinate of the point and for the residual
+        utility of an item that was shown: a mean of 0.5 and a variance of 1/12, each within 3.5 standard errors, with
+        0.03 for the five values that stand for the log-normal prior and for EP.
+        """
+        items = ps.Items(np.random.default_rng(4).normal(size=(15, 2)))
+        response = ps.Logistic(1.0, "constant", residual=ps.Unknown())
+        count, places = 150, []
+        for person in range(count):
+            rng = np.random.default_rng([8, person])
+            point, residual = rng.normal(size=2), np.exp(0.7 * rng.normal()) * rng.normal(size=15)
+            utility = -np.sum((items.coordinates - point) ** 2, axis=1) + residual
+            search = ps.Search(items, response=response, prior=ps.GaussianPrior(), posterior=ps.EP(512), rng=1)
+            for _ in range(14):
+                left, right = rng.choice(15, size=2, replace=False).tolist()
+                won = rng.random() < expit(utility[left] - utility[right])
+                search.observe(left, right, winner=left if won else right)
+            belief = search.belief
+            shown = belief.residuals
+            places.append(
+                [
+                    belief.weights @ (belief.samples[:, 0] < point[0]),
+                    belief.weights @ (shown.samples[:, 0] < residual[shown.rows[0]]),
+                    belief.weights @ (shown.samples[:, -1] < residual[shown.rows[-1]]),
+                ]
+            )
+        places = np.array(places)
+        assert places.mean(axis=0) == pytest.approx(0.5, abs=3.5 / np.sqrt(12 * count) + 0.03)
+        # The variance of a squared deviation from the mean is 1/180.
+        assert places.var(axis=0) == pytest.approx(1 / 12, abs=3.5 / np.sqrt(180 * count) + 0.03 / 3)

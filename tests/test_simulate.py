@@ -50,9 +50,22 @@ def test_a_user_without_error_names_the_nearer():
 
 
 def test_bad_points_are_named():
-    for point in ([np.nan], [], 1.0, "x", None, [1j], [[1.0]]):
+    for point in ([np.nan], 1.0, "x", None, [1j], [[1.0]]):
         with pytest.raises(InvalidParameter, match=r"a user's point is .*: give d finite numbers"):
             ps.SimulatedUser(point, RESPONSE)
+
+
+def test_a_user_of_items_without_coordinates_has_residual_utilities_alone():
+    items = ps.Items(ids=["a", "b"])
+    response = ps.Logistic(1.0, "constant", residual=3.0)
+    users = [ps.SimulatedUser([], response, rng=seed) for seed in range(200)]
+    answers = [user.answer(items, ps.Query("q", "a", "b")) for user in users]
+    # A fair coin over people; each is mostly of one mind.
+    assert 70 < answers.count("a") < 130
+    again = [user.answer(items, ps.Query("r", "b", "a")) for user in users]
+    assert sum(one == other for one, other in zip(answers, again, strict=True)) > 140
+    with pytest.raises(InvalidParameter, match="the user's point has 0 numbers"):
+        ps.SimulatedUser([], response).answer(ITEMS, ps.Query("q", 0, 1))
 
 
 def test_other_bad_arguments_are_named():
