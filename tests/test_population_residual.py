@@ -30,7 +30,7 @@ def people(residual, *, count=150, pairs=30, n=14, seed=1, scale=1.0):
 
 
 def test_scale_and_residual_are_two_views_of_the_share():
-    for share in SHARES:
+    for share in SHARES["implied"]:
         residual = residual_of(share)
         assert scale_of(residual) == pytest.approx(1 / np.sqrt(1 - share))
         # Two residual utilities and the noise of an answer have the variance of logistic noise, times c².

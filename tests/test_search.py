@@ -236,7 +236,7 @@ def test_every_answer_of_the_history_holds_winner_loser_and_sides(items, user):
 
 
 def test_the_info_of_a_query_agrees_with_the_belief(items, user):
-    search = run(make(items), user, 4)
+    search = run(make(items, response=ps.Logistic()), user, 4)
     query = search.ask()
     left, right = (items.coordinates[[items.index(side)]] for side in (query.left, query.right))
     slopes, offsets = search.response.planes(left, right)
@@ -267,7 +267,7 @@ def test_the_estimate_is_the_posterior_mean_and_its_ball_holds_its_share(items, 
 
 
 def test_recommendations_are_the_shares_of_nearest_items(items, user):
-    search = run(make(items), user, 10)
+    search = run(make(items, response=ps.Logistic()), user, 10)
     nearest = np.argmin(((search.belief.samples[:, None] - items.coordinates) ** 2).sum(axis=2), axis=1)
     share = np.bincount(nearest, weights=search.belief.weights, minlength=items.n)
     recommended = search.recommend(5)
@@ -344,9 +344,9 @@ def test_two_items_make_one_question_again_and_again():
     assert search.estimate().point[0] > 0.6
 
 
-def test_identical_points_are_never_asked():
+def test_identical_points_are_never_asked_without_residual_utilities():
     points = np.array([[0.0, 0.0]] * 5 + [[1.0, 1.0]])
-    search = ps.Search(ps.Items(points), posterior=FEW, rng=1, rest=ps.Rest(pair=0))
+    search = ps.Search(ps.Items(points), response=ps.Logistic(), posterior=FEW, rng=1, rest=ps.Rest(pair=0))
     for _ in range(8):
         query = search.ask()
         assert 5 in (query.left, query.right)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from pairseek.cli.items import read_items, with_text_ids
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.population import Choices
 from pairseek.population.formats import bundle
+from pairseek.population.residual import ResidualSetting
 
 
 def parse_setting(option: str, text: str) -> bool | Literal["auto"]:
@@ -48,11 +49,14 @@ def read_choices_and_items(data: Path, items: Path | None, *, learned: bool) -> 
     )
 
 
-def parse_residual(text: str) -> float | Literal["auto"]:
-    """Return the residual of a population: ``"auto"``, or a number of logits."""
-    if text == "auto":
-        return "auto"
+def parse_residual(text: str) -> float | ResidualSetting:
+    """Return the residual of a population: ``"auto"``, ``"implied"``, or a number of logits."""
+    for setting in get_args(ResidualSetting):
+        if text == setting:
+            return cast(ResidualSetting, setting)
     try:
         return float(text)
     except ValueError:
-        raise InvalidParameter(f"--residual is {text!r}: give auto, or a number of logits, such as 1.5") from None
+        raise InvalidParameter(
+            f"--residual is {text!r}: give auto, implied, or a number of logits, such as 1.5"
+        ) from None

@@ -62,7 +62,8 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Delete witho
 Residual = Annotated[
     str,
     typer.Option(
-        metavar="auto|LOGITS",
-        help="Standard deviation of what coordinates leave out of a person's taste, for each item; 0 for none.",
+        metavar="auto|implied|LOGITS",
+        help="Standard deviation of what coordinates leave out of a person's taste, for each item; 0 for none; "
+        "implied: of people whose answers never contradict each other, because ratings imply them.",
     ),
 ]

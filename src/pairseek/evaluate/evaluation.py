@@ -21,7 +21,7 @@ from pairseek.model.items import Items
 from pairseek.population import Choices, Population
 from pairseek.population.fit import FitState
 from pairseek.population.population import state_of, without
-from pairseek.population.residual import scale_of
+from pairseek.population.residual import ResidualSetting, scale_of
 from pairseek.runs.plan import Outcome, RunStatus, Task
 from pairseek.runs.runner import run_plan
 from pairseek.strategies import InfoGain
@@ -114,7 +114,7 @@ def evaluate(
     appeal: bool | Literal["auto"] = True,
     rescale: bool | Literal["auto"] = False,
     curvature: bool | Literal["auto"] = False,
-    residual: float | Literal["auto"] = "auto",
+    residual: float | ResidualSetting = "auto",
     strategies: Sequence[Utility] = (),
     answers: Sequence[int] = ANSWERS,
     hold_out: HoldOut = "people",

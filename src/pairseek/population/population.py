@@ -24,7 +24,7 @@ from pairseek.population import fit as fitting
 from pairseek.population.choices import Choices
 from pairseek.population.data import Data
 from pairseek.population.model import FitOptions, FittedModel, fit_model
-from pairseek.population.residual import best_residual, scale_of, splits
+from pairseek.population.residual import ResidualSetting, best_residual, scale_of, splits
 from pairseek.population.selection import choose, options
 
 KIND = files.FileFormat("pairseek population", 1, "a population")
@@ -141,7 +141,7 @@ class Population:
         appeal: Setting = True,
         rescale: Setting = False,
         curvature: Setting = False,
-        residual: float | Literal["auto"] = "auto",
+        residual: float | ResidualSetting = "auto",
         rng: int | np.random.Generator = 0,
         progress: Callable[[fitting.LearningStep], None] | None = None,
     ) -> Self:
@@ -161,7 +161,8 @@ class Population:
             Further options of the fit: see `FitOptions`.
         residual
             Standard deviation of residual utilities in logits; 0 for none. ``"auto"``: the one under which answers of a
-            person best predict other choices of the same person, see `pairseek.population.residual`.
+            person best predict other choices of the same person, see `pairseek.population.residual`. ``"implied"``: the
+            same for newcomers whose answers never contradict each other, because ratings imply them.
         rng
             A seed or a generator for the folds of the cross-validation.
         progress
@@ -193,9 +194,9 @@ class Population:
             "choice": None if chosen is None else chosen.record(),
         }
         fitted = cls.of(model, state, usable, items, provenance)
-        if residual == "auto":
+        if residual == "auto" or residual == "implied":
             people = splits(usable, seed)
-            residual = best_residual(people, fitted.items, fitted.prior, fitted.k, progress)
+            residual = best_residual(people, fitted.items, fitted.prior, fitted.k, progress, residual)
         return fitted.with_residual(residual)
 
     def with_residual(self, residual: float) -> Self:
@@ -204,7 +205,7 @@ class Population:
         Utilities are multiplied by one factor, so that the choices are as uncertain as before.
         """
         if residual is None:
-            raise InvalidParameter('residual is None: give a number of logits, at least 0, or "auto"')
+            raise InvalidParameter('residual is None: give a number of logits, at least 0, "auto" or "implied"')
         deviation = Logistic(1.0, residual=residual).residual_deviation
         factor = scale_of(deviation) / scale_of(self.residual)
         own = self.items

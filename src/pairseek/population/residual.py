@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -25,9 +26,14 @@ from pairseek.population.fit import LearningStep
 from pairseek.posteriors import EP
 from pairseek.posteriors.residuals import infer_with_residuals
 
-SHARES = (0.0, 0.2, 0.4, 0.6)
+ResidualSetting: TypeAlias = Literal["auto", "implied"]
+SHARES: dict[ResidualSetting, tuple[float, ...]] = {
+    "auto": (0.0, 0.2, 0.4, 0.6),
+    "implied": (0.0, 0.2, 0.4, 0.6, 0.8, 0.9),
+}
 """Shares that are tried. Ratings are given once for an item, so that the pairs which they imply never contradict each
-other and favour a share of 1. People who answer pairs contradict themselves; the largest share allows for it."""
+other and favour a share of 1. People who answer pairs contradict themselves; the largest share of ``"auto"`` allows for
+it. ``"implied"`` does not: it is for newcomers whose answers are implied by ratings too, as those of an evaluation."""
 # People, answers of each, and choices of each that are predicted.
 _PEOPLE, _ANSWERS, _PREDICTED = 120, 15, 30
 # With fewer pairs a person has nothing to predict, and fewer people say nothing of others.
@@ -97,6 +103,7 @@ def best_residual(
     prior: Prior,
     k: float,
     progress: Callable[[LearningStep], None] | None = None,
+    setting: ResidualSetting = "auto",
 ) -> float:
     """Return the residual under which answers of people predict their other choices best.
 
@@ -105,7 +112,8 @@ def best_residual(
     """
     if len(people) < _FEWEST_PEOPLE:
         return 0.0
-    found = np.stack([predicted(people, items, prior, k, residual_of(share)) for share in SHARES])
+    shares = SHARES[setting]
+    found = np.stack([predicted(people, items, prior, k, residual_of(share)) for share in shares])
     best = int(np.argmax(found.mean(axis=1)))
     behind = found[best] - found
     error = behind.std(axis=1, ddof=1) / math.sqrt(len(people))
@@ -114,6 +122,6 @@ def best_residual(
         chosen = 0
     if progress is not None:
         gained = float(found[chosen].mean() - found[0].mean())
-        text = f"residual {residual_of(SHARES[chosen]):.2f} logits: log-likelihood {gained:+.4f} a choice"
+        text = f"residual {residual_of(shares[chosen]):.2f} logits: log-likelihood {gained:+.4f} a choice"
         progress(LearningStep("residual", 1.0, text))
-    return residual_of(SHARES[chosen])
+    return residual_of(shares[chosen])

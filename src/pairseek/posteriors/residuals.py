@@ -145,8 +145,10 @@ class _MixedSamples:
             (belief.samples, belief.weights) if count is None else belief.draw(max(2, math.ceil(weight * count)))
             for belief, weight in self._kept
         ]
-        weights = [weight * own for (_, weight), (_, own) in zip(self._kept, drawn, strict=True)]
-        return np.concatenate([points for points, _ in drawn]), np.concatenate(weights)
+        shares = [weight * own for (_, weight), (_, own) in zip(self._kept, drawn, strict=True)]
+        points, weights = np.concatenate([some for some, _ in drawn]), np.concatenate(shares)
+        points.flags.writeable = weights.flags.writeable = False
+        return points, weights
 
     def residuals(self) -> FloatArray:
         """Return the residual utilities of each sample."""
