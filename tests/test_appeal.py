@@ -154,7 +154,7 @@ def test_without_k_the_best_item_is_one_of_highest_appeal():
     users = np.array([[-5.0], [0.0], [1.4], [9.0]])
     assert best_items(items, users, ps.Logistic(0.0)).tolist() == [1, 1, 1, 2]
     first, second = np.triu_indices(4, 1)
-    belief = ps.Search(items, rng=1).belief
+    belief = ps.Search(items, response=ps.Logistic(), rng=1).belief
     pairs = PairFeatures.of(
         items.coordinates, first, second, belief=belief, response=ps.Logistic(0.0, "constant"), appeal=items.appeal
     )

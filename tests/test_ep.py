@@ -453,9 +453,9 @@ class TestTheCheck:
         assert checked.info.logit_deviation > 2.0
 
     def test_at_the_noise_of_people_the_first_step_is_enough(self):
-        """A default search: once some answers are in, no logit is uncertain by more than its own noise."""
+        """A plain response: once some answers are in, no logit is uncertain by more than its own noise."""
         items = ps.Items(np.random.default_rng(0).standard_normal((200, 4)))
-        search = ps.Search(items, rng=1)
+        search = ps.Search(items, response=ps.Logistic(), rng=1)
         user = ps.SimulatedUser(items.coordinates[7], search.response, rng=2)
         methods = []
         for _ in range(12):

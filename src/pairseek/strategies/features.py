@@ -218,7 +218,8 @@ class PairFeatures:
     @property
     def distinct(self) -> BoolArray:
         """(m,) whether an answer can tell anything: the two points differ, or their residual utilities do."""
-        return self.length > 0 if self.residual_variance is None else self.logit_deviation > 0
+        # A deviation that is not a number is not hidden here: scores report it.
+        return self.length > 0 if self.residual_variance is None else ~(self.logit_deviation <= 0)
 
     def gaussian(self, name: TableName) -> FloatArray:
         """Return (m,) tabulated expectations for a Gaussian logit: see `pairseek.numerics.tables`.
