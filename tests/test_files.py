@@ -18,6 +18,7 @@ FEW = ps.Particles(200)
 
 CONFIGURATIONS = {
     "for the best item": {"strategy": ps.EUBO()},
+    "for a list": {"strategy": ps.Shortlist(4), "stop": [ps.GainBelow(0.001)], "goal": "list"},
     "defaults": {},
     "epmv": {"strategy": ps.EPMV(), "response": ps.Probit(2.0, "constant"), "candidates": ps.SampledPairs(rate=0.5)},
     "mcmv": {"strategy": ps.MCMV(0.5), "prior": ps.GaussianPrior([0.1, 0.0], [[1.0, 0.2], [0.2, 2.0]])},
