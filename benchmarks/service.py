@@ -5,14 +5,19 @@
     python benchmarks/service.py --people 400                    # more people
     python benchmarks/service.py --people 100 --faults worker    # or server, or database: killed ten times meanwhile;
                                                                  # restart: the database shut down and started again
-    python benchmarks/service.py --people 100 --restart 30       # everyone comes back to a server that just started
+    python benchmarks/service.py --people 200 --restart 30       # everyone comes back to a server that just started
+    python benchmarks/service.py --people 100 --database postgresql --servers 2 --faults one
+                                                                 # two servers behind a round-robin proxy, one killed
+    python benchmarks/service.py --people 50 --items 100000 --dimensions 8
+    python benchmarks/service.py --soak 20000 --items 1000       # memory of the workers over many short sessions
 
 The study has 12,624 items in four dimensions and default settings: nothing is set but the number of answers. Two
 workers serve it. People are small asyncio clients on the same machine, so they take their share of its cores. Each
 opens the study as a browser does, asks for the prefetched pairs and answers at its own pace. "reply" is the time from
 sending an answer to the arrival of the next pair; "wait" is what a person sees of it: nothing where the page held the
-next pair already. The processor time is that of the workers, prefetching and storage included. The reference, measured
-before on the idle machine in the same run, is the bare search with the same settings: one answer and the next question.
+next pair already. The processor time is that of the workers, prefetching and storage included, and beside it that of
+the people; when both together use all cores, the queue grows. The reference, measured before on the idle machine in
+the same run, is the bare search with the same settings: one answer and the next question.
 """
 
 from __future__ import annotations
@@ -47,7 +52,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 ITEMS, DIMENSIONS = 12_624, 4
 PEOPLE = [50, 100, 200]
 FAULTS = 10
-_LIMITS = ("STARTS_PER_MINUTE", "STARTS_PER_DAY", "REQUESTS_PER_MINUTE")
+SHORT = 3
+"""Answers of a session in a soak."""
+_LIMITS = ("STARTS_PER_MINUTE", "STARTS_PER_DAY", "REQUESTS_PER_MINUTE", "MOST_SESSIONS")
 
 
 def catalogue(n: int = ITEMS, d: int = DIMENSIONS) -> Items:
@@ -250,9 +257,14 @@ class Server:
         pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.children())
         return pages * os.sysconf("SC_PAGE_SIZE")
 
-    def kill(self) -> None:
+    def kill(self, *, hard: bool = False) -> None:
+        """Kill the first process, and with ``hard`` its workers, which would finish what they do."""
         workers = self.children()
         self.process.send_signal(signal.SIGKILL)
+        if hard:
+            for pid in workers:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         self.process.wait()
         # Workers end by themselves soon after; until then they would answer in the place of the next server.
         until = time.monotonic() + 60
@@ -331,8 +343,8 @@ def disturber(kind: str, server: Server, cluster, faults: int, log: list[str]):
             if kind == "worker":
                 victims = server.children()
                 os.kill(random.Random(number).choice(victims), signal.SIGKILL)
-            elif kind == "server":
-                server.kill()
+            elif kind in ("server", "one"):
+                server.kill(hard=kind == "one")
                 server.start()
             elif kind == "restart":
                 cluster.restart()
@@ -401,10 +413,31 @@ def restarted(options, url: str, server: Server, base: float) -> None:
             f"first reply at most {times.max():.2f} s (median {np.median(times):.2f} s; the longest is "
             f"{times.max() / base:.0f} times the reference)"
         )
-        workers = server.children()
-        server.kill()
-        for pid in workers:
-            os.kill(pid, signal.SIGKILL)
+        server.kill(hard=True)
+
+
+def soak(port: int, sessions: int, memory, at_once: int = 20) -> list[tuple[int, float]]:
+    """Let many people give a few answers each; return (sessions, megabytes) ten times on the way."""
+    measured, along = Measured(), []
+    numbers = iter(range(sessions))
+
+    async def one_after_the_other() -> None:
+        for number in numbers:
+            person = Person(port, number, measured, 0.0)
+            state = await person._begin()
+            for _ in range(SHORT):
+                state = await person._answer(state["query"]["query"], person.rng.choice(["left", "right"]))
+            person.browser.close()
+            if (number + 1) % max(1, sessions // 10) == 0:
+                along.append((number + 1, memory() / 1e6))
+                print(f"  {number + 1} sessions: {along[-1][1]:.0f} MB", flush=True)
+
+    async def everyone() -> None:
+        await asyncio.gather(*(one_after_the_other() for _ in range(at_once)))
+
+    asyncio.run(everyone())
+    assert not measured.errors, measured.errors[:3]
+    return along
 
 
 def reference(items: Items) -> float:
@@ -422,7 +455,7 @@ def reference(items: Items) -> float:
 
 
 def run(options) -> int:
-    items = catalogue(options.items)
+    items = catalogue(options.items, options.dimensions)
     ps.set_thread_count(1)
     base = reference(items)
     print(f"reference: {1000 * base:.1f} ms for an answer and the next question (one thread, no service)", flush=True)
@@ -441,21 +474,38 @@ def run(options) -> int:
             migrate.ready(opened)
             create_study(opened, configured(settings(1000)), items, is_open=True, who="benchmark")
             opened.close()
-            server = Server(url, options.workers)
-            stack.callback(server.stop)
+            servers = [Server(url, options.workers) for _ in range(options.servers)]
+            for server in servers:
+                stack.callback(server.stop)
             if options.restart:
-                restarted(options, url, server, base)
+                restarted(options, url, servers[0], base)
                 continue
-            server.start()
+            for server in servers:
+                server.start()
+            port = servers[0].port
+            if len(servers) > 1:
+                from helpers.proxy import Proxy
+
+                port = stack.enter_context(Proxy([server.port for server in servers])).port
+            if options.soak:
+                print(f"{options.soak} sessions of {SHORT} answers, {options.items:,} items, memory of all workers:")
+                along = soak(port, options.soak, lambda: sum(server.memory() for server in servers))  # noqa: B023
+                print(f"  in the second half: {along[-1][1] - along[len(along) // 2 - 1][1]:+.0f} MB")
+                break
             log: list[str] = []
-            disturb = disturber(options.faults, server, cluster, FAULTS, log) if options.faults else None
-            before = 0.0 if options.faults else server.spent()
-            measured = asyncio.run(drive(server.port, people, options.seconds, options.pace, disturb))
-            spent = None if options.faults else 1000 * (server.spent() - before) / max(1, len(measured.replies))
+            disturb = disturber(options.faults, servers[0], cluster, FAULTS, log) if options.faults else None
+            before = 0.0 if options.faults else sum(server.spent() for server in servers)
+            own, began = time.process_time(), time.perf_counter()
+            measured = asyncio.run(drive(port, people, options.seconds, options.pace, disturb))
+            own, passed = time.process_time() - own, time.perf_counter() - began
             worst = max(worst, report(options, people, measured, base, log))
-            if spent is not None:
-                times = spent / 1000 / base
-                print(f"  processor: {spent:.1f} ms an answer in the workers ({times:.1f} times the reference)")
+            if not options.faults:
+                used = sum(server.spent() for server in servers) - before
+                spent = 1000 * used / max(1, len(measured.replies))
+                print(
+                    f"  processor: {spent:.1f} ms an answer in the workers ({spent / 1000 / base:.1f} times the "
+                    f"reference); cores in use: {used / passed:.2f} by the workers, {own / passed:.2f} by the people"
+                )
             print("  " + check(url, measured))
     return worst
 
@@ -464,7 +514,7 @@ def report(options, people: int, measured: Measured, base: float, log: list[str]
     replies, waits = 1000 * np.array(measured.replies), 1000 * np.array(measured.waits)
     print(
         f"{people} people, an answer every {options.pace:g} s for {options.seconds:g} s, {options.items:,} items, "
-        f"{options.database}, {options.workers} workers: {len(replies)} answers"
+        f"{options.database}, {options.servers} x {options.workers} workers: {len(replies)} answers"
     )
     for name, times in (("reply", replies), ("wait", waits)):
         quantiles = np.quantile(times, [0.5, 0.95, 0.99])
@@ -490,11 +540,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--pace", type=float, default=2.0)
     parser.add_argument("--items", type=int, default=ITEMS)
+    parser.add_argument("--dimensions", type=int, default=DIMENSIONS)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--servers", type=int, default=1)
+    parser.add_argument("--soak", type=int, metavar="SESSIONS", help="short sessions, and the memory of the workers")
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
-    parser.add_argument("--faults", choices=["worker", "server", "database", "restart"])
+    parser.add_argument("--faults", choices=["worker", "server", "one", "database", "restart"])
     parser.add_argument("--restart", type=int, metavar="ANSWERS", help="sessions of so many answers, and a restart")
     options = parser.parse_args()
+    if options.servers > 1 and options.database != "postgresql":
+        parser.error("--servers needs --database postgresql")
     if options.faults in ("database", "restart") and options.database != "postgresql":
         parser.error(f"--faults {options.faults} needs --database postgresql")
     sys.exit(run(options))

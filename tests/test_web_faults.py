@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from helpers.proxy import Proxy
 from helpers.serving import answer, begin, configuration, served, some_items
 from pairseek.store import migrate
 from pairseek.store.database import Database
@@ -42,6 +43,42 @@ def test_every_acknowledged_answer_survives_a_kill_under_load(kind, kills, tmp_p
     # What was refused was refused with a reason that says to try again; nothing else went wrong.
     assert all(error.startswith("503") for error in measured.errors), measured.errors
     assert "all stored once" in service.check(url, measured)
+
+
+def two_servers_and_kills(url, kills, people, seconds, pace):
+    """Two servers behind a round-robin proxy, of which one is killed; what people measured."""
+    database = Database(url)
+    migrate.ready(database)
+    create_study(database, configured(service.settings(1000)), service.catalogue(200), is_open=True, who="test")
+    database.close()
+    servers, log = [service.Server(url, 1) for _ in range(2)], []
+    try:
+        for server in servers:
+            server.start()
+        with Proxy([server.port for server in servers]) as proxy, ThreadPoolExecutor(1) as apart:
+            disturb = service.disturber("one", servers[0], None, kills, log)
+            driven = service.drive(proxy.port, people, seconds, pace, disturb)
+            measured = apart.submit(lambda: asyncio.run(driven)).result()
+            assert min(proxy.sent.values()) > 5
+    finally:
+        for server in servers:
+            server.stop()
+    assert len(log) == kills
+    assert measured.wrong == []
+    # What the dead server was asked is refused by the proxy, and sent again.
+    assert all(error.startswith(("502", "503")) for error in measured.errors), measured.errors
+    assert "all stored once" in service.check(url, measured)
+    return measured
+
+
+@pytest.mark.slow
+def test_one_of_two_servers_behind_a_proxy_is_killed_and_nothing_is_lost(cluster):
+    assert len(two_servers_and_kills(cluster.database(), 1, 6, 5.0, 0.3).replies) > 5
+
+
+@pytest.mark.long
+def test_one_of_two_servers_behind_a_proxy_is_killed_ten_times_under_load(cluster):
+    assert len(two_servers_and_kills(cluster.database(), 10, 20, 60.0, 1.0).replies) > 100
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,9 @@ STUDY = (configuration(answers=30, offer={"undo": True, "skip": True}), some_ite
 def pair_of_servers(database_url):
     """Two services of one database, each with a memory of its own."""
     with served(database_url, studies=[STUDY], prefetch=True) as first, served(database_url, prefetch=True) as second:
+        for one in (first, second):
+            # Routes are built at the first request, which two threads of one process must not do at a time.
+            assert one.browser().get("/s/which").status_code == 200
         yield first, second
 
 

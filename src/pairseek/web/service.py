@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from anyio import CapacityLimiter
 from fastapi import Request
@@ -37,6 +38,11 @@ from pairseek.web.views.overview import Overview
 
 logger = logging.getLogger("pairseek.web")
 
+T = TypeVar("T")
+
+# Requests of participants that a worker serves at a time: one computes while others wait for the disk.
+_AT_ONCE = 3
+
 
 @dataclass(eq=False)
 class Service:
@@ -59,6 +65,9 @@ class Service:
     hashing: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(HASHES))
     _workers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="pairseek-later")
+    )
+    _turns: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pairseek-answer")
     )
 
     @classmethod
@@ -105,6 +114,7 @@ class Service:
         if self.prefetcher is not None:
             self.prefetcher.stop()
         self.housekeeper.stop()
+        self._turns.shutdown(cancel_futures=True)
         self._workers.shutdown(cancel_futures=True)
         self.prefetch_writer.stop()
         self.database.close()
@@ -119,6 +129,14 @@ class Service:
                 logger.exception("background task failed")
 
         self._workers.submit(run)
+
+    async def in_turn(self, task: Callable[[], T]) -> T:
+        """Run the task of a participant's request in one of a few threads, in the order of arrival.
+
+        With more threads, those that wait for the lock of the interpreter would slow the others down.
+        """
+        with self.gate.working():
+            return await asyncio.get_running_loop().run_in_executor(self._turns, task)
 
     def answered(self, row: SessionRow, submitted: SubmittedAnswer) -> StateContext:
         """Store an answer, return the next state, and start prefetching."""

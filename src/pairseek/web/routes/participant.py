@@ -39,8 +39,8 @@ _NAMES = {
 }
 # Browsers drop cookies of more than 4096 bytes.
 _MOST_COOKIE = 3800
-# Maximum time in seconds that a request waits for prefetched pairs.
-_PATIENCE = 4.0
+# Maximum time in seconds that a request waits for prefetched pairs, before the page asks again after a pause.
+_PATIENCE = 1.0
 
 
 class FocusBody(BaseModel):
@@ -176,24 +176,35 @@ def result(slug: str, request: Request, service: TheService, row: TheSession) ->
 
 
 @router.get("/s/{slug}/state")
-def state(row: TheSession, service: TheService) -> Response:
+async def state(slug: str, request: Request, service: TheService) -> Response:
     """Return the state of the session."""
-    with service.gate.working():
-        return JSONResponse(service.sessions.state(row))
+    return await service.in_turn(
+        lambda: JSONResponse(service.sessions.state(session_of(slug, request, service))),
+    )
 
 
 @router.post("/s/{slug}/answer")
-def answer(body: AnswerBody, request: Request, row: TheSession, service: TheService) -> Response:
+async def answer(slug: str, body: AnswerBody, request: Request, service: TheService) -> Response:
     """Store an answer and return the next state."""
-    check_guard(request)
-    return JSONResponse(service.answered(row, body.submitted()))
+
+    def stored() -> Response:
+        row = session_of(slug, request, service)
+        check_guard(request)
+        return JSONResponse(service.answered(row, body.submitted()))
+
+    return await service.in_turn(stored)
 
 
 @router.post("/s/{slug}/undo")
-def undo(body: UndoBody, request: Request, row: TheSession, service: TheService) -> Response:
+async def undo(slug: str, body: UndoBody, request: Request, service: TheService) -> Response:
     """Undo the last answer."""
-    check_guard(request)
-    return JSONResponse(service.undone(row, body.query))
+
+    def undone() -> Response:
+        row = session_of(slug, request, service)
+        check_guard(request)
+        return JSONResponse(service.undone(row, body.query))
+
+    return await service.in_turn(undone)
 
 
 @router.post("/s/{slug}/focus")

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from time import monotonic
 from typing import cast
 
 from pairseek.store.cache import Prefetched
@@ -60,6 +61,8 @@ class LiveSession:
         Stored prefetched queries that have not been validated yet.
     saved
         Query whose prefetched queries are stored.
+    since
+        When the open query became so, by the monotonic clock.
     """
 
     row: SessionRow
@@ -73,6 +76,7 @@ class LiveSession:
     prefetched: dict[str, QueryRow | None] = field(default_factory=dict)
     stored: Prefetched | None = None
     saved: str | None = None
+    since: float = 0.0
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
@@ -107,6 +111,7 @@ class LiveSession:
     def follow(self, done: tuple[AnsweredPair, ...], query: QueryRow | None) -> None:
         """Append an answer and set the query that follows it."""
         self.done, self.events, self.current, self.prefetched = done, self.events + 1, query, {}
+        self.since = monotonic()
         known = [one for one in self.asked if one.position >= len(done) and (query is None or one.name != query.name)]
         self.asked = tuple(known if query is None else [*known, query])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self, TypeAlias
@@ -24,6 +24,7 @@ from pairseek.store import parts as stored
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
 from pairseek.web.errors import Problem
+from pairseek.web.sessions.memo import Memo, RecallingSource
 from pairseek.web.studies.configuration import StudyConfiguration
 
 _KINDS = ("response", "prior", "posterior", "strategy", "candidates", "rest", "stop")
@@ -107,7 +108,7 @@ class Parts:
     def search(self, seed: int, events: Sequence[Event] = ()) -> Search:
         """Return the search with these parts after these events."""
         self.check()
-        return Search(self.items, rng=seed, **self.decoded).continued(events)
+        return Search(self.items, rng=seed, **{**self.decoded, "candidates": self.source}).continued(events)
 
     def changed(self, **others: Any) -> Self:
         """Return parts with other records in place of some."""
@@ -123,6 +124,23 @@ class Parts:
     def decoded(self) -> JSON:
         """Parts by kind."""
         return {kind: serialization.decode_saved(kind, self.record[kind]) for kind in _KINDS}
+
+    @cached_property
+    def source(self) -> RecallingSource | None:
+        """Source of pairs, which recalls its choices; None for a procedure."""
+        source = self.decoded["candidates"]
+        return None if source is None else RecallingSource(source)
+
+    def recalled_estimate(self, events: list[Event], compute: Callable[[], JSON]) -> JSON:
+        """Return the record of the estimate after these events, computed unless it is known."""
+        if self.source is None:
+            # The estimate of a procedure may depend on more than what was said.
+            return compute()
+        return dict(self._estimates.of(events, compute))
+
+    @cached_property
+    def _estimates(self) -> Memo:
+        return Memo()
 
 
 def parts_key(row: SessionRow) -> PartsKey:

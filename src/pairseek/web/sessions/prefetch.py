@@ -1,27 +1,32 @@
 """Prefetching of the next query for each possible answer.
 
-Each worker has one low-priority thread. It starts a step only while the worker serves no request, and skips sessions
-that have been answered meanwhile. The result equals that of the request itself, because both are functions of the
-events.
+Each worker has one thread for it. The thread starts a step only while the worker serves no request, skips sessions that
+have been answered meanwhile, and rests for a while after a step that had to wait for a core or for the lock of the
+interpreter, because real requests need them then. It has no lower priority: a thread that is not run while it holds
+that lock would keep the requests waiting. The result equals that of the request itself, because both are functions of
+the events.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import Future, InvalidStateError
 
 from pairseek.core.types import JSON
+from pairseek.numerics.parallel import thread_count
 from pairseek.store.sessions import SessionRow
 from pairseek.web.sessions.live import LiveSession, outcomes_of, pair_of
 from pairseek.web.sessions.service import Sessions
 
 _WAITING = 200
-# Niceness of the thread.
-_NICE = 10
+# A step that has had a core for less than this share of its time was in the way of others, if it took so many seconds;
+# then the thread rests for so many times as long, and at most so many seconds.
+_SHARE, _LEAST = 0.6, 0.004
+_REST, _LONGEST = 8.0, 1.0
 
 
 class Gate:
@@ -66,6 +71,7 @@ class Prefetcher:
         self._condition = threading.Condition()
         self._jobs: OrderedDict[tuple[str, str], tuple[SessionRow, Future[JSON | None]]] = OrderedDict()
         self._stopped = False
+        self._rested_at = 0.0
         self._thread = threading.Thread(target=self._run, name="pairseek-prefetch", daemon=True)
 
     def start(self) -> None:
@@ -106,8 +112,6 @@ class Prefetcher:
             return future
 
     def _run(self) -> None:
-        with contextlib.suppress(OSError, AttributeError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         while True:
             with self._condition:
                 self._condition.wait_for(lambda: self._jobs or self._stopped)
@@ -133,7 +137,7 @@ class Prefetcher:
             return None
         out: JSON = {"query": query, "left": None, "right": None, "tie": None, "skip": None}
         for outcome in outcomes_of(live.study):
-            while not self._gate.wait_idle(1.0):
+            while not self._may_go_on():
                 if self._stopped or live.current is None or live.current.name != query:
                     return None
             if not self._step(live, query, outcome):
@@ -145,6 +149,22 @@ class Prefetcher:
                 out[outcome] = None if following is None else pair_of(live.study, following)
         return out
 
+    def _may_go_on(self) -> bool:
+        """Wait, for a moment at most, until the thread has rested and no request is in progress; return whether so."""
+        rest = self._rested_at - time.monotonic()
+        if rest > 0:
+            time.sleep(min(rest, 0.1))
+            return False
+        return self._gate.wait_idle(1.0)
+
+    def _give_way(self, seconds: float, computed: float) -> None:
+        """Rest after a step that took so many seconds, of which it has computed for fewer.
+
+        With several threads for the kernels, the thread of the step also waits for the others, and nothing follows.
+        """
+        if thread_count() == 1 and seconds > _LEAST and computed < _SHARE * seconds:
+            self._rested_at = time.monotonic() + min(_REST * seconds, _LONGEST)
+
     def _step(self, live: LiveSession, query: str, outcome: str) -> bool:
         """Prefetch the query that follows this answer; return whether the session still waits for it."""
         with live.lock:
@@ -155,7 +175,9 @@ class Prefetcher:
                 return True
             state, known = live.answering(outcome), live.asked
             names = live.answered_names() | {asked.name}
+        began, computed = time.perf_counter(), time.thread_time()
         following = state.query(live.row.id, known, names)
+        self._give_way(time.perf_counter() - began, time.thread_time() - computed)
         with live.lock:
             if live.row.version != version or live.current is not asked:
                 return False

@@ -16,6 +16,8 @@ from pairseek.web.sessions.service import Sessions
 
 # Interval in seconds between two rounds.
 _ROUND = 1.0
+# Seconds for which a person has thought before it is worth it: storing costs as much as computing one pair.
+_SETTLED = 4.0
 # Number of sessions in one transaction.
 _BATCH = 20
 # Maximum time in seconds for stopping.
@@ -48,19 +50,20 @@ class PrefetchWriter:
         if self._thread.is_alive():
             self._thread.join(timeout=_STOP_SECONDS)
         until = time.monotonic() + _STOP_SECONDS
-        self._round(lambda: time.monotonic() > until)
+        self._round(lambda: time.monotonic() > until, 0.0)
 
     def _run(self) -> None:
         while not self._stopped.wait(_ROUND):
-            self._round(self._stopped.is_set)
+            self._round(self._stopped.is_set, _SETTLED)
 
-    def _round(self, enough: Callable[[], bool]) -> None:
-        """Store the prefetched queries of all sessions, until ``enough`` or the store fails."""
+    def _round(self, enough: Callable[[], bool], settled: float) -> None:
+        """Store the prefetched queries of all sessions that have waited so long, until ``enough`` or an error."""
+        since = time.monotonic() - settled
         batch: list[Prefetched] = []
         for live in self._sessions.all_live():
             if enough():
                 break
-            found = self._sessions.to_save(live)
+            found = self._sessions.to_save(live, since)
             if found is not None:
                 batch.append(found)
             if len(batch) >= _BATCH:

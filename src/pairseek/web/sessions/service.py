@@ -6,6 +6,7 @@ them again when another worker has changed it, so that any worker can serve any 
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 import time
@@ -387,10 +388,10 @@ class Sessions:
         live.read(asked, happened, effective(asked, happened, voided(marks)[1]))
         live.row = now_row
 
-    def to_save(self, live: LiveSession) -> cache.Prefetched | None:
-        """Return the prefetched queries to store, if they are complete and not stored yet."""
+    def to_save(self, live: LiveSession, since: float = math.inf) -> cache.Prefetched | None:
+        """Return the prefetched queries to store, if they are complete, not stored yet, and not of a newer query."""
         with live.lock:
-            return None if live.row.finished_at is not None else to_save(live)
+            return None if live.row.finished_at is not None or live.since > since else to_save(live)
 
     def clear_cache(self) -> None:
         """Remove all sessions, parts and populations from memory, because some of them were deleted."""

@@ -200,6 +200,9 @@ class SessionState:
 
     def estimate_record(self) -> JSON:
         """Return estimate and radius, and the reliability where it is inferred."""
+        return self.parts.recalled_estimate(learned(self.done), self._estimate_record)
+
+    def _estimate_record(self) -> JSON:
         estimate, d = self.search.estimate(), self.parts.given.d
         # A population of few people has a coordinate more than the study.
         found: JSON = {"mean": estimate.point[:d].tolist(), "radius": estimate.credible_radius()}
