@@ -15,6 +15,7 @@ from pairseek._version import __version__
 from pairseek.cli import (
     backup,
     check,
+    compile,
     db,
     embed,
     evaluate,
@@ -49,6 +50,7 @@ app.command("check")(check.command)
 app.command("evaluate")(evaluate.command)
 app.command("serve")(serve.command)
 app.command("link")(link.command)
+app.command("compile")(compile.command)
 app.command("export")(export.command)
 app.command("forget")(forget.command)
 app.command("replay")(replay.command)

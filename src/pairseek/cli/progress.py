@@ -1,4 +1,4 @@
-"""Progress bars: of a run, one per strategy, with the rate and the remaining time, and of learning a population."""
+"""Progress bars: of a run, one per strategy, with rate and remaining time, of learning a population, of a quiz."""
 
 from __future__ import annotations
 
@@ -89,3 +89,16 @@ class LearningProgress(_TitledBars):
         if step.stage not in self._stages:
             self._stages[step.stage] = self._bars.add_task(step.stage, total=1.0, line="")
         self._bars.update(self._stages[step.stage], completed=step.done, line=escape(step.text))
+
+
+class CompilationProgress(_TitledBars):
+    """Bar of the compilation of a quiz; call it with the number of results so far."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        name, bar = TextColumn("  {task.description}"), BarColumn(bar_width=24)
+        super().__init__(console, "Compiling", name, bar, MofNCompleteColumn(), TimeRemainingColumn())
+        self._id = self._bars.add_task("results", total=total)
+
+    def __call__(self, done: int) -> None:
+        """Update the bar."""
+        self._bars.update(self._id, completed=done)

@@ -9,12 +9,12 @@ import sys
 from typing import Any
 
 from pairseek.errors import InvalidParameter
-from pairseek.runs.plan import Work
+from pairseek.runs.plan import WorkOf
 
 _ERRORS = (pickle.PicklingError, AttributeError, TypeError, ValueError)
 
 
-def pickled(work: Work) -> bytes:
+def pickled(work: WorkOf[object]) -> bytes:
     """Return the pickled work.
 
     Workers import classes by name. Classes of a notebook or an interactive session (module ``__main__`` without a
@@ -59,7 +59,7 @@ class _NameReader(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def _by_value(work: Work, reason: str) -> bytes:
+def _by_value(work: WorkOf[object], reason: str) -> bytes:
     advice = "define your classes at the top level of a module that can be imported"
     try:
         import cloudpickle

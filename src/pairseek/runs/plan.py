@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias, TypeVar
 
 from pairseek.core.types import JSON
 
@@ -77,16 +77,23 @@ class Outcome:
     asked: int
 
 
-class Work(Protocol):
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+class WorkOf(Protocol[Result_co]):
     """Everything that a worker needs to perform tasks; it is pickled and sent once to each worker."""
 
-    def begin(self) -> Callable[[Task], Outcome]:
+    def begin(self) -> Callable[[Task], Result_co]:
         """Unpack and warm up in the worker; return the function that performs one task."""
         ...
 
     def describe(self, task: Task) -> str:
         """Return a description of the task for error messages."""
         ...
+
+
+Work: TypeAlias = WorkOf[Outcome]
+"""The work of a batch of runs."""
 
 
 @dataclass(frozen=True, slots=True)

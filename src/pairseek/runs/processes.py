@@ -12,11 +12,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
+from typing import TypeVar
 
 from pairseek.errors import PairseekError
 from pairseek.runs.pickling import pickled
-from pairseek.runs.plan import Outcome, Task, Work
-from pairseek.runs.worker import describe_failure, perform, prepare_pickled
+from pairseek.runs.plan import Task, WorkOf
+from pairseek.runs.worker import KEPT, describe_failure, perform, prepare_pickled
+
+Result = TypeVar("Result")
 
 ONE_THREAD = (
     "OMP_NUM_THREADS",
@@ -29,30 +32,36 @@ _BROKEN_POOLS = 3
 """Number of process pools that may break, as when memory runs out, before the run fails."""
 
 
-def on_processes(work: Work, pending: list[Task], take: Callable[[Outcome], None], *, jobs: int) -> None:
+def on_processes(
+    work: WorkOf[Result], pending: list[Task], take: Callable[[Result], None], *, jobs: int, kept: str = KEPT
+) -> None:
     """Run the tasks and pass each outcome to ``take`` as it arrives.
 
     A worker that dies is replaced and its task run again. An exception in a task ends the run; outcomes that arrived
-    before have been passed on.
+    before have been passed on. An error message ends with ``kept``, which says what happens to them.
     """
     data = pickled(work)
     remaining = dict.fromkeys(pending)
     broken = 0
     while remaining:
         try:
-            _with_pool(work, data, remaining, take, jobs)
+            _with_pool(work, data, remaining, take, jobs, kept)
         except BrokenProcessPool:
             broken += 1
             if broken > _BROKEN_POOLS:
                 raise PairseekError(
                     f"worker processes died {broken} times: if memory ran out, run the same command again with fewer "
-                    f"jobs; if a script starts this run, do so below `if __name__ == '__main__':`; finished trials are "
-                    f"kept"
+                    f"jobs; if a script starts this run, do so below `if __name__ == '__main__':`; {kept}"
                 ) from None
 
 
 def _with_pool(
-    work: Work, data: bytes, remaining: dict[Task, None], take: Callable[[Outcome], None], jobs: int
+    work: WorkOf[Result],
+    data: bytes,
+    remaining: dict[Task, None],
+    take: Callable[[Result], None],
+    jobs: int,
+    kept: str,
 ) -> None:
     context = multiprocessing.get_context("spawn")
     # A pool that breaks while it starts a worker loses track of that worker. This end of the pipe closes with the
@@ -65,7 +74,7 @@ def _with_pool(
         ProcessPoolExecutor(jobs, context, initializer=_start, initargs=(data, life)) as pool,
     ):
         waiting = iter(list(remaining))
-        running: dict[Future[Outcome], Task] = {}
+        running: dict[Future[Result], Task] = {}
 
         def submit(count: int) -> None:
             for task in itertools.islice(waiting, count):
@@ -84,7 +93,7 @@ def _with_pool(
                     except BrokenProcessPool:
                         raise
                     except Exception as error:  # any exception of a task is reported with the name of the task
-                        raise PairseekError(describe_failure(work, task, error)) from error
+                        raise PairseekError(describe_failure(work, task, error, kept)) from error
                     take(outcome)
                     del remaining[task]
                     submit(1)

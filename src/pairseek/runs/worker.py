@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from typing import Any
 
 from pairseek.numerics.parallel import set_thread_count
-from pairseek.runs.plan import Outcome, Task, Work
+from pairseek.runs.plan import Outcome, Task, Work, WorkOf
 
-_prepared: dict[str, Callable[[Task], Outcome]] = {}
+KEPT = "finished trials are kept"
+"""What the error message of a failed run says about its results."""
+_prepared: dict[str, Callable[[Task], Any]] = {}
 
 
-def prepare(work: Work, name: str = "") -> None:
+def prepare(work: WorkOf[object], name: str = "") -> None:
     """Unpack the work and limit this process to one thread."""
     set_thread_count(1)
     _prepared[name] = work.begin()
@@ -24,13 +27,13 @@ def prepare_pickled(data: bytes) -> None:
     except Exception as error:  # noqa: BLE001 - an exception in its initializer breaks a pool without any message
         failure = error
 
-        def fail(_: Task) -> Outcome:
+        def fail(_: Task) -> object:
             raise failure
 
         _prepared[""] = fail
 
 
-def perform(task: Task, name: str = "") -> Outcome:
+def perform(task: Task, name: str = "") -> Any:
     """Perform a task of work that was prepared."""
     return _prepared[name](task)
 
@@ -39,9 +42,10 @@ def prepare_and_perform(work: Work, task: Task, name: str) -> Outcome:
     """Perform a task, after preparing the work if this process has not done so."""
     if name not in _prepared:
         prepare(work, name)
-    return perform(task, name)
+    outcome: Outcome = perform(task, name)
+    return outcome
 
 
-def describe_failure(work: Work, task: Task, error: BaseException) -> str:
+def describe_failure(work: WorkOf[object], task: Task, error: BaseException, kept: str = KEPT) -> str:
     """Return the message for a task that raised an exception."""
-    return f"{work.describe(task)} failed: {type(error).__name__}: {error}; finished trials are kept"
+    return f"{work.describe(task)} failed: {type(error).__name__}: {error}; {kept}"

@@ -49,11 +49,11 @@ def draw_map(data: MapData) -> MapDrawing:
     coloured = tuple(dot for dot in dots if dot[2] is not None)
     you = place(*data["point"])
     places = [(*place(dot[0], dot[1]), dot[3]) for dot in data["items"] if dot[3]]
-    names = _named(places, you, width) if len(data["items"]) <= MOST_NAMES else ()
+    names = placed_names(places, you, width) if len(data["items"]) <= MOST_NAMES else ()
     return MapDrawing(width, height, coloured, plain, outline, you, names)
 
 
-def _named(
+def placed_names(
     places: Sequence[tuple[int, int, str]], you: tuple[int, int], width: int
 ) -> tuple[tuple[int, int, str], ...]:
     """Return labels below or above their dots without overlap, nearest to the estimate first."""

@@ -1,0 +1,134 @@
+"""Command ``pairseek compile``: a quiz that needs no server."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from pairseek.cli.database import find_study, open_database, require_web
+from pairseek.cli.options import DatabaseOption, Jobs
+from pairseek.cli.progress import CompilationProgress
+from pairseek.cli.runs import job_count
+from pairseek.cli.terminal.tty import Stopped, orderly_stop
+from pairseek.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from pairseek.quiz.compiler import CompiledQuiz
+    from pairseek.quiz.content import QuizSource
+    from pairseek.quiz.plan import QuizPlan
+
+_STUDIES = (".yaml", ".yml")
+
+
+def command(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="STUDY|ITEMS", help="Study file (.yaml), items file, or name of a study in the database."
+        ),
+    ],
+    *,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="New folder for the quiz.")],
+    answers: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Number of answers.  [dim]\\[that of the study; 12 for an items file][/]"),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Seed of the search, which decides the sides.  [dim]\\[0][/]")
+    ] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
+    language: Annotated[str | None, typer.Option(metavar="CODE", help="Language of the page: en or de.")] = None,
+    population: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Population learned from other people, for an items file.")
+    ] = None,
+    megabytes: Annotated[float, typer.Option(metavar="MB", help="Refuse a larger tree.")] = 5.0,
+    minutes: Annotated[float, typer.Option(metavar="MIN", help="Refuse a longer compilation.")] = 60.0,
+    force: Annotated[bool, typer.Option("--force", metavar="", help="Replace a quiz in the folder.")] = False,
+    jobs: Jobs = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Compile a study or a file of items into a quiz that needs no server.
+
+    The folder holds the next pair for every path of answers, the result at
+    the end of each, and a page that works from a file or any static host.
+    """
+    require_web()
+    from pairseek.quiz.compiler import compile_quiz
+    from pairseek.quiz.plan import QuizLimits, plan_quiz
+
+    console = Console(highlight=False)
+    limits = QuizLimits(megabytes, minutes)
+    processes = job_count(jobs, None)
+    try:
+        with orderly_stop(), contextlib.ExitStack() as stack:
+            found = _changed(_source(source, population, database, stack), title, language)
+            plan = plan_quiz(found, answers=answers, seed=seed, jobs=processes, limits=limits)
+            _print_plan(console, plan)
+            with CompilationProgress(console, plan.cost.results) as progress:
+                made = compile_quiz(plan, out, force=force, progress=progress)
+    except Stopped as stopped:
+        console.print("Stopped. Nothing was written.")
+        raise typer.Exit(stopped.code) from None
+    _print_quiz(console, made)
+
+
+def _print_plan(console: Console, plan: QuizPlan) -> None:
+    from pairseek.quiz.plan import minutes_in_words
+
+    items, cost = plan.source.items, plan.cost
+    for note in plan.notes:
+        console.print(f"Note: {note}.", markup=False, soft_wrap=True)
+    tree = f"{cost.pairs:,} pairs, {cost.results:,} results"
+    console.print(f"{items.n:,} items in {items.d} dimensions, {plan.answers} answers: {tree}", soft_wrap=True)
+    pictures = ", pictures not included" if "image" in items.data else ""
+    console.print(
+        f"Expected: {minutes_in_words(plan.seconds)} with {plan.jobs} processes, at most {_kilobytes(plan.size)} of "
+        f"data{pictures}",
+        soft_wrap=True,
+    )
+
+
+def _print_quiz(console: Console, made: CompiledQuiz) -> None:
+    files = ", ".join(f"{name} {_kilobytes(size)}" for name, size in made.sizes.items())
+    console.print(
+        f"Compiled in {made.seconds:.1f} s: {made.pairs:,} pairs, {made.results:,} results, {made.items:,} items shown",
+        soft_wrap=True,
+    )
+    console.print(f"Written: {_kilobytes(sum(made.sizes.values()))} ({files})", markup=False, soft_wrap=True)
+    console.print(f"Open {made.folder / 'index.html'} in a browser.", markup=False, soft_wrap=True)
+
+
+def _kilobytes(size: int) -> str:
+    return f"{size / 1000:,.0f} kB"
+
+
+def _source(source: str, population: Path | None, database: str | None, stack: contextlib.ExitStack) -> QuizSource:
+    """Read what the quiz is compiled from; a database stays open until the stack is closed."""
+    from pairseek.quiz import sources
+
+    path = Path(source)
+    if path.suffix.lower() not in _STUDIES and (path.suffix or path.exists()):
+        return sources.from_items_file(path, population)
+    if population is not None:
+        raise InvalidParameter("--population with a study: a study has its own population; leave the option out")
+    if path.suffix:
+        return sources.from_study_file(path)
+    opened = stack.enter_context(open_database(database, create=False))
+    return sources.from_database(opened, find_study(opened, source))
+
+
+def _changed(source: QuizSource, title: str | None, language: str | None) -> QuizSource:
+    """Return the source with another title and language, where they are given."""
+    from pairseek.web.studies.configuration import check, configured
+
+    given = {name: value for name, value in (("title", title), ("language", language)) if value is not None}
+    if not given:
+        return source
+    configuration = configured(source.configuration.model_dump(mode="json") | given)
+    check(configuration, source.items)
+    return replace(source, configuration=configuration)

@@ -1,0 +1,157 @@
+"""Compilation of a quiz: the cost of its tree, measured beforehand, and the tree, grown by several processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairseek.core.types import Event
+from pairseek.quiz.tree import AnswerPath, QuizTree, grow, next_query, result_of
+from pairseek.runs.plan import Task
+from pairseek.runs.processes import on_processes
+from pairseek.search import Search
+
+RECOMMENDED = 6
+"""Number of recommended items at the end of a quiz, as on the result page of a study."""
+_CUT = 6
+"""Answers after which the tree is divided: into 64 parts, enough for many processes and a smooth progress bar."""
+_PROBES, _LONGEST = 3, 20
+_START_SECONDS = 4.0
+"""Time until worker processes have started; trees that take less are grown in this process."""
+
+
+@dataclass(frozen=True)
+class TreeCost:
+    """Expected cost of a tree.
+
+    Attributes
+    ----------
+    pairs, results
+        Largest numbers of pairs and results.
+    seconds
+        Expected processor time.
+    """
+
+    pairs: int
+    results: int
+    seconds: float
+
+    def elapsed(self, jobs: int) -> float:
+        """Return the expected time with so many processes."""
+        if not _is_divided(self.seconds, jobs):
+            return self.seconds
+        return _START_SECONDS + self.seconds / jobs
+
+
+def _is_divided(seconds: float, jobs: int) -> bool:
+    return jobs > 1 and seconds > 2 * _START_SECONDS
+
+
+class CostProbe:
+    """Times of questions and results along a few random paths, from which the cost of trees of any depth follows.
+
+    Parameters
+    ----------
+    search
+        Search without answers; it is not changed.
+    answers
+        Length of the paths; at most 20 answers are probed.
+    """
+
+    def __init__(self, search: Search, answers: int) -> None:
+        answers = min(answers, _LONGEST)
+        _walk(search, answers, 0)  # compiles and loads kernels
+        walks = [_walk(search, answers, seed) for seed in range(1, _PROBES + 1)]
+        # The least of several times, because other programs make some of them longer.
+        self._asking = np.min([asking for asking, _ in walks], axis=0)
+        self._result = min(result for _, result in walks)
+
+    def cost(self, answers: int) -> TreeCost:
+        """Return the cost of a tree of this depth."""
+        levels = np.arange(answers)
+        asking = float(np.sum(2.0**levels * self._asking[np.minimum(levels, len(self._asking) - 1)]))
+        return TreeCost(2**answers - 1, 2**answers, asking + 2.0**answers * self._result)
+
+
+def _walk(search: Search, answers: int, seed: int) -> tuple[list[float], float]:
+    """Return the time of each question on a random path, and that of its result."""
+    walked = search.continued(())
+    sides = np.random.default_rng(seed).integers(2, size=answers)
+    times = [0.0] * answers
+    for number, side in enumerate(sides.tolist()):
+        began = time.perf_counter()
+        query = next_query(walked)
+        times[number] = time.perf_counter() - began
+        if query is None:
+            break
+        walked.tell(query, winner=query.right if side else query.left)
+    began = time.perf_counter()
+    result_of(walked, RECOMMENDED)
+    return times, time.perf_counter() - began
+
+
+@dataclass(frozen=True, eq=False)
+class BranchWork:
+    """Parts of a tree for worker processes: a part is a task, and its unit is the number of its path."""
+
+    search: Search
+    answers: int
+    cut: tuple[tuple[AnswerPath, tuple[Event, ...]], ...]
+
+    def begin(self) -> Callable[[Task], QuizTree]:
+        """Return the function that grows one part."""
+
+        def grown(task: Task) -> QuizTree:
+            path, events = self.cut[task.unit]
+            return grow(self.search.continued(events), path, self.answers, RECOMMENDED)
+
+        return grown
+
+    def describe(self, task: Task) -> str:
+        """Return a description of the part for error messages."""
+        return f"the part of the quiz after the answers {self.cut[task.unit][0] or '(none)'}"
+
+
+def compile_tree(
+    search: Search,
+    answers: int,
+    *,
+    seconds: float,
+    jobs: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> QuizTree:
+    """Return the tree of a search: its query after every path of answers, and its result at the end of each.
+
+    Parameters
+    ----------
+    search
+        Search without answers; it is not changed.
+    answers
+        Number of answers after which every path ends. A stop rule may end it before.
+    seconds
+        Expected processor time, as from `CostProbe.cost`; a short compilation starts no processes.
+    jobs
+        Number of processes. The tree does not depend on it.
+    progress
+        Called with the number of results each time that a part is complete.
+    """
+    tree = grow(search.continued(()), "", answers, RECOMMENDED, cut=min(_CUT, answers))
+    report = progress or (lambda _: None)
+    report(len(tree.results))
+
+    def take(part: QuizTree) -> None:
+        tree.add(part)
+        report(len(tree.results))
+
+    work = BranchWork(search, answers, tuple(tree.cut.items()))
+    tasks = [Task(0, 0, unit) for unit in range(len(work.cut))]
+    if _is_divided(seconds, jobs) and len(tasks) > 1:
+        on_processes(work, tasks, take, jobs=min(jobs, len(tasks)), kept="nothing was written")
+    else:
+        grown = work.begin()
+        for task in tasks:
+            take(grown(task))
+    return tree

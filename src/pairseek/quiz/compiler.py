@@ -1,0 +1,63 @@
+"""Compilation of a planned quiz into a folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pairseek.quiz.compilation import compile_tree
+from pairseek.quiz.content import quiz_record
+from pairseek.quiz.folder import staged
+from pairseek.quiz.plan import QuizPlan
+from pairseek.quiz.writing import write_quiz
+
+
+@dataclass(frozen=True)
+class CompiledQuiz:
+    """A quiz on disk.
+
+    Attributes
+    ----------
+    folder
+        Where it is.
+    sizes
+        Bytes of each file; pictures are counted together.
+    pairs, results, items
+        Numbers of pairs, results and shown items.
+    seconds
+        Time of the compilation.
+    """
+
+    folder: Path
+    sizes: dict[str, int]
+    pairs: int
+    results: int
+    items: int
+    seconds: float
+
+
+def compile_quiz(
+    plan: QuizPlan, out: Path, *, force: bool = False, progress: Callable[[int], None] | None = None
+) -> CompiledQuiz:
+    """Compile a quiz and write it into a folder, which appears when it is complete.
+
+    Parameters
+    ----------
+    plan
+        The quiz.
+    out
+        Folder that is empty or missing.
+    force
+        Whether to replace a quiz in the folder.
+    progress
+        Called with the number of results so far.
+    """
+    began = time.perf_counter()
+    with staged(out, force=force) as folder:
+        tree = compile_tree(plan.search, plan.answers, seconds=plan.cost.seconds, jobs=plan.jobs, progress=progress)
+        record, pictures = quiz_record(plan.source, tree, plan.answers, plan.seed)
+        sizes = write_quiz(folder, record, pictures)
+    seconds = time.perf_counter() - began
+    return CompiledQuiz(out, sizes, len(tree.pairs), len(tree.results), len(tree.used()), seconds)

@@ -1,0 +1,173 @@
+"""Content of a quiz besides its tree: items as they are shown, texts, pictures and the map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pairseek._version import MODEL_VERSION, __version__
+from pairseek.core.media import MEDIA
+from pairseek.core.types import JSON, FloatArray
+from pairseek.errors import InvalidItems
+from pairseek.model.items import Items
+from pairseek.population import Population
+from pairseek.quiz.encoding import MapFrame, encode_tree
+from pairseek.quiz.tree import QuizTree
+from pairseek.search import Search
+from pairseek.store.media import StoredPicture
+from pairseek.web.pages.map import MARGIN, MOST_DOTS, MOST_NAMES, WIDTH, placed_names, thinned
+from pairseek.web.pages.text import words
+from pairseek.web.studies.cards import safe_html
+from pairseek.web.studies.configuration import StudyConfiguration
+from pairseek.web.views.result import dots, plane
+
+FORMAT, FORMAT_VERSION = "pairseek quiz", 1
+_WORDS = (
+    "quiz.", "start.begin", "start.how", "start.instructions", "run.progress", "run.side.", "run.of", "run.undo",
+    "run.announce", "run.last.undo", "result.title", "result.map", "result.caption", "result.nearest", "result.share",
+)  # fmt: skip
+_NETWORK = ("audio", "video")
+# The map shows the region of an estimate up to this share of its width beyond the items.
+_BEYOND = 0.15
+_DEVIATIONS = 2.4477468306808164
+"""Square root of the 95 % quantile of chi² with two degrees of freedom."""
+
+
+@dataclass(frozen=True, eq=False)
+class QuizSource:
+    """What a quiz is compiled from.
+
+    Attributes
+    ----------
+    configuration, items
+        The study.
+    copies
+        Function that returns a picture in several sizes, by the name that the items have for it.
+    population
+        Population that the study has learned.
+    """
+
+    configuration: StudyConfiguration
+    items: Items
+    copies: Callable[[str], Sequence[StoredPicture]] = field(default=lambda _: ())
+    population: Population | None = None
+
+    def search(self, seed: int) -> Search:
+        """Return the search of a session with this seed."""
+        return self.configuration.search(self.items, seed, self.population)
+
+
+def check_media(items: Items) -> None:
+    """Raise an `InvalidItems` if an item is shown by a medium that needs a network."""
+    for name in _NETWORK:
+        if any(map(str, items.data.get(name, ()))):
+            raise InvalidItems(
+                f"the items have the medium {name!r}, which is loaded from a server, and a quiz needs none: leave the "
+                f"column out, or serve the items as a study"
+            )
+
+
+def quiz_record(source: QuizSource, tree: QuizTree, answers: int, seed: int) -> tuple[JSON, list[StoredPicture]]:
+    """Return the record of a quiz, and the pictures of the items that it shows."""
+    configuration, items = source.configuration, source.items
+    said = words(configuration.language)
+    frame, drawing = _map(items, tree)
+    shown = tree.used()
+    columns, pictures = _columns(items, shown, source.copies)
+    record: JSON = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "pairseek": __version__,
+        "model": MODEL_VERSION,
+        "seed": seed,
+        "language": configuration.language,
+        "title": configuration.title,
+        "question": configuration.question or said.say("run.question"),
+        "instructions": safe_html(configuration.instructions),
+        "debrief": safe_html(configuration.debrief),
+        "undo": configuration.offer.undo,
+        "answers": answers,
+        "words": said.starting(*_WORDS),
+        "map": drawing,
+        "items": columns,
+    }
+    return record | encode_tree(tree, answers, items.d, frame), pictures
+
+
+def _columns(
+    items: Items, shown: Sequence[int], copies: Callable[[str], Sequence[StoredPicture]]
+) -> tuple[JSON, list[StoredPicture]]:
+    """Return ids, labels and media of the shown items as columns, and the pictures."""
+    ids, labels = [str(items.ids[row]) for row in shown], [items.labels[row] for row in shown]
+    columns: JSON = {"id": ids}
+    if labels != ids:
+        # Many labels are the id with a capital letter, which need not be repeated.
+        columns["label"] = [
+            None if label == name[:1].upper() + name[1:] else label for name, label in zip(ids, labels, strict=True)
+        ]
+    pictures: list[StoredPicture] = []
+    for name, medium in MEDIA.items():
+        values = [str(items.data[name][row]) for row in shown] if name in items.data else []
+        if not any(values) or medium.conversion == "caption":
+            continue
+        if medium.conversion == "picture":
+            made = {value: list(copies(value)) for value in dict.fromkeys(values) if value}
+            pictures += [picture for sizes in made.values() for picture in sizes]
+            # The name of the picture, then width and height of each copy.
+            columns[name] = [
+                [value, *(size for one in made[value] for size in (one.width, one.height))] if value else None
+                for value in values
+            ]
+            if "alt" in items.data:
+                columns["alt"] = [str(items.data["alt"][row]) for row in shown]
+        else:
+            columns[name] = [safe_html(value) if medium.conversion == "markdown" else value for value in values]
+    return columns, pictures
+
+
+def _map(items: Items, tree: QuizTree) -> tuple[MapFrame, JSON | None]:
+    """Return the map of the items, wide enough for every estimate, and the data to draw it."""
+    if not items.d:
+        return MapFrame(np.zeros(2), np.zeros((2, 0))), None
+    centre, axes = plane(items)
+    everything = dots(items)
+    left, low, right, high = _extent(np.array([(x, y) for x, y, _, _ in everything]), axes, centre, tree)
+    scale = (WIDTH - 2 * MARGIN) / max(right - left, (high - low) / 1.1, 1e-12)
+    # The vertical axis of a drawing points down.
+    flip = np.array([[scale], [-scale]])
+    origin = np.array([MARGIN - scale * left, MARGIN + scale * high])
+    frame = MapFrame(origin - (flip * axes.T) @ centre, flip * axes.T)
+    width, height = (round(scale * size) + 2 * MARGIN for size in (right - left, high - low))
+
+    def place(x: float, y: float) -> tuple[int, int]:
+        return round(origin[0] + scale * x), round(origin[1] - scale * y)
+
+    drawn = [(*place(x, y), colour or "") for x, y, colour, _ in thinned(everything, MOST_DOTS)]
+    named = [(*place(x, y), label) for x, y, _, label in everything if label]
+    # The names must not hide the middle, where most estimates are.
+    names = placed_names(named, (width // 2, height // 2), width) if len(everything) <= MOST_NAMES else ()
+    drawing: JSON = {
+        "size": [width, height],
+        "origin": frame.origin.tolist(),
+        "axes": frame.axes.tolist(),
+        "dots": drawn,
+        "names": names,
+    }
+    return frame, drawing
+
+
+def _extent(places: FloatArray, axes: FloatArray, centre: FloatArray, tree: QuizTree) -> FloatArray:
+    """Return the least and greatest coordinates on the map: of the items, the estimates and most of their regions."""
+    d = len(centre)
+    points = np.array([(one.point[:d] - centre) @ axes for one in tree.results.values()])
+    reach = _DEVIATIONS * np.sqrt(
+        [np.maximum(np.diag(axes.T @ one.covariance[:d, :d] @ axes), 0.0) for one in tree.results.values()]
+    )
+    beyond = _BEYOND * float(np.ptp(places, axis=0).max())
+    low = np.maximum((points - reach).min(axis=0), places.min(axis=0) - beyond)
+    high = np.minimum((points + reach).max(axis=0), places.max(axis=0) + beyond)
+    lowest = np.minimum.reduce([low, places.min(axis=0), points.min(axis=0)])
+    highest = np.maximum.reduce([high, places.max(axis=0), points.max(axis=0)])
+    return np.concatenate([lowest, highest])

@@ -1,0 +1,127 @@
+"""Folder of a quiz, written beside its place and moved there when it is complete."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from pairseek.errors import InvalidParameter
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+TREE = "tree.js"
+HEAD = "globalThis.pairseekQuiz="
+"""Beginning of the file of the tree; the rest is JSON."""
+
+
+@contextlib.contextmanager
+def staged(out: Path, *, force: bool = False) -> Iterator[Path]:
+    """Yield an empty folder, and move it to its place if the block succeeds.
+
+    No half-written quiz can be taken for a finished one: nothing is in its place until everything is written. Two
+    compilations into one folder exclude each other, also after one of them was killed.
+
+    Parameters
+    ----------
+    out
+        Folder of the quiz. It must be empty or missing.
+    force
+        Whether to replace a quiz in the folder.
+    """
+    out = Path(os.path.abspath(out))
+    _check_place(out, force=force)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    staging = out.with_name(f".{out.name}.part")
+    with _locked(staging, out):
+        try:
+            _clear(staging)
+            yield staging
+            _check_place(out, force=force)
+            _move(staging, out)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+
+def _check_place(out: Path, *, force: bool) -> None:
+    if out.is_dir():
+        if not any(out.iterdir()) or (force and is_quiz(out)):
+            return
+        advice = "give --force to replace it, or name another" if is_quiz(out) else "name another folder"
+        what = "contains a quiz" if is_quiz(out) else "is not empty"
+        raise InvalidParameter(f"the folder {out} {what}: {advice}; nothing was changed", field="out")
+    if out.exists() or out.is_symlink():
+        raise InvalidParameter(f"{out} is not a folder: name another; nothing was changed", field="out")
+
+
+def is_quiz(folder: Path) -> bool:
+    """Return whether a folder contains a compiled quiz."""
+    try:
+        with (folder / TREE).open("rb") as file:
+            return file.read(len(HEAD)) == HEAD.encode()
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def _locked(staging: Path, out: Path) -> Iterator[None]:
+    """Create the staging folder and hold a lock on it, which the system releases when this process ends."""
+    busy = InvalidParameter(
+        f"another compilation into {out} is running: wait for it, or name another folder; nothing was changed",
+        field="out",
+    )
+    if fcntl is None:
+        try:
+            staging.mkdir()
+        except FileExistsError:
+            raise busy from None
+        yield
+        return
+    while True:
+        staging.mkdir(exist_ok=True)
+        try:
+            descriptor = os.open(staging, os.O_RDONLY)
+        except FileNotFoundError:  # another compilation has finished in this moment
+            continue
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise busy from None
+            # The folder may have been moved or removed before the lock was granted.
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), staging.stat()):
+                    yield
+                    return
+        finally:
+            os.close(descriptor)
+
+
+def _clear(folder: Path) -> None:
+    """Remove what a killed compilation has left."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+
+
+def _move(staging: Path, out: Path) -> None:
+    """Move the folder to its place, and remove a quiz that was there."""
+    if not out.exists():
+        staging.rename(out)
+        return
+    before = out.with_name(f".{out.name}.before")
+    shutil.rmtree(before, ignore_errors=True)
+    out.rename(before)
+    try:
+        staging.rename(out)
+    except OSError:
+        before.rename(out)
+        raise
+    shutil.rmtree(before, ignore_errors=True)

@@ -1,0 +1,61 @@
+"""Sources of quizzes: a study file, an items file, or a study of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from pairseek.model.items import Items
+from pairseek.population import Population
+from pairseek.quiz.content import QuizSource
+from pairseek.quiz.plan import ANSWERS
+from pairseek.store import media, populations
+from pairseek.store.database import Database
+from pairseek.store.media import StoredPicture
+from pairseek.web.sessions.history import populations_of
+from pairseek.web.studies.catalogue import Study
+from pairseek.web.studies.configuration import StudyConfiguration, check, configured, read_items
+from pairseek.web.studies.creation import from_file
+from pairseek.web.studies.media import Files, copies, from_folder, with_pictures
+
+
+def from_study_file(path: Path) -> QuizSource:
+    """Read a study file, and the items file that it names."""
+    configuration, items, _, files = from_file(path)
+    return _with_files(configuration, items, files)
+
+
+def from_items_file(path: Path, population: Path | None = None) -> QuizSource:
+    """Read an items file; the quiz is named after it."""
+    items = read_items(path)
+    found = None if population is None else Population.load(population)
+    name = path.stem.replace("_", " ").replace("-", " ").strip() or "Quiz"
+    configuration = configured({"title": name[0].upper() + name[1:200], "answers": ANSWERS})
+    return _with_files(configuration, items, from_folder(items, path.parent), found)
+
+
+def from_database(database: Database, study: Study) -> QuizSource:
+    """Read a study of the database, with the population with which its sessions begin now."""
+    number = study.row.id
+    version = database.read(lambda connection: populations.latest(connection, number))
+    found = populations_of(database, [(number, version)])
+
+    def stored(name: str) -> Sequence[StoredPicture]:
+        def read(connection: sa.Connection) -> list[StoredPicture]:
+            sizes = study.pictures.get(name, [])
+            made = [media.picture(connection, number, name, width) for width, _ in sizes]
+            return [picture for picture in made if picture is not None]
+
+        return database.read(read)
+
+    return QuizSource(study.configuration, study.items, stored, found.get((number, version)))
+
+
+def _with_files(
+    configuration: StudyConfiguration, items: Items, files: Files, population: Population | None = None
+) -> QuizSource:
+    check(configuration, items)
+    items, readers = with_pictures(items, files)
+    return QuizSource(configuration, items, lambda name: tuple(copies(0, name, readers[name]())), population)

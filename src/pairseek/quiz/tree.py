@@ -1,0 +1,130 @@
+"""Tree of a quiz: the next pair after every path of answers, and the result at the end of each path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from pairseek.core.types import Event, FloatArray, Query
+from pairseek.errors import NoPairLeft, SearchFinished, Unsupported
+from pairseek.model.items import Items
+from pairseek.search import Search
+
+AnswerPath: TypeAlias = str
+"""Answers from the first on, each the side that was chosen: ``"L"`` or ``"R"``."""
+
+
+@dataclass(frozen=True, eq=False)
+class QuizResult:
+    """Result at the end of a path.
+
+    Attributes
+    ----------
+    point, covariance
+        (d,) and (d, d) estimate of the search.
+    radius
+        95 % credible radius.
+    recommended
+        Rows of the recommended items, best first, with the probability that each is the best of all.
+    """
+
+    point: FloatArray
+    covariance: FloatArray
+    radius: float
+    recommended: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True)
+class QuizTree:
+    """Pairs and results by path; the tree of a whole quiz, or a part of it.
+
+    Attributes
+    ----------
+    pairs
+        Rows of the left and the right item.
+    results
+        Results of the paths that have ended.
+    cut
+        Events of the paths at which this part of the tree ends and others go on.
+    """
+
+    pairs: dict[AnswerPath, tuple[int, int]] = field(default_factory=dict)
+    results: dict[AnswerPath, QuizResult] = field(default_factory=dict)
+    cut: dict[AnswerPath, tuple[Event, ...]] = field(default_factory=dict)
+
+    def add(self, other: QuizTree) -> None:
+        """Take over the pairs and results of another part."""
+        self.pairs.update(other.pairs)
+        self.results.update(other.results)
+
+    def used(self) -> list[int]:
+        """Return the rows of all items that the tree shows, in increasing order."""
+        shown = {row for pair in self.pairs.values() for row in pair}
+        return sorted(shown | {row for result in self.results.values() for row, _ in result.recommended})
+
+
+def grow(search: Search, path: AnswerPath, answers: int, recommended: int, *, cut: int | None = None) -> QuizTree:
+    """Return the part of the tree below a path.
+
+    The tree is walked depth first, so that a node costs one update of the belief and one selection. The search is
+    restored at the end.
+
+    Parameters
+    ----------
+    search
+        Search after the answers of the path.
+    path
+        The answers.
+    answers
+        Number of answers after which every path ends.
+    recommended
+        Number of recommended items of a result.
+    cut
+        Number of answers at which the walk ends, and the events are recorded instead.
+    """
+    tree = QuizTree()
+    _visit(search, path, answers, recommended, answers + 1 if cut is None else cut, tree)
+    return tree
+
+
+def _visit(search: Search, path: AnswerPath, answers: int, recommended: int, cut: int, tree: QuizTree) -> None:
+    if len(path) == cut:
+        tree.cut[path] = search.history
+        return
+    query = next_query(search) if len(path) < answers else None
+    if query is None:
+        tree.results[path] = result_of(search, recommended)
+        return
+    items = items_of(search)
+    tree.pairs[path] = items.index(query.left), items.index(query.right)
+    for side, winner in (("L", query.left), ("R", query.right)):
+        search.tell(query, winner=winner)
+        _visit(search, path + side, answers, recommended, cut, tree)
+        search.undo()
+
+
+def next_query(search: Search) -> Query | None:
+    """Return the next query; None if a stop rule is met or no pair is left, as a session of a study ends then."""
+    try:
+        return search.ask()
+    except (SearchFinished, NoPairLeft):
+        return None
+
+
+def result_of(search: Search, recommended: int) -> QuizResult:
+    """Return the result of a search after its answers."""
+    estimate = search.estimate()
+    items = items_of(search)
+    best = tuple((items.index(one.id), one.probability) for one in search.recommend(min(recommended, items.n)))
+    return QuizResult(
+        np.asarray(estimate.point), np.asarray(estimate.covariance), float(estimate.credible_radius()), best
+    )
+
+
+def items_of(search: Search) -> Items:
+    """Return the items of a search; raise `Unsupported` for a continuous space."""
+    if not isinstance(search.items, Items):
+        raise Unsupported("a quiz asks about items, and a continuous Space has none: draw points of it as items")
+    return search.items

@@ -1,0 +1,53 @@
+"""Files of a quiz: the tree, the module that reads it, the player, a page, and pictures."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from string import Template
+
+from pairseek.core.files import write_atomically
+from pairseek.core.types import JSON
+from pairseek.quiz.folder import HEAD, TREE
+from pairseek.store.media import StoredPicture
+from pairseek.web.pages.text import words
+
+PAGE, MODULE, PLAYER, PICTURES = "index.html", "quiz.js", "player.js", "pictures"
+_SOURCE = Path(__file__).parent / "page"
+
+
+def write_quiz(folder: Path, record: JSON, pictures: Sequence[StoredPicture]) -> dict[str, int]:
+    """Write the files of a quiz into a folder; return their sizes in bytes, those of pictures together."""
+    module, player = ((_SOURCE / name).read_text(encoding="utf-8") for name in (MODULE, PLAYER))
+    files = {TREE: tree_text(record), MODULE: module, PLAYER: player, PAGE: _page(record, module)}
+    sizes = {}
+    for name, text in files.items():
+        write_atomically(folder / name, text)
+        sizes[name] = len(text.encode())
+    for picture in pictures:
+        place = folder / PICTURES / picture.name
+        place.mkdir(parents=True, exist_ok=True)
+        write_atomically(place / f"{picture.width}.webp", picture.content)
+    if pictures:
+        sizes[PICTURES] = sum(len(picture.content) for picture in pictures)
+    return sizes
+
+
+def tree_text(record: JSON) -> str:
+    """Return the file of the tree: a script for pages that are opened from a file, and JSON after the first ``=``."""
+    return HEAD + json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def _page(record: JSON, module: str) -> str:
+    """Return the page. It contains the module, because browsers do not import modules from files."""
+    said = words(record["language"])
+    return Template((_SOURCE / PAGE).read_text(encoding="utf-8")).substitute(
+        language=record["language"],
+        title=html.escape(record["title"]),
+        noscript=html.escape(said.say("quiz.noscript")),
+        tree=TREE,
+        player=PLAYER,
+        module=module,
+    )

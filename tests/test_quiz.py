@@ -1,0 +1,429 @@
+"""Compiled quizzes: every path gives what the search gives, and nothing else is written."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import pairseek as ps
+from helpers.serving import some_items
+from pairseek.cli import main
+from pairseek.errors import InvalidItems, InvalidParameter, Unsupported
+from pairseek.quiz import settings
+from pairseek.quiz.compilation import RECOMMENDED, CostProbe, compile_tree
+from pairseek.quiz.compiler import compile_quiz
+from pairseek.quiz.content import QuizSource
+from pairseek.quiz.folder import HEAD, staged
+from pairseek.quiz.plan import QuizLimits, plan_quiz
+from pairseek.quiz.sources import from_items_file, from_study_file
+from pairseek.quiz.tree import grow
+from pairseek.web.studies.configuration import StudyConfiguration, configured
+
+UNKNOWN = {"name": "logistic", "k": "unknown", "lapse": "unknown"}
+SEVERAL = 2  # processes
+
+
+def source(items=None, **settings_of_study):
+    return QuizSource(configured({"title": "Which?", **settings_of_study}), some_items(40) if items is None else items)
+
+
+def record_of(folder: Path) -> dict:
+    text = (folder / "tree.js").read_text(encoding="utf-8")
+    assert text.startswith(HEAD)
+    return json.loads(text.removeprefix(HEAD))
+
+
+class Reader:
+    """The tree of a quiz, decoded by its documented format."""
+
+    def __init__(self, record: dict) -> None:
+        self.record = record
+        self.pairs, self.results = (
+            "".join(f"{byte:08b}" for byte in base64.b64decode(record[name])) for name in ("pairs", "results")
+        )
+        self.last = 2 ** record["answers"] - 1
+        bits, best = record["bits"], record["recommended"]
+        self.size = best * (bits + 16) + 64 + 32 * record["dimensions"]
+        self.ends = [n for n in range(2 * self.last + 1) if not self.asks(n) and (n == 0 or self.asks((n - 1) // 2))]
+
+    def pair(self, n: int) -> tuple[str, str]:
+        bits, ids = self.record["bits"], self.record["items"]["id"]
+        found = [ids[int(self.pairs[(2 * n + i) * bits : (2 * n + i + 1) * bits], 2)] for i in (0, 1)]
+        return found[0], found[1]
+
+    def asks(self, n: int) -> bool:
+        return n < self.last and self.pair(n)[0] != self.pair(n)[1]
+
+    def result(self, n: int) -> dict:
+        at = self.ends.index(n) * self.size
+
+        def read(width):
+            nonlocal at
+            at += width
+            return int(self.results[at - width : at], 2)
+
+        record = self.record
+        ids = [record["items"]["id"][read(record["bits"])] for _ in range(record["recommended"])]
+        probabilities = [read(16) / 65535 for _ in ids]
+        scaled = [low + step * read(16) for low, step in record["scales"]]
+        point = np.array([read(32) for _ in range(record["dimensions"])], dtype=np.uint32).view(np.float32)
+        return {"ids": ids, "probabilities": probabilities, "radius": scaled[0], "point": point}
+
+
+def agree(record: dict, search: ps.Search, *, paths=None) -> None:
+    """Each path of the tree has the queries and the result of the search after the same answers."""
+    reader, d = Reader(record), record["dimensions"]
+    asked = 0
+    for sides in itertools.product("LR", repeat=record["answers"]) if paths is None else paths:
+        here, n = search.continued(()), 0
+        for side in sides:
+            if here.finished is not None:
+                break
+            query = here.ask()
+            assert reader.pair(n) == (str(query.left), str(query.right))
+            here.tell(query, winner=query.left if side == "L" else query.right)
+            n = 2 * n + (1 if side == "L" else 2)
+            asked += 1
+        assert n in reader.ends
+        found, estimate = reader.result(n), here.estimate()
+        best = here.recommend(record["recommended"])
+        assert found["ids"] == [str(one.id) for one in best]
+        np.testing.assert_array_equal(found["point"], np.float32(estimate.point[:d]))
+        # Half a step of 16 bits.
+        np.testing.assert_allclose(found["probabilities"], [one.probability for one in best], atol=0.5001 / 65535)
+        assert abs(found["radius"] - estimate.credible_radius()) <= 0.5001 * record["scales"][0][1] + 1e-15
+    assert asked > 0
+
+
+CASES = {
+    "default": ({}, None),
+    "colours": ({"answers": 3}, ps.datasets.colours()),
+    "seed": ({"seed": 7}, None),
+    "sampled": ({"strategy": "mcmv", "candidates": {"name": "sampled_pairs", "count": 50}}, None),
+    "random": ({"strategy": "random"}, None),
+    "procedure": ({"strategy": {"name": "actrank", "votes": 1}}, None),
+    "unknown reliability": ({"response": UNKNOWN, "answers": 2}, None),
+    "few items": ({"rest": {"pair": 100}}, some_items(3)),
+    "no coordinates": ({}, ps.Items(ids=["tea", "water", "milk", "juice", "beer", "wine", "soup"])),
+    "one dimension": ({}, some_items(20, d=1)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_path_gives_what_the_search_gives(case, tmp_path):
+    given, items = CASES[case]
+    quiz = source(items, **{"answers": 4, **given})
+    plan = plan_quiz(quiz)
+    compile_quiz(plan, tmp_path / "quiz")
+    record = record_of(tmp_path / "quiz")
+    assert (record["answers"], record["seed"]) == (given.get("answers", 4), given.get("seed", 0))
+    if case == "few items":
+        # A session of a study ends when no pair is left, which a search alone reports as an error.
+        assert len(Reader(record).ends) == 8
+        paths = itertools.product("LR", repeat=3)
+    else:
+        paths = None
+    agree(record, quiz.configuration.search(quiz.items, record["seed"]), paths=paths)
+
+
+def test_a_stop_rule_ends_some_paths_before_others(tmp_path):
+    whole = compile_tree(source().search(0), 3, seconds=0.0)
+    radius = float(np.median([result.radius for result in whole.results.values()]))
+    quiz = source(answers=4, stop=[{"name": "radius", "radius": radius}])
+    compile_quiz(plan_quiz(quiz), tmp_path / "quiz")
+    record = record_of(tmp_path / "quiz")
+    assert 8 <= len(Reader(record).ends) < 16
+    agree(record, quiz.search(0))
+
+
+def test_processes_give_the_same_bits():
+    search = source().search(3)
+    alone = compile_tree(search, 7, seconds=0.0)
+    together = compile_tree(search, 7, seconds=100.0, jobs=SEVERAL)
+    assert alone.pairs == together.pairs
+    assert alone.results.keys() == together.results.keys()
+    for path, result in alone.results.items():
+        other = together.results[path]
+        assert result.recommended == other.recommended
+        assert (result.point.tobytes(), result.covariance.tobytes()) == (
+            other.point.tobytes(),
+            other.covariance.tobytes(),
+        )
+        assert result.radius == other.radius
+
+
+def test_the_search_is_left_as_it_was():
+    search = source().search(0)
+    first = search.ask()
+    grow(search, "", 3, RECOMMENDED)
+    assert (search.history, search.ask()) == ((), first)
+
+
+@pytest.mark.long
+def test_all_4096_paths_of_949_colours(tmp_path):
+    """The quiz of the docs, all of it, with the size that they state."""
+    quiz = source(ps.datasets.colours(), answers=12)
+    made = compile_quiz(plan_quiz(quiz, jobs=SEVERAL), tmp_path / "quiz")
+    assert (made.pairs, made.results) == (4095, 4096)
+    assert sum(made.sizes.values()) < 300_000
+    agree(record_of(tmp_path / "quiz"), quiz.search(0))
+
+
+def test_a_population_of_other_people_is_used(tmp_path):
+    rng = np.random.default_rng(3)
+    items = some_items(12)
+    ids = list(items.ids)
+    rows = [(f"p{p}", *rng.choice(ids, 2, replace=False)) for p in range(30) for _ in range(8)]
+    population = ps.Population.fit(ps.Choices.from_pairs(rows, ids=items.ids), items=items)
+    quiz = dataclasses.replace(source(items, answers=3), population=population)
+    compile_quiz(plan_quiz(quiz), tmp_path / "quiz")
+    agree(record_of(tmp_path / "quiz"), ps.Search(items, population=population, rng=0))
+
+
+@pytest.mark.parametrize("name", sorted(StudyConfiguration.model_fields.keys() - {"offer"}))
+def test_every_setting_of_a_study_is_kept_left_out_or_refused(name):
+    known = settings.KEPT | settings.LEFT_OUT.keys() | settings.REFUSED.keys()
+    assert name in known, "decide what a quiz does with this setting, in pairseek.quiz.settings"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("offer.tie", {"offer": {"tie": True}}),
+        ("offer.skip", {"offer": {"skip": True}}),
+        ("repeated", {"repeated": 0.1}),
+        ("random", {"random": 0.1}),
+        ("attention", {"attention": {"pairs": [{"left": "i0", "right": "i1", "answer": "i0"}]}}),
+        ("invited", {"invited": True}),
+        ("result", {"result": False}),
+    ],
+)
+def test_a_study_that_no_quiz_can_follow_is_refused_by_name(name, value):
+    with pytest.raises(InvalidParameter, match=f"the setting '{name}' cannot be compiled: .*; compile a study file"):
+        plan_quiz(source(**value))
+
+
+def test_settings_without_an_effect_are_noted():
+    notes = plan_quiz(source(answers=2, consent="Yes?", retention={"days": 3})).notes
+    assert [note.split(":")[0] for note in notes] == [
+        "the setting 'consent' is left out",
+        "the setting 'retention' is left out",
+    ]
+
+
+def test_sounds_films_and_spaces_are_refused():
+    items = some_items(5)
+    sounds = ps.Items(items.coordinates, items.ids, data={"audio": ["https://a.example/x.ogg"] * 5})
+    with pytest.raises(InvalidItems, match="medium 'audio', which is loaded from a server"):
+        plan_quiz(source(sounds))
+    with pytest.raises(Unsupported, match="a continuous Space has none"):
+        grow(ps.Search(ps.Space([0, 0], [1, 1]), rng=0), "", 1, RECOMMENDED)
+
+
+def test_a_depth_that_does_not_fit_is_refused_with_the_numbers():
+    with pytest.raises(
+        InvalidParameter,
+        match=r"22 answers have 4,194,303 pairs and 4,194,304 results: about [\d,.]+ MB and .* the limits are 5 MB and "
+        r"60 min; at most 1\d answers fit",
+    ):
+        plan_quiz(source(), answers=22)
+    with pytest.raises(InvalidParameter, match="no number of answers fits"):
+        plan_quiz(source(), answers=5, limits=QuizLimits(megabytes=0.001))
+    with pytest.raises(InvalidParameter, match="the limit minutes is 0"):
+        QuizLimits(minutes=0)
+
+
+def test_the_expected_size_is_an_upper_bound(tmp_path):
+    for items in (some_items(40), ps.datasets.colours(), some_items(300, d=8)):
+        plan = plan_quiz(source(items, answers=5))
+        made = compile_quiz(plan, tmp_path / str(items.n))
+        assert 0.3 * plan.size < made.sizes["tree.js"] <= plan.size
+
+
+def test_the_cost_of_a_tree_follows_from_its_nodes():
+    cost = CostProbe(source().search(0), 3).cost(3)
+    assert (cost.pairs, cost.results) == (7, 8)
+    assert 0 < cost.seconds < 60
+    assert cost.elapsed(1) == cost.elapsed(2) == cost.seconds  # too short for processes
+    long = dataclasses.replace(cost, seconds=1000.0)
+    assert long.elapsed(1) == 1000.0
+    assert 500.0 < long.elapsed(2) < 520.0
+
+
+# The folder
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
+    out = tmp_path / "quiz"
+    out.mkdir()
+    (out / "thesis.txt").write_text("mine")
+    for force in (False, True):
+        with pytest.raises(InvalidParameter, match="is not empty: name another folder"), staged(out, force=force):
+            pytest.fail("the folder must be refused before the work")
+    assert [path.name for path in tmp_path.rglob("*")] == ["quiz", "thesis.txt"]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidParameter, match="is not a folder"), staged(tmp_path / "file"):
+        pass
+
+
+def test_a_quiz_is_replaced_by_force_alone(tmp_path):
+    out = tmp_path / "quiz"
+    plan = plan_quiz(source(answers=1))
+    compile_quiz(plan, out)
+    with pytest.raises(InvalidParameter, match="contains a quiz: give --force"):
+        compile_quiz(plan, out)
+    compile_quiz(plan_quiz(source(answers=2)), out, force=True)
+    assert record_of(out)["answers"] == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["quiz"]
+
+
+def test_a_failure_leaves_nothing_behind(tmp_path):
+    def fail():
+        with staged(tmp_path / "quiz") as folder:
+            (folder / "tree.js").write_text(HEAD)
+            raise RuntimeError("full")
+
+    with pytest.raises(RuntimeError, match="full"):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_compilations_into_one_folder_exclude_each_other(tmp_path):
+    with staged(tmp_path / "quiz") as folder:
+        (folder / "tree.js").write_text(HEAD)
+        with pytest.raises(InvalidParameter, match="another compilation into .*quiz is running"):
+            compile_quiz(plan_quiz(source(answers=1)), tmp_path / "quiz")
+        assert not (tmp_path / "quiz").exists()
+    assert (tmp_path / "quiz" / "tree.js").read_text() == HEAD
+
+
+def test_a_killed_compilation_leaves_no_quiz_and_does_not_block_the_next(tmp_path):
+    program = (
+        "import sys, time; from pathlib import Path; from pairseek.quiz.folder import staged\n"
+        "with staged(Path('quiz')) as folder:\n"
+        "    (folder / 'index.html').write_text('half'); print('ready', flush=True); time.sleep(60)\n"
+    )
+    killed = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    assert killed.stdout.readline() == "ready\n"
+    with pytest.raises(InvalidParameter, match="another compilation"), staged(tmp_path / "quiz"):
+        pass
+    killed.kill()
+    killed.wait()
+    killed.stdout.close()
+    assert not (tmp_path / "quiz").exists()
+    with staged(tmp_path / "quiz") as folder:
+        assert list(folder.iterdir()) == []
+        (folder / "index.html").write_text("whole")
+    assert (tmp_path / "quiz" / "index.html").read_text() == "whole"
+
+
+# The command
+
+
+@pytest.fixture
+def command(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return ended.value.code or 0, said.out, said.err
+
+    return run
+
+
+def test_from_a_file_of_items_to_a_quiz(command, tmp_path):
+    some_items(30).to_csv(tmp_path / "red-wines.csv")
+    code, out, _ = command("compile", "red-wines.csv", "--answers", 3, "--out", "made/quiz", "--language", "de")
+    assert code == 0
+    assert "30 items in 2 dimensions, 3 answers: 7 pairs, 8 results" in out
+    assert "Expected: " in out
+    assert "Compiled in " in out
+    assert "Written: " in out
+    assert "Open made/quiz/index.html in a browser." in out
+    files = sorted(path.name for path in Path("made/quiz").iterdir())
+    assert files == ["index.html", "player.js", "quiz.js", "tree.js"]
+    record = record_of(Path("made/quiz"))
+    assert (record["title"], record["question"]) == ("Red wines", "Was ziehen Sie vor?")
+    agree(record, ps.Search(from_items_file(Path("red-wines.csv")).items, rng=0))
+    assert len((tmp_path / "made/quiz/quiz.js").read_bytes()) < 5000
+
+
+def test_from_a_study_with_pictures_to_a_quiz_and_from_the_database_to_the_same(command, tmp_path):
+    (tmp_path / "photos").mkdir()
+    rows = []
+    for k, (x, y) in enumerate(np.random.default_rng(1).normal(size=(6, 2))):
+        Image.new("RGB", (400 + k, 500), (40 * k, 90, 90)).save(tmp_path / "photos" / f"{k}.png")
+        rows.append(f"w{k},photos/{k}.png,A bottle {k},{x},{y}\n")
+    (tmp_path / "wines.csv").write_text("id,image,alt,x,y\n" + "".join(rows))
+    (tmp_path / "wine.yaml").write_text("title: Wine\nitems: wines.csv\nanswers: 3\nseed: 5\ninstructions: '*Sip*'\n")
+    assert command("compile", "wine.yaml", "--out", "a")[0] == 0
+    assert command("study", "create", "wine.yaml", "--database", "w.db")[0] == 0
+    assert command("compile", "wine", "--out", "b", "--database", "w.db")[0] == 0
+    for name in (path.relative_to("a") for path in Path("a").rglob("*") if path.is_file()):
+        assert Path("a", name).read_bytes() == Path("b", name).read_bytes(), name
+    record = record_of(Path("a"))
+    agree(record, from_study_file(Path("wine.yaml")).search(5))
+    assert record["instructions"] == "<p><em>Sip</em></p>\n"
+    name, *sizes = record["items"]["image"][0]
+    assert len(sizes) == 4
+    assert record["items"]["alt"][0].startswith("A bottle")
+    for width, height in zip(sizes[::2], sizes[1::2], strict=True):
+        with Image.open(f"a/pictures/{name}/{width}.webp") as picture:
+            assert picture.size == (width, height)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nothing.csv",), "nothing.csv"),
+        (("nothing.yaml",), "the study's file nothing.yaml cannot be read"),
+        (("nothing",), "there is no database"),
+        (("wines.csv", "--answers", 0), "the number of answers is 0"),
+        (("wines.csv", "--seed", -1), "the seed is -1"),
+        (("wines.csv", "--language", "fr"), "the setting 'language' is 'fr'"),
+        (("wines.csv", "--megabytes", -1), "the limit megabytes is -1"),
+        (("wines.csv", "--answers", 40), "at most 1"),
+        (("tie.yaml",), "the setting 'offer.tie' cannot be compiled"),
+        (("tie.yaml", "--population", "p.json"), "a study has its own population"),
+    ],
+)
+def test_bad_input_is_named_and_nothing_is_written(command, tmp_path, arguments, message):
+    some_items(30).to_csv(tmp_path / "wines.csv")
+    (tmp_path / "tie.yaml").write_text("title: Wine\nitems: wines.csv\noffer: {tie: true}\n")
+    code, _, err = command("compile", *arguments, "--out", "quiz")
+    assert code == 2
+    assert message in err
+    assert not (tmp_path / "quiz").exists()
+    assert not (tmp_path / ".quiz.part").exists()
+
+
+@pytest.mark.slow
+def test_a_signal_stops_a_compilation_and_leaves_nothing(tmp_path):
+    some_items(200).to_csv(tmp_path / "wines.csv")
+    program = "import sys; from pairseek.cli import main; main(sys.argv[1:])"
+    arguments = ["compile", "wines.csv", "--answers", "14", "--out", "quiz", "--jobs", "2"]
+    running = subprocess.Popen([sys.executable, "-c", program, *arguments], cwd=tmp_path, stdout=subprocess.PIPE)
+    until = time.monotonic() + 60
+    while not (tmp_path / ".quiz.part").exists():
+        assert running.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    os.kill(running.pid, signal.SIGTERM)
+    said, _ = running.communicate(timeout=60)
+    assert running.returncode == 128 + signal.SIGTERM
+    assert b"Stopped. Nothing was written." in said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["wines.csv"]
