@@ -49,7 +49,9 @@ def folder(tmp_path_factory) -> Path:
     compile_quiz(plan_quiz(quiz), root / "quiz")
     words = "Ein leichter Wein für den Abend auf der Terrasse"
     base = some_items(20)
-    texts = ps.Items(base.coordinates, base.ids, base.labels, data={"text": [f"{words}, Nummer {k}" for k in range(20)]})
+    texts = ps.Items(
+        base.coordinates, base.ids, base.labels, data={"text": [f"{words}, Nummer {k}" for k in range(20)]}
+    )
     stopping = {"stop": [{"name": "answers", "count": 2}], "language": "de", "answers": 3}
     compile_quiz(plan_quiz(QuizSource(configured({"title": "Welcher Wein?", **stopping}), texts)), root / "texts")
     rng = np.random.default_rng(2)
@@ -132,7 +134,9 @@ def test_a_quiz_from_a_file_without_a_network(visit, folder, device) -> None:
 
 def test_the_module_reads_what_the_search_gives(visit, folder, host) -> None:
     page = visit(f"{host}/page.html", **DESKTOP)
-    page.evaluate("async () => { const { loadQuiz } = await import('/quiz/quiz.js'); window.openedQuiz = await loadQuiz(); }")
+    page.evaluate(
+        "async () => { const { loadQuiz } = await import('/quiz/quiz.js'); window.openedQuiz = await loadQuiz(); }"
+    )
     found = page.evaluate(PLAY_ALL)
     assert len(found) == 2 ** (DEPTH + 1) - 1
     for path, shown in found.items():

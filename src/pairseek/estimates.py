@@ -33,9 +33,10 @@ Manner: TypeAlias = Literal["consistent", "noisy", "random"]
 _LEAST_K = 1e-100
 # In more dimensions a tree looks at nearly every item, and a product of matrices does so faster.
 _MOST_OF_A_TREE = 8
-# With residual utilities: samples that are used, and how many of them at a time.
+# With residual utilities: samples that are used, how many of them at a time, and items whose draws stay in memory.
 _SAMPLES = 1024
 _CHUNK = 64
+_FEW = 2000
 # Items whose utility must be so many deviations above its mean to be the best are left out: a probability of 1e-5.
 _UNLIKELY = 4.27
 CONSISTENT, RANDOM = 0.8, 0.6
@@ -231,14 +232,16 @@ def _best_with_residuals(items: Items, belief: Belief, found: Residuals, respons
     if len(belief.weights) > 2 * _SAMPLES:
         weights = np.full(_SAMPLES, 1.0 / _SAMPLES)
     rng = np.random.default_rng([n, len(points)])
+    # Of a few items, the draws are the same for every belief, and are made once.
+    kept = _standard_normals(len(points), n) if n <= _FEW else None
     counts = np.zeros(n)
     for start in range(0, len(points), _CHUNK):
         some = slice(start, start + _CHUNK)
-        residual = found.deviation * rng.standard_normal((len(points[some]), len(rows)))
+        normal_draws = rng.standard_normal((len(points[some]), len(rows))) if kept is None else kept[some][:, rows]
+        residual = found.deviation * normal_draws
         known = np.flatnonzero(place[rows] >= 0)
         residual[:, known] = drawn[some][:, place[rows[known]]]
-        offsets = points[some][:, None, :] - items.coordinates[rows]
-        utility = items.appeal[rows] - k * np.einsum("snd,snd->sn", offsets, offsets) + unit * residual
+        utility = items.appeal[rows] - k * _squared_distances(points[some], items.coordinates[rows]) + unit * residual
         counts += np.bincount(rows[np.argmax(utility, axis=1)], weights=weights[some], minlength=n)
     return np.asarray(counts / np.sum(weights))
 
@@ -254,6 +257,21 @@ def _some_samples(weights: FloatArray) -> IntArray:
     places = (np.arange(_SAMPLES) + np.random.default_rng(0).random(_SAMPLES)) / _SAMPLES
     mass = np.cumsum(weights)
     return np.asarray(np.minimum(np.searchsorted(mass, places * mass[-1]), len(weights) - 1), dtype=np.int64)
+
+
+@lru_cache(maxsize=2)
+def _standard_normals(samples: int, n: int) -> FloatArray:
+    draws = np.random.default_rng([n, samples]).standard_normal((samples, n))
+    draws.flags.writeable = False
+    return draws
+
+
+def _squared_distances(points: FloatArray, others: FloatArray) -> FloatArray:
+    """Return the (s, n) squared distances of (s, d) and (n, d) points, by one coordinate after the other."""
+    square = np.zeros((len(points), len(others)))
+    for i in range(points.shape[1]):
+        square += (points[:, i, None] - others[:, i]) ** 2
+    return square
 
 
 def recommendations(
