@@ -61,9 +61,7 @@ def main() -> None:
     used = processor_seconds() - before
     bare = made.pairs * question + made.results * result
     print(f"{items.n} colours, {given.answers} answers, {given.jobs} processes, load {os.getloadavg()[0]:.1f}")
-    print(
-        f"bare engine: {1e3 * question:.2f} ms a question, {1e3 * result:.2f} ms a result: {bare:.1f} s of processor time"
-    )
+    print(f"bare engine: {1e3 * question:.2f} ms a question, {1e3 * result:.2f} ms a result, {bare:.1f} s in all")
     print(f"expected: {plan.seconds:.1f} s, at most {plan.size / 1000:.0f} kB")
     print(f"compiled: {made.seconds:.1f} s, {used:.1f} s of processor time, {sum(made.sizes.values()) / 1000:.0f} kB")
     print("  " + ", ".join(f"{name} {size / 1000:.0f} kB" for name, size in made.sizes.items()))

@@ -303,7 +303,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path):
 def test_two_compilations_into_one_folder_exclude_each_other(tmp_path):
     with staged(tmp_path / "quiz") as folder:
         (folder / "tree.js").write_text(HEAD)
-        with pytest.raises(InvalidParameter, match="another compilation into .*quiz is running"):
+        with pytest.raises(InvalidParameter, match=r"another compilation into .*quiz is running"):
             compile_quiz(plan_quiz(source(answers=1)), tmp_path / "quiz")
         assert not (tmp_path / "quiz").exists()
     assert (tmp_path / "quiz" / "tree.js").read_text() == HEAD
@@ -417,13 +417,13 @@ def test_a_signal_stops_a_compilation_and_leaves_nothing(tmp_path):
     program = "import sys; from pairseek.cli import main; main(sys.argv[1:])"
     arguments = ["compile", "wines.csv", "--answers", "14", "--out", "quiz", "--jobs", "2"]
     running = subprocess.Popen([sys.executable, "-c", program, *arguments], cwd=tmp_path, stdout=subprocess.PIPE)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while not (tmp_path / ".quiz.part").exists():
         assert running.poll() is None
         assert time.monotonic() < until
         time.sleep(0.05)
     os.kill(running.pid, signal.SIGTERM)
-    said, _ = running.communicate(timeout=60)
+    said, _ = running.communicate(timeout=120)
     assert running.returncode == 128 + signal.SIGTERM
     assert b"Stopped. Nothing was written." in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["wines.csv"]

@@ -165,7 +165,8 @@ def test_paths_that_do_not_exist_are_refused(visit, host) -> None:
       const { loadQuiz, openQuiz } = await import('/quiz/quiz.js');
       const quiz = await loadQuiz();
       const failing = [
-        () => quiz.pair(["up"]), () => quiz.result(["left"]), () => quiz.pair(Array(9).fill("left")), () => openQuiz({}),
+        () => quiz.pair(["up"]), () => quiz.result(["left"]), () => quiz.pair(Array(9).fill("left")),
+        () => openQuiz({}),
       ];
       const out = failing.map((one) => { try { one(); return null; } catch (error) { return error.message; } });
       return [...out, await loadQuiz("/none.js").catch((error) => error.message)];
@@ -262,7 +263,8 @@ def test_pictures_are_shown_from_a_file_and_inside_another_page(visit, folder, h
       const { loadQuiz, mount } = await import('/pictures/quiz.js');
       const element = document.body.appendChild(document.createElement("div"));
       element.id = "art";
-      await mount(element, { quiz: await loadQuiz(), intro: false, result: false, onfinish: (found) => (window.found = found) });
+      const onfinish = (found) => (window.found = found);
+      await mount(element, { quiz: await loadQuiz(), intro: false, result: false, onfinish });
     }""")
     for number in range(2):
         ready(page, number)

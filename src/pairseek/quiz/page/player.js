@@ -253,7 +253,8 @@ li { display: grid; grid-template-columns: 3.5rem 1fr auto; align-items: center;
     }
 
     function welcome() {
-      const length = say(quiz.early() ? "quiz.most" : "quiz.length", { count: tree.answers });
+      const count = { count: tree.answers };
+      const length = quiz.early() ? say("quiz.most", count) : say("quiz.length", count);
       const how = made("div", { className: "prose", innerHTML: tree.instructions });
       if (!tree.instructions) how.append(made("p", { textContent: say("start.instructions") }));
       screen(
