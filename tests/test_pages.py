@@ -35,6 +35,7 @@ SHAPES = {
     "studies": data.StudiesPage,
     "study_new": data.NewStudyPage,
     "study": data.StudyPage,
+    "similarity": data.SimilarityPage,
     "person": data.PersonPage,
     "tokens": data.TokensPage,
     "confirm": data.ConfirmPage,
@@ -144,7 +145,17 @@ def test_no_message_is_missing_or_left_over() -> None:
     used = set(re.findall(r"""\b(?:t|say)\(\s*["'`]([\w.]+)["'`]""", text))
     used |= set(re.findall(r"""["']((?:run|plot|number|language)\.[\w.]+)["']""", text))
     built = {"learned.", "status.", "audit.", "person.", "flag.", "outcome.", "kind.", "export.", "language."}
-    built |= {"manner.", "run.side.", "run.practice.", "number.", "new.stop.", "new.prior.", "problem.", "confirm."}
+    built |= {
+        "anchor.",
+        "manner.",
+        "run.side.",
+        "run.practice.",
+        "number.",
+        "new.stop.",
+        "new.prior.",
+        "problem.",
+        "confirm.",
+    }
     messages = set(words("en").messages)
     assert {key for key in used if not key.endswith((".", ".js"))} <= messages
     assert {key for key in messages - used if not key.startswith(tuple(built))} == set()

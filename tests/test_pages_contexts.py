@@ -9,6 +9,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddic
 import pytest
 
 from helpers.serving import answer, begin, configuration, csrf_of, served, some_items
+from pairseek.model.items import Items
 from pairseek.web import service
 from pairseek.web.auth import set_password
 from pairseek.web.pages.rendering import FOLDER
@@ -66,10 +67,13 @@ def sent(tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
 
     made = configuration(answers=2, consent="May we?", practice=True, offer={"tie": True, "skip": True, "undo": True})
     path = tmp_path_factory.mktemp("contexts") / "a.db"
-    with pytest.MonkeyPatch.context() as patch, served(path, studies=[(made, some_items())]) as visitors:
+    things = Items(None, [f"i{n}" for n in range(5)])
+    studies = [(made, some_items()), (configuration(kind="similarity", slug="alike", answers=12), things)]
+    with pytest.MonkeyPatch.context() as patch, served(path, studies=studies) as visitors:
         patch.setattr(service, "render", recorded)
         set_password(visitors.service.database, "ann", PASSWORD, is_admin=True)
         session = participate(visitors.browser(headers={"accept": "text/html"}))
+        judge(visitors.browser(headers={"accept": "text/html"}))
         research(visitors.browser(headers={"accept": "text/html"}), session)
     return found
 
@@ -85,6 +89,15 @@ def participate(browser) -> str:
         state = answer(browser, state).json()
     browser.get("/s/which/result")
     return browser.get("/s/which/mine").json()["session"]
+
+
+def judge(browser) -> None:
+    """Visit the pages of a participant of a similarity study."""
+    state = begin(browser, "alike")
+    browser.get("/s/alike/run")
+    while state["query"] is not None:
+        state = answer(browser, state, slug="alike").json()
+    browser.get("/s/alike/result")
 
 
 def deletion_pages(browser, session: str) -> list[int]:
@@ -104,6 +117,9 @@ def research(browser, session: str) -> None:
     form = {"csrf": csrf_of(browser.get("/studies"))}
     for path in ("/studies/new", "/studies/which", f"/studies/which/people/{session}", "/tokens", "/docs"):
         assert browser.get(path).status_code == 200, path
+    assert browser.get("/studies/alike").status_code == 200
+    browser.post("/studies/alike/population", data=form)
+    assert browser.get("/studies/alike").status_code == 200
     browser.post("/studies/new", data={**form, "title": ""})
     browser.post("/tokens", data={**form, "name": "notebook", "scopes": ["read"]})
     browser.post("/tokens", data={**form, "name": "", "scopes": ["read"]})

@@ -108,10 +108,16 @@ WRONG = {
 
 
 def running(kind: str, **changes) -> tuple[str, dict]:
-    pair = {"query": "q5", "number": 5, "left": card(4, kind), "right": card(9, kind)}
+    pair = {"query": "q5", "number": 5, "anchor": None, "left": card(4, kind), "right": card(9, kind)}
     state = {"status": "asking", "query": pair, "progress": PROGRESS, "can": CAN, "result": None}
     data = {"study": HEAD, "session": f"s-{kind}", "question": None, "state": state, "offers": OFFERS}
-    return "run", {**data, "practice": None, "preview": False, **changes}
+    return "run", {**data, "similarity": False, "practice": None, "preview": False, **changes}
+
+
+def comparing(kind: str, **changes) -> tuple[str, dict]:
+    template, data = running(kind, similarity=True, session=f"a-{kind}", **changes)
+    query = data["state"]["query"] | {"anchor": card(2, kind)}
+    return template, data | {"state": data["state"] | {"query": query}}
 
 
 def study_row(slug: str = "colours", title: str = "A colour for the hallway", status: str = "open") -> dict:
@@ -203,6 +209,7 @@ def answers() -> list[dict]:
         {
             "index": n + 1,
             "query": f"q{n + 1}",
+            "anchor": None,
             "left": label(3 * n),
             "right": label(5 * n + 1),
             "outcome": outcomes[n],
@@ -281,6 +288,46 @@ STUDY = {
     "retention": {"days": 90, "after": "session"},
     "configuration": "title: A colour for the hallway\nstrategy: infogain\nanswers: 12\n",
 }
+
+
+def similarity() -> dict:
+    placed = [
+        {
+            "card": card(n, "colour" if n < 16 else "label"),
+            "x": 500 + 400 * x,
+            "y": 400 - 300 * y,
+            "undecided": 0.02 + 0.01 * (n % 9),
+            "vague": n % 9 > 5,
+        }
+        for n, (x, y, *_) in enumerate(dots(20))
+    ]
+    steps = [(20, 0.45), (30, 0.36), (60, 0.28), (120, 0.22), (240, 0.19)]
+    return {
+        "version": 5,
+        "created": "2026-11-15T12:58:31+00:00",
+        "judgements": 240,
+        "apart": 24,
+        "error": 0.19,
+        "standard_error": 0.08,
+        "undecided": 0.08,
+        "goal": 0.05,
+        "forecast": 410,
+        "usual": 300,
+        "dimensions": 2,
+        "recommended": 2,
+        "tried": [{"dimensions": d, "error": 0.2 + 0.02 * abs(d - 2), "standard_error": 0.02} for d in (1, 2, 3, 4)],
+        "k": 0.8,
+        "drawing": {"width": 1000, "height": 800, "side": 92.0, "items": placed},
+        "vague": [label(n) for n in (6, 7, 8)],
+        "vague_count": 6,
+        "curve": [{"judgements": m, "error": e, "standard_error": 0.9 / m**0.5} for m, e in steps],
+        "findings": [
+            {"level": "good", "name": "size", "found": "20 items in 2 dimensions, 190 pairs", "advice": ""},
+            {"level": "act", "name": "unseen items", "found": "1 item in no judgement: 'Plum'", "advice": "Collect."},
+        ],
+    }
+
+
 TOKENS = {
     **USER,
     "tokens": [
@@ -352,6 +399,9 @@ PAGES: dict[str, tuple[str, dict]] = {
     "run-html": running("markdown"),
     "run-audio": running("audio"),
     "run-label": running("label", question=LONG, preview=True),
+    "run-alike": comparing("colour"),
+    "run-alike-image": comparing("image"),
+    "run-alike-text": comparing("text"),
     "run-practice": running(
         "colour",
         practice=True,
@@ -408,6 +458,8 @@ PAGES: dict[str, tuple[str, dict]] = {
         },
     ),
     "study": ("study", STUDY | {"filling": 10}),
+    "similarity": ("similarity", STUDY | {"map": {"items": [], "people": []}, "similarity": similarity()}),
+    "similarity-empty": ("similarity", STUDY | {"map": {"items": [], "people": []}, "similarity": None}),
     "study-empty": (
         "study",
         STUDY

@@ -22,7 +22,7 @@ _NUMBERING = ("unnamed: 0", "index")
 
 
 def read_items(
-    path: Path, keep: tuple[str, ...], *, media: bool = False, content: bytes | None = None
+    path: Path, keep: tuple[str, ...], *, media: bool = False, content: bytes | None = None, optional: bool = False
 ) -> dict[str, Any]:
     """Return the arguments of `Items` from a CSV file, and the names of the coordinates as ``columns``.
 
@@ -36,6 +36,8 @@ def read_items(
         Whether to keep the columns of `MEDIA` as data too.
     content
         The content of the file where it is not on disk; the path then only names it in errors.
+    optional
+        Whether a file without coordinates is accepted; they are None then, and rows without ids are numbered.
     """
     header, body = read_table(path, content)
     keep = (*keep, *(name for name in header if media and name not in keep and medium_of(name) is not None))
@@ -54,14 +56,16 @@ def read_items(
     if named is None and free and free[0] == header[0] and not all(map(_is_number, table[header[0]])):
         named = header[0]
     coordinates = [name for name in free if name not in (named, numbering)]
-    if not coordinates:
+    if not coordinates and not optional:
         raise InvalidItems(f"{path} has no coordinates: its columns are {', '.join(header)}")
     if "" in coordinates:
         raise InvalidItems(f"{path}: column {header.index('') + 1} has no name in the header; name it, or remove it")
     ids = named if named is not None else numbering
     return {
-        "coordinates": np.column_stack([_numbers(path, name, table[name], lines) for name in coordinates]),
-        "ids": None if ids is None else table[ids],
+        "coordinates": np.column_stack([_numbers(path, name, table[name], lines) for name in coordinates])
+        if coordinates
+        else None,
+        "ids": table[ids] if ids is not None else None if coordinates else [str(row + 1) for row in range(len(body))],
         "labels": None if label is None else table[label],
         "appeal": None if appeal is None else _numbers(path, appeal, table[appeal], lines),
         "data": {name: table[name] for name in keep},

@@ -10,6 +10,8 @@ import numpy as np
 from pairseek.core.csv import read_lines
 from pairseek.core.types import IntArray, ItemId
 from pairseek.errors import InvalidTriplets
+from pairseek.population.formats.bundle import ANSWERS, content_of, items
+from pairseek.population.formats.table import Table
 
 # Columns of files that contain anchor, near and far.
 DIRECT = (("anchor", "near", "far"), ("head", "winner", "loser"))
@@ -19,6 +21,9 @@ CHOSEN = (
     ("head", "left", "right", "winner"),
     ("center", "left", "right", "answer"),
 )
+
+
+_COLUMNS = ("anchor", "winner", "loser", "kind", "simulated", "undone", "void")
 
 
 def read_rows(
@@ -52,6 +57,28 @@ def read_rows(
     numbers = [line for line, _ in body]
     triplets = [tuple(row) for row in cells] if direct or not chosen else _by_choice(path, cells, numbers)
     return named_rows(triplets, ids, lambda row: f"{path}, line {numbers[row]}:")
+
+
+def read_bundle(path: Path) -> tuple[IntArray, tuple[ItemId, ...]]:
+    """Read the arguments of `Triplets` from the bundle of a similarity study.
+
+    Answers that were undone or voided, attention checks, skips and answers of simulated people are left out.
+    """
+    table = Table.parse(content_of(path, ANSWERS), f"{path}: {ANSWERS}")
+    if not table.has(_COLUMNS):
+        missing = next(name for name in _COLUMNS if name not in table.header)
+        raise InvalidTriplets(
+            f"{path}: {ANSWERS} has no column {missing!r}: give a bundle of a similarity study, as pairseek "
+            f"export writes it"
+        )
+    rows = [
+        (anchor, winner, loser)
+        for _, (anchor, winner, loser, kind, simulated, undone, void) in table.cells(_COLUMNS)
+        if winner and kind != "attention" and "true" not in (simulated, undone, void)
+    ]
+    if not rows:
+        raise InvalidTriplets(f"{path} has no judgements of real people that count: collect some, and export it again")
+    return named_rows(rows, items(path).ids, lambda row: f"{path}, judgement {row + 1}:")
 
 
 def _chosen_lines(

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairseek.core.types import IntArray, ItemId
-from pairseek.embed.triplet_files import named_rows, read_rows
+from pairseek.embed.triplet_files import named_rows, read_bundle, read_rows
 from pairseek.errors import InvalidParameter, InvalidTriplets
 from pairseek.model.items import Items
 
@@ -151,6 +151,15 @@ class Triplets:
             Values that selected lines must have in these columns, such as ``{"alg": "Test"}``.
         """
         return cls(*read_rows(Path(path), ids=ids, where=where))
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read the bundle of a similarity study that ``pairseek export`` wrote, or a CSV file.
+
+        Of a bundle, answers that were undone or voided, attention checks, skips and simulated people are left out.
+        """
+        given = Path(path)
+        return cls(*read_bundle(given)) if given.suffix.lower() == ".zip" else cls.from_csv(given)
 
     def to_csv(self, path: str | Path) -> None:
         """Write ``anchor,near,far`` by id."""

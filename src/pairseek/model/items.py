@@ -338,11 +338,17 @@ class Items:
 
     @classmethod
     def _of_csv(
-        cls, path: str | Path, keep: Sequence[str] = (), *, media: bool = False, content: bytes | None = None
+        cls,
+        path: str | Path,
+        keep: Sequence[str] = (),
+        *,
+        media: bool = False,
+        content: bytes | None = None,
+        optional: bool = False,
     ) -> Self:
         """Read items as `from_csv` does, without a `ScaleWarning`; `pairseek.core.csv` describes the arguments."""
         kept = (keep,) if isinstance(keep, str) else tuple(keep)
-        return cls._unwarned(**read_items(Path(path), kept, media=media, content=content))
+        return cls._unwarned(**read_items(Path(path), kept, media=media, content=content, optional=optional))
 
     def to_csv(self, path: str | Path) -> None:
         """Write a CSV file that `from_csv` reads back, ``keep`` naming the columns of data.
@@ -389,12 +395,15 @@ class Items:
         return cls._of_file(path)._warned()
 
     @classmethod
-    def _of_file(cls, path: str | Path, *, media: bool = False) -> Self:
-        """Read items as `from_file` does, without a `ScaleWarning`; with `media`, columns of media are data."""
+    def _of_file(cls, path: str | Path, *, media: bool = False, optional: bool = False) -> Self:
+        """Read items as `from_file` does, without a `ScaleWarning`; with `media`, columns of media are data.
+
+        With `optional`, a CSV file may have no coordinates.
+        """
         path = Path(path)
         suffix = path.suffix.lower()
         if suffix == ".csv":
-            return cls._of_csv(path, media=media)
+            return cls._of_csv(path, media=media, optional=optional)
         if not path.exists():
             raise InvalidItems(f"there is no file {path}")
         try:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
+from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.population import Population
 from pairseek.quiz.content import QuizSource
@@ -38,6 +39,7 @@ def from_items_file(path: Path, population: Path | None = None) -> QuizSource:
 
 def from_database(database: Database, study: Study) -> QuizSource:
     """Read a study of the database, with the population with which its sessions begin now."""
+    _check_kind(study.configuration)
     number = study.row.id
     version = database.read(lambda connection: populations.latest(connection, number))
     found = populations_of(database, [(number, version)])
@@ -50,12 +52,24 @@ def from_database(database: Database, study: Study) -> QuizSource:
 
         return database.read(read)
 
-    return QuizSource(study.configuration, study.items, stored, found.get((number, version)))
+    learned = found.get((number, version))
+    return QuizSource(
+        study.configuration, study.items, stored, learned if isinstance(learned, Population) else None
+    )
+
+
+def _check_kind(configuration: StudyConfiguration) -> None:
+    if configuration.is_similarity:
+        raise InvalidParameter(
+            f"the study {configuration.named()!r} asks what is alike, which no quiz can: make a preference study of its "
+            f"map with pairseek study create --from, and compile that"
+        )
 
 
 def _with_files(
     configuration: StudyConfiguration, items: Items, files: Files, population: Population | None = None
 ) -> QuizSource:
+    _check_kind(configuration)
     check(configuration, items)
     items, readers = with_pictures(items, files)
     return QuizSource(configuration, items, lambda name: tuple(copies(0, name, readers[name]())), population)

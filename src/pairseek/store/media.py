@@ -40,3 +40,10 @@ def picture(connection: sa.Connection, study_id: int, name: str, width: int) -> 
     same = (media.c.study_id == study_id) & (media.c.name == name) & (media.c.width == width)
     row = connection.execute(sa.select(media).where(same)).first()
     return None if row is None else StoredPicture(*row)
+
+
+def copy(connection: sa.Connection, study_id: int, target: int) -> None:
+    """Copy all pictures of a study to another one."""
+    others = [column for column in media.c if column.name != "study_id"]
+    chosen = sa.select(sa.literal(target), *others).where(media.c.study_id == study_id)
+    connection.execute(media.insert().from_select(["study_id", *(column.name for column in others)], chosen))

@@ -43,3 +43,16 @@ def content(connection: sa.Connection, study_id: int, version: int) -> bytes:
     """Return the content of a version."""
     chosen = (populations.c.study_id == study_id) & (populations.c.version == version)
     return bytes(connection.execute(sa.select(populations.c.content).where(chosen)).scalar_one())
+
+
+def versions(connection: sa.Connection, study_id: int) -> list[int]:
+    """Return the versions that were not dropped, oldest first."""
+    mine = (populations.c.study_id == study_id) & populations.c.dropped_at.is_(None)
+    chosen = sa.select(populations.c.version).where(mine).order_by(populations.c.version)
+    return [int(one) for one in connection.execute(chosen).scalars()]
+
+
+def created_at(connection: sa.Connection, study_id: int, version: int) -> str:
+    """Return when a version was learned."""
+    chosen = (populations.c.study_id == study_id) & (populations.c.version == version)
+    return str(connection.execute(sa.select(populations.c.created_at).where(chosen)).scalar_one())

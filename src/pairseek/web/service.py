@@ -20,6 +20,7 @@ from pairseek.store import migrate, people
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
 from pairseek.web.auth import COOKIE, HASHES
+from pairseek.web.data import similarity
 from pairseek.web.housekeeping import Housekeeper
 from pairseek.web.metrics import Latency
 from pairseek.web.pages import languages, preferred_language, render
@@ -42,6 +43,8 @@ T = TypeVar("T")
 
 # Requests of participants that a worker serves at a time: one computes while others wait for the disk.
 _AT_ONCE = 3
+# Answers of a session after which is looked whether the study should learn.
+_LOOK_EVERY = 5
 
 
 @dataclass(eq=False)
@@ -147,7 +150,15 @@ class Service:
         self.latency.add(time.perf_counter() - began)
         if self.prefetcher is not None and state["query"] is not None:
             self.prefetcher.prefetch(row, state["query"]["query"])
+        self._learn_if_due(row, state)
         return state
+
+    def _learn_if_due(self, row: SessionRow, state: StateContext) -> None:
+        """Learn the map of a similarity study in the background, if it has enough new answers."""
+        study = self.catalogue.numbered(row.study_id)
+        asked_now = state["progress"]["answered"] % _LOOK_EVERY == 0 or state["status"] == "finished"
+        if study.configuration.is_similarity and row.kind == "person" and asked_now:
+            self.later(lambda: similarity.learn_if_due(self.database, study))
 
     def undone(self, row: SessionRow, query: str) -> StateContext:
         """Undo the last answer, which must be the one to this query."""

@@ -23,7 +23,7 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
 
     Answers that were undone or voided, attention checks, skips and answers of simulated people are left out.
     """
-    table = Table.parse(_content(path, ANSWERS), f"{path}: {ANSWERS}")
+    table = Table.parse(content_of(path, ANSWERS), f"{path}: {ANSWERS}")
     if not table.has(_COLUMNS):
         missing = next(name for name in _COLUMNS if name not in table.header)
         raise InvalidChoices(f"{path}: {ANSWERS} has no column {missing!r}; export the study again")
@@ -50,7 +50,7 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
 def items(path: Path) -> Items:
     """Read the items of a bundle."""
     try:
-        found = serialization.items_from(json.loads(_content(path, ITEMS)))
+        found = serialization.items_from(json.loads(content_of(path, ITEMS)))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, PairseekError):
             raise
@@ -60,7 +60,8 @@ def items(path: Path) -> Items:
     return found
 
 
-def _content(path: Path, name: str) -> bytes:
+def content_of(path: Path, name: str) -> bytes:
+    """Read a part of a bundle by name."""
     try:
         with LimitedArchive(path) as archive:
             return archive.read(name)

@@ -22,20 +22,24 @@ from pairseek._version import MODEL_VERSION, __version__
 from pairseek.core.archives import UNREADABLE, ArchiveTooLarge, LimitedArchive
 from pairseek.core.limits import Size, check_limits
 from pairseek.core.types import JSON
-from pairseek.errors import InvalidFile, MissingExtra, PairseekError
+from pairseek.embed.active import check_count
+from pairseek.errors import InvalidFile, InvalidParameter, MissingExtra, PairseekError
 from pairseek.model.items import Items
-from pairseek.population import Population
 from pairseek.store.database import Database, now
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.web.data import tables
 from pairseek.web.sessions import history
-from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.parts import Parts, learned_from_record
+from pairseek.web.sessions.schedule import ScheduledPair
+from pairseek.web.sessions.similarity import session_state
 from pairseek.web.sessions.state import EffectiveAnswer, SessionState, effective, voided
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import StudyConfiguration, configured
 
 FORMAT = "pairseek bundle"
 FORMAT_VERSION = 2
+MOST_CANDIDATES = 100_000
+"""Triplets among which a session of a similarity study may choose."""
 POPULATIONS = "populations.json"
 PARTS = "parts.json"
 TOLERANCE = 0.1
@@ -210,7 +214,7 @@ def read(path: Path) -> Bundle:
         if not isinstance(given, Items):
             raise InvalidFile(f"{path} has no items, but a continuous space: it is not a bundle of pairseek")
         people = tuple(json.loads(line) for line in sessions.splitlines() if line)
-        known = {int(number): Population.from_record(one) for number, one in json.loads(learned).items()}
+        known = {int(number): learned_from_record(one) for number, one in json.loads(learned).items()}
         pieces = json.loads(parts)
         began = {(one["population"], one["parts"]) for one in people}
         shared = {
@@ -242,6 +246,11 @@ def _check_parts(parts: Parts) -> None:
     if not isinstance(parts.model, int | str):
         raise TypeError(f"the version of the model is {parts.model!r}")
     if not parts.is_current:
+        return
+    if parts.record.get("kind") == "similarity":
+        if not 1 <= int(parts.record["candidates"]) <= MOST_CANDIDATES:
+            raise InvalidParameter(f"the number of candidates is {parts.record['candidates']}")
+        check_count(parts.given.n)
         return
     decoded = parts.decoded
     size = Size(parts.given.n, parts.given.d, unknown=decoded["response"].unknown)
@@ -292,6 +301,9 @@ class ReplayedEstimate:
 
 def replayed(bundle: Bundle) -> Iterator[ReplayedEstimate]:
     """Recompute every estimate from the parts of its session and compare it with the exported one."""
+    if bundle.configuration.is_similarity:
+        yield from _replayed_triplets(bundle)
+        return
     for number, session in enumerate(bundle.current, 1):
         with _session_errors(bundle, number):
             done = done_of(session)
@@ -302,6 +314,23 @@ def replayed(bundle: Bundle) -> Iterator[ReplayedEstimate]:
             gap = float(np.max(np.abs(np.array(found["mean"]) - np.array(before["mean"]))))
             gap = max(gap, abs(found["radius"] - before["radius"])) / max(before["radius"], 1e-300)
             one = ReplayedEstimate(session["id"], state.answered, found["mean"], found["radius"], found == before, gap)
+        yield one
+
+
+def _replayed_triplets(bundle: Bundle) -> Iterator[ReplayedEstimate]:
+    """Choose every triplet of a similarity study again; ``difference`` is the share that was another one."""
+    for number, session in enumerate(bundle.current, 1):
+        with _session_errors(bundle, number):
+            done = done_of(session)
+            if not done:
+                continue
+            parts, other = bundle.parts_of(session), 0
+            for count, answered in enumerate(done):
+                state = _state(bundle, session, parts, done[:count])
+                pair, asked = state.following[0], answered.query
+                chosen = None if not isinstance(pair, ScheduledPair) else (pair.anchor, pair.left, pair.right)
+                other += chosen != (asked.details.get("anchor"), asked.left, asked.right)
+            one = ReplayedEstimate(session["id"], len(done), [], 0.0, other == 0, other / len(done))
         yield one
 
 
@@ -356,4 +385,4 @@ def _answers_with(bundle: Bundle, session: JSON, parts: Parts) -> Iterator[JSON]
 
 
 def _state(bundle: Bundle, session: JSON, parts: Parts, done: Iterable[EffectiveAnswer]) -> SessionState:
-    return SessionState(bundle.configuration, parts, session["seed"], tuple(one.shown() for one in done))
+    return session_state(bundle.configuration, parts, session["seed"], (one.shown() for one in done))

@@ -16,6 +16,7 @@ _MEANINGS = {
     "simulated": "Whether a simulated person answered.",
     "answer_index": "Number of the answer in the session, from 1, without undone answers; empty for an undone one.",
     "query": "Id of the query within the session; p3-2 is the third pair, asked a second time after an undo.",
+    "anchor": "Item with which the two were compared, in a similarity study.",
     "left": "Item on the left.",
     "right": "Item on the right.",
     "winner": "Chosen item; empty for ties and skips.",

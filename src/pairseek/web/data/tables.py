@@ -56,6 +56,7 @@ def answer_rows(study: Study, one: SessionHistory) -> Iterator[JSON]:
             **identity(one.row),
             "answer_index": None if index is None else index + 1,
             "query": query.name,
+            **({"anchor": details.get("anchor")} if study.configuration.is_similarity else {}),
             "left": query.left,
             "right": query.right,
             "winner": answered.winner,
@@ -191,7 +192,7 @@ def columns_of(study: Study, table: str) -> list[str]:
     nobody = SessionHistory(row, Parts.resolved(study.configuration, study.items))
     if table == "answers":
         event = EventRow("", 0, "p1", "answer", "left", None, None, None, None, "", None)
-        query = QueryRow("", "p1", 0, "strategy", "a", "b", "", {})
+        query = QueryRow("", "p1", 0, "strategy", "a", "b", "", {})  # an anchor is a column by the kind of the study
         final = {"mean": [0.0] * study.items.d, "radius": 0.0}
         one = replace(nobody, row=replace(row, final=final), queries=(query,), events=(event,))
         return list(next(answer_rows(study, one)))

@@ -35,10 +35,11 @@ class CardContext(TypedDict):
 
 
 class PairContext(TypedDict):
-    """Query: two items side by side."""
+    """Query: two items side by side; in a similarity study below the ``anchor`` with which they are compared."""
 
     query: str
     number: int
+    anchor: CardContext | None
     left: CardContext
     right: CardContext
 
@@ -98,8 +99,9 @@ class StartPage(TypedDict):
 
 
 class PracticeContext(TypedDict):
-    """Practice pair of two cards."""
+    """Practice pair of two cards, with an anchor in a similarity study."""
 
+    anchor: CardContext | None
     left: CardContext
     right: CardContext
 
@@ -115,10 +117,11 @@ class Offers(TypedDict):
 class RunPage(TypedDict):
     """``run``: the pairs. ``session`` is the public name under which the browser stores unsent answers.
 
-    ``practice`` is None, a pair, or True for a pair that the page brings along.
+    ``practice`` is None, a pair, or True for a pair that the page brings along. ``similarity``: pairs have an anchor.
     """
 
     study: StudyHead
+    similarity: bool
     session: str
     question: str | None
     state: StateContext
@@ -370,11 +373,86 @@ class StudyPage(TypedDict):
     retention: RetentionContext | None
 
 
+class PlacedItem(TypedDict):
+    """Item on the map of a similarity study; ``undecided`` is the share of orders around it that may be wrong."""
+
+    card: CardContext
+    x: float
+    y: float
+    undecided: float
+    vague: bool
+
+
+class MapDrawing(TypedDict):
+    """Map of a similarity study as a drawing; ``side`` is the size of an item."""
+
+    width: int
+    height: int
+    side: float
+    items: list[PlacedItem]
+
+
+class CurveStep(TypedDict):
+    """Error on the judgements kept apart, for one version of a map."""
+
+    judgements: int
+    error: float
+    standard_error: float
+
+
+class DimensionContext(TypedDict):
+    """Cross-validated error for a number of dimensions."""
+
+    dimensions: int
+    error: float
+    standard_error: float
+
+
+class FindingContext(TypedDict):
+    """Finding about a map; ``level`` is ``good``, ``note`` or ``act``."""
+
+    level: str
+    name: str
+    found: str
+    advice: str
+
+
+class SimilarityContext(TypedDict):
+    """Newest map of a similarity study; ``forecast`` is None where very many judgements are needed."""
+
+    version: int
+    created: str
+    judgements: int
+    apart: int
+    error: float | None
+    standard_error: float | None
+    undecided: float
+    goal: float
+    forecast: int | None
+    usual: int
+    dimensions: int
+    recommended: int
+    tried: list[DimensionContext]
+    k: float
+    drawing: MapDrawing
+    vague: list[str]
+    vague_count: int
+    curve: list[CurveStep]
+    findings: list[FindingContext]
+
+
+class SimilarityPage(StudyPage):
+    """``similarity``: the dashboard of a similarity study; ``similarity`` is None before the first map."""
+
+    similarity: SimilarityContext | None
+
+
 class AnswerRow(TypedDict):
-    """Answer of a person; ``kind`` is a key of the catalogue under ``kind.``."""
+    """Answer of a person; ``kind`` is a key of the catalogue under ``kind.``; ``anchor`` in a similarity study."""
 
     index: int
     query: str
+    anchor: str | None
     left: str
     right: str
     outcome: str

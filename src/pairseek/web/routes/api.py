@@ -174,7 +174,7 @@ def create_study(body: schemas.NewStudy, request: Request, service: TheService, 
         if any(item.medium(name) for item in body.items)
     }
     items = Items._unwarned(
-        [item.coordinates for item in body.items],
+        None if configuration.is_similarity else [item.coordinates for item in body.items],
         [item.id for item in body.items],
         [item.id if item.label is None else item.label for item in body.items],
         [item.appeal for item in body.items],
@@ -303,9 +303,22 @@ def undo_answer(body: schemas.UndoBody, row: TheSession, service: TheService) ->
     return service.undone(row, body.query)
 
 
+def _check_preference(service: Service, row: SessionRow) -> None:
+    """Raise a `Problem` for a session of a similarity study, which is not about the person."""
+    study = service.catalogue.numbered(row.study_id)
+    if study.configuration.is_similarity:
+        raise Problem(
+            409,
+            "no_estimate",
+            f"the study {study.row.slug!r} asks what is alike, so that a session has no estimate",
+            hint="Export its answers, or make a preference study of its map.",
+        )
+
+
 @router.get("/sessions/{session_id}/estimate", tags=["sessions"], response_model=schemas.EstimateSchema)
 def estimate(row: ReadableSession, service: TheService) -> JSON:
     """Return the estimated user point."""
+    _check_preference(service, row)
     with service.gate.working():
         state = service.sessions.session_state(row)
         stored = row.finished_at is not None and not state.parts.is_current
@@ -327,6 +340,7 @@ def recommendations(
     row: ReadableSession, service: TheService, count: Annotated[int, Query(ge=1, le=100)] = 5
 ) -> list[JSON]:
     """Return the items that are most likely the best for this person."""
+    _check_preference(service, row)
     with service.gate.working():
         found = service.sessions.session_state(row).search.recommend(count)
     return [

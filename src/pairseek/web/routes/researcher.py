@@ -26,7 +26,7 @@ from pairseek.store.database import stamp
 from pairseek.store.sessions import SessionRow
 from pairseek.web import auth
 from pairseek.web.auth import Account
-from pairseek.web.data import forgetting, populations
+from pairseek.web.data import forgetting, populations, similarity
 from pairseek.web.data.forgetting import Gone
 from pairseek.web.error_responses import local
 from pairseek.web.errors import Problem, invalid, not_found, problem_of
@@ -41,6 +41,7 @@ from pairseek.web.studies import creation, forms
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.media import MOST_PICTURES
 from pairseek.web.views import researcher as views
+from pairseek.web.views.similarity import similarity_page
 
 router = APIRouter(include_in_schema=False)
 
@@ -191,6 +192,7 @@ def _made(service: Service, who: str, form: FormData, values: dict[str, str]) ->
         scaled=configuration.scaled,
         standardize=configuration.standardize,
         content=sent.file.read(),
+        placed=not configuration.is_similarity,
     )
     pictures = [file for file in form.getlist("images") if isinstance(file, UploadFile) and file.filename]
     files = forms.pictures_of(pictures)
@@ -205,6 +207,9 @@ def show_study(
     study = service.catalogue.named(slug)
     link = f"{str(request.base_url).rstrip('/')}/s/{slug}"
     filling = min(max(0, filling), simulated.MOST)
+    if study.configuration.is_similarity:
+        found = similarity_page(service, who, study, link, filling=filling, page=page)
+        return service.page(request, "similarity", found)
     data = views.study_page(service, who, study, link, filling=filling, page=page)
     return service.page(request, "study", data)
 
@@ -256,8 +261,20 @@ def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[i
 @router.post("/studies/{slug}/population", dependencies=[OurForm])
 def learn(slug: str, service: TheService, who: Researcher) -> Response:
     """Fit a population to the finished sessions; sessions that begin later use it."""
-    populations.fit(service.database, service.catalogue.named(slug), who.name)
+    study = service.catalogue.named(slug)
+    if study.configuration.is_similarity:
+        similarity.learn(service.database, study, who.name)
+        return RedirectResponse(f"/studies/{slug}", 303)
+    populations.fit(service.database, study, who.name)
     return RedirectResponse(f"/studies/{slug}#population", 303)
+
+
+@router.post("/studies/{slug}/search", dependencies=[OurForm])
+def search_among(slug: str, service: TheService, who: Researcher) -> Response:
+    """Make a preference study of the map of a similarity study."""
+    made = similarity.search_among(service.database, service.catalogue.named(slug), who.name)
+    service.later(lambda: warm_study(service.catalogue.named(made)))
+    return RedirectResponse(f"/studies/{made}", 303)
 
 
 @router.get("/studies/{slug}/delete")

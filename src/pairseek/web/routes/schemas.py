@@ -72,10 +72,11 @@ class CardSchema(_Schema):
 
 
 class PairSchema(_Schema):
-    """Query: two items to choose between."""
+    """Query: two items to choose between; in a similarity study, the one that is more like the anchor."""
 
     query: str = Field(description="id of the query, to be sent with the answer")
     number: int
+    anchor: CardSchema | None = Field(description="item to compare with; null in a preference study")
     left: CardSchema
     right: CardSchema
 
@@ -141,7 +142,7 @@ class NewItem(_Schema):
     __pydantic_extra__: dict[str, str]
 
     id: str = Field(min_length=1, max_length=200)
-    coordinates: list[float] = Field(min_length=1, max_length=100)
+    coordinates: list[float] = Field(default=[], max_length=100, description="none in a similarity study")
     label: str | None = None
     appeal: float = 0.0
 

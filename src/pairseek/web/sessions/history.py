@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from pairseek.core.types import JSON
-from pairseek.population import Population
 from pairseek.store import events, populations, sessions
 from pairseek.store.database import Database
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.sessions import SessionRow
-from pairseek.web.sessions.parts import Parts, PartsKey, parts_key, records_of
+from pairseek.web.sessions.parts import Learned, Parts, PartsKey, learned_from_record, parts_key, records_of
+from pairseek.web.sessions.similarity import session_state
 from pairseek.web.sessions.state import (
     EffectiveAnswer,
     SessionState,
@@ -45,7 +45,7 @@ class SessionHistory:
 
     def state(self, study: Study, done: Iterable[EffectiveAnswer] = ()) -> SessionState:
         """Return the state of the session after these answers."""
-        return SessionState(study.configuration, self.parts, self.row.seed, tuple(one.shown() for one in done))
+        return session_state(study.configuration, self.parts, self.row.seed, (one.shown() for one in done))
 
     @property
     def is_void(self) -> bool:
@@ -112,14 +112,14 @@ def parts_of(database: Database, study: Study, rows: Sequence[SessionRow]) -> di
 
 def populations_of(
     database: Database, versions: Iterable[tuple[int, int | None]]
-) -> dict[tuple[int, int | None], Population]:
-    """Return populations by study and version."""
+) -> dict[tuple[int, int | None], Learned]:
+    """Return populations by study and version; of a similarity study, its maps."""
     wanted = sorted((study_id, version) for study_id, version in versions if version is not None)
     found = database.read(
         lambda connection: [populations.content(connection, study_id, version) for study_id, version in wanted]
     )
     return {
-        key: Population.from_record(json.loads(zlib.decompress(content)))
+        key: learned_from_record(json.loads(zlib.decompress(content)))
         for key, content in zip(wanted, found, strict=True)
     }
 
@@ -138,6 +138,8 @@ def estimates_along(study: Study, one: SessionHistory) -> list[JSON]:
     cannot be: then they are None.
     """
     done = one.done
+    if study.configuration.is_similarity:
+        return [_unknown(study)] * len(done)
     if not any(answered.void for answered in done):
         stored = _as_stored(one, done)
         if stored is not None:
@@ -151,7 +153,8 @@ def latest_estimate(study: Study, one: SessionHistory, along: Sequence[JSON]) ->
     """Return the newest estimate, or the one before the first answer."""
     if along:
         return along[-1]
-    return one.state(study).estimate_record() if one.parts.is_current else _unknown(study)
+    is_known = one.parts.is_current and not study.configuration.is_similarity
+    return one.state(study).estimate_record() if is_known else _unknown(study)
 
 
 def _unknown(study: Study) -> JSON:

@@ -19,6 +19,7 @@ from pairseek.store.sessions import SessionRow
 from pairseek.web.pages.contexts import PairContext, StateContext
 from pairseek.web.sessions.parts import Parts
 from pairseek.web.sessions.schedule import AnsweredPair, Kind
+from pairseek.web.sessions.similarity import session_state
 from pairseek.web.sessions.state import EffectiveAnswer, SessionState, counted, shown
 from pairseek.web.studies.catalogue import Study
 
@@ -82,7 +83,7 @@ class LiveSession:
     @property
     def state(self) -> SessionState:
         """State of the session, rebuilt on each access."""
-        return SessionState(self.study.configuration, self.parts, self.row.seed, self.done)
+        return session_state(self.study.configuration, self.parts, self.row.seed, self.done)
 
     def answering(self, outcome: str) -> SessionState:
         """Return the state after this answer to the open query."""
@@ -121,7 +122,8 @@ class LiveSession:
         left, right = (str(items.ids[items.index(side)]) for side in (one.left, one.right))
         name, kind, outcome = sys.intern(one.name), cast("Kind", sys.intern(one.kind)), sys.intern(one.outcome)
         search = None if one.search is None else sys.intern(one.search)
-        return AnsweredPair(name, kind, left, right, outcome, search, one.void)
+        anchor = None if one.anchor is None else str(items.ids[items.index(one.anchor)])
+        return AnsweredPair(name, kind, left, right, outcome, search, one.void, anchor)
 
 
 def outcomes_of(study: Study) -> list[str]:
@@ -184,9 +186,11 @@ def _remaining(live: LiveSession) -> int | None:
 
 def pair_of(study: Study, query: QueryRow) -> PairContext:
     """Return a query as JSON, without its kind, which participants must not see."""
+    anchor = query.details.get("anchor")
     return {
         "query": query.name,
         "number": query.position + 1,
+        "anchor": None if anchor is None else study.card(anchor),
         "left": study.card(query.left),
         "right": study.card(query.right),
     }

@@ -17,6 +17,8 @@ import scipy
 from pairseek import serialization
 from pairseek._version import MODEL_VERSION, __version__
 from pairseek.core.types import JSON, Event
+from pairseek.embed.active import CANDIDATES
+from pairseek.embed.similarity_map import SimilarityMap
 from pairseek.model.items import Items
 from pairseek.population import Population
 from pairseek.search import Search
@@ -29,6 +31,8 @@ from pairseek.web.studies.configuration import StudyConfiguration
 
 _KINDS = ("response", "prior", "posterior", "strategy", "candidates", "rest", "stop")
 
+Learned: TypeAlias = Population | SimilarityMap
+"""What a study has learned from its people: a population, or the map of a similarity study."""
 PartsKey: TypeAlias = tuple[int, int | None, str]
 """Study, version of its population and key of the parts: sessions with the same share one `Parts`."""
 
@@ -52,22 +56,25 @@ class Parts:
     record
         The parts as plain data, with the version of the model: `Search.configuration`.
     population
-        The population that the sessions began with, whose appeal the items get.
+        The population that the sessions began with, whose appeal the items get, or the map of a similarity study.
     """
 
     given: Items
     record: JSON
-    population: Population | None = None
+    population: Learned | None = None
 
     @classmethod
-    def resolved(cls, configuration: StudyConfiguration, items: Items, population: Population | None = None) -> Self:
+    def resolved(cls, configuration: StudyConfiguration, items: Items, population: Learned | None = None) -> Self:
         """Return the parts with which a session begins now, every default filled in."""
+        if configuration.is_similarity:
+            return cls(items, {"model": MODEL_VERSION, "kind": "similarity", "candidates": CANDIDATES}, population)
+        assert not isinstance(population, SimilarityMap)
         return cls(items, configuration.search(items, 0, population).configuration, population)
 
     @cached_property
     def items(self) -> Items:
         """Items with the appeal that the population has learned."""
-        return self.given if self.population is None else self.population.matched(self.given)
+        return self.population.matched(self.given) if isinstance(self.population, Population) else self.given
 
     @property
     def model(self) -> object:
@@ -141,6 +148,11 @@ class Parts:
     @cached_property
     def _estimates(self) -> Memo:
         return Memo()
+
+
+def learned_from_record(record: JSON) -> Learned:
+    """Read what a study has learned from its record."""
+    return (SimilarityMap if record.get("kind") == "similarity" else Population).from_record(record)
 
 
 def parts_key(row: SessionRow) -> PartsKey:

@@ -38,6 +38,8 @@ class AnsweredPair:
         Id of the query within the search; None for a pair that the search did not choose.
     void
         Whether a researcher has voided the answer.
+    anchor
+        Item with which the two are compared in a similarity study.
     """
 
     name: str
@@ -47,6 +49,7 @@ class AnsweredPair:
     outcome: str
     search: str | None = None
     void: bool = False
+    anchor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,7 @@ class ScheduledPair:
     right: str
     repeats: str | None = None
     expected: str | None = None
+    anchor: str | None = None
 
 
 def scheduled_pair(
@@ -72,8 +76,10 @@ def scheduled_pair(
     if draw < configuration.repeated:
         return _repeated(seed, position, done)
     if draw < configuration.repeated + configuration.random:
-        i, j = _rng(seed, position, _PAIR).choice(items.n, size=2, replace=False).tolist()
-        return ScheduledPair("random", str(items.ids[i]), str(items.ids[j]))
+        size = 3 if configuration.is_similarity else 2
+        drawn = _rng(seed, position, _PAIR).choice(items.n, size=size, replace=False).tolist()
+        left, right, *anchor = (str(items.ids[row]) for row in drawn)
+        return ScheduledPair("random", left, right, anchor=anchor[0] if anchor else None)
     return None
 
 
@@ -92,24 +98,26 @@ def _attention(configuration: StudyConfiguration, seed: int, position: int) -> S
     around, index = divmod(block, len(rule.pairs))
     pair = rule.pairs[int(_rng(seed, around, _ORDER).permutation(len(rule.pairs))[index])]
     left, right = (pair.left, pair.right) if _rng(seed, position, _SIDES).integers(2) else (pair.right, pair.left)
-    return ScheduledPair("attention", left, right, expected=pair.answer)
+    return ScheduledPair("attention", left, right, expected=pair.answer, anchor=pair.anchor)
 
 
 def _repeated(seed: int, position: int, done: Sequence[AnsweredPair]) -> ScheduledPair | None:
     before = done[: max(0, position - APART)]
-    again = {frozenset((pair.left, pair.right)) for pair in done if pair.kind == "repeated"}
+    again = {_items_of(pair) for pair in done if pair.kind == "repeated"}
     usable = [
         pair
         for pair in before
-        if pair.kind in ("strategy", "random")
-        and pair.outcome in ("left", "right")
-        and frozenset((pair.left, pair.right)) not in again
+        if pair.kind in ("strategy", "random") and pair.outcome in ("left", "right") and _items_of(pair) not in again
     ]
     if not usable:
         return None
     pair = usable[int(_rng(seed, position, _PAIR).integers(len(usable)))]
     left, right = (pair.left, pair.right) if _rng(seed, position, _SIDES).integers(2) else (pair.right, pair.left)
-    return ScheduledPair("repeated", left, right, repeats=pair.name)
+    return ScheduledPair("repeated", left, right, repeats=pair.name, anchor=pair.anchor)
+
+
+def _items_of(pair: AnsweredPair) -> tuple[str | None, frozenset[str]]:
+    return pair.anchor, frozenset((pair.left, pair.right))
 
 
 def _rng(seed: int, number: int, purpose: int) -> np.random.Generator:

@@ -21,7 +21,6 @@ import sqlalchemy as sa
 
 from pairseek.core.types import JSON
 from pairseek.errors import AnswerConflict, UnknownQuery
-from pairseek.population import Population
 from pairseek.store import cache, events, locks, parts, populations, sessions
 from pairseek.store.database import Database, now, stamp
 from pairseek.store.events import EventRow, QueryRow, VersionConflict
@@ -43,7 +42,7 @@ from pairseek.web.sessions.access import (
 )
 from pairseek.web.sessions.history import populations_of
 from pairseek.web.sessions.live import LiveSession, SubmittedAnswer, restore_prefetched, state_of, to_save
-from pairseek.web.sessions.parts import Parts, PartsKey, parts_key, records_of
+from pairseek.web.sessions.parts import Learned, Parts, PartsKey, parts_key, records_of
 from pairseek.web.sessions.state import OUTCOMES, SessionState, effective, voided
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Catalogue, Study
@@ -113,7 +112,7 @@ class Sessions:
         self._lock = threading.Lock()
         self._live: OrderedDict[str, LiveSession] = OrderedDict()
         self._parts: OrderedDict[PartsKey, Parts] = OrderedDict()
-        self._populations: OrderedDict[tuple[int, int], Population] = OrderedDict()
+        self._populations: OrderedDict[tuple[int, int], Learned] = OrderedDict()
 
     # Opening
 
@@ -329,7 +328,7 @@ class Sessions:
             known = self._shared(self._parts, key, parts)
         return known
 
-    def _population(self, study: Study, version: int | None) -> Population | None:
+    def _population(self, study: Study, version: int | None) -> Learned | None:
         """Return a population; read once, as it never changes."""
         if version is None:
             return None

@@ -25,6 +25,8 @@ def fill(sessions: Sessions, gate: Gate, study: Study, count: int, rng: np.rando
 
 def one(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) -> str:
     """Simulate a session of a user point drawn from the prior; return its id."""
+    if study.configuration.is_similarity:
+        return _judge(sessions, gate, study, rng)
     search = study.configuration.search(study.items, 0)
     point = search.prior.sample(1, study.items.d, rng)[0]
     person = SimulatedUser(point, typical_response(search.response, search.belief), rng)
@@ -43,6 +45,31 @@ def one(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) 
         winner = expected or person.answer(study.items, Query(pair["query"], left, right))
         ms = round(_MEDIAN_MS * float(np.exp(_SPREAD * rng.standard_normal())))
         state = sessions.answer(row, SubmittedAnswer(pair["query"], "left" if winner == left else "right", ms))
+        row = sessions.by_id(session_id)
+        assert row is not None
+    return session_id
+
+
+def _judge(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) -> str:
+    """Simulate a session of a similarity study; all simulated judges of a study have the same random map in mind."""
+    places = np.random.default_rng([study.row.id, study.items.n]).standard_normal((study.items.n, 2))
+    session_id, _ = sessions.open(study, {}, kind="simulated", seed=int(rng.integers(2**63)), truth={})
+    row = sessions.by_id(session_id)
+    assert row is not None
+    state = sessions.state(row)
+    while state["query"] is not None:
+        gate.wait_idle(5.0)
+        asked = sessions.live(row).current
+        assert asked is not None
+        names = (asked.details["anchor"], asked.left, asked.right)
+        anchor, left, right = (places[study.items.index(name)] for name in names)
+        logit = float(np.sum((anchor - right) ** 2) - np.sum((anchor - left) ** 2))
+        chosen = "left" if rng.random() < 1.0 / (1.0 + np.exp(-logit)) else "right"
+        expected = asked.details.get("expected")
+        if expected is not None:
+            chosen = "left" if expected == asked.left else "right"
+        ms = round(_MEDIAN_MS * float(np.exp(_SPREAD * rng.standard_normal())))
+        state = sessions.answer(row, SubmittedAnswer(asked.name, chosen, ms))
         row = sessions.by_id(session_id)
         assert row is not None
     return session_id

@@ -63,7 +63,10 @@ class EffectiveAnswer:
 def shown(query: QueryRow, outcome: str) -> AnsweredPair:
     """Return the answered pair on which the following pairs depend."""
     kind = cast("Kind", query.kind)
-    return AnsweredPair(query.name, kind, query.left, query.right, outcome, query.details.get("search"))
+    details = query.details
+    return AnsweredPair(
+        query.name, kind, query.left, query.right, outcome, details.get("search"), anchor=details.get("anchor")
+    )
 
 
 def effective(
@@ -107,8 +110,12 @@ def counted(done: Iterable[AnsweredPair]) -> int:
 
 def path_of(done: Iterable[AnsweredPair]) -> str:
     """Return a hash of the answers, by which a query asked after the same answers is found again."""
-    said = [[one.left, one.right, one.outcome] for one in done]
+    said = [[*_shown_items(one), one.outcome] for one in done]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
+
+
+def _shown_items(one: AnsweredPair) -> list[str]:
+    return [one.left, one.right, *([] if one.anchor is None else [one.anchor])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +251,7 @@ class SessionState:
     @property
     def digest(self) -> str:
         """Hash of answers, parts and program; a cached query is valid only if it is equal."""
-        told = [[one.name, one.left, one.right, one.outcome, one.void] for one in self.done]
+        told = [[one.name, *_shown_items(one), one.outcome, one.void] for one in self.done]
         return hashlib.sha256(json.dumps([self.parts.digest, self.seed, told]).encode()).hexdigest()
 
 

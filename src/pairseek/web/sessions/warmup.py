@@ -11,6 +11,9 @@ from time import monotonic
 
 import numpy as np
 
+from pairseek.embed.active import most_informative
+from pairseek.embed.placement import Placement, random_triplets
+from pairseek.embed.triplets import Triplets
 from pairseek.errors import PairseekError
 from pairseek.model.items import Items
 from pairseek.posteriors import EP, Particles
@@ -39,6 +42,10 @@ def warm_up() -> None:
 
 def warm_study(study: Study, until: float = math.inf) -> None:
     """Compile the kernels that this study uses, until a time of the monotonic clock."""
+    if study.configuration.is_similarity:
+        triplets = Triplets(random_triplets(4, 20, np.random.default_rng(0)), range(4))
+        most_informative(Placement.fit(triplets, 2), np.random.default_rng(0), asked=triplets.rows[:1])
+        return
     try:
         # A study from before the limits could take any time.
         study.configuration.check_limits(study.items)

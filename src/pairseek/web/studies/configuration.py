@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -22,6 +22,8 @@ from pairseek.core.limits import Size, check_limits
 from pairseek.core.media import MEDIA, medium_of
 from pairseek.core.types import JSON
 from pairseek.defaults import TIE_WIDTH
+from pairseek.embed.active import SHARE as APART
+from pairseek.embed.active import check_count
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic, Response
@@ -43,6 +45,20 @@ MOST_YAML = 300_000
 _MOST_DEPTH, _MOST_VALUES, _MOST_KEYS, _MOST_DIGITS = 20, 20_000, 1000, 400
 # Numbers of YAML, also hexadecimal and in base 60.
 _NUMBER = re.compile(r"[-+]?\.?[0-9][0-9a-fA-FxXoO_:.+-]*")
+
+
+# Settings of the search for one person's taste.
+_PREFERENCE_SETTINGS = (
+    "strategy",
+    "response",
+    "prior",
+    "posterior",
+    "candidates",
+    "rest",
+    "stop",
+    "standardize",
+    "scaled",
+)
 
 
 def _named(value: object) -> object:
@@ -68,11 +84,12 @@ class Offer(_Strict):
 
 
 class KnownPair(_Strict):
-    """Pair with a known answer."""
+    """Pair with a known answer; in a similarity study with its anchor."""
 
     left: str
     right: str
     answer: str
+    anchor: str | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -92,10 +109,11 @@ class Attention(_Strict):
 
 
 class PracticePair(_Strict):
-    """Practice pair; its answer is not stored."""
+    """Practice pair; its answer is not stored. In a similarity study it has an anchor."""
 
     left: str
     right: str
+    anchor: str | None = None
 
 
 class Resume(_Strict):
@@ -155,6 +173,9 @@ class Completion(_Strict):
 class StudyConfiguration(_Strict):
     """Settings of a study, except its items."""
 
+    kind: Literal["preference", "similarity"] = Field(
+        default="preference", description="similarity: which of two items is more like a third one?"
+    )
     title: str = Field(min_length=1, max_length=200)
     slug: str | None = Field(default=None, description="name in the link; derived from the title if not given")
     language: str = Field(default="en", pattern=r"^[a-z]{2}(-[A-Z]{2})?$")
@@ -172,6 +193,9 @@ class StudyConfiguration(_Strict):
         default=False, description="centre each coordinate and divide it by its standard deviation"
     )
     scaled: bool = Field(default=False, description="centre and scale the items by the paper's rule")
+    dimensions: int | None = Field(
+        default=None, ge=1, le=4, description="of the map of a similarity study; null: by cross-validation"
+    )
     answers: int | None = Field(
         default=20, ge=1, le=1000, description="number of answers; with stop rules, the maximum"
     )
@@ -192,6 +216,27 @@ class StudyConfiguration(_Strict):
     result: bool = Field(default=True, description="whether participants see their result")
     seed: int | None = Field(default=None, ge=0, lt=2**63)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _kept_apart(cls, record: Any) -> Any:
+        # A similarity study measures its error with random triplets, unless it says otherwise.
+        if isinstance(record, dict) and record.get("kind") == "similarity":
+            return {"random": APART, **record}
+        return record
+
+    @model_validator(mode="after")
+    def _fits_kind(self) -> Self:
+        if not self.is_similarity:
+            if self.dimensions is not None:
+                raise ValueError("dimensions is a setting of similarity studies: add kind: similarity, or remove it")
+            return self
+        unused = [name for name in _PREFERENCE_SETTINGS if getattr(self, name)]
+        if unused:
+            raise ValueError(f"a similarity study has no {unused[0]}: remove the setting")
+        if self.offer.tie:
+            raise ValueError("a similarity study offers no ties: offer skip instead")
+        return self
+
     @model_validator(mode="after")
     def _together(self) -> Self:
         if self.answers is None and not self.stop:
@@ -206,6 +251,11 @@ class StudyConfiguration(_Strict):
         if slug is not None and not SLUG.fullmatch(slug):
             raise ValueError("it is not valid in a link; use at most 64 of a-z, 0-9 and hyphens")
         return slug
+
+    @property
+    def is_similarity(self) -> bool:
+        """Whether people are asked which of two items is more like a third one."""
+        return self.kind == "similarity"
 
     def named(self) -> str:
         """Return the slug, derived from the title if none is given."""
@@ -284,8 +334,12 @@ def configured(record: object) -> StudyConfiguration:
 def check(configuration: StudyConfiguration, items: Items) -> None:
     """Check that configuration and items fit together: resolve every part and look up every item."""
     try:
-        configuration.check_limits(items)
-        configuration.search(items, 0)
+        if configuration.is_similarity:
+            check_count(items.n)
+            _check_map(configuration, items)
+        else:
+            configuration.check_limits(items)
+            configuration.search(items, 0)
     except (TypeError, ArithmeticError, MemoryError, RecursionError) as error:
         # A setting of a part has the wrong type.
         raise InvalidParameter(f"the parts of the study do not fit together ({error}): check their settings") from None
@@ -294,18 +348,40 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
             f"the setting 'language' is {configuration.language!r}: expected one of {', '.join(languages())}",
             field="language",
         )
-    named = []
-    if configuration.attention is not None:
-        named = [(side, "attention") for pair in configuration.attention.pairs for side in (pair.left, pair.right)]
-    if isinstance(configuration.practice, PracticePair):
-        named += [(configuration.practice.left, "practice"), (configuration.practice.right, "practice")]
     known = set(items.ids)
-    for name, where in named:
+    for name, where in _named_items(configuration):
         if name not in known:
             raise InvalidParameter(
                 f"{where} names the item {name!r}, which is not an item of the study: use the id of an item",
                 field=where,
             )
+
+
+def _named_items(configuration: StudyConfiguration) -> Iterator[tuple[str, str]]:
+    """Yield the items that the settings name, and where; check that an anchor is given where it is needed."""
+    attention = [] if configuration.attention is None else configuration.attention.pairs
+    practice = [configuration.practice] if isinstance(configuration.practice, PracticePair) else []
+    pairs: list[tuple[KnownPair | PracticePair, str]] = [(pair, "attention") for pair in attention]
+    pairs += [(pair, "practice") for pair in practice]
+    for pair, where in pairs:
+        if (pair.anchor is not None) != configuration.is_similarity:
+            wanted = "needs an anchor" if configuration.is_similarity else "has an anchor, which only similarity has"
+            raise InvalidParameter(
+                f"the pair {pair.left!r}, {pair.right!r} of {where} {wanted}: write "
+                f"{'anchor: ID' if configuration.is_similarity else 'left and right alone'}",
+                field=where,
+            )
+        if pair.anchor in (pair.left, pair.right):
+            raise InvalidParameter(f"the anchor {pair.anchor!r} of {where} is one of the two items", field=where)
+        yield from ((name, where) for name in (pair.left, pair.right, pair.anchor) if name is not None)
+
+
+def _check_map(configuration: StudyConfiguration, items: Items) -> None:
+    if configuration.dimensions is not None and items.n < configuration.dimensions + 2:
+        raise InvalidParameter(
+            f"dimensions is {configuration.dimensions} and there are {items.n} items: use at most {items.n - 2}",
+            field="dimensions",
+        )
 
 
 def read_yaml(text: str) -> Any:
@@ -359,16 +435,31 @@ def _refused(what: str, event: yaml.Event, advice: str) -> InvalidParameter:
     return InvalidParameter(f"the study's file {what}, line {1 if mark is None else mark.line + 1}: {advice}")
 
 
-def read_items(path: Path, *, scaled: bool = False, standardize: bool = False, content: bytes | None = None) -> Items:
+def read_items(
+    path: Path,
+    *,
+    scaled: bool = False,
+    standardize: bool = False,
+    content: bytes | None = None,
+    placed: bool = True,
+) -> Items:
     """Read items from a file; columns of media become data under the name of the medium, and ids become text.
+
+    Items that are not `placed`, as in a similarity study, need no coordinates, and have none.
 
     The content of an uploaded CSV file is given; its path then is a name for errors. Columns of different scale give no
     warning here: the commands and the study's page show ``items.scale_note``.
     """
     uploaded = content is not None
-    items = Items._of_csv(path, media=True, content=content) if uploaded else Items._of_file(path, media=True)
+    items = (
+        Items._of_csv(path, media=True, content=content, optional=not placed)
+        if uploaded
+        else Items._of_file(path, media=True, optional=not placed)
+    )
     data = {_medium_name(name): values for name, values in items.data.items()}
     ids = [str(name) for name in items.ids]
+    if not placed:
+        return study_items(Items._unwarned(None, ids, items.labels, None, data), scaled=False)
     made = Items._unwarned(items.coordinates, ids, items.labels, items.appeal, data, items._columns)
     return study_items(made, scaled=scaled, standardize=standardize)
 

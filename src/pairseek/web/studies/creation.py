@@ -33,7 +33,12 @@ def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
         raise InvalidParameter(f"{path} names no items: add items: FILE.csv, a path beside the study's file")
     place = path.parent / str(record["items"])
     configuration, is_open = from_record(record)
-    items = read_items(place, scaled=configuration.scaled, standardize=configuration.standardize)
+    items = read_items(
+        place,
+        scaled=configuration.scaled,
+        standardize=configuration.standardize,
+        placed=not configuration.is_similarity,
+    )
     return configuration, items, is_open, from_folder(items, place.parent)
 
 

@@ -90,7 +90,8 @@ def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable
         kept[name] = hashlib.sha256(content).hexdigest()[:32]
         readers[kept[name]] = files[name]
     data = dict(items.data) | {"image": [kept.get(name, "") for name in wanted]}
-    return Items._unwarned(items.coordinates, items.ids, items.labels, items.appeal, data), readers
+    coordinates = items.coordinates if items.d else None
+    return Items._unwarned(coordinates, items.ids, items.labels, items.appeal, data), readers
 
 
 def copies(study_id: int, name: str, content: bytes) -> Iterator[StoredPicture]:

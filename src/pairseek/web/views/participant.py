@@ -8,6 +8,7 @@ from urllib.parse import quote
 from pairseek.core.types import JSON
 from pairseek.store.sessions import SessionRow
 from pairseek.web.pages.contexts import (
+    CardContext,
     ClosedPage,
     DeclinedPage,
     PracticeContext,
@@ -17,6 +18,7 @@ from pairseek.web.pages.contexts import (
     StateContext,
     StudyHead,
 )
+from pairseek.web.pages.text import words
 from pairseek.web.service import Service
 from pairseek.web.sessions.history import estimates_along, latest_estimate, read_histories
 from pairseek.web.sessions.state import EffectiveAnswer
@@ -49,11 +51,13 @@ def run_page(study: Study, row: SessionRow, state: StateContext) -> RunPage:
     practice, offer = study.configuration.practice, study.configuration.offer
     pair: PracticeContext | bool | None = None
     if practice and not state["progress"]["answered"]:
-        pair = True
+        pair = _built_in_practice(study) if study.configuration.is_similarity else True
         if isinstance(practice, PracticePair):
-            pair = {"left": study.card(practice.left), "right": study.card(practice.right)}
+            anchor = None if practice.anchor is None else study.card(practice.anchor)
+            pair = {"anchor": anchor, "left": study.card(practice.left), "right": study.card(practice.right)}
     return {
         "study": head(study),
+        "similarity": study.configuration.is_similarity,
         "session": row.id,
         "question": study.configuration.question,
         "state": state,
@@ -61,6 +65,17 @@ def run_page(study: Study, row: SessionRow, state: StateContext) -> RunPage:
         "practice": pair,
         "preview": row.kind == "preview",
     }
+
+
+def _built_in_practice(study: Study) -> PracticeContext:
+    """Return the practice question that comes with similarity studies."""
+    say = words(study.configuration.language).say
+
+    def shown(side: str) -> CardContext:
+        name = say(f"anchor.{side}")
+        return {"id": side, "label": name, "name": name, "media": {}}
+
+    return {"anchor": shown("anchor"), "left": shown("left"), "right": shown("right")}
 
 
 def result_page(service: Service, study: Study, row: SessionRow) -> ResultPage:
@@ -122,7 +137,7 @@ def own_data(service: Service, row: SessionRow) -> JSON:
     study = service.catalogue.numbered(row.study_id)
     one = read_histories(service.database, study, [row])[0]
     shown: JSON = {}
-    if study.configuration.result:
+    if study.configuration.result and not study.configuration.is_similarity:
         estimate = latest_estimate(study, one, estimates_along(study, one))
         shown = {"estimate": None if estimate["radius"] is None else estimate["mean"], "radius": estimate["radius"]}
     return {
@@ -138,6 +153,7 @@ def own_data(service: Service, row: SessionRow) -> JSON:
         "answers": [
             {
                 "number": answered.query.position + 1,
+                **({"anchor": answered.query.details["anchor"]} if study.configuration.is_similarity else {}),
                 "left": answered.query.left,
                 "right": answered.query.right,
                 "outcome": answered.outcome,

@@ -59,6 +59,8 @@ _SHOWN = (
     "create_study",
     "simulate",
     "population",
+    "map",
+    "learning_failed",
     "drop_population",
     "forget",
     "expire",
@@ -142,7 +144,7 @@ def person_page(service: Service, user: Account, study: Study, row: SessionRow) 
     done, along = one.done, history.estimates_along(study, one)
     found = history.latest_estimate(study, one, along)
     track = [point for point in along if point["radius"] is not None]
-    state = one.state(study, done) if one.parts.is_current else None
+    state = one.state(study, done) if one.parts.is_current and not study.configuration.is_similarity else None
     return {
         "user": user_facts(user),
         "study": study_facts(service, study.row, study.items.n),
@@ -161,6 +163,9 @@ def person_page(service: Service, user: Account, study: Study, row: SessionRow) 
             {
                 "index": index,
                 "query": answered.query.name,
+                "anchor": _label(study, answered.query.details["anchor"])
+                if study.configuration.is_similarity
+                else None,
                 "left": _label(study, answered.query.left),
                 "right": _label(study, answered.query.right),
                 "outcome": answered.outcome,
@@ -274,7 +279,7 @@ def _noted(note: JSON, *, study: bool = False) -> AuditRow:
         "who": note["who"],
         "action": note["action"],
         "what": str(facts[0]) if facts else "",
-        "reason": None,
+        "reason": details.get("reason"),
         "session": None,
         "study": note["study"] if study else None,
     }

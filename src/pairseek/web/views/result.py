@@ -54,7 +54,9 @@ def _dots(items: Items) -> tuple[tuple[float, float, str | None, str], ...]:
 
 
 def dots(items: Items) -> list[Dot]:
-    """Return all items on the map: x, y, colour, label."""
+    """Return all items on the map: x, y, colour, label; none where they have no coordinates."""
+    if items.d == 0:
+        return []
     return list(_dots(items))
 
 
@@ -70,6 +72,8 @@ class SessionResult:
 def found(study: Study, one: SessionHistory) -> SessionResult:
     """Return the result of a session; as stored at its end if the model version differs."""
     done = one.done
+    if study.configuration.is_similarity:
+        return SessionResult([], None, _manner(done))
     state = one.state(study, done) if one.parts.is_current else None
     shown = nearest(study, state, one.row.final)
     estimate = estimate_facts(state, one.row.final)
@@ -89,7 +93,7 @@ def nearest(study: Study, state: SessionState | None, final: JSON | None) -> lis
     if state is not None:
         pairs = [(str(one.id), one.probability) for one in state.search.recommend(NEAREST)]
     else:
-        pairs = [] if final is None else final["nearest"]
+        pairs = (final or {}).get("nearest", [])
     return [{"card": study.card(name), "probability": probability} for name, probability in pairs]
 
 
@@ -125,7 +129,17 @@ def _learned(state: SessionState, done: Sequence[EffectiveAnswer], nearest: list
         out.append({"key": "answers", "values": {"count": state.answered, "percent": percent}})
     if nearest:
         out.append({"key": "best", "values": {"label": nearest[0]["card"]["name"]}})
-    twice = [one for one in decided if one.query.kind == "repeated"]
+    out += _manner(done)
+    if decided:
+        expected = sum(one.winner == likelier for one, likelier in zip(decided, _likelier(state, decided), strict=True))
+        out.append({"key": "predicted", "values": {"percent": round(100 * expected / len(decided))}})
+    return out
+
+
+def _manner(done: Sequence[EffectiveAnswer]) -> list[LearnedContext]:
+    """Return sentences about how the person has answered."""
+    twice = [one for one in done if one.query.kind == "repeated" and one.winner is not None and not one.void]
+    out: list[LearnedContext] = []
     if twice:
         first = {one.query.name: one.winner for one in done}
         same = sum(one.winner == first.get(str(one.query.details.get("repeats"))) for one in twice)
@@ -133,9 +147,6 @@ def _learned(state: SessionState, done: Sequence[EffectiveAnswer], nearest: list
     times = [one.event.rt_ms for one in done if one.event.rt_ms is not None]
     if times:
         out.append({"key": "speed", "values": {"seconds": round(float(np.median(times)) / 1000, 1)}})
-    if decided:
-        expected = sum(one.winner == likelier for one, likelier in zip(decided, _likelier(state, decided), strict=True))
-        out.append({"key": "predicted", "values": {"percent": round(100 * expected / len(decided))}})
     return out
 
 

@@ -55,9 +55,8 @@ const build = (card) => Object.entries(card.media).map(([name, value]) => MEDIA[
 
 // Elements by side, and a promise that resolves when all can be painted.
 export function prepare(pair) {
-  const left = build(pair.left);
-  const right = build(pair.right);
-  return { left, right, ready: Promise.all([...left, ...right].map(loaded)) };
+  const [left, right, anchor] = [pair.left, pair.right, pair.anchor].map((card) => card && build(card));
+  return { left, right, anchor, ready: Promise.all([...left, ...right, ...(anchor ?? [])].map(loaded)) };
 }
 
 // Colours and upright pictures fit side by side; other cards are stacked on a narrow screen.

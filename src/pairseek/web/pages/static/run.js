@@ -127,9 +127,10 @@ async function show(pair) {
   if (mine !== turn) return;
   part("stage").removeAttribute("aria-busy");
   part("stage").classList.toggle("wide", wide(pair));
-  for (const side of ["left", "right"]) place(sides[side], pair[side], built[side]);
+  for (const card of document.querySelectorAll(".card")) place(card, pair[card.id], built[card.id]);
   part("announce").textContent = say("run.announce", {
     number: pair.number || say("run.practice"),
+    anchor: pair.anchor && spoken(pair.anchor),
     left: spoken(pair.left),
     right: spoken(pair.right),
   });

@@ -1,0 +1,101 @@
+"""State of a session of a similarity study, and the choice of the state by the kind of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+import numpy as np
+
+from pairseek.core.types import JSON, FloatArray, IntArray, Query
+from pairseek.embed.active import most_informative
+from pairseek.embed.placement import Placement, random_triplets
+from pairseek.embed.similarity_map import SimilarityMap
+from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.schedule import AnsweredPair, ScheduledPair, scheduled_pair
+from pairseek.web.sessions.state import SessionState
+from pairseek.web.studies.configuration import StudyConfiguration
+
+# Separates the random streams of the triplets from those of schedule and search, which use the same seed.
+_DOMAIN = 0x51A1
+
+
+class SimilarityState(SessionState):
+    """State of a session in which people compare two items with an anchor.
+
+    A triplet depends on the map with which the session began, and on the triplets that this session has asked since.
+    """
+
+    @property
+    def placement(self) -> Placement | None:
+        """Positions with which the session began; None for the first people of a study."""
+        learned = self.parts.population
+        return learned.placement if isinstance(learned, SimilarityMap) else None
+
+    @cached_property
+    def following(self) -> tuple[ScheduledPair | Query | None, str | None]:
+        """Next triplet, or None and the reason why the session has ended."""
+        most = self.configuration.answers
+        if most is not None and self.answered >= most:
+            return None, f"{most} answers were given"
+        self.parts.check()
+        other = scheduled_pair(self.configuration, self.items, self.seed, self.done)
+        return (self._active()[0] if other is None else other), None
+
+    def _active(self) -> tuple[ScheduledPair, float | None]:
+        """Return the most informative triplet and its information; a random triplet where there is no map."""
+        rng = np.random.default_rng(np.random.SeedSequence([self.seed, len(self.done), _DOMAIN]))
+        placement, told = self.placement, None
+        if placement is None:
+            row = random_triplets(self.items.n, 1, rng)[0]
+        else:
+            candidates = int(self.parts.record["candidates"])
+            row, told = most_informative(placement, rng, asked=self._asked(), candidates=candidates)
+        anchor, left, right = (str(self.items.ids[place]) for place in row.tolist())
+        return ScheduledPair("strategy", left, right, anchor=anchor), told
+
+    def _asked(self) -> IntArray:
+        """Return the (t, 3) triplets that this session has asked, except repeated and attention triplets."""
+        rows = [self._row(one) for one in self.done if one.kind in ("strategy", "random")]
+        return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+    def _row(self, one: AnsweredPair | ScheduledPair) -> list[int]:
+        return [self.items.index(side) for side in (one.anchor, one.left, one.right)]
+
+    def estimate_record(self) -> JSON:
+        """Return nothing: judgements of likeness are not about the person."""
+        return {}
+
+    def final(self) -> JSON:
+        """Return nothing to store at the end."""
+        return {}
+
+    @property
+    def covariance(self) -> FloatArray:
+        """No covariance: there is no estimate."""
+        return np.empty((0, 0))
+
+    def _details(self, pair: ScheduledPair | Query) -> JSON:
+        assert isinstance(pair, ScheduledPair)
+        facts: JSON = {"anchor": pair.anchor, "repeats": pair.repeats, "expected": pair.expected}
+        if self.placement is not None:
+            row = np.array([self._row(pair)])
+            facts["information"] = float(self.placement.information(row, self._asked())[0])
+            facts["probability_left"] = float(1.0 / (1.0 + np.exp(-np.clip(self.placement.logits(row)[0], -500, 500))))
+        if pair.kind == "strategy":
+            facts["strategy"] = "random" if self.placement is None else "infogain"
+        return {name: value for name, value in facts.items() if value is not None}
+
+    @property
+    def remaining(self) -> int | None:
+        """Number of remaining answers."""
+        most = self.configuration.answers
+        return None if most is None else max(0, most - self.answered)
+
+
+def session_state(
+    configuration: StudyConfiguration, parts: Parts, seed: int, done: Iterable[AnsweredPair] = ()
+) -> SessionState:
+    """Return the state of a session of either kind of study."""
+    kind = SimilarityState if configuration.is_similarity else SessionState
+    return kind(configuration, parts, seed, tuple(done))

@@ -1,0 +1,104 @@
+"""Views of a similarity study: its map, error, vague items, forecast and findings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pairseek.embed.active import JUDGEMENTS_PER_ITEM
+from pairseek.embed.placement import UNDECIDED
+from pairseek.web.auth import Account
+from pairseek.web.data.similarity import MapVersion, all_versions
+from pairseek.web.pages.contexts import (
+    CurveStep,
+    DimensionContext,
+    MapDrawing,
+    PlacedItem,
+    SimilarityContext,
+    SimilarityPage,
+)
+from pairseek.web.service import Service
+from pairseek.web.studies.catalogue import Study
+from pairseek.web.views.researcher import study_page
+from pairseek.web.views.result import flat
+
+# Size of the drawing, and of an item on it, by the number of items.
+_SIZE, _MARGIN = 1000.0, 60.0
+_SIDES = ((25, 92.0), (60, 64.0), (150, 44.0))
+_SMALLEST = 28.0
+# Vague items that are named.
+_NAMED = 8
+
+
+def similarity_page(
+    service: Service, user: Account, study: Study, link: str, *, filling: int, page: int
+) -> SimilarityPage:
+    """Return the context of the dashboard of a similarity study."""
+    base = study_page(service, user, study, link, filling=filling, page=page)
+    versions = all_versions(service.database, study)
+    return {**base, "similarity": _facts(study, versions)}
+
+
+def _facts(study: Study, versions: list[MapVersion]) -> SimilarityContext | None:
+    if not versions:
+        return None
+    newest = versions[-1]
+    learned = newest.learned
+    choice = learned.choice
+    vague = [int(row) for row in np.argsort(-learned.undecided) if learned.undecided[row] > UNDECIDED]
+    tried: list[DimensionContext] = [
+        {"dimensions": d, "error": float(mean), "standard_error": float(error)}
+        for d, mean, error in zip(choice.dimensions, choice.mean, choice.standard_error, strict=True)
+    ]
+    return {
+        "version": newest.version,
+        "created": newest.created_at,
+        "judgements": learned.judgements,
+        "apart": learned.apart,
+        "error": learned.error,
+        "standard_error": learned.standard_error,
+        "undecided": float(np.mean(learned.undecided)),
+        "goal": UNDECIDED,
+        "forecast": learned.forecast,
+        "usual": JUDGEMENTS_PER_ITEM * study.items.n,
+        "dimensions": learned.final.d,
+        "recommended": choice.chosen,
+        "tried": tried,
+        "k": learned.k,
+        "drawing": _drawing(study, newest, set(vague)),
+        "vague": [study.items.labels[row] for row in vague[:_NAMED]],
+        "vague_count": len(vague),
+        "curve": [_step(one) for one in versions if one.learned.error is not None],
+        "findings": [
+            {"level": one.level, "name": one.name, "found": one.found, "advice": one.advice} for one in learned.findings
+        ],
+    }
+
+
+def _step(one: MapVersion) -> CurveStep:
+    learned = one.learned
+    assert learned.error is not None
+    assert learned.standard_error is not None
+    return {"judgements": learned.judgements, "error": learned.error, "standard_error": learned.standard_error}
+
+
+def _drawing(study: Study, newest: MapVersion, vague: set[int]) -> MapDrawing:
+    """Return the items on a drawing with equal scales, the farther back the vaguer."""
+    items = newest.learned.final.items()
+    points = np.array(flat(items, items.coordinates))
+    side = next((side for most, side in _SIDES if items.n <= most), _SMALLEST)
+    low, high = points.min(axis=0), points.max(axis=0)
+    scale = (_SIZE - 2 * _MARGIN) / max(float((high - low).max()), 1e-9)
+    width, height = (2 * _MARGIN + scale * (high - low)).tolist()
+    placed: list[PlacedItem] = []
+    for row in np.argsort(-newest.learned.undecided).tolist():
+        x, y = (scale * (points[row] - low)).tolist()
+        placed.append(
+            {
+                "card": study.card(str(study.items.ids[row])),
+                "x": round(_MARGIN + x, 1),
+                "y": round(height - _MARGIN - y, 1),
+                "undecided": float(newest.learned.undecided[row]),
+                "vague": row in vague,
+            }
+        )
+    return {"width": round(width), "height": round(height), "side": side, "items": placed}
