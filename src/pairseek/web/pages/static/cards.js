@@ -54,9 +54,9 @@ const MEDIA = {
 const build = (card) => Object.entries(card.media).map(([name, value]) => MEDIA[name](value, card));
 
 // Elements by side, and a promise that resolves when all can be painted.
-export function prepare(pair) {
-  const [left, right, anchor] = [pair.left, pair.right, pair.anchor].map((card) => card && build(card));
-  return { left, right, anchor, ready: Promise.all([...left, ...right, ...(anchor ?? [])].map(loaded)) };
+export function prepare({ left, right, anchor }) {
+  const built = { left: build(left), right: build(right), anchor: anchor ? build(anchor) : [] };
+  return { ...built, ready: Promise.all(Object.values(built).flat().map(loaded)) };
 }
 
 // Colours and upright pictures fit side by side; other cards are stacked on a narrow screen.

@@ -273,7 +273,7 @@ function pulse(card) {
   card.classList.add("picked");
 }
 
-for (const side of ["left", "right"]) {
+for (const side in sides) {
   sides[side].querySelector("button").addEventListener("click", (event) => act(side, event.timeStamp));
 }
 for (const name of ["undo", "tie", "skip"]) {
