@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from helpers.serving import answer, begin, cheap_passwords, configuration, csrf_of, served
+from pairseek import cli
 from pairseek.embed import Triplets
 from pairseek.embed.similarity_map import SimilarityMap
 from pairseek.errors import InvalidItems, InvalidParameter, InvalidTriplets
@@ -19,12 +20,13 @@ from pairseek.store import sessions as stored
 from pairseek.store.database import Database
 from pairseek.store.locks import try_lock
 from pairseek.web import auth
-from pairseek.web.data import bundle, similarity, tables
+from pairseek.web.data import bundle, forgetting, similarity, tables
 from pairseek.web.errors import Problem
 from pairseek.web.sessions import simulated
 from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.prefetch import Gate
 from pairseek.web.sessions.service import Sessions
+from pairseek.web.studies import forms
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.configuration import check, configured, read_items
 from pairseek.web.studies.creation import create_study
@@ -202,9 +204,9 @@ def test_learning_comes_by_itself_and_predicts(database):
     assert newest.apart > 6
     assert newest.error < 0.4
     assert newest.undecided.mean() < versions[0].learned.undecided.mean()
-    with database.engine.connect() as connection:
-        actions = [note["action"] for note in studies.notes(connection, "alike")]
-    assert actions.count("map") == len(versions)
+    similarity.learn(database, study, "test")
+    actions = [note["action"] for note in database.read(lambda c: studies.notes(c, "alike"))]
+    assert actions.count("map") == 1, "the audit log has what people have done"
 
 
 def test_void_answers_and_simulated_people_teach_nothing(database):
@@ -312,6 +314,54 @@ def test_a_search_among_the_items_of_a_map(database):
     assert made_of.configuration.response["k"] == pytest.approx(learned.k, rel=1e-3)
     with pytest.raises(Problem, match="is not a similarity study"):
         similarity.search_among(database, made_of, "test")
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as left:
+        cli.main(list(map(str, arguments)))
+    said = capsys.readouterr()
+    return left.value.code, said.out + said.err
+
+
+def test_commands_make_a_search_and_replay(database, tmp_path, capsys):
+    study = made(database)
+    judged(database, study, 2)
+    similarity.learn(database, study, "test")
+    where = ("--database", tmp_path / "s.db")
+    code, said = run(capsys, "study", "create", "--from", "alike", "--slug", "found", *where)
+    assert (code, "Created the study found with 10 items from the map of alike" in said) == (0, True)
+    code, said = run(capsys, "study", "create", *where)
+    assert (code != 0, "give either a study's FILE, or --from STUDY" in said) == (True, True)
+    path = tmp_path / "alike.zip"
+    with path.open("wb") as file:
+        bundle.write(database, study, file)
+    code, said = run(capsys, "replay", path)
+    assert (code, "Share of questions that would be others now: 0 " in said) == (0, True)
+    code, said = run(capsys, "replay", path, "--strategy", "epmv")
+    assert (code != 0, "no other strategy" in said) == (True, True)
+
+
+def test_forgetting_a_judge_drops_the_maps_that_were_learned_from_them(database):
+    study = made(database)
+    people = judged(database, study, 2)
+    similarity.learn(database, study, "test")
+    going = judged(database, study, 1, count=2)[0]
+    forgetting.forget(database, study, people[0], "test")
+    assert similarity.latest(database, study) is None
+    sessions = Sessions(database, Catalogue(database))
+    assert sessions.state(sessions.by_id(going))["query"]["anchor"] is not None
+    assert similarity.learn(database, study, "test") == 2
+
+
+def test_the_form_makes_a_similarity_study():
+    sent = {"title": "Alike?", "kind": "similarity", "dimensions": "2", "attention": "i1, i2, i1, i3"}
+    record = forms.record_of(None, {**sent, "answers": "12", "practice.left": "i1", "practice.right": "i2",
+                                    "practice.anchor": "i4"})  # fmt: skip
+    settings = configured(record)
+    assert settings.is_similarity
+    assert (settings.dimensions, settings.random) == (2, 0.1)
+    assert settings.attention.pairs[0].anchor == "i3"
+    check(settings, things())
 
 
 # Pages

@@ -318,7 +318,7 @@ def similarity() -> dict:
         "tried": [{"dimensions": d, "error": 0.2 + 0.02 * abs(d - 2), "standard_error": 0.02} for d in (1, 2, 3, 4)],
         "k": 0.8,
         "drawing": {"width": 1000, "height": 800, "side": 92.0, "items": placed},
-        "vague": [label(n) for n in (6, 7, 8)],
+        "vague": [card(n, "colour") for n in (6, 7, 8)],
         "vague_count": 6,
         "curve": [{"judgements": m, "error": e, "standard_error": 0.9 / m**0.5} for m, e in steps],
         "findings": [

@@ -44,6 +44,8 @@ def command(
     from pairseek.web.data import bundle
 
     read = bundle.read(path)
+    if strategy is not None and read.configuration.is_similarity:
+        raise InvalidParameter("the bundle is of a similarity study, which has no other strategy: leave --strategy out")
     if strategy is not None:
         _replay_with(read, strategy, out)
         return
@@ -56,6 +58,11 @@ def command(
     typer.echo(f"{read.slug}: {len(found)} sessions with answers, recomputed with {where}.")
     typer.echo(f"Model version: {MODEL_VERSION}.")
     _print_left_out(read)
+    if read.configuration.is_similarity:
+        typer.echo(f"Share of questions that would be others now: {worst:.2g} in the worst session.")
+        if worst > 0.0 and read.same_program:
+            raise typer.Exit(1)
+        return
     if same:
         typer.echo("All estimates are the same to the bit.")
         return

@@ -19,11 +19,24 @@ Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Name of the study in 
 
 @app.command("create")
 def create(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="Study configuration as YAML; see docs/studies.md.")],
+    path: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Study configuration as YAML; see docs/studies.md.")
+    ] = None,
     *,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="STUDY", help="Make a preference study of the map of this similarity study."),
+    ] = None,
+    slug: Annotated[str | None, typer.Option(metavar="SLUG", help="Name of the study made with --from.")] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Create a study from a YAML file and the items file that it names."""
+    """Create a study from a YAML file and the items file that it names, or from the map of a similarity study."""
+    if (path is None) == (source is None) or (slug is not None and source is None):
+        raise InvalidParameter("give either a study's FILE, or --from STUDY and with it perhaps --slug")
+    if source is not None:
+        _create_from(source, slug, database)
+        return
+    assert path is not None
     with open_database(database) as opened:
         from pairseek.web.studies.creation import create_study, from_file
 
@@ -33,6 +46,16 @@ def create(
         typer.echo(f"Note: {items.scale_note}", err=True)
     typer.echo(f"Created the study {slug} with {items.n:,} items, {'open' if is_open else 'closed'}.")
     typer.echo(f"Run pairseek serve and send people to /s/{slug}")
+
+
+def _create_from(source: str, slug: str | None, database: str | None) -> None:
+    with open_database(database, create=False) as opened:
+        from pairseek.web.data import similarity
+
+        study = find_study(opened, source)
+        made = similarity.search_among(opened, study, current_user(), slug=slug)
+    typer.echo(f"Created the study {made} with {study.items.n:,} items from the map of {source}, open.")
+    typer.echo(f"Run pairseek serve and send people to /s/{made}")
 
 
 @app.command("list")

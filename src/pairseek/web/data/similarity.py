@@ -116,7 +116,7 @@ def learn_if_due(database: Database, study: Study, who: str = "pairseek") -> Non
     if not is_due(study.items.n, answers, None if before is None else before.answers):
         return
     try:
-        learn(database, study, who)
+        learn(database, study, who, noted=False)
     except Problem:
         return  # somebody else is learning
     except PairseekError as error:
@@ -129,8 +129,11 @@ def learn_if_due(database: Database, study: Study, who: str = "pairseek") -> Non
             )
 
 
-def learn(database: Database, study: Study, who: str) -> int:
-    """Learn a map from all valid judgements, store it, and return its version. Sessions that begin later use it."""
+def learn(database: Database, study: Study, who: str, *, noted: bool = True) -> int:
+    """Learn a map from all valid judgements, store it, and return its version. Sessions that begin later use it.
+
+    The audit log notes what people have done, not the many versions that are learned by themselves.
+    """
     with try_lock(database, f"learn-{study.row.id}") as held:
         if not held:
             raise Problem(
@@ -142,14 +145,14 @@ def learn(database: Database, study: Study, who: str) -> int:
             )
         for _ in range(_TRIES - 1):
             try:
-                return _learn(database, study, who)
+                return _learn(database, study, who, noted=noted)
             except sa.exc.IntegrityError:
                 # Someone was forgotten meanwhile.
                 continue
-        return _learn(database, study, who)
+        return _learn(database, study, who, noted=noted)
 
 
-def _learn(database: Database, study: Study, who: str) -> int:
+def _learn(database: Database, study: Study, who: str, *, noted: bool) -> int:
     before, answers = latest(database, study), _answers(database, study)
     found = judgements(database, study)
     if not found.judged:
@@ -168,7 +171,8 @@ def _learn(database: Database, study: Study, who: str) -> int:
 
     def keep(connection: sa.Connection) -> int:
         version = populations.add(connection, study.row.id, content, who, found.sessions)
-        studies.note(connection, who, "map", study.row.slug, version=version, judgements=learned.judgements)
+        if noted:
+            studies.note(connection, who, "map", study.row.slug, version=version, judgements=learned.judgements)
         return version
 
     return database.write(keep)

@@ -435,7 +435,7 @@ class SimilarityContext(TypedDict):
     tried: list[DimensionContext]
     k: float
     drawing: MapDrawing
-    vague: list[str]
+    vague: list[CardContext]
     vague_count: int
     curve: list[CurveStep]
     findings: list[FindingContext]

@@ -13,9 +13,10 @@ from pairseek.web.errors import InvalidPictures
 from pairseek.web.studies.configuration import MOST_YAML, read_yaml
 from pairseek.web.studies.media import MOST_BYTES, MOST_PICTURES, Files, from_zip
 
-_PLAIN = ("title", "slug", "question", "instructions", "consent", "debrief", "language", "strategy")
+_PLAIN = ("kind", "title", "slug", "question", "instructions", "consent", "debrief", "language", "strategy")
 _NUMBERS = (
     "answers",
+    "dimensions",
     "repeated",
     "random",
     "resume.hours",
@@ -28,11 +29,12 @@ _NUMBERS = (
     "rest.pair",
     "rest.item",
 )
-_WHOLE = ("answers", "completion.wait", "rest.pair", "rest.item")
+_WHOLE = ("answers", "dimensions", "completion.wait", "rest.pair", "rest.item")
 _TICKS = ("standardize", "scaled", "offer.undo", "offer.tie", "offer.skip")
 _NESTED = (
     "practice.left",
     "practice.right",
+    "practice.anchor",
     "response.name",
     "response.noise",
     "prior.name",
@@ -191,9 +193,11 @@ def _attention(text: str) -> JSON:
         if not line.strip():
             continue
         parts = [part.strip() for part in line.split(",")]
-        if len(parts) != 3:
+        if len(parts) not in (3, 4):
             raise InvalidParameter(
-                f"the setting 'attention' has the line {line[:80]!r}: write left, right, answer", field="attention"
+                f"the setting 'attention' has the line {line[:80]!r}: write left, right, answer, and in a similarity "
+                f"study the anchor after them",
+                field="attention",
             )
-        pairs.append(dict(zip(("left", "right", "answer"), parts, strict=True)))
+        pairs.append(dict(zip(("left", "right", "answer", "anchor"), parts, strict=False)))
     return {"attention": {"pairs": pairs}} if pairs else {}

@@ -65,7 +65,7 @@ def _facts(study: Study, versions: list[MapVersion]) -> SimilarityContext | None
         "tried": tried,
         "k": learned.k,
         "drawing": _drawing(study, newest, set(vague)),
-        "vague": [study.items.labels[row] for row in vague[:_NAMED]],
+        "vague": [study.card(str(study.items.ids[row])) for row in vague[:_NAMED]],
         "vague_count": len(vague),
         "curve": [_step(one) for one in versions if one.learned.error is not None],
         "findings": [
