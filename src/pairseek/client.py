@@ -35,13 +35,17 @@ class ServiceError(PairseekError):
 
 @dataclass(frozen=True)
 class Pair:
-    """Two items to compare. ``left`` and ``right`` are their ids, ``cards`` describe their appearance."""
+    """Two items to compare. ``left`` and ``right`` are their ids, ``cards`` describe their appearance.
+
+    In a similarity study, ``anchor`` is the id of the item with which they are compared.
+    """
 
     query: str
     number: int
     left: str
     right: str
     cards: Mapping[str, Any] = field(repr=False, compare=False)
+    anchor: str | None = None
 
 
 @dataclass(frozen=True)
@@ -229,7 +233,9 @@ def _state(record: Mapping[str, Any]) -> State:
     pair = None
     if found is not None:
         cards = {side: found[side] for side in ("left", "right")}
-        pair = Pair(found["query"], found["number"], found["left"]["id"], found["right"]["id"], cards)
+        anchor = found.get("anchor")
+        sides = (found["left"]["id"], found["right"]["id"])
+        pair = Pair(found["query"], found["number"], *sides, cards, None if anchor is None else anchor["id"])
     progress = record["progress"]
     return State(record["status"], pair, progress["answered"], progress["remaining"], record["can"]["undo"])
 
