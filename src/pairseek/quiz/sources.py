@@ -53,16 +53,14 @@ def from_database(database: Database, study: Study) -> QuizSource:
         return database.read(read)
 
     learned = found.get((number, version))
-    return QuizSource(
-        study.configuration, study.items, stored, learned if isinstance(learned, Population) else None
-    )
+    return QuizSource(study.configuration, study.items, stored, learned if isinstance(learned, Population) else None)
 
 
 def _check_kind(configuration: StudyConfiguration) -> None:
     if configuration.is_similarity:
         raise InvalidParameter(
-            f"the study {configuration.named()!r} asks what is alike, which no quiz can: make a preference study of its "
-            f"map with pairseek study create --from, and compile that"
+            f"the study {configuration.named()!r} asks what is alike, which no quiz can: make a preference study of "
+            f"its map with pairseek study create --from, and compile that"
         )
 
 
