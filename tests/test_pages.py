@@ -36,6 +36,7 @@ SHAPES = {
     "study_new": data.NewStudyPage,
     "study": data.StudyPage,
     "similarity": data.SimilarityPage,
+    "findings": data.FindingsPage,
     "person": data.PersonPage,
     "tokens": data.TokensPage,
     "confirm": data.ConfirmPage,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import types
 from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -120,6 +121,12 @@ def research(browser, session: str) -> None:
     assert browser.get("/studies/alike").status_code == 200
     browser.post("/studies/alike/population", data=form)
     assert browser.get("/studies/alike").status_code == 200
+    assert browser.get("/studies/which/findings").status_code == 200
+    for _ in range(200):
+        if browser.get("/studies/which/findings.json").json()["current"]:
+            break
+        time.sleep(0.1)
+    assert browser.get("/studies/which/findings?everyone=1").status_code == 200
     browser.post("/studies/new", data={**form, "title": ""})
     browser.post("/tokens", data={**form, "name": "notebook", "scopes": ["read"]})
     browser.post("/tokens", data={**form, "name": "", "scopes": ["read"]})

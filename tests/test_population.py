@@ -301,7 +301,7 @@ class TestFewPeople:
             start = model.start_of(data, learned, found.items)
             state = fitting.fit(data, start)
             alike = replace(state, spread=0.05 * start.spread)
-            factors.append(predictive._spread_scale(data, start, alike, np.ones(people)))
+            factors.append(predictive.spread_scale(data, start, alike, np.ones(people)))
         assert min(factors) > 2.0
         # With many people the posterior mean agrees with the maximum of the evidence.
         scales = np.exp(np.linspace(-1.0, 5.0, 25))

@@ -57,7 +57,7 @@ def test_a_study_is_made_answered_and_exported(client):
     rows = list(csv.DictReader(io.StringIO(client.export(slug, "answers").decode())))
     assert [row["outcome"] for row in rows] == ["right"] * 4
     assert {row["participant"] for row in rows} == {"ann"}
-    assert [float(rows[-1][f"mean_{i}"]) for i in range(2)] == search.estimate().point.tolist()
+    assert [float(rows[-1][f"x{i}"]) for i in range(2)] == search.estimate().point.tolist()
     with zipfile.ZipFile(io.BytesIO(client.bundle(slug))) as archive:
         assert {"answers.csv", "answers.parquet", "codebook.csv", "study.json", "sessions.jsonl"} <= set(
             archive.namelist()

@@ -330,7 +330,7 @@ def test_a_participant_and_an_answer_are_voided_and_restored_on_record(visitors,
     assert post(ann, f"{at}/answers/p2/void", at, reason="phone rang").status_code == 303
     assert [row["void"] for row in rows(ann, "answers", session)] == ["false", "true", *["false"] * 4]
     after = rows(ann, "estimates", session)[0]
-    assert after["mean_0"] != before["mean_0"]
+    assert after["x0"] != before["x0"]
     page = ann.get(at).text
     assert "phone rang" in page
     assert post(ann, f"{at}/answers/p2/restore", at, reason="no, it did not").status_code == 303
@@ -390,7 +390,7 @@ def test_simulated_people_fill_a_study_and_are_marked(visitors, ann):
     people = list(csv.DictReader(io.StringIO(ann.get("/studies/robots/export/participants.csv").text)))
     assert {row["simulated"] for row in people} == {"true"}
     estimates = list(csv.DictReader(io.StringIO(ann.get("/studies/robots/export/estimates.csv").text)))
-    assert all(row["truth_0"] for row in estimates)
+    assert all(row["truth_x"] for row in estimates)
     assert ann.get("/studies/robots/live.json").json()["started"] == 0
 
 

@@ -22,6 +22,7 @@ from pairseek.model.unknowns import Beta, LogNormal, NoiseKinds, Unknown
 from pairseek.numerics.parallel import set_thread_count
 from pairseek.population import Choices, Population
 from pairseek.posteriors import EP, Grid, Particles
+from pairseek.ranking import Ranking, rank
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
 from pairseek.stopping import AfterAnswers, BestItemFound, GainBelow, InformationBelow, RadiusBelow
@@ -78,6 +79,7 @@ __all__ = [
     "Query",
     "RadiusBelow",
     "Random",
+    "Ranking",
     "Recommendation",
     "Rest",
     "SampledPairs",
@@ -95,6 +97,7 @@ __all__ = [
     "errors",
     "experiments",
     "metrics",
+    "rank",
     "set_thread_count",
 ]
 

@@ -216,7 +216,7 @@ class Client:
         return dict(self._connection.json("DELETE", f"/studies/{_quoted(slug)}", again=False))
 
     def export(self, slug: str, table: str, ending: str = "csv") -> bytes:
-        """Download a table: answers, participants, estimates or items, as ``csv`` or ``parquet``."""
+        """Download a table: answers, participants, estimates, items or ranking, as ``csv`` or ``parquet``."""
         return self._connection.send("GET", f"/studies/{_quoted(slug)}/export/{table}.{ending}")
 
     def bundle(self, slug: str) -> bytes:

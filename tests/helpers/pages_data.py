@@ -328,6 +328,112 @@ def similarity() -> dict:
     }
 
 
+def rank_row(number: int) -> dict:
+    share = 0.82 - 0.035 * number
+    return {
+        "card": card(number, "image" if number % 3 else "colour"),
+        "place": number + 1,
+        "tier": 1 + number // 4,
+        "share": share,
+        "share_low": share - 0.09,
+        "share_high": share + 0.07,
+        "rank": number + 1.4,
+        "rank_low": max(1, number - 1),
+        "rank_high": number + 4,
+        "top_1": 0.5 / (1 + number) ** 2,
+        "top_3": 0.9 / (1 + number),
+        "top_5": 0.99 / (1 + 0.5 * number),
+        "answers": 41 - number if number < 17 else 0,
+    }
+
+
+def group_person(number: int) -> dict:
+    x, y = 1.2 * math.cos(2.1 * number), 0.9 * math.sin(2.1 * number) + 0.1 * number / 12
+    turn = [2 * math.pi * step / 24 for step in range(24)]
+    return {
+        "point": (x, y),
+        "outline": [(x + 0.3 * math.cos(t), y + 0.2 * math.sin(t)) for t in turn],
+        "segment": number % 3 + 1,
+    }
+
+
+def quality_row(number: int) -> dict:
+    flags = ["fast", "random"] if number == 2 else []
+    return {
+        "session": f"{number:032x}",
+        "name": None if number == 1 else f"5f{number}c",
+        "answers": 15,
+        "median_seconds": 1.4 + 0.3 * number,
+        "consistency": None if number == 1 else 0.67,
+        "attention": 1.0,
+        "left_share": 0.48,
+        "fast_share": 0.4 if flags else 0.0,
+        "flags": flags,
+        "voided": number == 3,
+        "left_out": bool(flags) or number == 3,
+        "trust": None if flags else 0.98,
+        "segment": None if flags else number % 3 + 1,
+        "chance": None if flags else 0.83,
+    }
+
+
+FOUND = {
+    "problem": None,
+    "everyone": False,
+    "simulated": False,
+    "people": 61,
+    "answers": 915,
+    "left_out": 2,
+    "first": "2026-11-15T09:02:11+00:00",
+    "last": "2026-11-15T12:58:31+00:00",
+    "tiers": 5,
+    "unseen": 1,
+    "item_count": 18,
+    "ranking": [rank_row(number) for number in range(18)],
+    "segments": [
+        {
+            "number": number,
+            "share": 0.5 / number,
+            "favourites": [card(5 * number + one) for one in range(5)],
+            "distinctive": [card(5 * number + one, "image") for one in range(3)],
+        }
+        for number in (1, 2, 3)
+    ],
+    "map": {
+        "items": [
+            {
+                "card": card(number, ("image", "colour", "label")[number % 3]),
+                "point": (1.5 * math.sin(1.7 * number), 1.2 * math.cos(2.3 * number)),
+                "place": number + 1,
+            }
+            for number in range(18)
+        ],
+        "people": [group_person(number) for number in range(12)],
+        "axes": ("sweetness", "body"),
+        "segments": 3,
+    },
+    "quality": [quality_row(number) for number in range(5)],
+}
+NOTHING = FOUND | {
+    "problem": "only 1 person gave answers that count: a ranking of a group needs at least 3 people",
+    "people": 0,
+    "answers": 0,
+    "ranking": [],
+    "segments": [],
+    "map": None,
+    "tiers": 0,
+}
+FINDINGS = {**USER, "study": study_row(), "findings": FOUND, "current": True, "languages": ["en", "de"]}
+REPORT = {
+    "title": "A colour for the hallway",
+    "slug": "colours",
+    "question": "Which would you rather live with?",
+    "made": "2026-11-15T13:00:00+00:00",
+    "version": "0.1.0",
+    "findings": FOUND,
+    "dimensions": 2,
+    "codebook": [{"table": "answers", "column": "rt_ms", "meaning": "Reaction time."}],
+}
 TOKENS = {
     **USER,
     "tokens": [
@@ -460,6 +566,17 @@ PAGES: dict[str, tuple[str, dict]] = {
     "study": ("study", STUDY | {"filling": 10}),
     "similarity": ("similarity", STUDY | {"map": {"items": [], "people": []}, "similarity": similarity()}),
     "similarity-empty": ("similarity", STUDY | {"map": {"items": [], "people": []}, "similarity": None}),
+    "findings": ("findings", FINDINGS),
+    "findings-alike": (
+        "findings",
+        FINDINGS
+        | {
+            "findings": FOUND
+            | {"tiers": 1, "everyone": True, "simulated": True, "segments": FOUND["segments"][:1], "map": None}
+        },
+    ),
+    "findings-nothing": ("findings", FINDINGS | {"findings": NOTHING}),
+    "findings-pending": ("findings", FINDINGS | {"findings": None, "current": False}),
     "study-empty": (
         "study",
         STUDY

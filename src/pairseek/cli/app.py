@@ -25,7 +25,9 @@ from pairseek.cli import (
     link,
     plan,
     population,
+    rank,
     replay,
+    report,
     reproduce,
     serve,
     simulate,
@@ -53,7 +55,9 @@ app.command("link")(link.command)
 app.command("compile")(compile.command)
 app.command("export")(export.command)
 app.command("forget")(forget.command)
+app.command("rank")(rank.command)
 app.command("replay")(replay.command)
+app.command("report")(report.command)
 app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)
 app.add_typer(population.app, name="population")

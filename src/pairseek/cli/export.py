@@ -25,7 +25,8 @@ def command(
     table: Annotated[
         str | None,
         typer.Option(
-            metavar="TABLE", help="Export one table instead of all: answers, participants, estimates or items."
+            metavar="TABLE",
+            help="Export one table instead of all: answers, participants, estimates, items or ranking.",
         ),
     ] = None,
     database: DatabaseOption = None,

@@ -279,6 +279,11 @@ class Items:
         """Return sqrt(tr cov(items)), the λ of EPMV in the paper's experiments."""
         return float(np.sqrt(np.var(self.coordinates, axis=0, ddof=1).sum()))
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the coordinates: those of the file that they were read from, or x0, x1 and so on."""
+        return tuple(f"x{i}" for i in range(self.d)) if self._columns is None else self._columns
+
     @cached_property
     def scale_contrast(self) -> _scales.ScaleContrast | None:
         """Return the columns with the largest and the smallest standard deviation; None if every column is constant."""

@@ -75,7 +75,7 @@ def predictive(data: Data | RatingData, start: Start, state: FitState, people: F
         return replace(Predictive.exact(start, state), error=item_errors(data, start, state, people))
     counts = people * state.trust
     if not start.free:
-        state = replace(state, spread=_spread_scale(data, start, state, counts) * state.spread)
+        state = replace(state, spread=spread_scale(data, start, state, counts) * state.spread)
     base, factors, spread = start.base(state.coefficients), state.factors, state.spread
     shrinkage = _shrinkage(data, start, state, counts)
     if start.free:
@@ -116,7 +116,7 @@ def _evidence(data: Data, start: Start, state: FitState, counts: FloatArray, sca
     return float(counts @ beliefs(data, scale * base, state.factors, scale**2 * spread, tie_width=scale * tie)[2])
 
 
-def _spread_scale(data: Data, start: Start, state: FitState, counts: FloatArray) -> float:
+def spread_scale(data: Data, start: Start, state: FitState, counts: FloatArray) -> float:
     """Return the posterior mean of the scale of S relative to the estimate, at least 1."""
     if counts.sum() > _MANY:
         return 1.0

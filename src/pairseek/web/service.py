@@ -21,6 +21,7 @@ from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
 from pairseek.web.auth import COOKIE, HASHES
 from pairseek.web.data import similarity
+from pairseek.web.data.findings import FindingsKeeper
 from pairseek.web.housekeeping import Housekeeper
 from pairseek.web.metrics import Latency
 from pairseek.web.pages import languages, preferred_language, render
@@ -62,6 +63,7 @@ class Service:
     prefetch_writer: PrefetchWriter
     rates: Rates
     overview: Overview
+    findings: FindingsKeeper
     readiness: Readiness
     housekeeper: Housekeeper
     latency: Latency = field(default_factory=Latency)
@@ -88,10 +90,12 @@ class Service:
         prefetch_writer = PrefetchWriter(sessions)
         prefetch_writer.start()
         rates, overview = Rates.of(settings, database, secret), Overview(database)
+        findings = FindingsKeeper(database)
 
         def clear() -> None:
             sessions.clear_cache()
             overview.clear_cache()
+            findings.clear_cache()
             catalogue.clear_cache()
 
         housekeeper = Housekeeper(database, catalogue, clear)
@@ -108,6 +112,7 @@ class Service:
             prefetch_writer,
             rates,
             overview,
+            findings,
             Readiness(database),
             housekeeper,
         )
@@ -119,6 +124,7 @@ class Service:
         self.housekeeper.stop()
         self._turns.shutdown(cancel_futures=True)
         self._workers.shutdown(cancel_futures=True)
+        self.findings.close()
         self.prefetch_writer.stop()
         self.database.close()
 

@@ -91,7 +91,7 @@ def write(database: Database, study: Study, out: BinaryIO) -> None:
 
 _README = """The study {slug} at the time of the export.
 
-answers, participants, estimates, items   tables as CSV, and as Parquet if pyarrow was installed
+answers, participants, estimates, items, ranking   tables as CSV, and as Parquet if pyarrow was installed
 codebook.csv        descriptions of the columns of all tables
 study.json          configuration of the study, and versions of the software
 items.json          the items, with coordinates in full precision

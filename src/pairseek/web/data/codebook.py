@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from pairseek.core.media import MEDIA
 
@@ -61,23 +62,47 @@ _MEANINGS = {
     "id": "Id of the item.",
     "label": "Label that participants see.",
     "appeal": "Appeal of the item: constant added to its logit for every person.",
+    "place": "Place of the item in the group ranking, from 1.",
+    "tier": "Tier of the item, from 1: it cannot be told apart from the first item of its tier.",
+    "share": "Probability that a person drawn at random chooses the item over another item drawn at random.",
+    "share_low": "Lower end of the 90 % interval of the share.",
+    "share_high": "Upper end of the 90 % interval of the share.",
+    "rank": "Expected rank of the item by its mean utility over people.",
+    "rank_low": "Lower end of the 90 % interval of the rank.",
+    "rank_high": "Upper end of the 90 % interval of the rank.",
+    "top_1": "Probability that the item is the best.",
+    "top_3": "Probability that the item is among the best three.",
+    "top_5": "Probability that the item is among the best five.",
+    "image_file": "Name of the picture's file, as the researcher gave it.",
     **{medium.name: medium.meaning for medium in MEDIA.values()},
 }
 _OTHERWISE = {
     ("answers", "undone"): "Whether the answer was undone.",
+    ("ranking", "answers"): "Number of answers in which the item was shown.",
     ("participants", "undone"): "Number of undone answers.",
 }
 _NUMBERED = {
     r"(agreement|k|lapse)_low": "Lower end of the 95 % credible interval.",
     r"(agreement|k|lapse)_high": "Upper end of the 95 % credible interval.",
-    r"mean_\d+": "Coordinate of the estimate (posterior mean, or the procedure's own) after the answer.",
-    r"truth_\d+": "Coordinate of a simulated person's true point.",
-    r"x\d+": "Coordinate of the item.",
+}
+_COORDINATES = {
+    "answers": "Coordinate of the estimate (posterior mean, or the procedure's own) after the answer.",
+    "estimates": "Coordinate of the estimate (posterior mean, or the procedure's own).",
+    "items": "Coordinate of the item, standardized and scaled as the study says.",
 }
 
 
-def meaning(table: str, column: str) -> str:
-    """Return the description of a column."""
+def is_known(column: str) -> bool:
+    """Return whether a table has a column of this name whatever the items' coordinates are called."""
+    return column in _MEANINGS or any(name == column for _, name in _OTHERWISE)
+
+
+def meaning(table: str, column: str, coordinates: Sequence[str] = ()) -> str:
+    """Return the description of a column; ``coordinates`` are the columns of the items' coordinates."""
+    if column in coordinates:
+        return _COORDINATES[table]
+    if column.removeprefix("truth_") in coordinates:
+        return "Coordinate of a simulated person's true point."
     if (table, column) in _OTHERWISE:
         return _OTHERWISE[table, column]
     for pattern, words in _NUMBERED.items():

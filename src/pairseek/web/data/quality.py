@@ -67,5 +67,11 @@ def signs(
     }
 
 
+def manner_of(along: Sequence[JSON]) -> str | None:
+    """Return the word that describes how a person answers, if it was inferred."""
+    found = along[-1].get("reliability") if along else None
+    return None if found is None else str(found["word"])
+
+
 def _share(values: Sequence[bool | None]) -> float | None:
     return sum(map(bool, values)) / len(values) if values else None

@@ -1,27 +1,30 @@
-"""Export tables of a study: answers, participants, estimates and items."""
+"""Export tables of a study: answers, participants, estimates, items and the group ranking."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from pairseek.core.types import JSON
-from pairseek.errors import MissingExtra
+from pairseek.errors import InvalidChoices, MissingExtra
+from pairseek.ranking.ranking import COLUMNS
 from pairseek.store.database import Database
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.sessions import SessionRow
-from pairseek.web.data.codebook import meaning
-from pairseek.web.data.quality import signs
+from pairseek.web.data.codebook import is_known, meaning
+from pairseek.web.data.findings import ranking_of
+from pairseek.web.data.quality import manner_of, signs
 from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along, latest_estimate
 from pairseek.web.sessions.parts import Parts
 from pairseek.web.sessions.state import EffectiveAnswer, voided
 from pairseek.web.studies.catalogue import Study
 
-TABLES = ("answers", "participants", "estimates", "items")
+TABLES = ("answers", "participants", "estimates", "items", "ranking")
 FORMATS = ("csv", "parquet")
 
 
@@ -42,7 +45,7 @@ def answer_rows(study: Study, one: SessionHistory) -> Iterator[JSON]:
     counted = {answered.event.number: index for index, answered in enumerate(one.done)}
     along, asked = estimates_along(study, one), {query.name: query for query in one.queries}
     void, blurred = voided(one.marks), _blurred(one.blurs)
-    dimensions = range(study.items.d)
+    places = coordinate_names(study)
     for event in one.events:
         if event.kind != "answer":
             continue
@@ -71,7 +74,7 @@ def answer_rows(study: Study, one: SessionHistory) -> Iterator[JSON]:
             "strategy": details.get("strategy"),
             "expected_information": details.get("information"),
             "probability_left": details.get("probability_left"),
-            **{f"mean_{i}": None if after is None else after["mean"][i] for i in dimensions},
+            **{name: None if after is None else after["mean"][i] for i, name in enumerate(places)},
             "radius": None if after is None else after["radius"],
             "repeats": details.get("repeats"),
             "expected": details.get("expected"),
@@ -133,17 +136,11 @@ def estimate_row(study: Study, one: SessionHistory) -> JSON:
         "answers": sum(answered.outcome != "skip" for answered in done),
         "finished": one.row.finished_at is not None,
         "void": one.is_void,
-        **{f"mean_{i}": value for i, value in enumerate(found["mean"])},
+        **dict(zip(coordinate_names(study), found["mean"], strict=True)),
         "radius": found["radius"],
         **_reliability(found.get("reliability")),
-        **{f"truth_{i}": None if true is None else true[i] for i in range(study.items.d)},
+        **{f"truth_{name}": None if true is None else true[i] for i, name in enumerate(coordinate_names(study))},
     }
-
-
-def manner_of(along: Sequence[JSON]) -> str | None:
-    """Return the word that describes how a person answers, if it was inferred."""
-    found = along[-1].get("reliability") if along else None
-    return None if found is None else str(found["word"])
 
 
 def _reliability(found: JSON | None) -> JSON:
@@ -165,14 +162,23 @@ def item_rows(study: Study) -> Iterator[JSON]:
             "label": items.labels[row],
             "appeal": float(items.appeal[row]),
             **{name: values[row] for name, values in items.data.items()},
-            **{f"x{i}": float(value) for i, value in enumerate(items.coordinates[row])},
+            **dict(zip(coordinate_names(study), items.coordinates[row].tolist(), strict=True)),
         }
+
+
+def ranking_rows(database: Database, study: Study) -> Iterator[JSON]:
+    """Yield one row for each item, best first; none if there is nothing to rank yet."""
+    with contextlib.suppress(InvalidChoices):
+        yield from (asdict(one) for one in ranking_of(database, study))
 
 
 def rows_of(database: Database, study: Study, table: str) -> Iterator[JSON]:
     """Yield the rows of a table."""
     if table == "items":
         yield from item_rows(study)
+        return
+    if table == "ranking":
+        yield from ranking_rows(database, study)
         return
     for one in all_histories(database, study):
         if table == "answers":
@@ -185,6 +191,8 @@ def columns_of(study: Study, table: str) -> list[str]:
     """Return the columns of a table, also for a study without sessions."""
     if table == "items":
         return list(next(item_rows(study)))
+    if table == "ranking":
+        return list(COLUMNS)
     ids = dict.fromkeys(("participant", "prolific_pid", "prolific_study", "prolific_session"))
     ends = dict.fromkeys(("finished_at", "confirmed_at", "reason", "final", "truth", "population", "browser"))
     began = {"id": "", "study_id": study.row.id, "kind": "person", "seed": 0, "created_at": "", "version": 0}
@@ -238,7 +246,7 @@ def _column(pa: Any, name: str, values: list[Any]) -> Any:
     if name in _WHOLE:
         return pa.array(values, pa.int64())
     if all(value is None for value in values):
-        numbers = name.startswith(("mean_", "truth_")) or name in ("radius", "server_ms")
+        numbers = not is_known(name) or name in ("radius", "server_ms")
         return pa.array(values, pa.float64() if numbers else pa.string())
     return pa.array(values)
 
@@ -262,6 +270,12 @@ def _is_formula(text: str) -> bool:
     return visible.strip()[:1] in tuple("=+-@\N{MINUS SIGN}")
 
 
+def coordinate_names(study: Study) -> list[str]:
+    """Return the columns of the coordinates: the researcher's names, unless a column of a table has the same name."""
+    return [f"{name}_coordinate" if is_known(name) else name for name in study.items.columns]
+
+
 def codebook(study: Study) -> Mapping[str, Mapping[str, str]]:
     """Return what every column of every table means."""
-    return {table: {name: meaning(table, name) for name in columns_of(study, table)} for table in TABLES}
+    places = coordinate_names(study)
+    return {table: {name: meaning(table, name, places) for name in columns_of(study, table)} for table in TABLES}

@@ -4,7 +4,7 @@ Pages depend on neither database nor search. The service passes a context of `pa
 and serves the directory `STATIC` under ``/static``.
 """
 
-from pairseek.web.pages.rendering import STATIC, plotly_script, render
+from pairseek.web.pages.rendering import STATIC, plotly_script, render, render_report
 from pairseek.web.pages.text import Words, languages, preferred_language, words
 
-__all__ = ["STATIC", "Words", "languages", "plotly_script", "preferred_language", "render", "words"]
+__all__ = ["STATIC", "Words", "languages", "plotly_script", "preferred_language", "render", "render_report", "words"]

@@ -447,6 +447,135 @@ class SimilarityPage(StudyPage):
     similarity: SimilarityContext | None
 
 
+class RankRow(TypedDict):
+    """Item in the group ranking: see `pairseek.ranking.RankedItem`."""
+
+    card: CardContext
+    place: int
+    tier: int
+    share: float
+    share_low: float
+    share_high: float
+    rank: float
+    rank_low: int
+    rank_high: int
+    top_1: float
+    top_3: float
+    top_5: float
+    answers: int
+
+
+class SegmentContext(TypedDict):
+    """Segment of people: what it likes best, and what it likes more than the others do."""
+
+    number: int
+    share: float
+    favourites: list[CardContext]
+    distinctive: list[CardContext]
+
+
+class QualityRow(TypedDict):
+    """How a person answered; ``trust`` is the probability that the answers are not random.
+
+    ``segment`` is the most probable one, with its probability ``chance``, if there are several.
+    """
+
+    session: str
+    name: str | None
+    answers: int
+    median_seconds: float | None
+    consistency: float | None
+    attention: float | None
+    left_share: float | None
+    fast_share: float | None
+    flags: list[str]
+    voided: bool
+    left_out: bool
+    trust: float | None
+    segment: int | None
+    chance: float | None
+
+
+class GroupItem(TypedDict):
+    """Item on the map of a group, with its place in the ranking."""
+
+    card: CardContext
+    point: tuple[float, float]
+    place: int
+
+
+class GroupPerson(TypedDict):
+    """Person on the map of a group: estimate, the ellipse that holds half of the posterior, and segment."""
+
+    point: tuple[float, float]
+    outline: list[tuple[float, float]]
+    segment: int
+
+
+class GroupMap(TypedDict):
+    """Map of items and people, with the names of its axes and the number of segments."""
+
+    items: list[GroupItem]
+    people: list[GroupPerson]
+    axes: tuple[str, str]
+    segments: int
+
+
+class FindingsContext(TypedDict):
+    """Findings of a study; ``problem`` says why there is no ranking.
+
+    ``everyone`` says whether people whom the ranking leaves out are included, ``left_out`` how many they are, and
+    ``simulated`` whether all people are simulated.
+    """
+
+    problem: str | None
+    everyone: bool
+    simulated: bool
+    people: int
+    answers: int
+    left_out: int
+    first: str | None
+    last: str | None
+    tiers: int
+    unseen: int
+    item_count: int
+    ranking: list[RankRow]
+    segments: list[SegmentContext]
+    map: GroupMap | None
+    quality: list[QualityRow]
+
+
+class FindingsPage(TypedDict):
+    """``findings``: what a study tells, None until it is computed; ``current`` if no answer has come since."""
+
+    user: User
+    study: StudyContext
+    findings: FindingsContext | None
+    current: bool
+    languages: list[str]
+
+
+class CodebookRow(TypedDict):
+    """Column of an exported table."""
+
+    table: str
+    column: str
+    meaning: str
+
+
+class ReportPage(TypedDict):
+    """``_report``: the stand-alone report of a study."""
+
+    title: str
+    slug: str
+    question: str | None
+    made: str
+    version: str
+    findings: FindingsContext
+    dimensions: int
+    codebook: list[CodebookRow]
+
+
 class AnswerRow(TypedDict):
     """Answer of a person; ``kind`` is a key of the catalogue under ``kind.``; ``anchor`` in a similarity study."""
 

@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from pairseek.errors import MissingExtra
+from pairseek.web.pages.group_map import colour_of, draw_group_map, mark_path
 from pairseek.web.pages.map import draw_map
 from pairseek.web.pages.text import DEFAULT, Words, words
 
@@ -26,6 +27,13 @@ def render(page: str, data: Mapping[str, object], *, language: str = DEFAULT) ->
     said = words(language)
     template = _environment().get_template(f"{page}.html")
     return template.render(data, t=said.say, words=said, page=page)
+
+
+def render_report(data: Mapping[str, object], *, language: str = DEFAULT) -> str:
+    """Render the report of a study as one file that needs no other; ``data`` is a `ReportPage`."""
+    # The style sheets are ours, and hold no "</".
+    styles = Markup("".join((STATIC / name).read_text(encoding="utf-8") for name in ("report.css", "findings.css")))
+    return render("_report", {**data, "styles": styles}, language=language)
 
 
 def plotly_script() -> Path:
@@ -82,4 +90,5 @@ def _environment() -> Environment:
     made.filters["named"] = named
     made.globals["static"] = static_address
     made.globals["draw_map"] = draw_map
+    made.globals |= {"draw_group_map": draw_group_map, "colour_of": colour_of, "mark_path": mark_path}
     return made

@@ -363,7 +363,7 @@ def recommendations(
 )
 def export_table(
     slug: Slug,
-    table: Literal["answers", "participants", "estimates", "items"],
+    table: Literal["answers", "participants", "estimates", "items", "ranking"],
     ending: Literal["csv", "parquet"],
     service: TheService,
     who: TheCaller,

@@ -17,7 +17,7 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter, PairseekError
@@ -27,9 +27,11 @@ from pairseek.store.sessions import SessionRow
 from pairseek.web import auth
 from pairseek.web.auth import Account
 from pairseek.web.data import forgetting, populations, similarity
+from pairseek.web.data.findings import study_findings
 from pairseek.web.data.forgetting import Gone
 from pairseek.web.error_responses import local
 from pairseek.web.errors import Problem, invalid, not_found, problem_of
+from pairseek.web.pages import languages, render_report
 from pairseek.web.rates import network_of
 from pairseek.web.routes.api import bundle_reply, table_reply
 from pairseek.web.routes.participant import cookie_of
@@ -41,6 +43,7 @@ from pairseek.web.studies import creation, forms
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.media import MOST_PICTURES
 from pairseek.web.views import researcher as views
+from pairseek.web.views.findings import report_page
 from pairseek.web.views.similarity import similarity_page
 
 router = APIRouter(include_in_schema=False)
@@ -220,6 +223,43 @@ def live(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: 
     return JSONResponse(views.live(service, service.catalogue.named(slug)))
 
 
+@router.get("/studies/{slug}/findings")
+def show_findings(
+    slug: str, request: Request, service: TheService, who: Researcher, everyone: Literal["", "1"] = ""
+) -> Response:
+    """Show what a study tells; a thread computes it, and the page waits for it."""
+    study = service.catalogue.named(slug)
+    if study.configuration.is_similarity:
+        return RedirectResponse(f"/studies/{slug}", 303)
+    return service.page(request, "findings", views.findings_page(service, who, study, everyone=bool(everyone)))
+
+
+@router.get("/studies/{slug}/findings.json")
+def findings_state(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - any signed-in user
+    """Return whether the findings are current."""
+    return JSONResponse({"current": service.findings.look(service.catalogue.named(slug))[1]})
+
+
+@router.get("/studies/{slug}/report.html")
+def download_report(
+    slug: str,
+    service: TheService,
+    who: Researcher,  # noqa: ARG001 - any signed-in user
+    language: str = "en",
+    everyone: Literal["", "1"] = "",
+) -> Response:
+    """Return the report of a study as one file, from the newest findings that are known."""
+    study = service.catalogue.named(slug)
+    if language not in languages():
+        raise invalid(f"there is no report in the language {language[:20]!r}", language[:20], "Use en or de.")
+    found, _ = service.findings.look(study)
+    if found is None:
+        found = study_findings(service.database, study)
+    data = report_page(service.database, study, found, everyone=bool(everyone))
+    headers = {"content-disposition": f'attachment; filename="{slug}-report-{language}.html"'}
+    return HTMLResponse(render_report(data, language=language), headers=headers)
+
+
 @router.post("/studies/{slug}/open", dependencies=[OurForm])
 def open_study(slug: str, service: TheService, who: Researcher) -> Response:
     """Open a study, so that it accepts answers."""
@@ -381,7 +421,7 @@ def mark_answer(query: str, service: TheService, mark: TheMark) -> Response:
 @router.get("/studies/{slug}/export/{table}.{ending}")
 def export_table(
     slug: str,
-    table: Literal["answers", "participants", "estimates", "items"],
+    table: Literal["answers", "participants", "estimates", "items", "ranking"],
     ending: Literal["csv", "parquet"],
     service: TheService,
     who: Researcher,  # noqa: ARG001 - any signed-in user

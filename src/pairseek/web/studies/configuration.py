@@ -500,15 +500,19 @@ def _check_shown(name: str, value: str, item: object) -> None:
 
 
 def pack_items(items: Items) -> bytes:
-    """Serialize items for the store."""
-    return zlib.compress(json.dumps(serialization.items_record(items), allow_nan=False).encode(), 6)
+    """Serialize items for the store, with the names of their coordinates."""
+    record = {**serialization.items_record(items), "columns": items.columns}
+    return zlib.compress(json.dumps(record, allow_nan=False).encode(), 6)
 
 
 def unpack_items(content: bytes) -> Items:
     """Deserialize items of `pack_items`."""
-    items = serialization.items_from(json.loads(zlib.decompress(content)))
+    record = json.loads(zlib.decompress(content))
+    columns = record.pop("columns", None)
+    items = serialization.items_from(record)
     assert isinstance(items, Items)
-    return items
+    coordinates = items.coordinates if items.d else None
+    return Items._unwarned(coordinates, items.ids, items.labels, items.appeal, items.data, columns)
 
 
 def slug_of(title: str) -> str:

@@ -89,9 +89,10 @@ def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable
         _opened(name, content).close()
         kept[name] = hashlib.sha256(content).hexdigest()[:32]
         readers[kept[name]] = files[name]
-    data = dict(items.data) | {"image": [kept.get(name, "") for name in wanted]}
+    # The file's own name stays beside the hash, for exports.
+    data = dict(items.data) | {"image": [kept.get(name, "") for name in wanted], "image_file": wanted}
     coordinates = items.coordinates if items.d else None
-    return Items._unwarned(coordinates, items.ids, items.labels, items.appeal, data), readers
+    return Items._unwarned(coordinates, items.ids, items.labels, items.appeal, data, items.columns), readers
 
 
 def copies(study_id: int, name: str, content: bytes) -> Iterator[StoredPicture]:

@@ -13,8 +13,7 @@ from pairseek.core.types import JSON
 from pairseek.store import sessions
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
-from pairseek.web.data import tables
-from pairseek.web.data.quality import signs
+from pairseek.web.data.quality import manner_of, signs
 from pairseek.web.pages.contexts import MapPoint, PersonRow
 from pairseek.web.sessions import history
 from pairseek.web.settings import Settings
@@ -100,7 +99,7 @@ def _state(row: SessionRow) -> _State:
 def person(study: Study, one: history.SessionHistory, along: Sequence[JSON]) -> PersonRow:
     """Return the row of a participant; ``along`` holds the estimate after each answer."""
     row, done = one.row, one.done
-    quality = signs(study.configuration, done, one.checks, tables.manner_of(along))
+    quality = signs(study.configuration, done, one.checks, manner_of(along))
     median = quality["median_ms"]
     return {
         "session": row.id,

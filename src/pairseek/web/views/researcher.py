@@ -31,6 +31,7 @@ from pairseek.web.pages.contexts import (
     Column,
     ConfirmPage,
     Dot,
+    FindingsPage,
     LiveContext,
     NewStudyPage,
     PersonPage,
@@ -45,6 +46,7 @@ from pairseek.web.service import Service
 from pairseek.web.sessions import history
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.forms import STOPS
+from pairseek.web.views.findings import findings_context
 from pairseek.web.views.overview import person
 from pairseek.web.views.result import dots, flat, nearest
 
@@ -135,6 +137,18 @@ def study_page(service: Service, user: Account, study: Study, link: str, *, fill
         "filling": filling,
         "scales": _scales(study.items),
         "retention": study.row.configuration.get("retention"),
+    }
+
+
+def findings_page(service: Service, user: Account, study: Study, *, everyone: bool) -> FindingsPage:
+    """Return the context of the page of findings; they are None until the thread has computed them."""
+    found, current = service.findings.look(study)
+    return {
+        "user": user_facts(user),
+        "study": study_facts(service, study.row, study.items.n),
+        "findings": None if found is None else findings_context(study, found, everyone=everyone),
+        "current": current,
+        "languages": list(languages()),
     }
 
 

@@ -1,0 +1,111 @@
+"""Command ``pairseek rank``: what a group of people likes best."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pairseek.cli.database import find_study, open_database
+from pairseek.cli.items import read_items, with_text_ids
+from pairseek.cli.options import AsJson, DatabaseOption
+from pairseek.core.text import plural
+from pairseek.errors import InvalidParameter
+from pairseek.population import Choices
+from pairseek.population.formats import bundle
+from pairseek.ranking import Ranking, rank
+
+
+def command(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="STUDY|BUNDLE|CHOICES", help="Name of a study in its link, its bundle, or a file of choices."
+        ),
+    ],
+    *,
+    items: Annotated[
+        Path | None, typer.Option(metavar="ITEMS", help="With a file of choices: items, with coordinates or without.")
+    ] = None,
+    everyone: Annotated[
+        bool,
+        typer.Option("--everyone", metavar="", help="With a study: include people who answered conspicuously."),
+    ] = False,
+    top: Annotated[int, typer.Option(metavar="N", help="Number of items to show.")] = 20,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write all items to this CSV file.")
+    ] = None,
+    database: DatabaseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rank items by what a group of people likes, with the uncertainty.
+
+    The ranking of a study leaves out simulated people, void sessions, and
+    people whose answers are conspicuous; --everyone includes the latter.
+    """
+    path = Path(source)
+    if path.suffix:
+        if everyone:
+            raise InvalidParameter(f"--everyone with the file {source!r}: this option applies to studies only")
+        found = _of_file(path, items)
+    else:
+        if items is not None:
+            raise InvalidParameter(f"--items with the study {source!r}: a study has its own items; leave it out")
+        found = _of_study(source, database, everyone=everyone)
+    if out is not None:
+        out.write_text(found.csv(), encoding="utf-8")
+    if as_json:
+        record = {"people": found.people, "answers": found.answers, "notes": list(found.notes)}
+        typer.echo(json.dumps({**record, "items": [asdict(one) for one in found]}))
+        return
+    _show(found, top)
+    if out is not None:
+        typer.echo(f"Wrote {out}")
+
+
+def _of_file(path: Path, items: Path | None) -> Ranking:
+    if items is not None:
+        given = with_text_ids(read_items(items))
+        return rank(Choices.read(path, ids=given.ids), given)
+    if path.suffix.lower() == ".zip":
+        return rank(Choices.read(path), bundle.items(path))
+    return rank(Choices.read(path))
+
+
+def _of_study(slug: str, database: str | None, *, everyone: bool) -> Ranking:
+    with open_database(database, create=False) as opened:
+        from pairseek.web.data.findings import ranking_of
+
+        return ranking_of(opened, find_study(opened, slug), everyone=everyone)
+
+
+def _show(found: Ranking, top: int) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("", "item", "chosen", "rank", "90 %", "best", "top 3", "top 5", "answers"):
+        table.add_column(name, justify="left" if name == "item" else "right")
+    tier = 1
+    for one in found.items[:top]:
+        if one.tier != tier:
+            table.add_section()
+            tier = one.tier
+        table.add_row(
+            str(one.place),
+            one.label,
+            f"{one.share:.0%}",
+            f"{one.rank:.1f}",
+            f"{one.rank_low}-{one.rank_high}",
+            *(f"{chance:.0%}" for chance in (one.top_1, one.top_3, one.top_5)),
+            str(one.answers),
+        )
+    console = Console(highlight=False, markup=False)
+    console.print(table)
+    if top < len(found):
+        typer.echo(f"... and {plural(len(found) - top, 'item')} more")
+    typer.echo(f"From {plural(found.answers, 'answer')} of {found.people} people.")
+    for note in found.notes:
+        typer.echo(f"Note: {note}.")

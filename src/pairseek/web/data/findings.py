@@ -1,0 +1,297 @@
+"""Findings of a study: whose answers count, the group ranking and the segments, kept until the answers change."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pairseek.core.types import JSON, FloatArray
+from pairseek.errors import InvalidChoices, PairseekError
+from pairseek.model.items import Items
+from pairseek.population import Choices
+from pairseek.ranking import Ranking, Segmentation
+from pairseek.ranking.ranking import ranked
+from pairseek.ranking.segments import segmented
+from pairseek.ranking.utilities import UtilityPosterior, mean_utilities
+from pairseek.store import sessions
+from pairseek.store.database import Database
+from pairseek.web.data.quality import manner_of, signs
+from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along
+from pairseek.web.studies.catalogue import Study
+
+logger = logging.getLogger("pairseek.web")
+
+# Number of rankings in memory, each with its segments, and of studies with them.
+_KEPT = 32
+# Largest number of people on the map of a group, the newest ones.
+_MOST_POINTS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Participation:
+    """How one person answered.
+
+    Attributes
+    ----------
+    session, name
+        Id of the session, and the id that came with the link.
+    answers
+        Number of answers that count, attention pairs not included.
+    quality
+        Signs of quality: see `pairseek.web.data.quality.signs`.
+    void
+        Whether a researcher has voided the session.
+    """
+
+    session: str
+    name: str | None
+    answers: int
+    quality: JSON
+    void: bool
+
+    @property
+    def left_out(self) -> bool:
+        """Whether the ranking leaves the person out: the session is void, or a sign of quality is conspicuous."""
+        return self.void or bool(self.quality["flags"])
+
+
+@dataclass(frozen=True, eq=False)
+class GroupAnswers:
+    """Answers of the people of a study.
+
+    Attributes
+    ----------
+    people
+        Everybody who has answered, the oldest first.
+    careful, everyone
+        Choices of those whom the ranking does not leave out, and of all but void sessions; None if there are none.
+    simulated
+        Whether they are simulated people, because no person has answered yet.
+    first, last
+        Times of the first and the last answer.
+    points
+        Estimate of the newest people on the items' coordinates: mean and covariance by session.
+    """
+
+    people: tuple[Participation, ...]
+    careful: Choices | None
+    everyone: Choices | None
+    simulated: bool
+    first: str | None = None
+    last: str | None = None
+    points: Mapping[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+
+    def choices(self, *, everyone: bool = False) -> Choices:
+        """Return the choices; raise `InvalidChoices` with the reason if there are none."""
+        found = self.everyone if everyone else self.careful
+        if found is not None:
+            return found
+        if not self.people:
+            raise InvalidChoices("nobody has answered yet: a ranking of a group needs at least three people")
+        if all(one.void for one in self.people):
+            raise InvalidChoices("all sessions are void: restore some of them, or collect answers of others")
+        raise InvalidChoices(
+            "the ranking leaves out everybody who has answered, because of how they answered: see the table of people, "
+            "or rank with everyone"
+        )
+
+
+def group_answers(database: Database, study: Study, *, located: bool = False) -> GroupAnswers:
+    """Read who answered what; simulated people count as long as there is no answer of a person.
+
+    The estimates of people on the map are there if ``located``.
+    """
+    if study.configuration.is_similarity:
+        raise InvalidChoices(
+            f"the study {study.row.slug!r} asks what is alike, and not what people like: it has no ranking"
+        )
+    histories = [one for one in all_histories(database, study) if one.done]
+    people = [one for one in histories if one.row.kind == "person"]
+    simulated = not people and bool(histories)
+    chosen = histories if simulated else people
+    participations = tuple(_participation(study, one) for one in chosen)
+    kept = [one for one, who in zip(chosen, participations, strict=True) if not who.left_out]
+    times = sorted(event.at for one in chosen for event in one.events if event.kind == "answer")
+    return GroupAnswers(
+        participations,
+        _choices(study, kept),
+        _choices(study, [one for one in chosen if not one.is_void]),
+        simulated,
+        times[0] if times else None,
+        times[-1] if times else None,
+        _points(study, chosen) if located else {},
+    )
+
+
+def _points(study: Study, histories: list[SessionHistory]) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Return the estimates of the newest people: as stored at the end of the session, or computed."""
+    out = {}
+    for one in histories[-_MOST_POINTS:] if study.items.d else []:
+        final = one.row.final
+        if final is None or "covariance" not in final or any(answered.void for answered in one.done):
+            if not one.parts.is_current:
+                continue
+            state = one.state(study, one.done)
+            final = {**state.estimate_record(), "covariance": state.covariance}
+        out[one.row.id] = np.array(final["mean"]), np.array(final["covariance"])
+    return out
+
+
+def _participation(study: Study, one: SessionHistory) -> Participation:
+    done, row = one.done, one.row
+    quality = signs(study.configuration, done, one.checks, manner_of(estimates_along(study, one)))
+    return Participation(row.id, row.participant or row.prolific_pid, len(list(_counted(one))), quality, one.is_void)
+
+
+def _counted(one: SessionHistory) -> Iterator[tuple[str, str, str | None]]:
+    """Yield (left, right, winner) of the answers that count; the winner of a tie is None."""
+    for answered in one.done:
+        if answered.void or answered.query.kind == "attention" or answered.outcome == "skip":
+            continue
+        yield answered.query.left, answered.query.right, answered.winner
+
+
+def _choices(study: Study, histories: list[SessionHistory]) -> Choices | None:
+    rows: list[tuple[str, str, str]] = []
+    tied: list[tuple[str, str, str]] = []
+    for one in histories:
+        for left, right, winner in _counted(one):
+            if winner is None:
+                tied.append((one.row.id, left, right))
+            else:
+                rows.append((one.row.id, winner, right if winner == left else left))
+    return Choices.from_pairs(rows, ids=study.items.ids, tied=tied) if rows or tied else None
+
+
+@dataclass(frozen=True, eq=False)
+class GroupFindings:
+    """Population model of a group, with its ranking and its segments."""
+
+    model: UtilityPosterior
+    ranking: Ranking
+    segments: Segmentation
+
+
+class FindingsCache:
+    """Findings in memory, by the hashes of their choices and items: they hold until an answer comes or goes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[str, str], GroupFindings] = OrderedDict()
+
+    def known(self, choices: Choices, items: Items) -> GroupFindings | None:
+        """Return findings that were computed before."""
+        with self._lock:
+            return self._known.get((choices.hash, items.hash))
+
+    def of(self, choices: Choices, items: Items) -> GroupFindings:
+        """Return the findings, computed if they are not known; raise `InvalidChoices` if there is nothing to rank."""
+        found = self.known(choices, items)
+        if found is None:
+            model = mean_utilities(choices, items)
+            found = GroupFindings(model, ranked(model, items), segmented(model))
+            with self._lock:
+                self._known[choices.hash, items.hash] = found
+                while len(self._known) > _KEPT:
+                    self._known.popitem(last=False)
+        return found
+
+    def clear(self) -> None:
+        """Remove all findings from memory, because somebody was forgotten."""
+        with self._lock:
+            self._known.clear()
+
+
+CACHE = FindingsCache()
+"""Findings of this process."""
+
+
+def ranking_of(database: Database, study: Study, *, everyone: bool = False) -> Ranking:
+    """Return the group ranking of a study; raise `InvalidChoices` if there is nothing to rank."""
+    choices = group_answers(database, study).choices(everyone=everyone)
+    return CACHE.of(choices, study.items).ranking
+
+
+@dataclass(frozen=True, eq=False)
+class StudyFindings:
+    """Findings of a study at one time: without the people whom the ranking leaves out, and with everyone.
+
+    Where there is nothing to rank, the reason is in place of the findings.
+    """
+
+    group: GroupAnswers
+    careful: GroupFindings | str
+    everyone: GroupFindings | str
+
+
+def study_findings(database: Database, study: Study) -> StudyFindings:
+    """Compute the findings of a study."""
+    group = group_answers(database, study, located=True)
+    return StudyFindings(group, _attempted(group, study, everyone=False), _attempted(group, study, everyone=True))
+
+
+def _attempted(group: GroupAnswers, study: Study, *, everyone: bool) -> GroupFindings | str:
+    try:
+        return CACHE.of(group.choices(everyone=everyone), study.items)
+    except InvalidChoices as error:
+        return str(error)
+
+
+class FindingsKeeper:
+    """Findings of the studies of a database, computed by a thread of their own and kept until a session changes.
+
+    Parameters
+    ----------
+    database
+        Database of the studies.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._known: OrderedDict[int, tuple[int, StudyFindings]] = OrderedDict()
+        self._running: set[tuple[int, int]] = set()
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="pairseek-findings")
+
+    def look(self, study: Study) -> tuple[StudyFindings | None, bool]:
+        """Return the newest findings that are known, and whether they are current; otherwise begin to compute them."""
+        number = study.row.id
+        rows = self._database.read(lambda connection: sessions.of_study(connection, number, ["person", "simulated"]))
+        mark = hash(tuple((row.id, row.version, row.finished_at is None) for row in rows))
+        with self._lock:
+            known = self._known.get(number)
+            if known is not None and known[0] == mark:
+                return known[1], True
+            if (number, mark) not in self._running:
+                self._running.add((number, mark))
+                self._worker.submit(self._compute, study, mark)
+        return None if known is None else known[1], False
+
+    def _compute(self, study: Study, mark: int) -> None:
+        try:
+            found = study_findings(self._database, study)
+            with self._lock:
+                self._known[study.row.id] = mark, found
+                while len(self._known) > _KEPT:
+                    self._known.popitem(last=False)
+        except PairseekError:
+            logger.exception("the findings of a study could not be computed")
+        finally:
+            with self._lock:
+                self._running.discard((study.row.id, mark))
+
+    def clear_cache(self) -> None:
+        """Remove all findings from memory, because somebody was forgotten."""
+        CACHE.clear()
+        with self._lock:
+            self._known.clear()
+
+    def close(self) -> None:
+        """Stop the thread."""
+        self._worker.shutdown(cancel_futures=True)
