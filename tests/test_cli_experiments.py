@@ -17,6 +17,7 @@ from rich.console import Console
 
 from pairseek.cli.progress import LearningProgress, RunProgress
 from pairseek.experiments import Progress, Results
+from pairseek.experiments.durations import TRIAL_SECONDS
 from pairseek.population.fit import LearningStep
 
 SPEC = """
@@ -188,6 +189,33 @@ class TestReproduce:
         assert "Triplet error against dimension" in text
         assert (tmp_path / "out" / "bounds" / "table.csv").exists()
         assert "bounds.svg" in out
+
+    def test_a_long_run_says_beforehand_how_long_it_will_take(self, command, monkeypatch):
+        monkeypatch.setattr("pairseek.cli.reproduce.ANNOUNCED_SECONDS", 0.1)
+        monkeypatch.setattr("pairseek.cli.reproduce.relative_cost", lambda: 2.0)
+        monkeypatch.setitem(TRIAL_SECONDS, "bounds", {"EPMV": 900.0})
+        arguments = ("reproduce", "bounds", "--trials", 1, "--strategies", "EPMV", "--jobs", 1, "--out", "out")
+        code, out, err = command(*arguments)
+        assert (code, err) == (0, "")
+        # Four settings with one user, 900 s a trial where costs were recorded, and a machine that takes twice as long.
+        assert "bounds" in out
+        assert "about 2 h 0 min" in out
+        assert "2 h 0 min with 1 idle core" in out
+        assert "processor time" not in command(*arguments)[1]
+
+    def test_what_is_finished_is_reported_and_nothing_run(self, command, tmp_path):
+        arguments = ("reproduce", "bounds", "--strategies", "EPMV", "--jobs", 1, "--out", "out")
+        assert command(*arguments, "--trials", 2)[0] == 0
+        journal = tmp_path / "out" / "bounds" / "trials.jsonl"
+        lines = journal.read_bytes().splitlines(keepends=True)
+        journal.write_bytes(b"".join(lines[:6]))
+        code, _, err = command(*arguments, "--trials", 2, "--finished")
+        assert (code, err) == (0, "")
+        assert "are those of 1 of 2 users" in (tmp_path / "out" / "report.html").read_text()
+        assert journal.read_bytes() == b"".join(lines[:6])
+        journal.write_bytes(b"".join(lines[:2]))
+        assert command(*arguments, "--trials", 2, "--finished")[0] == 0
+        assert "Not run yet" in (tmp_path / "out" / "report.html").read_text()
 
 
 class TestPlan:

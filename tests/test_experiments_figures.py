@@ -73,7 +73,7 @@ class TestStyle:
         labels = SPECIFICATIONS["speed"]("paper").labels
         looks = [line_of(label, labels) for label in labels if label.startswith("EPMV")]
         assert {look.colour for look in looks} == {COLOURS["EPMV"]}
-        assert len({str(look.dash) for look in looks}) == 3
+        assert len({str(look.dash) for look in looks}) == len(looks) == 4
 
     def test_unknown_strategies_get_colours_of_their_own(self):
         labels = ("InfoGain", "mine", "yours")

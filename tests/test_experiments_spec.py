@@ -279,6 +279,8 @@ class TestIdentity:
             {"strategies": ["infogain"]},
             {"metrics": ["squared_error"]},
             {"repeats": True},
+            {"procedure_posterior": False},
+            {"strategies": [{"name": "infogain", "posterior": {"name": "particles", "n": 300}}, "random"]},
         ]
         others = [self.identity(**change) for change in changes]
         assert len({first, *others}) == len(others) + 1
@@ -330,7 +332,9 @@ class TestParts:
         assert {"GaussCloud-1", "GaussCloud-4", "ActRank-1", "ActRank-3", "ActRank-5"} <= set(spec.labels)
         speed = SPECIFICATIONS["speed"]("paper")
         assert (speed.queries, speed.trials, [s.dimension for s in speed.settings]) == (60, 40, [4, 7, 12])
-        assert sorted({c.rate for c in speed.strategies}) == pytest.approx([1e-4, 10**-3.5, 1e-3])
+        assert sorted({c.rate for c in speed.strategies} - {None}) == pytest.approx([1e-4, 10**-3.5, 1e-3])
+        assert speed.rate is None  # all pairs, the default of a search
+        assert [c.label for c in speed.strategies if c.rate is None] == ["InfoGain all", "EPMV all", "MCMV all"]
         supplement = SPECIFICATIONS["supplement"]("paper")
         assert len(supplement.settings) == 5 * 3 * 2
         gaussian = {

@@ -14,9 +14,13 @@ from pairseek.cli.progress import RunProgress
 from pairseek.cli.runs import interruptible, job_count, print_paths
 from pairseek.errors import InvalidParameter
 from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, Wishes, reproduce
+from pairseek.experiments.durations import relative_cost, remaining
 from pairseek.experiments.paper import PRESETS
-from pairseek.experiments.report import write_report
-from pairseek.experiments.reproduction import chosen
+from pairseek.experiments.report import duration, write_report
+from pairseek.experiments.reproduction import chosen, specification_of
+
+ANNOUNCED_SECONDS = 60.0
+"""Shortest processor time that is announced."""
 
 
 def command(
@@ -50,6 +54,9 @@ def command(
         typer.Option(metavar="FILE", help="Triplets for the figure triplet-error, one anchor,near,far per line."),
     ] = None,
     table: Table = "csv",
+    finished: Annotated[
+        bool, typer.Option("--finished", help="Draw and report the users that are finished; run no trial.")
+    ] = False,
 ) -> None:
     """Reproduce figures of the paper by simulation.
 
@@ -57,7 +64,8 @@ def command(
     the figure as PNG and SVG, and its specification. report.html contains all
     figures in one self-contained file.
 
-    Run the same command again to resume an interrupted run.
+    A run of more than a minute starts with an estimate of its duration. Run
+    the same command again to resume an interrupted run.
     """
     console = Console(highlight=False)
     if "list" in figures:
@@ -75,6 +83,7 @@ def command(
         jobs=job_count(jobs, scheduler),
         scheduler=scheduler,
         table=table,  # type: ignore[arg-type]
+        finished=finished,
     )
     if triplets is not None and "triplet-error" not in names:
         raise InvalidParameter(
@@ -83,6 +92,8 @@ def command(
     folder = out or Path("pairseek-results") / preset
     sections = []
     with interruptible(console):
+        if not finished:
+            _announce(console, names, wishes, folder)
         for name in names:
             with RunProgress(console, REPRODUCTIONS[name].title) as progress:
                 sections.append(reproduce(name, folder / name, wishes, progress=progress))
@@ -90,6 +101,34 @@ def command(
         report = write_report(folder / "report.html", title, sections, lag=wishes.lag)
     print_paths(
         console, [report, *(path for section in sections for picture in section.pictures for path in picture.paths)]
+    )
+
+
+def _announce(console: Console, names: list[str], wishes: Wishes, folder: Path) -> None:
+    """Print the expected processor time of the trials that are not finished, if it exceeds a minute."""
+    specifications = {name: found for name in names if (found := specification_of(name, wishes)) is not None}
+    recorded = sum(remaining(name, found, folder / name).seconds for name, found in specifications.items())
+    if recorded < ANNOUNCED_SECONDS:
+        return
+    factor = relative_cost()
+    columns = Columns(box=None, pad_edge=False, header_style="dim")
+    for heading in ("figure", "trials to run", "processor time"):
+        columns.add_column(heading, justify="left" if heading == "figure" else "right")
+    total = 0.0
+    for name, found in specifications.items():
+        left = remaining(name, found, folder / name, factor=factor)
+        total += left.seconds
+        columns.add_row(name, f"{left.trials:,}", f"about {duration(left.seconds)}" if left.trials else "finished")
+    console.print(columns, soft_wrap=True)
+    wall = (
+        "on as many cores as the cluster has"
+        if wishes.scheduler
+        else f"{duration(total / wishes.jobs)} with {wishes.jobs} idle core{'s' * (wishes.jobs != 1)}"
+    )
+    console.print(
+        f"About {duration(total)} of processor time, {wall}. This is an estimate from recorded costs of trials, scaled "
+        f"by a trial that was just timed on this machine.",
+        soft_wrap=True,
     )
 
 

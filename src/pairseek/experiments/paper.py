@@ -13,8 +13,10 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from pairseek.datasets.food10k import PUBLISHED_NOISES
+from pairseek.experiments.sampled_epmv import SampledEPMV
 from pairseek.experiments.spec import Answering, Contender, Setting, Specification, Truth
 from pairseek.model.responses import Noise
+from pairseek.posteriors import Particles
 from pairseek.strategies import (
     EPMV,
     MCMV,
@@ -32,6 +34,11 @@ PRESETS: tuple[Preset, ...] = ("quick", "paper")
 DIMENSIONS = {"quick": (2, 4, 7, 12), "paper": (2, 3, 4, 5, 6, 7, 9, 12)}
 SUPPLEMENT = (3, 5, 7, 9, 12)
 SPEED = (4, 7, 12)
+SAMPLES = 4000
+"""Posterior samples of the authors' program."""
+FITTED_LOGISTIC = {7: 0.09808, 12: 0.03209}
+FITTED_GAUSSIAN_3 = 0.27583
+"""Constants by `fit_noise` from triplets that follow the likeliest published model: benchmarks/constants.py."""
 RATES = {"1e-3": 1e-3, "1e-3.5": 10**-3.5, "1e-4": 1e-4}
 
 OURS = (Contender(InfoGain()), Contender(EPMV()), Contender(MCMV()), Contender(Random()))
@@ -85,7 +92,7 @@ def dimensions(preset: Preset) -> Specification:
 
 
 def speed(preset: Preset) -> Specification:
-    """Return the supplement's MSE against compute time, three dimensions, three candidate rates."""
+    """Return the supplement's MSE against compute time, three dimensions, three candidate rates and all pairs."""
     return Specification(
         name="speed",
         title="MSE against compute time",
@@ -93,9 +100,10 @@ def speed(preset: Preset) -> Specification:
         strategies=tuple(
             Contender(strategy, f"{label} {name}", rate)
             for label, strategy in (("InfoGain", InfoGain()), ("EPMV", EPMV()), ("MCMV", MCMV()))
-            for name, rate in RATES.items()
+            for name, rate in (*RATES.items(), ("all", None))
         ),
         queries=60,
+        rate=None,
         trials=40 if preset == "paper" else 5,
         repeats=True,
         metrics=("squared_error",),
@@ -160,6 +168,57 @@ def rivals(preset: Preset) -> Specification:
     )
 
 
+def particles(preset: Preset) -> Specification:
+    """Return panel (a) of figure 2 with 4000 particles in place of `EP`, beside it, for the same users."""
+    return Specification(
+        name="particles",
+        title="EP and particles, d = 4",
+        settings=(_setting("matched", 4, "normalized"),),
+        strategies=(
+            *OURS,
+            *(Contender(one.strategy, f"{one.label} particles", posterior=Particles(SAMPLES)) for one in OURS),
+        ),
+        trials=50 if preset == "paper" else 6,
+        repeats=True,
+    )
+
+
+def epmv_samples(preset: Preset) -> Specification:
+    """Return EPMV by table and by samples in the mismatched setting of figure 2, for the same users."""
+    return Specification(
+        name="epmv-samples",
+        title="EPMV by table and by samples, mismatched, d = 4",
+        settings=(figure2(preset).settings[1],),
+        strategies=(
+            Contender(EPMV(), "EPMV"),
+            Contender(EPMV(), "EPMV particles", posterior=Particles(SAMPLES)),
+            Contender(SampledEPMV(), "EPMV samples", posterior=Particles(SAMPLES)),
+        ),
+        trials=100 if preset == "paper" else 4,
+        repeats=True,
+    )
+
+
+def fitted(preset: Preset) -> Specification:
+    """Return the supplement's panels whose published constant never left its starting point, with a fitted one."""
+    settings = [
+        replace(_setting(f"d = {d}, constant, matched", d, "constant"), response=Answering("logistic", "constant", k))
+        for d, k in FITTED_LOGISTIC.items()
+    ]
+    for noise in PUBLISHED_NOISES:
+        truth = Answering("probit", "constant", FITTED_GAUSSIAN_3)
+        settings.append(_setting(f"d = 3, {noise}, mismatched", 3, noise, truth))
+    return Specification(
+        name="fitted",
+        title="Panels with a fitted noise constant",
+        settings=tuple(settings),
+        strategies=OURS + (_baselines(80) if preset == "paper" else _baselines(80, (2,), (3,))),
+        trials=50 if preset == "paper" else 3,
+        repeats=True,
+        procedure_posterior=False,
+    )
+
+
 SPECIFICATIONS: dict[str, Callable[[Preset], Specification]] = {
     "figure2": figure2,
     "dimensions": dimensions,
@@ -167,6 +226,9 @@ SPECIFICATIONS: dict[str, Callable[[Preset], Specification]] = {
     "supplement": supplement,
     "bounds": bounds,
     "rivals": rivals,
+    "particles": particles,
+    "epmv-samples": epmv_samples,
+    "fitted": fitted,
 }
 
 

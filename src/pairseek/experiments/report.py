@@ -159,7 +159,8 @@ def _what_was_run(results: Results, folder: Path | None) -> Iterator[str]:
     yield (
         f"<p>{count:,} trials of {specification.queries} answers: {specification.trials} users, "
         f"{len(specification.settings)} settings, {len(specification.strategies)} strategies, seed "
-        f"{specification.seed}. {_duration(spent)} of wall time in {len(sessions)} "
+        f"{specification.seed}. {duration(float(results.seconds[..., -1].sum()))} of processor time for asking and "
+        f"estimating, {duration(spent)} of wall time in {len(sessions)} "
         f"session{'s' * (len(sessions) != 1)}, {html.escape(jobs)}, on {html.escape(str(last.get('processor', '')))} "
         f"({last.get('cores', '?')} cores), Python {last.get('python', '?')}, numpy {last.get('numpy', '?')}.</p>"
     )
@@ -182,7 +183,8 @@ def _what_was_run(results: Results, folder: Path | None) -> Iterator[str]:
     yield f"<details><summary>The specification</summary><pre>{html.escape(to_toml(specification))}</pre></details>"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Format a time in hours, minutes or seconds."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

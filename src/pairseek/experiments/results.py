@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -78,14 +79,24 @@ class Results:
         return cls(specification, values, seconds, asked, run)
 
     @classmethod
-    def read(cls, folder: str | Path) -> Results:
-        """Read a folder of results."""
+    def read(cls, folder: str | Path, *, finished: bool = False) -> Results:
+        """Read a folder of results.
+
+        Parameters
+        ----------
+        folder
+            The folder.
+        finished
+            Whether to accept a run that is not complete, and to read its first users, as far as all their trials are
+            finished.
+        """
         folder = Path(folder)
         try:
             run = json.loads((folder / RUN).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InvalidFile(f"{folder} does not hold readable results: {error}") from None
-        return cls.of(read_specification(folder / SPECIFICATION), read_journal(folder / JOURNAL), run)
+        specification, outcomes = read_specification(folder / SPECIFICATION), read_journal(folder / JOURNAL)
+        return cls.of(_finished(specification, outcomes) if finished else specification, outcomes, run)
 
     @cached_property
     def counts(self) -> IntArray:
@@ -179,6 +190,16 @@ class Results:
             write_result(path, _parquet(columns) if table == "parquet" else _csv(columns))
             paths.append(path)
         return paths
+
+
+def _finished(specification: Specification, outcomes: Mapping[Task, Outcome]) -> Specification:
+    """Return the specification of the first users of whom every trial is finished."""
+    done = Counter(task.unit for task in outcomes)
+    each = len(specification.settings) * len(specification.strategies)
+    users = next((unit for unit in range(specification.trials) if done[unit] < each), specification.trials)
+    if users == 0:
+        raise InvalidFile(f"{len(outcomes)} of {each} trials of the first user are finished: wait until all are")
+    return replace(specification, trials=users)
 
 
 def standard_error(values: FloatArray) -> FloatArray:

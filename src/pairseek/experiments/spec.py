@@ -185,11 +185,14 @@ class Contender:
         Label in tables and figures. Empty: the name of the strategy.
     rate
         Share of the pairs that are candidates. None: that of the specification.
+    posterior
+        Posterior of its search. None: that of the specification.
     """
 
     strategy: Utility | Procedure
     label: str = ""
     rate: float | None = None
+    posterior: Posterior | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.strategy, Utility | Procedure):
@@ -197,6 +200,7 @@ class Contender:
         object.__setattr__(self, "label", one_line(self.label or default_label(self.strategy), "label"))
         if self.rate is not None:
             object.__setattr__(self, "rate", share(self.rate, f"rate of {self.label}"))
+        _check_posterior(self.posterior, f"posterior of {self.label}")
 
 
 @dataclass(frozen=True)
@@ -275,16 +279,11 @@ class Specification:
                 raise InvalidParameter(f"{name} has the label {twice!r} twice: use unique labels")
 
     def _check_posterior(self) -> None:
-        if self.posterior is None:
-            return
-        if self.samples is not None:
+        if self.posterior is not None and self.samples is not None:
             raise InvalidParameter(
                 f"samples is {self.samples} and posterior is {self.posterior!r}: give one of the two"
             )
-        if not hasattr(self.posterior, "infer"):
-            raise InvalidParameter(
-                f"posterior is {self.posterior!r}, which has no infer(): give a posterior such as EP()"
-            )
+        _check_posterior(self.posterior, "posterior")
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -328,6 +327,11 @@ class Specification:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _check_posterior(posterior: Posterior | None, name: str) -> None:
+    if posterior is not None and not hasattr(posterior, "infer"):
+        raise InvalidParameter(f"{name} is {posterior!r}, which has no infer(): give a posterior such as EP()")
+
+
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
@@ -358,5 +362,9 @@ def _setting_record(setting: Setting) -> JSON:
 
 
 def _contender_record(contender: Contender) -> JSON:
-    rate = {} if contender.rate is None else {"rate": contender.rate}
-    return {**strategy_record(contender.strategy), "label": contender.label, **rate}
+    record = {**strategy_record(contender.strategy), "label": contender.label}
+    if contender.rate is not None:
+        record["rate"] = contender.rate
+    if contender.posterior is not None:
+        record["posterior"] = part_record("posterior", contender.posterior)
+    return record

@@ -126,9 +126,11 @@ def _answering(field: str, value: object) -> Answering | Response:
 
 
 def _contender(record: Mapping[str, Any], where: str, queries: int) -> Contender:
-    own = {name: record[name] for name in ("label", "rate") if name in record}
+    own = {name: record[name] for name in ("label", "rate", "posterior") if name in record}
     rest = {name: value for name, value in record.items() if name not in own}
     try:
+        if "posterior" in own:
+            own["posterior"] = part_from("posterior", table(own["posterior"], "posterior"))
         return Contender(strategy_from(rest, queries), **own)
     except (InvalidParameter, TypeError) as error:
         raise InvalidParameter(f"{where}: {error}") from None

@@ -116,6 +116,8 @@ def _search(specification: Specification, task: Task, items: Items | Space, seed
     posterior: Posterior | None = specification.posterior
     if specification.samples is not None:
         posterior = Particles(specification.samples)
+    if contender.posterior is not None:
+        posterior = contender.posterior
     if isinstance(contender.strategy, Procedure) and not specification.procedure_posterior:
         posterior = _NotInferred()
     return Search(

@@ -37,12 +37,12 @@ def draw_speed(results: Results, *, lag: int = 0) -> NamedFigure:
         plain_log(panel, [0.9 * min(lows), 1.05 * max(highs)])
         panel.set_xscale("log")
         panel.set_title(setting.label)
-        panel.set_xlabel("seconds of compute so far")
+        panel.set_xlabel("processor seconds so far")
     axes[0].set_ylabel("MSE")
     legend_outside(figure, axes[0])
     total = max(float(np.max(results.time(s.label, label))) for s in settings for label in specification.labels)
     caption = (
-        f"Mean squared error against cumulative compute time, {specification.queries} answers, one thread; the slowest "
-        f"curve ends at {total:.1f} s. Marks at every 20 answers. Error bars are omitted, as in the paper."
+        f"Mean squared error against cumulative processor time, {specification.queries} answers, one thread; the "
+        f"slowest curve ends at {total:.1f} s. Marks at every 20 answers. Error bars are omitted, as in the paper."
     )
     return NamedFigure("speed", caption, figure)
