@@ -1,22 +1,32 @@
-"""Results of `pairseek reproduce figure2` beside the authors' program, as Markdown for docs/reproduction.md.
+"""Tables of docs/reproduction.md from folders of results of `pairseek reproduce`, also of runs that are not finished.
 
-    pairseek reproduce figure2 --preset paper --out results
-    python benchmarks/reproduction.py results/figure2
+    pairseek reproduce all --preset paper --out results
+    python benchmarks/reproduction.py results --write docs/reproduction.md
 
-The authors' figures are those of reference/accuracy.json in the folder that PAIRSEEK_DATA names. A cell that lies more
-than two standard errors of the difference above theirs is marked.
+Each table stands in the page between `<!-- NAME -->` and `<!-- end NAME -->`; without `--write` all are printed.
+Several folders may be given; the first that holds a figure counts. The figures of the authors' program are those of
+reference/accuracy.json in the folder that PAIRSEEK_DATA names.
 """
 
 from __future__ import annotations
 
+import argparse
+import itertools
 import json
-import sys
+import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
 from food import folder
-from pairseek.experiments import Results
+from pairseek.errors import InvalidFile
+from pairseek.experiments import SPECIFICATIONS, Results
+from pairseek.experiments.report import duration
+from pairseek.experiments.results import standard_error
+from pairseek.runs.journal import JOURNAL, read_journal
 
+ACTIVE = ("InfoGain", "EPMV", "MCMV")
 MARKS = (20, 40, 60, 80)
 KEYS = {
     "matched": "d4 matched normalized",
@@ -27,65 +37,270 @@ THEIRS = {
     "kendall_tau": ("kendall", "kendall_se"),
     "posterior_trace": ("posterior_trace", "posterior_trace_se"),
 }
+CLEAR = 2.0
+"""Standard errors from which a difference counts."""
+CLEAR_OF_THREE = 2.4
+"""The same for the largest of three differences: a twentieth of all cases exceed it by chance."""
+FEWEST = 10
+"""Users below which a run is not shown."""
 
 
-def cell(results, known, setting, label, metric, mark):
-    """Ours (standard error) / theirs (standard error), and whether ours is clearly worse."""
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
+
+
+def number(value: float, error: float, sign: str = "") -> str:
+    return f"{value:{sign}.3f} ({error:.3f})"
+
+
+def value_at(results: Results, setting: str, label: str, metric: str, mark: int) -> str:
     mean, error = results.curve(setting, label, metric)
     place = results.column(mark)
-    text = f"{mean[place]:.3f} ({error[place]:.3f})"
+    return number(mean[place], error[place])
+
+
+def baselines(results: Results) -> list[str]:
+    return [label for label in results.specification.labels if label.startswith(("GaussCloud", "ActRank"))]
+
+
+def difference(results: Results, setting: str, labels: tuple[str, ...], base: str, metric: str, mark: int):
+    """Return the mean of some strategies minus another one over the same users, and its standard error."""
+    place = results.column(mark)
+    mean = np.mean([results.trials(setting, label, metric)[:, place] for label in labels], axis=0)
+    values = mean - results.trials(setting, base, metric)[:, place]
+    return float(values.mean()), float(standard_error(values))
+
+
+def best(results: Results, setting: str, labels: list[str], metric: str, mark: int) -> str:
+    place = results.column(mark)
+    return min(labels, key=lambda label: results.curve(setting, label, metric)[0][place])
+
+
+def panel_row(results: Results, setting: str, metric: str, mark: int) -> list[str]:
+    """Return one row: the Bayesian strategies, the best GaussCloud and the best ActRank."""
+    cells = [value_at(results, setting, label, metric, mark) for label in (*ACTIVE, "Random")]
+    for family in ("GaussCloud", "ActRank"):
+        label = best(results, setting, [x for x in baselines(results) if x.startswith(family)], metric, mark)
+        cells.append(f"{value_at(results, setting, label, metric, mark)}, {label.rpartition('-')[2]}")
+    return cells
+
+
+PANEL_HEAD = [*ACTIVE, "Random", "best GaussCloud, Q", "best ActRank, Q"]
+
+
+def with_theirs(results: Results, known: dict, setting: str, label: str, metric: str, mark: int) -> str:
+    """Return ours (standard error) / theirs (standard error)."""
     value, deviation = THEIRS[metric]
     theirs = known.get(label, {}).get(str(mark), {})
-    if value not in theirs:
-        return text
-    limit = theirs[value] + 2 * np.hypot(error[place], theirs[deviation])
-    worse = " worse" if mean[place] > limit else ""
-    return f"{text} / {theirs[value]:.3f} ({theirs[deviation]:.3f}){worse}"
+    ours = value_at(results, setting, label, metric, mark)
+    return ours if value not in theirs else f"{ours} / {number(theirs[value], theirs[deviation])}"
 
 
-def table(results, known, setting, metric, labels):
-    print("| " + " | ".join(["", *(f"{mark} answers" for mark in MARKS)]) + " |")
-    print("|" + "---|" * (len(MARKS) + 1))
-    for label in labels:
-        cells = [cell(results, known, setting, label, metric, mark) for mark in MARKS]
-        print("| " + " | ".join([label, *cells]) + " |")
-    print()
-
-
-def differences(results, setting, metric, pairs):
-    print("| " + " | ".join(["", *(f"{mark} answers" for mark in MARKS)]) + " |")
-    print("|" + "---|" * (len(MARKS) + 1))
-    for pair in pairs:
-        found = [results.paired(setting, pair, metric, mark) for mark in MARKS]
-        cells = [f"{p.difference:+.3f} ({p.standard_error:.3f})" for p in found]
-        print("| " + " | ".join([" - ".join(pair), *cells]) + " |")
-    print()
-
-
-def main():
-    results = Results.read(sys.argv[1])
+def figure2(results: Results) -> str:
     where = folder()
     path = None if where is None else where / "reference" / "accuracy.json"
     reference = {} if path is None else json.loads(path.read_text())
-    labels = results.specification.labels
-    bayesian = [label for label in labels if "-" not in label]
-    active = [label for label in bayesian if label != "Random"]
-    print(f"{results.specification.trials} users; ours (standard error) / theirs (standard error)\n")
-    for setting in KEYS:
-        known = reference.get(KEYS[setting], {})
+    out = []
+    for setting, key in KEYS.items():
         for metric in results.specification.metrics:
-            print(f"### {setting}: {metric}\n")
-            table(results, known, setting, metric, bayesian if metric == "posterior_trace" else labels)
-        for metric in results.specification.metrics:
-            print(f"### {setting}: paired differences of {metric}\n")
-            pairs = [(label, "Random") for label in active] + [("EPMV", "InfoGain"), ("MCMV", "InfoGain")]
-            if metric != "posterior_trace":
-                pairs += [("Random", label) for label in labels if "-" in label]
-            differences(results, setting, metric, pairs)
-    sessions = results.run["sessions"]
-    print(f"{sum(s.get('seconds', 0) for s in sessions):.0f} s of wall time in {len(sessions)} sessions")
-    for index, label in enumerate(labels):
-        print(f"{label}: {results.seconds[:, index, :, -1].mean():.2f} s a trial")
+            labels = [*ACTIVE, "Random"] if metric == "posterior_trace" else list(results.specification.labels)
+            rows = [
+                [label, *(with_theirs(results, reference.get(key, {}), setting, label, metric, mark) for mark in MARKS)]
+                for label in labels
+            ]
+            out.append(table([f"{metric.replace('_', ' ')}, {setting}", *(f"{mark} answers" for mark in MARKS)], rows))
+    return "\n".join(out)
+
+
+def dimensions(results: Results) -> str:
+    out = []
+    for noise in ("constant", "normalized", "decaying"):
+        for mark in (20, 60):
+            rows = [
+                [f"d = {setting.dimension}", *panel_row(results, setting.label, "squared_error", mark)]
+                for setting in results.specification.settings
+                if setting.response.noise == noise
+            ]
+            out.append(table([f"MSE, {noise} noise, {mark} answers", *PANEL_HEAD], rows))
+    return "\n".join(out)
+
+
+def supplement(results: Results) -> str:
+    out = []
+    for mark in (20, 80):
+        rows = [
+            [setting.label, *panel_row(results, setting.label, "squared_error", mark)]
+            for setting in results.specification.settings
+        ]
+        out.append(table([f"MSE, {mark} answers", *PANEL_HEAD], rows))
+    return "\n".join(out)
+
+
+def speed(results: Results) -> str:
+    rows = []
+    for setting in results.specification.settings:
+        for label in results.specification.labels:
+            seconds = results.seconds[results._place(setting.label, label)][:, -1]
+            mse = value_at(results, setting.label, label, "squared_error", 60)
+            total = f"{seconds.mean():.2f} ({standard_error(seconds):.2f}) s"
+            rows.append([setting.label, label, total, f"{1e3 * seconds.mean() / 60:.1f} ms", mse])
+    return table(["", "strategy and β", "60 answers", "a query", "MSE at 60 answers"], rows)
+
+
+def pairs(results: Results, setting: str, compared: list[tuple[str, str]]) -> str:
+    out = []
+    for metric in ("squared_error", "posterior_trace"):
+        rows = [
+            [label, *(value_at(results, setting, label, metric, mark) for mark in MARKS)]
+            for label in results.specification.labels
+        ]
+        for one, other in compared:
+            found = [difference(results, setting, (one,), other, metric, mark) for mark in MARKS]
+            rows.append([f"{one} - {other}", *(number(*pair, sign="+") for pair in found)])
+        out.append(table([metric.replace("_", " "), *(f"{mark} answers" for mark in MARKS)], rows))
+    return "\n".join(out)
+
+
+def particles(results: Results) -> str:
+    return pairs(results, "matched", [(f"{label} particles", label) for label in (*ACTIVE, "Random")])
+
+
+def epmv_samples(results: Results) -> str:
+    compared = [("EPMV samples", "EPMV"), ("EPMV samples", "EPMV particles"), ("EPMV particles", "EPMV")]
+    return pairs(results, "mismatched", compared)
+
+
+TABLES = {
+    "figure2": figure2,
+    "dimensions": dimensions,
+    "supplement": supplement,
+    "speed": speed,
+    "particles": particles,
+    "epmv-samples": epmv_samples,
+    "fitted": supplement,
+}
+
+
+def verdict(results: Results, setting: str, metric: str, mark: int) -> tuple[str, str]:
+    """Return what a panel shows in words, and whether that is what the paper says.
+
+    The paper's text makes three claims: the three strategies are below Random, they are alike, and Random is below
+    GaussCloud and ActRank.
+    """
+    found = difference(results, setting, ACTIVE, "Random", metric, mark)
+    words = [f"the three - Random {number(*found, sign='+')}"]
+    claims = {"below Random": _sign(found)}
+    if "mismatched" not in setting:
+        trace = difference(results, setting, ACTIVE, "Random", "posterior_trace", mark)
+        words[0] += f", trace {number(*trace, sign='+')}"
+        # The trace is the expected squared error where the model is matched, and has far less scatter.
+        claims["below Random"] = claims["below Random"] or _sign(trace)
+    gaps = [difference(results, setting, (a,), b, metric, mark) for a, b in itertools.combinations(ACTIVE, 2)]
+    apart = max(abs(value) / error if error else 0.0 for value, error in gaps)
+    claims["alike"] = "yes" if apart <= CLEAR_OF_THREE else "no"
+    words.append("alike" if apart <= CLEAR_OF_THREE else f"apart by {apart:.1f} standard errors")
+    rival = best(results, setting, baselines(results), metric, mark)
+    above = difference(results, setting, ("Random",), rival, metric, mark)
+    claims["Random below GaussCloud and ActRank"] = _sign(above)
+    words.append(f"Random - {rival} {number(*above, sign='+')}")
+    wrong = [name for name, one in claims.items() if one == "no"]
+    unclear = [name for name, one in claims.items() if one == ""]
+    if wrong:
+        return "; ".join(words), f"**differs**: not {', not '.join(wrong)}"
+    return "; ".join(words), "agrees" if not unclear else f"agrees as far as it tells; not told: {', '.join(unclear)}"
+
+
+def _sign(found: tuple[float, float]) -> str:
+    value, error = found
+    return "yes" if value < -CLEAR * error else "no" if value > CLEAR * error else ""
+
+
+def agreement(runs: dict[str, Results]) -> str:
+    rows = [
+        [panel, "0", "", "not finished"]
+        for panel in ("Figure 2", "dimensions", "supplement", "fitted")
+        if panel.lower().replace(" ", "") not in runs
+    ]
+    for name, results in runs.items():
+        users = str(results.specification.trials)
+        for panel, setting, metric, mark in _panels(name, results):
+            rows.append([panel, users, *verdict(results, setting, metric, mark)])
+    return table(["panel", "users", "ours", "verdict"], rows)
+
+
+def _panels(name: str, results: Results) -> Iterator[tuple[str, str, str, int]]:
+    settings = [setting.label for setting in results.specification.settings]
+    if name == "figure2":
+        for letter, (setting, metric) in zip(
+            "abcd", [(s, m) for s in KEYS for m in ("squared_error", "kendall_tau")], strict=True
+        ):
+            yield f"Figure 2 ({letter}): {setting}, {metric.replace('_', ' ')}, 80 answers", setting, metric, 80
+    elif name == "dimensions":
+        for setting in settings:
+            for mark in (20, 60):
+                yield f"dimensions: {setting}, {mark} answers", setting, "squared_error", mark
+    elif name in ("supplement", "fitted"):
+        for setting in settings:
+            yield f"{name}: {setting}, 80 answers", setting, "squared_error", 80
+
+
+def runtime(where: dict[str, Path], runs: dict[str, Results]) -> str:
+    rows, total = [], 0.0
+    for name in TABLES:
+        planned = SPECIFICATIONS[name]("paper")
+        trials = planned.trials * len(planned.settings) * len(planned.strategies)
+        outcomes = read_journal(where[name] / JOURNAL) if name in where else {}
+        seconds = sum(outcome.seconds[-1] for outcome in outcomes.values())
+        total += seconds
+        users = runs[name].specification.trials if name in runs else 0
+        state = "finished" if users >= planned.trials else "not finished" if outcomes else "not begun"
+        rows.append(
+            [f"`{name}`", f"{users} of {planned.trials}", f"{len(outcomes):,} of {trials:,}", duration(seconds), state]
+        )
+    rows.append(["together", "", "", duration(total), ""])
+    return table(["run", "users of whom all is finished", "trials", "processor time", ""], rows)
+
+
+def _users(name: str, results: Results) -> str:
+    """Return how many users stand behind a table, and that a run is not finished."""
+    users, planned = results.specification.trials, SPECIFICATIONS[name]("paper").trials
+    return f"{users} users." if users >= planned else f"Not finished: {users} of {planned} users."
+
+
+def _missing(name: str, runs: dict[str, Results]) -> str:
+    users = runs[name].specification.trials if name in runs else 0
+    return f"Not finished: {users} of {SPECIFICATIONS[name]('paper').trials} users; shown from {FEWEST} users on.\n"
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("folders", nargs="+", type=Path)
+    arguments.add_argument("--write", type=Path, metavar="PAGE")
+    given = arguments.parse_args()
+    where = {
+        name: root / name for name in TABLES for root in reversed(given.folders) if (root / name / JOURNAL).exists()
+    }
+    runs = {}
+    for name, path in where.items():
+        try:
+            runs[name] = Results.read(path, finished=True)
+        except InvalidFile as error:
+            print(f"{name}: {error}")
+    enough = {name: results for name, results in runs.items() if results.specification.trials >= FEWEST}
+    tables = {name: _missing(name, runs) for name in TABLES}
+    tables |= {name: f"{_users(name, results)}\n\n{TABLES[name](results)}" for name, results in enough.items()}
+    tables |= {"agreement": agreement(enough), "runtime": runtime(where, runs)}
+    if given.write is None:
+        print("\n".join(f"### {name}\n\n{text}" for name, text in tables.items()))
+        return
+    page = given.write.read_text()
+    for name, text in tables.items():
+        marked = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
+        page, count = marked.subn(lambda match, text=text: f"{match[1]}\n{text}\n{match[2]}", page)
+        if not count:
+            print(f"{given.write} has no place for {name}")
+    given.write.write_text(page)
 
 
 if __name__ == "__main__":

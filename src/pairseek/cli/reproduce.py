@@ -118,18 +118,23 @@ def _announce(console: Console, names: list[str], wishes: Wishes, folder: Path) 
     for name, found in specifications.items():
         left = remaining(name, found, folder / name, factor=factor)
         total += left.seconds
-        columns.add_row(name, f"{left.trials:,}", f"about {duration(left.seconds)}" if left.trials else "finished")
+        columns.add_row(name, f"{left.trials:,}", f"about {_rounded(left.seconds)}" if left.trials else "finished")
     console.print(columns, soft_wrap=True)
     wall = (
         "on as many cores as the cluster has"
         if wishes.scheduler
-        else f"{duration(total / wishes.jobs)} with {wishes.jobs} idle core{'s' * (wishes.jobs != 1)}"
+        else f"{_rounded(total / wishes.jobs)} with {wishes.jobs} idle core{'s' * (wishes.jobs != 1)}"
     )
     console.print(
-        f"About {duration(total)} of processor time, {wall}. This is an estimate from recorded costs of trials, scaled "
+        f"About {_rounded(total)} of processor time, {wall}. This is an estimate from recorded costs of trials, scaled "
         f"by a trial that was just timed on this machine.",
         soft_wrap=True,
     )
+
+
+def _rounded(seconds: float) -> str:
+    """Format an estimate without digits that it does not have: whole minutes from ten on."""
+    return f"{seconds / 60:.0f} min" if 600 <= seconds < 3600 else duration(seconds)
 
 
 def _list() -> Columns:
