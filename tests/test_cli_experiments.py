@@ -10,13 +10,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 from pairseek.cli.progress import LearningProgress, RunProgress
-from pairseek.experiments import Progress, Results
+from pairseek.experiments import SPECIFICATIONS, Progress, Results
 from pairseek.experiments.durations import TRIAL_SECONDS
 from pairseek.population.fit import LearningStep
 
@@ -190,31 +191,36 @@ class TestReproduce:
         assert (tmp_path / "out" / "bounds" / "table.csv").exists()
         assert "bounds.svg" in out
 
-    def test_a_long_run_says_beforehand_how_long_it_will_take(self, command, monkeypatch):
+    @pytest.fixture
+    def short(self, monkeypatch):
+        """Bounds with two settings and three answers."""
+        bounds = SPECIFICATIONS["bounds"]("quick")
+        bounds = replace(bounds, settings=bounds.settings[:2], queries=3)
+        monkeypatch.setitem(SPECIFICATIONS, "bounds", lambda _: bounds)
+        return ("reproduce", "bounds", "--strategies", "EPMV", "--jobs", 1, "--out", "out")
+
+    def test_a_long_run_says_beforehand_how_long_it_will_take(self, command, monkeypatch, short):
         monkeypatch.setattr("pairseek.cli.reproduce.ANNOUNCED_SECONDS", 0.1)
         monkeypatch.setattr("pairseek.cli.reproduce.relative_cost", lambda: 2.0)
         monkeypatch.setitem(TRIAL_SECONDS, "bounds", {"EPMV": 900.0})
-        arguments = ("reproduce", "bounds", "--trials", 1, "--strategies", "EPMV", "--jobs", 1, "--out", "out")
-        code, out, err = command(*arguments)
+        code, out, err = command(*short, "--trials", 1)
         assert (code, err) == (0, "")
-        # Four settings with one user, 900 s a trial where costs were recorded, and a machine that takes twice as long.
-        assert "bounds" in out
-        assert "about 2 h 0 min" in out
-        assert "2 h 0 min with 1 idle core" in out
-        assert "processor time" not in command(*arguments)[1]
+        # Two settings with one user, 900 s a trial where costs were recorded, and a machine that takes twice as long.
+        assert "about 1 h 0 min" in out
+        assert "1 h 0 min with 1 idle core" in out
+        assert "processor time" not in command(*short, "--trials", 1)[1]
 
-    def test_what_is_finished_is_reported_and_nothing_run(self, command, tmp_path):
-        arguments = ("reproduce", "bounds", "--strategies", "EPMV", "--jobs", 1, "--out", "out")
-        assert command(*arguments, "--trials", 2)[0] == 0
+    def test_what_is_finished_is_reported_and_nothing_run(self, command, tmp_path, short):
+        assert command(*short, "--trials", 2)[0] == 0
         journal = tmp_path / "out" / "bounds" / "trials.jsonl"
-        lines = journal.read_bytes().splitlines(keepends=True)
-        journal.write_bytes(b"".join(lines[:6]))
-        code, _, err = command(*arguments, "--trials", 2, "--finished")
+        lines = sorted(journal.read_bytes().splitlines(keepends=True), key=lambda line: json.loads(line[9:])[2])
+        journal.write_bytes(b"".join(lines[:3]))
+        code, _, err = command(*short, "--trials", 2, "--finished")
         assert (code, err) == (0, "")
         assert "are those of 1 of 2 users" in (tmp_path / "out" / "report.html").read_text()
-        assert journal.read_bytes() == b"".join(lines[:6])
-        journal.write_bytes(b"".join(lines[:2]))
-        assert command(*arguments, "--trials", 2, "--finished")[0] == 0
+        assert journal.read_bytes() == b"".join(lines[:3])
+        journal.write_bytes(b"".join(lines[:1]))
+        assert command(*short, "--trials", 2, "--finished")[0] == 0
         assert "Not run yet" in (tmp_path / "out" / "report.html").read_text()
 
 
