@@ -25,6 +25,7 @@ def test_a_constant_utility_draws_uniformly_from_the_pairs_of_distinct_points():
     """The draw is that from the rows at which the features of all pairs say that the points differ."""
     points = np.random.default_rng(1).normal(size=(8, 2))
     points[5] = points[2]
+    points[6, 0] = points[1, 0]
     search = ps.Search(ps.Items(points), response=ps.Logistic(1.0), strategy=ps.Random(), rng=0)
     context = SelectionContext.of(search.items, search.belief, search.response, ps.Random())
     first, second = np.array(list(combinations(range(8), 2))).T

@@ -240,7 +240,11 @@ def _drawn(
     context: SelectionContext, first: IntArray, second: IntArray, rng: np.random.Generator, words: str
 ) -> Selection | None:
     """Draw one of the pairs whose points differ, without computing features that a constant utility does not use."""
-    rows = np.flatnonzero(np.any(context.points[first] != context.points[second], axis=1))
+    # Few pairs agree in the first coordinate, and only those are compared in all of them.
+    distinct = context.points[first, 0] != context.points[second, 0]
+    alike = np.flatnonzero(~distinct)
+    distinct[alike] = np.any(context.points[first[alike]] != context.points[second[alike]], axis=1)
+    rows = np.flatnonzero(distinct)
     if not len(rows):
         return None
     row = int(rng.choice(rows))
