@@ -24,6 +24,7 @@ class Proxy:
         self.ports, self.twice, self.port = list(ports), twice, 0
         self.sent = dict.fromkeys(self.ports, 0)
         self._turn = itertools.count()
+        self._clients = set()
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -53,18 +54,25 @@ class Proxy:
         self._ready.set()
         await self._stopped.wait()
         server.close()
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
             task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     async def _client(self, reader, writer) -> None:
-        with contextlib.suppress(OSError, EOFError, asyncio.CancelledError):
-            while True:
-                request = await _message(reader)
-                asked = [self._forwarded(request) for _ in range(1 + self.twice)]
-                reply, *_ = await asyncio.gather(*asked)
-                writer.write(reply)
-                await writer.drain()
-        writer.close()
+        # The loop itself holds tasks by weak references.
+        self._clients.add(asyncio.current_task())
+        try:
+            with contextlib.suppress(OSError, EOFError, asyncio.CancelledError):
+                while True:
+                    request = await _message(reader)
+                    asked = [self._forwarded(request) for _ in range(1 + self.twice)]
+                    reply, *_ = await asyncio.gather(*asked)
+                    writer.write(reply)
+                    await writer.drain()
+        finally:
+            await _closed(writer)
+            self._clients.discard(asyncio.current_task())
 
     async def _forwarded(self, request: bytes) -> bytes:
         for _ in self.ports:
@@ -81,8 +89,14 @@ class Proxy:
             except (OSError, EOFError):
                 return _error(502)
             finally:
-                writer.close()
+                await _closed(writer)
         return _error(503)
+
+
+async def _closed(writer) -> None:
+    writer.close()
+    with contextlib.suppress(OSError, asyncio.CancelledError):
+        await writer.wait_closed()
 
 
 async def _message(reader) -> bytes:
