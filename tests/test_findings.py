@@ -19,11 +19,13 @@ from pairseek.store.database import Database
 from pairseek.web.auth import set_password
 from pairseek.web.data import tables
 from pairseek.web.data.findings import group_answers, ranking_of, study_findings
+from pairseek.web.pages.map import PICTURE, draw_map
 from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.configuration import pack_items, read_items, unpack_items
 from pairseek.web.studies.media import with_pictures
 from pairseek.web.views.findings import axis_names, report_page
+from pairseek.web.views.result import _how_sure
 
 PASSWORD = "a long password"
 
@@ -183,3 +185,19 @@ def test_a_report_stands_alone(visitors, sessions) -> None:
     data = report_page(database, study, study_findings(database, study), everyone=False)
     assert data["findings"]["people"] == 4
     assert {row["table"] for row in data["codebook"]} == set(tables.TABLES)
+
+
+@pytest.mark.parametrize(("probability", "key"), [(0.95, "sure.high"), (0.5, "sure.some"), (0.1, "sure.low")])
+def test_a_result_says_in_one_sentence_how_sure_it_is(probability, key) -> None:
+    card = {"id": "a", "label": "Apple", "name": "Apple", "media": {}}
+    assert _how_sure({"card": card, "probability": probability}) == {"key": key, "values": {"label": "Apple"}}
+
+
+def test_a_result_shows_pictures_in_place_of_dots() -> None:
+    dots = [(0.0, 0.0, None, "Apple"), (1.0, 1.0, None, "Pear")]
+    shown = {"items": dots, "point": (0.5, 0.5), "ellipse": [], "pictures": [(0.0, 0.0, "/media/s/a/320")]}
+    drawing = draw_map(shown)
+    x, y, address = drawing.pictures[0]
+    assert address == "/media/s/a/320"
+    assert (x + PICTURE // 2, y + PICTURE // 2) == (72, 72 + drawing.height - 144)
+    assert drawing.names == ()

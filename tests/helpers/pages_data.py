@@ -224,13 +224,12 @@ def answers() -> list[dict]:
 
 def result(**changes) -> tuple[str, dict]:
     learned = [
-        {"key": "best", "values": {"label": label(4)}},
+        {"key": "sure.some", "values": {"label": label(4)}},
         {"key": "answers", "values": {"count": 12, "percent": 4}},
         {"key": "consistent", "values": {"count": 3, "same": 3}},
-        {"key": "predicted", "values": {"percent": 92}},
         {"key": "speed", "values": {"seconds": 1.8}},
     ]
-    drawn = {"items": dots(949), "point": [0.32, 0.21], "ellipse": ellipse(0.32, 0.21, 0.22, 0.16)}
+    drawn = {"items": dots(949), "point": [0.32, 0.21], "ellipse": ellipse(0.32, 0.21, 0.22, 0.16), "pictures": []}
     data = {"study": HEAD, "map": drawn, "nearest": near_colours(), "learned": learned, "answers": 12}
     ends = {
         "mine": "/s/colours/mine",
@@ -525,6 +524,14 @@ PAGES: dict[str, tuple[str, dict]] = {
         debrief_html="<p>Thank you for your patience.</p>",
     ),
     "result-none": result(map=None, nearest=[], learned=[]),
+    "result-pictures": result(
+        map={
+            "items": [(math.cos(n), math.sin(1.3 * n), None, label(n)) for n in range(12)],
+            "point": [0.3, 0.2],
+            "ellipse": ellipse(0.3, 0.2, 0.3, 0.2),
+            "pictures": [(math.cos(n), math.sin(1.3 * n), f"/picture/{n}.svg") for n in range(12)],
+        }
+    ),
     "declined": ("declined", {"study": HEAD, "redirect": "https://example.org/?cc=NO", "code": "NOCONSENT"}),
     "closed": ("closed", {"study": HEAD, "mine": "/s/colours/mine"}),
     "error": ("error", {"status": 413, "error": WRONG, "back": "/studies/new"}),

@@ -31,6 +31,9 @@ _TOLERANCE = 1e-4
 # The covariance within segments has an inverse-Wishart prior that counts as so many people, who vary by this share of
 # the variance of all people. The shares have a Dirichlet prior that counts as one person for each segment.
 _PSEUDO_PEOPLE, _PSEUDO_SHARE, _WITHIN = 4.0, 1.0, 0.5
+# Improvement of the score, in nats per person, below which fewer segments win even if it is significant: with many
+# people the Gaussian approximation of their likelihoods alone makes a difference of about 0.01.
+_MIN_GAIN = 0.02
 # Numbers of segments in a row that do not improve the score, after which no larger one is tried.
 _WORSE = 2
 _FAVOURITES = 5
@@ -224,11 +227,11 @@ def _held_out(data: _Likelihoods, count: int, folds: IntArray, rng: np.random.Ge
 
 
 def _chosen(scores: FloatArray) -> int:
-    """Return the smallest number of segments whose score is within one standard error of the best."""
+    """Return the smallest number of segments whose score is within one standard error, or a trifle, of the best."""
     top = int(scores.mean(axis=1).argmax())
     lag = scores[top] - scores
     error = lag.std(axis=1, ddof=1) / np.sqrt(scores.shape[1]) if scores.shape[1] > 1 else np.zeros(len(lag))
-    return int((lag.mean(axis=1) <= error).argmax()) + 1
+    return int((lag.mean(axis=1) <= np.maximum(error, _MIN_GAIN)).argmax()) + 1
 
 
 def _fit(data: _Likelihoods, count: int, rng: np.random.Generator) -> _Mixture:

@@ -131,11 +131,15 @@ class RunPage(TypedDict):
 
 
 class MapData(TypedDict):
-    """Items in two dimensions, the estimate, and the outline of its credible region."""
+    """Items in two dimensions, the estimate, and the outline of its credible region.
+
+    ``pictures`` of items, where there are few, are places and addresses.
+    """
 
     items: list[Dot]
     point: tuple[float, float]
     ellipse: list[tuple[float, float]]
+    pictures: list[tuple[float, float, str]]
 
 
 class Near(TypedDict):

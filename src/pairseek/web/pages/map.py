@@ -11,6 +11,7 @@ from pairseek.web.pages.contexts import Dot, MapData
 WIDTH = 1000
 MARGIN = 72
 MOST_DOTS = 160
+PICTURE = 84
 # Maximum number of items with labels, each drawn only where there is room for it.
 MOST_NAMES = 40
 _LETTER, _LINE = 17.5, 34
@@ -19,7 +20,10 @@ _LONGEST = 24
 
 @dataclass(frozen=True)
 class MapDrawing:
-    """Drawing in view-box units: ``dots`` are (x, y, colour), ``names`` are (centre x, y, text)."""
+    """Drawing in view-box units: ``dots`` are (x, y, colour), ``names`` are (centre x, y, text).
+
+    ``pictures`` are (left, top, address), each `PICTURE` wide and high.
+    """
 
     width: int
     height: int
@@ -28,6 +32,7 @@ class MapDrawing:
     outline: str
     point: tuple[int, int]
     names: tuple[tuple[int, int, str], ...]
+    pictures: tuple[tuple[int, int, str], ...] = ()
 
 
 def draw_map(data: MapData) -> MapDrawing:
@@ -49,8 +54,14 @@ def draw_map(data: MapData) -> MapDrawing:
     coloured = tuple(dot for dot in dots if dot[2] is not None)
     you = place(*data["point"])
     places = [(*place(dot[0], dot[1]), dot[3]) for dot in data["items"] if dot[3]]
-    names = placed_names(places, you, width) if len(data["items"]) <= MOST_NAMES else ()
-    return MapDrawing(width, height, coloured, plain, outline, you, names)
+    # A picture says more than its name, and leaves no room for it.
+    named = len(data["items"]) <= MOST_NAMES and not data.get("pictures")
+    names = placed_names(places, you, width) if named else ()
+    pictures = []
+    for x, y, address in data.get("pictures", ()):
+        middle = place(x, y)
+        pictures.append((middle[0] - PICTURE // 2, middle[1] - PICTURE // 2, address))
+    return MapDrawing(width, height, coloured, plain, outline, you, names, tuple(pictures))
 
 
 def placed_names(

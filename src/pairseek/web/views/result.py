@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from pairseek.candidates.context import SelectionContext
 from pairseek.core.types import JSON, FloatArray
 from pairseek.model.items import Items
-from pairseek.strategies.features import typical_response
 from pairseek.web.pages.contexts import Dot, LearnedContext, MapData, Near
 from pairseek.web.sessions.history import SessionHistory
 from pairseek.web.sessions.state import NEAREST, EffectiveAnswer, SessionState
@@ -19,6 +17,10 @@ from pairseek.web.studies.catalogue import Study
 
 # Number of corners of the credible region's outline.
 _CORNERS = 48
+# Words for how sure the favourite is, by the least probability that the item is the best of all.
+_SURE = {"high": 0.8, "some": 0.4, "low": 0.0}
+# Largest number of items whose pictures are on the map of a result.
+_PICTURES = 40
 # sqrt of the 95 % quantile of chi² with two degrees of freedom.
 _ELLIPSE = 2.4477468306808164
 
@@ -111,7 +113,21 @@ def _map(study: Study, estimate: JSON | None) -> MapData | None:
         "items": dots(study.items),
         "point": (float(point[0]), float(point[1])),
         "ellipse": [(float(x), float(y)) for x, y in point + around],
+        "pictures": _pictures(study),
     }
+
+
+def _pictures(study: Study) -> list[tuple[float, float, str]]:
+    """Return the pictures of a few items at their places, each in its smallest copy."""
+    items = study.items
+    names = items.data.get("image")
+    if names is None or items.n > _PICTURES:
+        return []
+    return [
+        (x, y, f"/media/{study.row.slug}/{name}/{study.pictures[str(name)][0][0]}")
+        for (x, y), name in zip(flat(items, items.coordinates), names, strict=True)
+        if study.pictures.get(str(name))
+    ]
 
 
 def _learned(state: SessionState, done: Sequence[EffectiveAnswer], nearest: list[Near]) -> list[LearnedContext]:
@@ -122,18 +138,18 @@ def _learned(state: SessionState, done: Sequence[EffectiveAnswer], nearest: list
         np.linalg.det(axes.T @ belief.covariance[:d, :d] @ axes + 1e-300 * np.eye(2))
         for belief in (state.search.continued([]).belief, state.search.belief)
     )
-    decided = [one for one in done if one.winner is not None and not one.void]
-    out: list[LearnedContext] = []
+    out: list[LearnedContext] = [_how_sure(nearest[0])] if nearest else []
     if state.answered and before > 0:
         percent = max(1, round(100 * min(1.0, float(np.sqrt(after / before)))))
         out.append({"key": "answers", "values": {"count": state.answered, "percent": percent}})
-    if nearest:
-        out.append({"key": "best", "values": {"label": nearest[0]["card"]["name"]}})
     out += _manner(done)
-    if decided:
-        expected = sum(one.winner == likelier for one, likelier in zip(decided, _likelier(state, decided), strict=True))
-        out.append({"key": "predicted", "values": {"percent": round(100 * expected / len(decided))}})
     return out
+
+
+def _how_sure(best: Near) -> LearnedContext:
+    """Return one plain sentence on how sure the favourite is."""
+    key = next(word for word, least in _SURE.items() if best["probability"] >= least)
+    return {"key": f"sure.{key}", "values": {"label": best["card"]["name"]}}
 
 
 def _manner(done: Sequence[EffectiveAnswer]) -> list[LearnedContext]:
@@ -148,14 +164,3 @@ def _manner(done: Sequence[EffectiveAnswer]) -> list[LearnedContext]:
     if times:
         out.append({"key": "speed", "values": {"seconds": round(float(np.median(times)) / 1000, 1)}})
     return out
-
-
-def _likelier(state: SessionState, decided: Sequence[EffectiveAnswer]) -> list[str]:
-    """Return the item of each pair that a user at the estimate would more likely choose."""
-    search, items = state.search, state.items
-    left, right = (np.array([items.index(getattr(one.query, side)) for one in decided]) for side in ("left", "right"))
-    response = typical_response(search.response, search.belief)
-    # A procedure has an estimate of its own.
-    belief = replace(search.belief, mean=search.estimate().point)
-    logits = SelectionContext.of(items, belief, response).features(left, right).logit_mean
-    return [one.query.left if logit >= 0 else one.query.right for one, logit in zip(decided, logits, strict=True)]
