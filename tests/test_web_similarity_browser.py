@@ -74,10 +74,10 @@ def finish(page):
 def test_a_question_can_be_seen_heard_and_touched(visit, visitors, device):
     page = begin(visit, visitors, **device)
     page.wait_for_selector("[data-shown=practice]")
-    assert page.locator("h1").inner_text() == "Which of these two is more like this one?"
+    assert page.locator("#run h1").inner_text() == "Which of these two is more like this one?"
     assert page.locator("#anchor").inner_text().strip() == "A lemon"
     time.sleep(0.3)
-    page.locator("#left button").click()
+    page.locator("#left").click()
     page.wait_for_selector("[data-shown=p1]")
     assert page.locator("#announce").inner_text().startswith("Question 1: what is more like")
     assert page.locator("#anchor .swatch").is_visible()
@@ -89,7 +89,7 @@ def test_a_question_can_be_seen_heard_and_touched(visit, visitors, device):
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
     time.sleep(0.3)
-    page.locator("#right button").click()
+    page.locator("#right").click()
     page.wait_for_selector("[data-shown=p2]")
     first = page.evaluate("fetch('state').then((reply) => reply.json())")
     assert first["progress"]["answered"] == 1

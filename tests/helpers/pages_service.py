@@ -129,7 +129,7 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
             return RedirectResponse(f"/s/{SLUG}/result", 303)
         data = {"study": STUDY, "session": "s1", "question": None, "state": study.state(), "preview": False}
         offers = {"undo": study.undo, "tie": True, "skip": True}
-        return html("run", {**data, "offers": offers, "practice": study.practice or None})
+        return html("run", {**data, "similarity": False, "offers": offers, "practice": study.practice or None})
 
     async def result(request: Request) -> Response:
         study.confirmed = study.state()["status"] == "finished"
