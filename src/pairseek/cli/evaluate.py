@@ -22,7 +22,8 @@ from pairseek.errors import InvalidParameter
 from pairseek.evaluate import EvaluationResults, evaluate, strategies_from
 from pairseek.evaluate.evaluation import ANSWERS
 from pairseek.evaluate.figures import draw
-from pairseek.evaluate.spec import FIRST_MEASURES, PICKS, POPULARITY, WITHHOLD, SearchGoal
+from pairseek.evaluate.spec import FIRST_MEASURES, PICKS, POPULARITY, WITHHOLD
+from pairseek.goals import Goal
 from pairseek.runs.figure_style import require_drawing
 from pairseek.runs.part_records import default_label
 from pairseek.strategies import Random
@@ -62,10 +63,13 @@ def command(
     goal: Annotated[
         str,
         typer.Option(
-            metavar="GOAL", help="What a search is for, which decides the measures shown first: taste, best, or list."
+            metavar="GOAL",
+            help="What a search is for: taste, best, or list. It decides the strategy and the measures shown first.",
         ),
     ] = "taste",
-    strategies: Annotated[str, typer.Option(metavar="A,B", help="Strategies to compare.")] = "infogain,random",
+    strategies: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Strategies to compare.  [dim]\\[that of the goal, random][/]")
+    ] = None,
     answers: Annotated[
         str, typer.Option(metavar="N,N", help="Answer counts at which predictions are scored.")
     ] = ",".join(map(str, ANSWERS)),
@@ -109,7 +113,7 @@ def command(
     """
     choices, given = read_choices_and_items(data, items, learned=learn is not None)
     who: Literal["people", "leave-one-out"] = one_of(hold_out, "--hold-out", ("people", "leave-one-out"))  # type: ignore[assignment]
-    what: SearchGoal = one_of(goal, "--goal", tuple(FIRST_MEASURES))  # type: ignore[assignment]
+    what: Goal = one_of(goal, "--goal", tuple(FIRST_MEASURES))  # type: ignore[assignment]
     require_drawing()
     console = Console(highlight=False, stderr=as_json)
     for note in choices.notes:
@@ -126,7 +130,8 @@ def command(
                 rescale=parse_setting("--rescale", rescale),
                 curvature=parse_setting("--curvature", curvature),
                 residual=parse_residual(residual),
-                strategies=strategies_from(strategies),
+                goal=what,
+                strategies=() if strategies is None else strategies_from(strategies),
                 answers=_counts(answers),
                 hold_out=who,
                 people=people,
@@ -190,9 +195,7 @@ def _print_table(console: Console, results: EvaluationResults, title: str, rows:
     console.print()
 
 
-def show(
-    console: Console, results: EvaluationResults, *, goal: SearchGoal = "taste", implied: bool, rated: bool
-) -> None:
+def show(console: Console, results: EvaluationResults, *, goal: Goal = "taste", implied: bool, rated: bool) -> None:
     """Print the tables of the summary, and what they are about.
 
     Parameters

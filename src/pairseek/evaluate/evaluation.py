@@ -6,25 +6,26 @@ import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from pairseek.core.text import quoted
 from pairseek.core.types import IntArray
-from pairseek.core.validation import whole
+from pairseek.core.validation import one_of, whole
 from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter
 from pairseek.evaluate.replay import Person, Popularity, replayed
 from pairseek.evaluate.results import EvaluationResults, agreement_of
 from pairseek.evaluate.spec import WITHHOLD, Evaluation, HoldOut, Ties, ways
+from pairseek.goals import LIST_SIZE, Goal, SearchGoal
 from pairseek.model.items import Items
+from pairseek.model.responses import Logistic
 from pairseek.population import Choices, Population
 from pairseek.population.fit import FitState
 from pairseek.population.population import state_of, without
 from pairseek.population.residual import ResidualSetting, scale_of
 from pairseek.runs.plan import Outcome, RunStatus, Task
 from pairseek.runs.runner import run_plan
-from pairseek.strategies import InfoGain
 from pairseek.strategies.base import Utility
 
 ANSWERS = (0, 5, 10, 20, 40)
@@ -115,6 +116,7 @@ def evaluate(
     rescale: bool | Literal["auto"] = False,
     curvature: bool | Literal["auto"] = False,
     residual: float | ResidualSetting = "auto",
+    goal: Goal = "taste",
     strategies: Sequence[Utility] = (),
     answers: Sequence[int] = ANSWERS,
     hold_out: HoldOut = "people",
@@ -140,8 +142,10 @@ def evaluate(
     items, learn, appeal, rescale, curvature, residual
         Items with coordinates, or the dimension in which to learn them, and what else: see `Population.fit`. What is
         ``"auto"`` is chosen inside the other people of each split.
+    goal
+        What a search is for: see `Search`.
     strategies
-        Strategies to evaluate; ``InfoGain()`` if empty. Random questions, the plain model and popularity are always
+        Strategies to evaluate; that of the goal if empty. Random questions, the plain model and popularity are always
         added as baselines.
     answers
         Answer counts at which predictions are scored, in increasing order.
@@ -207,7 +211,7 @@ def evaluate(
         ).encode()
     )
     plan = Evaluation(
-        ways(tuple(strategies) or (InfoGain(),)),
+        ways(tuple(strategies) or (_strategy(goal),)),
         tuple(answers),
         hold_out,
         held.shape[1],
@@ -229,6 +233,12 @@ def evaluate(
     results = EvaluationResults.of(plan, outcomes, names, agreement_of(choices), record)
     results.write(path)
     return results
+
+
+def _strategy(goal: Goal) -> Utility:
+    """Return the strategy of a goal for a person whose reliability is known."""
+    size = {"taste": 0, "best": 1, "list": LIST_SIZE}[one_of(goal, "goal", get_args(Goal))]
+    return SearchGoal(goal, size).strategy(Logistic())
 
 
 def _file(folder: Path, number: int) -> Path:

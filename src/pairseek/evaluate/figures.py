@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairseek.evaluate.results import EvaluationResults
-from pairseek.evaluate.spec import FIRST_MEASURES, PICKS, PLAIN, POPULARITY, SearchGoal
+from pairseek.evaluate.spec import FIRST_MEASURES, PICKS, PLAIN, POPULARITY
+from pairseek.goals import Goal
 from pairseek.runs.figure_style import (
     FAINT,
     INK,
@@ -37,7 +38,7 @@ _TITLES = {
 }
 
 
-def draw(results: EvaluationResults, folder: Path, *, title: str = "", goal: SearchGoal = "taste") -> list[SavedFigure]:
+def draw(results: EvaluationResults, folder: Path, *, title: str = "", goal: Goal = "taste") -> list[SavedFigure]:
     """Write ``evaluation.png`` and ``evaluation.svg``."""
     first = [name for name in FIRST_MEASURES[goal] if results.valued or name not in PICKS][:3]
     with drawing():

@@ -12,6 +12,7 @@ from pairseek.core.types import JSON
 from pairseek.core.validation import is_number, one_of, whole
 from pairseek.errors import InvalidParameter
 from pairseek.evaluate.picks import TOPS
+from pairseek.goals import Goal
 from pairseek.runs.part_records import default_label, strategy_record
 from pairseek.runs.plan import RunPlan
 from pairseek.strategies import UTILITIES, InfoGain, Random
@@ -19,7 +20,6 @@ from pairseek.strategies.base import Utility
 
 HoldOut: TypeAlias = Literal["people", "leave-one-out"]
 Ties: TypeAlias = Literal["coin", "tie"]
-SearchGoal: TypeAlias = Literal["taste", "best", "list"]
 WITHHOLD = 0.3
 POPULARITY, PLAIN = "popularity", "plain model"
 _BINS = 5
@@ -34,7 +34,7 @@ mean value of the 3 and the 5 items of highest expected utility; share of the it
 likes. See `pairseek.evaluate.picks`."""
 MEASURES = (*PREDICTIONS, *PICKS)
 """All measures of one person."""
-FIRST_MEASURES: dict[SearchGoal, tuple[str, ...]] = {
+FIRST_MEASURES: dict[Goal, tuple[str, ...]] = {
     "taste": ("accuracy", "log_loss", "gain", "regret", *PICKS[1:]),
     "best": (*PICKS, "accuracy", "log_loss", "gain"),
     "list": (*PICKS[1:], "regret", "accuracy", "log_loss", "gain"),

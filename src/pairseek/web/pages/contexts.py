@@ -159,10 +159,12 @@ class LearnedContext(TypedDict):
 class ResultPage(TypedDict):
     """``result``: the result. ``redirect`` is the completion URL, ``code`` the completion code.
 
-    ``wait`` is the number of seconds until the page goes there by itself, None where it does not.
+    ``wait`` is the number of seconds until the page goes there by itself, None where it does not. ``goal`` decides what
+    is shown: the map and the nearest items, one pick and others, or a list.
     """
 
     study: StudyHead
+    goal: str
     map: MapData | None
     nearest: list[Near]
     learned: list[LearnedContext]
@@ -246,6 +248,7 @@ class NewStudyPage(TypedDict):
     user: User
     columns: list[str]
     strategies: list[str]
+    goals: list[str]
     stops: list[str]
     responses: list[str]
     noises: list[str]

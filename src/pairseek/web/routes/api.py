@@ -339,7 +339,7 @@ def estimate(row: ReadableSession, service: TheService) -> JSON:
 def recommendations(
     row: ReadableSession, service: TheService, count: Annotated[int, Query(ge=1, le=100)] = 5
 ) -> list[JSON]:
-    """Return the items that are most likely the best for this person."""
+    """Return the items to recommend to this person, in the order that the goal of the study needs."""
     _check_preference(service, row)
     with service.gate.working():
         found = service.sessions.session_state(row).search.recommend(count)

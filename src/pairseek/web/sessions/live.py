@@ -168,7 +168,7 @@ def state_of(live: LiveSession) -> StateContext:
         "query": pair_of(study, live.current) if status == "asking" and live.current is not None else None,
         "progress": {
             "answered": answered,
-            "total": study.configuration.answers if not study.configuration.stop else None,
+            "total": study.configuration.answers if not study.configuration.stops_early else None,
             "remaining": remaining,
             "share": 1.0 if finished else 0.0 if remaining is None else answered / max(1, answered + remaining),
         },
@@ -181,7 +181,7 @@ def _remaining(live: LiveSession) -> int | None:
     """Return the forecast of remaining answers; with stop rules, the one made with the open query."""
     if live.current is None:
         return 0
-    return live.current.details["remaining"] if live.study.configuration.stop else live.state.remaining
+    return live.current.details["remaining"] if live.study.configuration.stops_early else live.state.remaining
 
 
 def pair_of(study: Study, query: QueryRow) -> PairContext:

@@ -115,7 +115,9 @@ class Parts:
     def search(self, seed: int, events: Sequence[Event] = ()) -> Search:
         """Return the search with these parts after these events."""
         self.check()
-        return Search(self.items, rng=seed, **{**self.decoded, "candidates": self.source}).continued(events)
+        # Sessions from before there were goals were for a taste.
+        parts = {**self.decoded, "candidates": self.source, "goal": self.record.get("goal", "taste")}
+        return Search(self.items, rng=seed, **parts).continued(events)
 
     def changed(self, **others: Any) -> Self:
         """Return parts with other records in place of some."""

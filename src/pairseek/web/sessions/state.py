@@ -200,7 +200,7 @@ class SessionState:
             return None
         kind = pair.kind if isinstance(pair, ScheduledPair) else "strategy"
         details = {"after": self.path, **self.estimate_record(), **self._details(pair)}
-        if self.configuration.stop:
+        if self.configuration.stops_early:
             # The forecast needs the belief; storing it spares responses that repeat this query the computation.
             details["remaining"] = self.remaining
         return QueryRow(session_id, name, position, kind, str(pair.left), str(pair.right), now(), details)
@@ -240,7 +240,7 @@ class SessionState:
         """Forecast of the remaining answers; None if unknown."""
         most = self.configuration.answers
         fixed = None if most is None else max(0, most - self.answered)
-        if not self.configuration.stop:
+        if not self.configuration.stops_early:
             return fixed
         if self.following[0] is None:
             return 0

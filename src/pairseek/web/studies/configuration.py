@@ -25,6 +25,7 @@ from pairseek.defaults import TIE_WIDTH
 from pairseek.embed.active import SHARE as APART
 from pairseek.embed.active import check_count
 from pairseek.errors import InvalidItems, InvalidParameter
+from pairseek.goals import Goal
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic, Response
 from pairseek.model.unknowns import Unknown
@@ -183,6 +184,11 @@ class StudyConfiguration(_Strict):
     instructions: Text = ""
     consent: Text | None = None
     debrief: Text = ""
+    goal: Goal = Field(
+        default="taste",
+        description="what the search is for: to learn a person's taste, to find the best item, or to find a list of "
+        "good items; it decides the strategy, the stop rule and the result page where they are not given",
+    )
     strategy: Part | None = None
     response: Part | None = None
     prior: Part | None = None
@@ -199,7 +205,9 @@ class StudyConfiguration(_Strict):
     answers: int | None = Field(
         default=20, ge=1, le=1000, description="number of answers; with stop rules, the maximum"
     )
-    stop: list[Part] = Field(default=[], max_length=4)
+    stop: list[Part] | None = Field(
+        default=None, max_length=4, description="stop rules; null: that of the goal, an empty list: none"
+    )
     offer: Offer = Offer()
     practice: PracticePair | bool = Field(
         default=False, description="a pair of items, or true for the built-in practice pair"
@@ -239,11 +247,16 @@ class StudyConfiguration(_Strict):
 
     @model_validator(mode="after")
     def _together(self) -> Self:
-        if self.answers is None and not self.stop:
+        if self.answers is None and not self.stops_early:
             raise ValueError(
                 "neither answers nor stop is given, so the study would never end: give at least one of them"
             )
         return self
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether a session may end before the maximum number of answers, by stop rules or by that of the goal."""
+        return self.goal != "taste" if self.stop is None else bool(self.stop)
 
     @field_validator("slug")
     @classmethod
@@ -280,14 +293,15 @@ class StudyConfiguration(_Strict):
         elif self.offer.tie:
             given = Logistic() if response is None else response
             parts["response"] = replace(given, tie_width=given.tie_width or TIE_WIDTH)
-        return Search(items, rest=self._rest(), stop=self._stop(), rng=seed, population=population, **parts)
+        parts |= {"rest": self._rest(), "stop": self._stop(), "goal": self.goal}
+        return Search(items, rng=seed, population=population, **parts)
 
     def check_limits(self, items: Items) -> None:
         """Raise an `InvalidParameter` if a part has a setting outside the limit that the part declares for studies."""
         parts = self._decoded()
         response = parts.get("response")
         size = Size(items.n, items.d, unknown=response is not None and response.unknown)
-        for kind, part in [*parts.items(), ("rest", self._rest()), *(("stop", rule) for rule in self._stop())]:
+        for kind, part in [*parts.items(), ("rest", self._rest()), *(("stop", rule) for rule in self._stop() or ())]:
             check_limits(part, kind, size)
 
     def _decoded(self) -> dict[str, Any]:
@@ -297,8 +311,8 @@ class StudyConfiguration(_Strict):
             if (value := getattr(self, kind)) is not None
         }
 
-    def _stop(self) -> list[StopRule]:
-        return [serialization.decode("stop", rule) for rule in self.stop]
+    def _stop(self) -> list[StopRule] | None:
+        return None if self.stop is None else [serialization.decode("stop", rule) for rule in self.stop]
 
     def _rest(self) -> Rest:
         rest = serialization.decode("rest", {"name": "rest", **self.rest})

@@ -13,7 +13,7 @@ from pairseek.web.errors import InvalidPictures
 from pairseek.web.studies.configuration import MOST_YAML, read_yaml
 from pairseek.web.studies.media import MOST_BYTES, MOST_PICTURES, Files, from_zip
 
-_PLAIN = ("kind", "title", "slug", "question", "instructions", "consent", "debrief", "language", "strategy")
+_PLAIN = ("kind", "title", "slug", "question", "instructions", "consent", "debrief", "language", "goal", "strategy")
 _NUMBERS = (
     "answers",
     "dimensions",
@@ -59,6 +59,8 @@ _FIELDS = {
 }
 STOPS = {"radius": "radius", "information": "bits", "best_item": "probability"}
 """Stop rules of the form, and the setting that the number of each is."""
+NEVER = "never"
+"""Choice of the form for no stop rule, also where the goal has one."""
 
 
 def record_of(sent: object, values: Mapping[str, str]) -> JSON:
@@ -133,9 +135,11 @@ def _stop(values: Mapping[str, str]) -> JSON:
                 f"the setting 'stop.name' is empty, but its number is {value[:50]!r}: choose a rule", field="stop.name"
             )
         return {}
+    if name == NEVER:
+        return {"stop": []}
     if name not in STOPS:
         raise InvalidParameter(
-            f"the setting 'stop.name' is {name[:50]!r}: give one of {', '.join(STOPS)}", field="stop.name"
+            f"the setting 'stop.name' is {name[:50]!r}: give one of {', '.join([NEVER, *STOPS])}", field="stop.name"
         )
     return {"stop": [{"name": name, STOPS[name]: _number("stop.value", value)}]}
 

@@ -40,7 +40,7 @@ def start_page(study: Study, *, begun: bool, preview: bool) -> StartPage:
         "study": head(study),
         "consent_html": safe_html(configuration.consent) if configuration.consent else None,
         "instructions_html": safe_html(configuration.instructions) if configuration.instructions else None,
-        "answers": configuration.answers if not configuration.stop else None,
+        "answers": configuration.answers if not configuration.stops_early else None,
         "preview": preview,
         "begun": begun,
     }
@@ -86,6 +86,7 @@ def result_page(service: Service, study: Study, row: SessionRow) -> ResultPage:
     code = completion_code(study, one.checks)
     return {
         "study": head(study),
+        "goal": study.configuration.goal,
         "map": None if data is None else data.map,
         "nearest": [] if data is None else data.nearest,
         "learned": [] if data is None else data.learned,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 import numpy as np
 import yaml
 
 from pairseek.core.media import MEDIA
 from pairseek.core.types import JSON, Belief, FloatArray
+from pairseek.goals import Goal
 from pairseek.model.items import Items
 from pairseek.model.priors import PRIORS
 from pairseek.model.responses import NOISES, RESPONSES
@@ -45,7 +47,7 @@ from pairseek.web.pages.contexts import (
 from pairseek.web.service import Service
 from pairseek.web.sessions import history
 from pairseek.web.studies.catalogue import Study
-from pairseek.web.studies.forms import STOPS
+from pairseek.web.studies.forms import NEVER, STOPS
 from pairseek.web.views.findings import findings_context
 from pairseek.web.views.overview import person
 from pairseek.web.views.result import dots, flat, nearest
@@ -211,7 +213,8 @@ def new_page(user: Account, values: Mapping[str, str], errors: Mapping[str, str]
         "user": user_facts(user),
         "columns": ["label", *MEDIA],
         "strategies": list(STRATEGIES),
-        "stops": list(STOPS),
+        "goals": list(get_args(Goal)),
+        "stops": [NEVER, *STOPS],
         "responses": list(RESPONSES),
         "noises": list(NOISES),
         "priors": list(PRIORS),

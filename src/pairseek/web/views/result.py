@@ -9,12 +9,15 @@ from functools import lru_cache
 import numpy as np
 
 from pairseek.core.types import JSON, FloatArray
+from pairseek.goals import LIST_SIZE, Goal
 from pairseek.model.items import Items
 from pairseek.web.pages.contexts import Dot, LearnedContext, MapData, Near
 from pairseek.web.sessions.history import SessionHistory
 from pairseek.web.sessions.state import NEAREST, EffectiveAnswer, SessionState
 from pairseek.web.studies.catalogue import Study
 
+# Items on the result page: the nearest ones, the pick with two others, or the list.
+_SHOWN: dict[Goal, int] = {"taste": NEAREST, "best": 3, "list": LIST_SIZE}
 # Number of corners of the credible region's outline.
 _CORNERS = 48
 # Words for how sure the favourite is, by the least probability that the item is the best of all.
@@ -72,15 +75,20 @@ class SessionResult:
 
 
 def found(study: Study, one: SessionHistory) -> SessionResult:
-    """Return the result of a session; as stored at its end if the model version differs."""
+    """Return the result of a session; as stored at its end if the model version differs.
+
+    The map and what is said of it belong to the goal of learning a taste.
+    """
+    goal = study.configuration.goal
     done = one.done
     if study.configuration.is_similarity:
         return SessionResult([], None, _manner(done))
     state = one.state(study, done) if one.parts.is_current else None
-    shown = nearest(study, state, one.row.final)
-    estimate = estimate_facts(state, one.row.final)
+    shown = nearest(study, state, one.row.final)[: _SHOWN[goal]]
     learned = [] if state is None else _learned(state, done, shown)
-    return SessionResult(shown, _map(study, estimate), learned)
+    if goal != "taste":
+        return SessionResult(shown, None, [sentence for sentence in learned if sentence["key"] != "answers"])
+    return SessionResult(shown, _map(study, estimate_facts(state, one.row.final)), learned)
 
 
 def estimate_facts(state: SessionState | None, final: JSON | None) -> JSON | None:
