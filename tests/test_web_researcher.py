@@ -151,7 +151,7 @@ def test_the_form_sets_the_model_the_stop_rule_and_how_soon_a_pair_returns(visit
     # Left empty, each part suits the items.
     assert make(ann, {"title": "Plain"}).status_code == 303
     plain = visitors.service.catalogue.named("plain").configuration
-    assert (plain.response, plain.prior, plain.rest, plain.stop) == (None, None, {}, [])
+    assert (plain.response, plain.prior, plain.rest, plain.stop) == (None, None, {}, None)
 
 
 @pytest.mark.parametrize(

@@ -230,7 +230,7 @@ def result(**changes) -> tuple[str, dict]:
         {"key": "speed", "values": {"seconds": 1.8}},
     ]
     drawn = {"items": dots(949), "point": [0.32, 0.21], "ellipse": ellipse(0.32, 0.21, 0.22, 0.16), "pictures": []}
-    data = {"study": HEAD, "map": drawn, "nearest": near_colours(), "learned": learned, "answers": 12}
+    data = {"study": HEAD, "goal": "taste", "map": drawn, "nearest": near_colours(), "learned": learned, "answers": 12}
     ends = {
         "mine": "/s/colours/mine",
         "redirect": "https://example.org/complete?cc=C1A2B3",
@@ -255,7 +255,8 @@ NEW = {
     **USER,
     "columns": ["label", "colour", "image", "text"],
     "strategies": ["infogain", "epmv", "mcmv", "random"],
-    "stops": ["radius", "information", "best_item"],
+    "goals": ["taste", "best", "list"],
+    "stops": ["never", "radius", "information", "best_item"],
     "responses": ["logistic", "probit"],
     "noises": ["constant", "normalized", "decaying"],
     "priors": ["uniform_box", "gaussian"],

@@ -135,6 +135,7 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
         study.confirmed = study.state()["status"] == "finished"
         data = {
             "study": STUDY,
+            "goal": "taste",
             "map": None,
             "nearest": near_colours(),
             "learned": [],

@@ -239,6 +239,7 @@ class StudyConfiguration(_Strict):
                 raise ValueError("dimensions is a setting of similarity studies: add kind: similarity, or remove it")
             return self
         unused = [name for name in _PREFERENCE_SETTINGS if getattr(self, name)]
+        unused += ["goal"] if self.goal != "taste" else []
         if unused:
             raise ValueError(f"a similarity study has no {unused[0]}: remove the setting")
         if self.offer.tie:
