@@ -234,14 +234,14 @@ def _best_with_residuals(items: Items, belief: Belief, found: Residuals, respons
     rng = np.random.default_rng([n, len(points)])
     # Of a few items, the draws are the same for every belief, and are made once.
     kept = _standard_normals(len(points), n) if n <= _FEW else None
-    counts = np.zeros(n)
+    counts, known = np.zeros(n), np.flatnonzero(place[rows] >= 0)
+    appeal, coordinates = items.appeal[rows], items.coordinates[rows]
     for start in range(0, len(points), _CHUNK):
         some = slice(start, start + _CHUNK)
-        normal_draws = rng.standard_normal((len(points[some]), len(rows))) if kept is None else kept[some][:, rows]
-        residual = found.deviation * normal_draws
-        known = np.flatnonzero(place[rows] >= 0)
-        residual[:, known] = drawn[some][:, place[rows[known]]]
-        utility = items.appeal[rows] - k * _squared_distances(points[some], items.coordinates[rows]) + unit * residual
+        utility = rng.standard_normal((len(points[some]), len(rows))) if kept is None else kept[some][:, rows]
+        utility *= unit * found.deviation
+        utility[:, known] = unit * drawn[some][:, place[rows[known]]]
+        utility += appeal - k * _squared_distances(points[some], coordinates)
         counts += np.bincount(rows[np.argmax(utility, axis=1)], weights=weights[some], minlength=n)
     return np.asarray(counts / np.sum(weights))
 

@@ -81,8 +81,8 @@ def _widened(link: int, name: TableName, spread: float, lapse: float, width: flo
     values = table(link, name, spread, lapse, width)
     m, s = axis(M0, M_OCTAVES), axis(S0, S_OCTAVES)
     out = np.empty((len(s), len(m)))
-    for row, deviation in enumerate(np.sqrt(s * s + variance)):
-        look_up(0, len(m), values, m, np.full(len(m), deviation), out[row])
+    deviations = np.repeat(np.sqrt(s * s + variance), len(m))
+    look_up(0, out.size, values, np.tile(m, len(s)), deviations, out.reshape(-1))
     out.flags.writeable = False
     return out
 

@@ -141,7 +141,7 @@ class GaussianCloud:
         """Return points of the Gaussian itself: in so many dimensions importance weights are too uneven."""
         d = prior.d
         root = np.linalg.cholesky(self.covariance)
-        rest = np.random.default_rng([n, prior.count]).standard_normal((n, prior.count))
+        rest = _residual_points(n, prior.count)
         standard = np.concatenate([standard_points(n, d), rest], axis=1) if d else rest
         samples = np.ascontiguousarray(self.mean + np.einsum("nd,ed->ne", standard, root))
         low, high = prior.box(d)
@@ -172,6 +172,13 @@ class GaussianCloud:
         ratios = np.exp(logs - top)
         log_evidence = top + np.log(np.mean(ratios)) + 0.5 * np.linalg.slogdet(covariance)[1] + self.factors.constant
         return samples, np.asarray(ratios / np.sum(ratios)), float(log_evidence)
+
+
+@lru_cache(maxsize=8)
+def _residual_points(n: int, count: int) -> FloatArray:
+    points = np.random.default_rng([n, count]).standard_normal((n, count))
+    points.flags.writeable = False
+    return points
 
 
 @dataclass(frozen=True, eq=False)
