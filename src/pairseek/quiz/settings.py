@@ -7,7 +7,7 @@ from pairseek.web.studies.configuration import StudyConfiguration
 
 KEPT = frozenset(
     {
-        "title", "slug", "language", "question", "instructions", "debrief", "strategy", "response", "prior",
+        "title", "slug", "language", "question", "instructions", "debrief", "strategy", "response", "prior", "goal",
         "posterior", "candidates", "rest", "standardize", "scaled", "answers", "stop", "offer.undo", "seed",
     }
 )  # fmt: skip
@@ -29,6 +29,8 @@ REFUSED = {
     "random": "the random pairs of a quiz would be the same for everybody",
     "attention": "a quiz collects no answers whose attention could be judged",
     "invited": "a quiz is a file, and cannot ask for an invitation",
+    "kind": "a quiz asks for preferences between two items",
+    "dimensions": "a quiz has the coordinates of its items",
     "result": "the file of a quiz contains all results, so that nobody can be kept from them",
 }
 """Settings whose study has no quiz, with the reason."""
