@@ -217,12 +217,13 @@ def _sign(found: tuple[float, float]) -> str:
 
 
 def agreement(runs: dict[str, Results]) -> str:
-    rows = [
-        [panel, "0", "", "not finished"]
-        for panel in ("Figure 2", "dimensions", "supplement", "fitted")
-        if panel.lower().replace(" ", "") not in runs
-    ]
-    for name, results in runs.items():
+    rows = []
+    for name in ("figure2", "dimensions", "supplement", "fitted"):
+        results = runs.get(name)
+        if results is None or results.specification.trials < FEWEST:
+            users = 0 if results is None else results.specification.trials
+            rows.append([f"all of `{name}`", str(users), "", "not finished"])
+            continue
         users = str(results.specification.trials)
         for panel, setting, metric, mark in _panels(name, results):
             rows.append([panel, users, *verdict(results, setting, metric, mark)])
@@ -290,7 +291,7 @@ def main() -> None:
     enough = {name: results for name, results in runs.items() if results.specification.trials >= FEWEST}
     tables = {name: _missing(name, runs) for name in TABLES}
     tables |= {name: f"{_users(name, results)}\n\n{TABLES[name](results)}" for name, results in enough.items()}
-    tables |= {"agreement": agreement(enough), "runtime": runtime(where, runs)}
+    tables |= {"agreement": agreement(runs), "runtime": runtime(where, runs)}
     if given.write is None:
         print("\n".join(f"### {name}\n\n{text}" for name, text in tables.items()))
         return
