@@ -225,6 +225,9 @@ def gallery(language: str = "en") -> Starlette:
     async def live(request: Request) -> Response:
         return JSONResponse(LIVE | {"answers": 2551})
 
+    async def pending(request: Request) -> Response:
+        return JSONResponse({"current": False})
+
     async def image(request: Request) -> Response:
         return Response(picture(int(request.path_params["number"])), media_type="image/svg+xml")
 
@@ -241,6 +244,7 @@ def gallery(language: str = "en") -> Starlette:
         routes=[
             Route("/gallery/{name}", shown),
             Route("/studies/colours/live.json", live),
+            Route("/studies/colours/findings.json", pending),
             Route("/picture/{number}.svg", image),
             Route("/sound/{number}.wav", tone),
             Route("/static/plotly.min.js", plotly),
