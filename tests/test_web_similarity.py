@@ -397,6 +397,7 @@ def test_pages_from_the_first_visitor_to_the_search(tmp_path):
         assert page.text.count("alike-item") == N
         session = visitors.service.overview.of(study)[0][0]["session"]
         assert "Compared with" in owner.get(f"/studies/alike/people/{session}").text
+        assert owner.get("/studies/alike/findings").headers["location"] == "/studies/alike"
         reply = owner.post("/studies/alike/search", data={"csrf": csrf_of(page)})
         assert reply.headers["location"] == "/studies/alike-search"
         assert owner.get("/studies/alike-search").status_code == 200

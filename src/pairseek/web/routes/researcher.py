@@ -230,6 +230,9 @@ def show_findings(
     """Show what a study tells; a thread computes it, and the page waits for it."""
     study = service.catalogue.named(slug)
     if study.configuration.is_similarity:
+        # Judgements of likeness rank nothing.
+        return RedirectResponse(f"/studies/{slug}", 303)
+    if study.configuration.is_similarity:
         return RedirectResponse(f"/studies/{slug}", 303)
     return service.page(request, "findings", views.findings_page(service, who, study, everyone=bool(everyone)))
 
@@ -250,6 +253,8 @@ def download_report(
 ) -> Response:
     """Return the report of a study as one file, from the newest findings that are known."""
     study = service.catalogue.named(slug)
+    if study.configuration.is_similarity:
+        return RedirectResponse(f"/studies/{slug}", 303)
     if language not in languages():
         raise invalid(f"there is no report in the language {language[:20]!r}", language[:20], "Use en or de.")
     found, _ = service.findings.look(study)
