@@ -178,7 +178,22 @@ def test_all_4096_paths_of_949_colours(tmp_path):
     made = compile_quiz(plan_quiz(quiz, jobs=SEVERAL), tmp_path / "quiz")
     assert (made.pairs, made.results) == (4095, 4096)
     assert sum(made.sizes.values()) < 300_000
-    agree(record_of(tmp_path / "quiz"), quiz.search(0))
+    reader, base = Reader(record_of(tmp_path / "quiz")), quiz.search(0)
+    # Each position by a search of its own, built from the events that lead there.
+    waiting = [(0, ())]
+    for n, events in waiting:
+        search = base.continued(events)
+        if len(events) == 12:
+            found = reader.result(n)
+            assert found["ids"] == [one.id for one in search.recommend(RECOMMENDED)]
+            np.testing.assert_array_equal(found["point"], np.float32(search.estimate().point))
+            continue
+        query = search.ask()
+        assert reader.pair(n) == (query.left, query.right)
+        for side, winner in enumerate((query.left, query.right)):
+            event = ps.Event(query.left, query.right, "answer", winner, query)
+            waiting.append((2 * n + 1 + side, (*events, event)))
+    assert len(waiting) == 8191
 
 
 def test_a_population_of_other_people_is_used(tmp_path):
