@@ -350,17 +350,17 @@ def replay(person: Person, session: Session) -> list[dict[str, float]]:
     spent, rows = 0.0, []
     for count in range(max(ANSWERS) + 1):
         if count:
-            began = time.perf_counter()
+            began = time.process_time()
             at = session.choose(left)
             a, b = left[at].tolist()
             session.tell(a, b)
-            spent += time.perf_counter() - began
+            spent += time.process_time() - began
             left = np.delete(left, at, axis=0)
             shown += [a, b]
         if count in ANSWERS:
-            began = time.perf_counter()
+            began = time.process_time()
             utility = session.utilities()
-            took = time.perf_counter() - began
+            took = time.process_time() - began
             margin = utility[winner] - utility[loser]
             chance = session.chances(winner, loser)
             loss = math.nan if chance is None else -float(np.mean(np.log(np.maximum(chance, LEAST))))
@@ -457,6 +457,11 @@ class Results:
         own = self.found.get((data, label), {})
         return (*_mean([values[:, MEASURES.index(measure)] for values in own.values()]), len(own))
 
+    def seconds(self, data: str, label: str) -> float:
+        """Return the median over people of the seconds of processor that a question took."""
+        own = self.found.get((data, label), {})
+        return float(np.median([values[-1, MEASURES.index("seconds")] for values in own.values()])) if own else math.nan
+
     def lead(self, data: str, labels: tuple[str, str], measure: str) -> tuple[Any, Any, int]:
         """Return by how much the first is better than the second, person by person."""
         first, second = (self.found.get((data, label), {}) for label in labels)
@@ -499,10 +504,10 @@ def report(results: Results) -> Iterator[str]:
                         for known in ("alone", "population")
                     ]
                     yield f"| {label} | {people} | {' | '.join([*cells, *ahead])} |"
-    yield "\n### Seconds a question (busy machine: compare within the table)\n"
+    yield "\n### Seconds of processor a question, median over people\n"
     yield "| | " + " | ".join(NAMES.values()) + " |\n|---|" + "---|" * len(NAMES)
     for label in results.labels():
-        cells = [f"{results.mean(data, label, 'seconds')[0][-1]:.4f}" for data in NAMES]
+        cells = [f"{results.seconds(data, label):.4f}" for data in NAMES]
         yield f"| {label} | {' | '.join(cells)} |"
 
 
