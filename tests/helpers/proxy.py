@@ -75,8 +75,9 @@ class Proxy:
             self._clients.discard(asyncio.current_task())
 
     async def _forwarded(self, request: bytes) -> bytes:
-        for _ in self.ports:
-            port = self.ports[next(self._turn) % len(self.ports)]
+        first = next(self._turn)
+        for further in range(len(self.ports)):
+            port = self.ports[(first + further) % len(self.ports)]
             try:
                 reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 22)
             except OSError:
