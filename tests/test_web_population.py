@@ -1,6 +1,7 @@
 """A study that learns from its own people: versions, sessions that keep theirs, bundles that replay."""
 
 import io
+import time
 
 import numpy as np
 import pytest
@@ -9,11 +10,13 @@ import pairseek as ps
 from helpers.serving import configuration, csrf_of, served, some_items
 from pairseek import cli
 from pairseek.errors import InvalidChoices
+from pairseek.learning import learn
 from pairseek.population import Choices
 from pairseek.store import migrate
 from pairseek.store import sessions as stored
 from pairseek.store.database import Database
 from pairseek.store.events import EventRow, QueryRow
+from pairseek.web import learner
 from pairseek.web.auth import set_password
 from pairseek.web.data import bundle, populations, tables
 from pairseek.web.sessions import history
@@ -133,7 +136,8 @@ def test_without_finished_sessions_or_from_random_answers_nothing_is_learned(dat
             outcome = "left" if rng.random() < 0.5 else "right"
             state = sessions.answer(sessions.by_id(session_id), SubmittedAnswer(state["query"]["query"], outcome, 500))
     with pytest.raises(
-        InvalidChoices, match=r"6 people to the study 'which' are no more informative than random answers"
+        InvalidChoices,
+        match=r"'which' has learned nothing: the answers of 6 people are no more informative than random answers",
     ):
         populations.fit(database, study(database), "ann")
     (after,) = answered(database, 1, count=1)
@@ -201,7 +205,9 @@ def test_a_file_of_choices_is_never_written_over(tmp_path, monkeypatch, capsys):
     assert "more than chance" not in said
 
 
-def test_the_button(tmp_path):
+def test_the_button(tmp_path, monkeypatch):
+    # Here and not in another process, which takes longer.
+    monkeypatch.setattr(learner, "learn_apart", learn)
     with served(tmp_path / "b.db", studies=[(configuration(answers=12), ITEMS)]) as visitors:
         database = visitors.service.database
         set_password(database, "ann", "a long password")
@@ -215,8 +221,12 @@ def test_the_button(tmp_path):
         assert "no finished session" in refused.text
         answered(database, 10)
         reply = browser.post("/studies/which/population", data={"csrf": csrf_of(page)})
-        assert (reply.status_code, reply.headers["location"]) == (303, "/studies/which#population")
-        assert "fitted a population" in browser.get("/studies/which").text
+        assert (reply.status_code, reply.headers["location"]) == (303, "/studies/which?learning=1#population")
+        assert "is learning from its finished sessions" in browser.get("/studies/which?learning=1").text
+        until = time.monotonic() + 120
+        while "fitted a population" not in browser.get("/studies/which").text:
+            assert time.monotonic() < until
+            time.sleep(0.5)
         assert browser.post("/studies/which/population").status_code == 403
 
 

@@ -230,7 +230,8 @@ def result(**changes) -> tuple[str, dict]:
         {"key": "speed", "values": {"seconds": 1.8}},
     ]
     drawn = {"items": dots(949), "point": [0.32, 0.21], "ellipse": ellipse(0.32, 0.21, 0.22, 0.16), "pictures": []}
-    data = {"study": HEAD, "goal": "taste", "map": drawn, "nearest": near_colours(), "learned": learned, "answers": 12}
+    data = {"study": HEAD, "goal": "taste", "map": drawn, "nearest": near_colours(), "learned": learned, "first": False}
+    data["answers"] = 12
     ends = {
         "mine": "/s/colours/mine",
         "redirect": "https://example.org/complete?cc=C1A2B3",
@@ -274,6 +275,25 @@ LIVE = {
     "latency_ms": 14.2,
     "updated": "2026-11-15T12:58:31+00:00",
 }
+
+
+def version(number: int, sessions: int, dimension: int, before: float, after: float, pairs: int, random) -> dict:
+    return {
+        "version": number,
+        "when": f"2026-11-15T1{number}:02:10+00:00",
+        "who": "pairseek",
+        "sessions": sessions,
+        "dimension": dimension,
+        "given": False,
+        "before": before,
+        "after": after,
+        "random": random,
+        "pairs": pairs,
+        "dropped": False,
+        "current": number == 3,
+    }
+
+
 STUDY = {
     **USER,
     "study": study_row(),
@@ -286,6 +306,21 @@ STUDY = {
     "filling": 0,
     "scales": None,
     "retention": {"days": 90, "after": "session"},
+    "learning": {
+        "on": True,
+        "requested": False,
+        "finished": 31,
+        "due": 35,
+        "current": 3,
+        "failure": None,
+        "failed": None,
+        "extensible": True,
+        "versions": [
+            version(3, 28, 2, 0.72, 0.76, 41, 0.73),
+            version(2, 13, 0, 0.66, 0.69, 22, 0.68),
+            version(1, 10, 0, 0.5, 0.67, 0, None),
+        ],
+    },
     "configuration": "title: A colour for the hallway\nstrategy: infogain\nanswers: 12\n",
 }
 

@@ -83,6 +83,28 @@ def close_study(slug: Slug, *, database: DatabaseOption = None) -> None:
     _set_open(slug, database, is_open=False)
 
 
+@app.command("add")
+def add(
+    slug: Slug,
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="CSV of the new items: id, label and what people see.")],
+    *,
+    database: DatabaseOption = None,
+) -> None:
+    """Add items to a study whose items have no coordinates.
+
+    New items are met by random pairs, and get coordinates when the study learns
+    next. Sessions that have begun keep their items.
+    """
+    with open_database(database, create=False) as opened:
+        from pairseek.web.studies.creation import add_items, read_items
+        from pairseek.web.studies.media import from_folder
+
+        items = read_items(path)
+        files = from_folder(items, path.parent)
+        count = add_items(opened, find_study(opened, slug), items, who=current_user(), files=files)
+    typer.echo(f"Added {plural(items.n, 'item')}: the study {slug} has {count:,}.")
+
+
 @app.command("delete")
 def delete(slug: Slug, *, yes: Yes = False, database: DatabaseOption = None) -> None:
     """Delete a study with its items, answers, populations and tokens.

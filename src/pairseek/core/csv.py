@@ -33,7 +33,7 @@ def read_items(
     keep
         Columns to keep as data.
     media
-        Whether to keep the columns of `MEDIA` as data too.
+        Whether to keep the columns of `MEDIA` as data too, as for a study. The items of a study need no coordinates.
     content
         The content of the file where it is not on disk; the path then only names it in errors.
     optional
@@ -57,7 +57,8 @@ def read_items(
         named = header[0]
     coordinates = [name for name in free if name not in (named, numbering)]
     if not coordinates and not optional:
-        raise InvalidItems(f"{path} has no coordinates: its columns are {', '.join(header)}")
+        advice = "add a column id" if media else "without coordinates, use ps.Items(ids=[...])"
+        raise InvalidItems(f"{path} has no coordinates: its columns are {', '.join(header)}; {advice}")
     if "" in coordinates:
         raise InvalidItems(f"{path}: column {header.index('') + 1} has no name in the header; name it, or remove it")
     ids = named if named is not None else numbering

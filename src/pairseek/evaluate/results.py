@@ -186,14 +186,14 @@ class EvaluationResults:
         """Write ``summary.csv`` and ``people.csv``, one row for each replay and number of answers."""
         summary = self.summary()
         paths = [folder / "summary.csv", folder / "people.csv"]
-        write_result(paths[0], _csv(list(summary[0]), [list(row.values()) for row in summary]))
+        write_result(paths[0], csv_text(list(summary[0]), [list(row.values()) for row in summary]))
         rows = []
         columns = [self.plan.measures.index(name) for name in MEASURES]
         for index in np.ndindex(self.values.shape[:4]):
             split, way, person, column = index
             where = [split + 1, self.people[split][person], self.plan.labels[way], self.plan.answers[column]]
             rows.append([*where, *self.values[index][columns].tolist()])
-        write_result(paths[1], _csv(["split", "person", "way", "answers", *MEASURES], rows))
+        write_result(paths[1], csv_text(["split", "person", "way", "answers", *MEASURES], rows))
         return paths
 
 
@@ -212,7 +212,8 @@ def _error(values: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt((away**2).sum(axis=0) / np.maximum(count - 1, 1) / np.maximum(count, 1)))
 
 
-def _csv(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def csv_text(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return a table as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)

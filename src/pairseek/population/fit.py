@@ -30,8 +30,8 @@ _PASSES = 12
 _ROUNDS = 300
 # Initial iterations that treat all people as informative, until the fit can recognise random answerers.
 _BURN_IN = 10
-# EM stops when an iteration improves the objective by less than this, in nats per person.
-_TOLERANCE = 1e-4
+# Default tolerance of EM, in nats per person.
+TOLERANCE = 1e-4
 # A fit to ratings ends at the best iteration when the objective has fallen by this, in nats per person.
 _FALL = 0.1
 # Pseudo-counts of the Beta prior of the share of informative people.
@@ -207,6 +207,7 @@ def fit(
     people: FloatArray | None = None,
     state: FitState | None = None,
     rounds: int = _ROUNDS,
+    tolerance: float = TOLERANCE,
     progress: Callable[[LearningStep], None] | None = None,
 ) -> FitState:
     """Run EM until the objective converges.
@@ -221,11 +222,13 @@ def fit(
         An earlier fit that serves as a warm start. A warm start always runs all `rounds`.
     rounds
         Maximum number of EM iterations.
+    tolerance
+        EM stops when an iteration improves the objective by less than this, in nats per person.
     progress
         Called after each iteration.
     """
     counts = np.ones(data.people) if people is None else people
-    enough, largest, done = _TOLERANCE * counts.sum(), 0.0, 0.0
+    enough, largest, done = tolerance * counts.sum(), 0.0, 0.0
     warm = state is not None
     state = _initial_state(data, start) if state is None else state
     random = data.random_likelihood()
@@ -467,9 +470,9 @@ def _absorb_moments(start: Start, state: FitState, counts: FloatArray) -> FitSta
         coefficients[:d] += mean[:d]
     state = replace(state, coefficients=coefficients, thresholds=thresholds)
     state = _transformed(state, mean, np.eye(len(mean)), counts)
-    if start.free:
+    if start.free and d:
         state = _rotate(state, spread, counts)
-    else:
+    elif d:
         varying = state.factors - state.factors.mean(axis=0)
         width = np.sqrt(np.einsum("ni,ij,nj->", varying, spread, varying) / (len(varying) * d))
         state = replace(state, spread=spread * min(1.0, _UTILITY_DEVIATION / width) ** 2)

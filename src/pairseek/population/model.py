@@ -15,7 +15,7 @@ from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
 from pairseek.population.choices import Choices
 from pairseek.population.data import Data, RatingData, data_of
-from pairseek.population.fit import FitState, LearningStep, Start, fit, log_evidence
+from pairseek.population.fit import TOLERANCE, FitState, LearningStep, Start, fit, log_evidence
 from pairseek.population.predictive import MOST_ITEMS, Predictive, predictive
 
 # Lower bound of k as a share of the default k. A smaller estimate means that people prefer extremes and that no ideal
@@ -32,7 +32,8 @@ class FitOptions:
     Parameters
     ----------
     dimension
-        Number of dimensions in which to learn the items' coordinates. None means that the coordinates are given.
+        Number of dimensions in which to learn the items' coordinates; with 0, items have an appeal and nothing else.
+        None means that the coordinates are given.
     appeal
         Whether to learn an appeal for each item.
     rescale
@@ -50,8 +51,8 @@ class FitOptions:
 
     def __post_init__(self) -> None:
         if self.dimension is not None:
-            if isinstance(self.dimension, bool) or not isinstance(self.dimension, int) or self.dimension < 1:
-                raise InvalidParameter(f"dimension is {self.dimension!r}: give a whole number, at least 1")
+            if isinstance(self.dimension, bool) or not isinstance(self.dimension, int) or self.dimension < 0:
+                raise InvalidParameter(f"dimension is {self.dimension!r}: give a whole number, at least 0")
             if self.rescale or self.curvature:
                 raise InvalidParameter(
                     "rescale and curvature apply to given coordinates only: leave them out when dimension is given"
@@ -77,6 +78,8 @@ class FitOptions:
 
     def __str__(self) -> str:
         parts = [name for name in ("appeal", "rescale", "curvature") if getattr(self, name)]
+        if self.dimension == 0:
+            return "appeal alone"
         if self.dimension is not None:
             return f"coordinates in {plural(self.dimension, 'dimension')}"
         return "given coordinates" + "".join(f", {name}" for name in parts)
@@ -122,7 +125,7 @@ def start_of(data: Data | RatingData, learned: FitOptions, items: Items | None) 
     if items is None:
         assert learned.dimension is not None
         zero = np.zeros(data.n)
-        factors = data.first_factors(learned.dimension)
+        factors = data.first_factors(learned.dimension) if learned.dimension else np.zeros((data.n, 0))
         return Start(None, zero, np.full(data.n, np.nan), factors, np.eye(learned.dimension), free=True)
     plain = DefaultModel.of(items)
     points = np.asarray(items.coordinates)
@@ -188,6 +191,8 @@ def fitted_model(found: Predictive, state: FitState, learned: FitOptions, items:
     """
     if items is None:
         d = found.factors.shape[1]
+        if not d:
+            return FittedModel(found.factors, found.base - found.base.mean(), 1.0, np.zeros(0), np.zeros((0, 0)))
         points = found.factors - found.factors.mean(axis=0)
         # The people's covariance is the identity: choose the k at which the items, V = 2k x, have the same variance.
         k = 0.5 * float(np.sqrt(max(np.sum(points**2) / (len(points) * d), 1e-12)))
@@ -238,6 +243,7 @@ def fit_model(
     people: FloatArray | None = None,
     state: FitState | None = None,
     rounds: int = 300,
+    tolerance: float = TOLERANCE,
     cautious: bool = True,
     progress: Callable[[LearningStep], None] | None = None,
 ) -> tuple[FittedModel, FitState, str | None]:
@@ -251,8 +257,8 @@ def fit_model(
         (people,) weight of each person. None gives everybody the weight 1.
     state
         A fit to nearly the same choices that serves as a warm start.
-    rounds
-        Maximum number of EM iterations.
+    rounds, tolerance
+        Maximum number of EM iterations, and the improvement in nats per person below which they end.
     cautious
         Whether the parameters describe a new person, with what the fit leaves open, or are the estimates themselves.
     progress
@@ -266,13 +272,13 @@ def fit_model(
     data = data_of(choices)
     start = start_of(data, learned, items)
     counts = np.ones(data.people) if people is None else people
-    state = fit(data, start, people=people, state=state, rounds=rounds, progress=progress)
+    state = fit(data, start, people=people, state=state, rounds=rounds, tolerance=tolerance, progress=progress)
     found = predictive(data, start, state, counts) if cautious else Predictive.exact(start, state)
     model = replace(fitted_model(found, state, learned, items), error=found.error)
     if log_evidence(data, start, state, counts) > float(counts @ data.random_likelihood()):
         return model, state, None
     what = f"the choices of {len(choices.people)} people are no more informative than random answers"
-    if items is None:
+    if items is None and learned.dimension:
         raise InvalidChoices(
             f"{what}: coordinates cannot be learned from them; give more choices, or items with coordinates"
         )

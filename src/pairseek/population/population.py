@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -13,7 +13,7 @@ from pairseek import serialization
 from pairseek._version import __version__
 from pairseek.core import files
 from pairseek.core.text import quoted
-from pairseek.core.types import JSON, FloatArray
+from pairseek.core.types import JSON, FloatArray, ItemId
 from pairseek.core.validation import seed_of
 from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter, Unsupported
 from pairseek.model.items import Items, Space
@@ -92,7 +92,7 @@ class Population:
     @property
     def prior(self) -> GaussianPrior:
         """Gaussian prior of a new person's user point."""
-        return GaussianPrior(self.mean, self.covariance)
+        return GaussianPrior(self.mean, self.covariance) if self.items.d else GaussianPrior()
 
     @property
     def informed(self) -> bool:
@@ -209,7 +209,7 @@ class Population:
         deviation = Logistic(1.0, residual=residual).residual_deviation
         factor = scale_of(deviation) / scale_of(self.residual)
         own = self.items
-        items = Items._unwarned(own.coordinates, own.ids, own.labels, factor * np.asarray(own.appeal), own.data)
+        items = _items(own.coordinates, own.ids, own.labels, factor * np.asarray(own.appeal), own.data)
         return replace(self, items=items, k=factor * self.k, tie_width=factor * self.tie_width, residual=deviation)
 
     @classmethod
@@ -218,15 +218,42 @@ class Population:
     ) -> Self:
         """Build a population from a fit."""
         labels, data = (None, None) if items is None else (items.labels, items.data)
-        catalogue = Items._unwarned(model.coordinates, choices.ids, labels, model.appeal, data)
+        catalogue = _items(model.coordinates, choices.ids, labels, model.appeal, data)
         given = None if items is None else items.hash
         people = len(choices.people)
         width = float(state.thresholds[0]) if state.shift is None and len(state.thresholds) else 0.0
         people_part = (model.mean, model.covariance, model.k, state.honest, people)
         return cls(catalogue, *people_part, given, provenance, width, model.error)
 
+    def extended(self, ids: Sequence[ItemId]) -> Self:
+        """Return the population with further items, in this order; it must have learned its own coordinates.
+
+        Of an item that nobody compared nothing is known: it gets the mean of the coordinates, which is 0, and the mean
+        utility of the others.
+        """
+        base, _ = self.utilities()
+        rows = [self.items.index(name) for name in ids if name in self._known]
+        places = np.array([name in self._known for name in ids])
+        points = np.zeros((len(ids), self.items.d))
+        appeal = np.full(len(ids), scale_of(self.residual) * base.mean())
+        points[places], appeal[places] = self.items.coordinates[rows], self.items.appeal[rows]
+        error = None
+        if self.utility_error is not None:
+            # Of such an item nothing is known but how much items differ.
+            error = np.full(len(ids), float(np.std(base)))
+            error[places] = self.utility_error[rows]
+        return replace(self, items=_items(points, ids, None, appeal, None), utility_error=error)
+
+    @property
+    def _known(self) -> set[ItemId]:
+        return set(self.items.ids)
+
     def matched(self, items: Items | Space) -> Items:
-        """Return the items with the learned appeal and coordinates; reject items of another population."""
+        """Return the items with the learned appeal and coordinates; reject items of another population.
+
+        Items without coordinates get those that the population has learned. They may have been added since: see
+        `extended`.
+        """
         if isinstance(items, Space):
             raise Unsupported(
                 "population is given with a Space: a population describes items, and a continuous Space has none; "
@@ -234,7 +261,10 @@ class Population:
             )
         if items.hash == self.items.hash:
             return items
-        known, given = set(self.items.ids), set(items.ids)
+        known, given = self._known, set(items.ids)
+        if not items.d and self.given is None and known <= given:
+            full = self.extended(items.ids).items
+            return _items(full.coordinates, items.ids, items.labels, full.appeal, items.data)
         missing = [name for name in items.ids if name not in known]
         extra = [name for name in self.items.ids if name not in given]
         if missing or extra:
@@ -350,7 +380,9 @@ class Population:
         if isinstance(items, Space):
             raise InvalidFile("items is a continuous space: expected items with coordinates")
         mean, covariance = np.array(record["mean"], dtype=float), np.array(record["covariance"], dtype=float)
-        GaussianPrior(mean, covariance).moments(items.d)
+        if items.d or len(mean):
+            GaussianPrior(mean, covariance).moments(items.d)
+        covariance = covariance.reshape(items.d, items.d)
         k, honest = float(record["k"]), float(record["honest"])
         Logistic(k)
         width = float(record.get("tie_width", 0.0))
@@ -366,6 +398,17 @@ class Population:
                 raise InvalidFile(f"utility_error must be {items.n} numbers that are at least 0, one for each item")
         people, given, provenance = int(record["people"]), record["given"], dict(record["provenance"])
         return cls(items, mean, covariance, k, honest, people, given, provenance, width, error, residual)
+
+
+def _items(
+    coordinates: FloatArray,
+    ids: Sequence[ItemId],
+    labels: Sequence[str] | None,
+    appeal: FloatArray,
+    data: Mapping[str, Sequence[object]] | None,
+) -> Items:
+    """Return items with (n, d) coordinates, where d may be 0."""
+    return Items._unwarned(coordinates if coordinates.shape[1] else None, ids, labels, appeal, data)
 
 
 def _usable(choices: Choices, items: Items | None) -> Choices:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import numpy as np
+from scipy.special import expit
 
 from pairseek.candidates.context import SelectionContext
 from pairseek.core.types import Evidence, FloatArray, IntArray
@@ -82,6 +83,10 @@ def predicted(
     response = Logistic(factor * k, "constant", residual=residual)
     out = np.empty(len(people))
     for row, (answers, others) in enumerate(people):
+        if not items.d and residual == 0.0:
+            # Nothing is inferred of a person.
+            out[row] = np.mean(np.log(np.maximum(expit(-np.diff(scaled.appeal[others])), _LEAST)))
+            continue
         winner, loser = answers.T
         slopes, offsets = response.planes(
             scaled.coordinates[winner], scaled.coordinates[loser], scaled.appeal[winner] - scaled.appeal[loser]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtr
 
-from pairseek.core.types import JSON, FloatArray
+from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.population import fit as fitting
@@ -73,10 +73,16 @@ class CrossValidation:
         The candidates in order of increasing complexity.
     scores
         (options, people) mean log-likelihood of each person's held-out choices.
+    right
+        (options, people) share of each person's held-out choices whose likelier outcome came true; NaN for ratings.
+    people
+        (people,) rows of the people with held-out choices.
     """
 
     options: tuple[FitOptions, ...]
     scores: FloatArray
+    right: FloatArray | None = None
+    people: IntArray | None = None
 
     @property
     def best(self) -> FitOptions:
@@ -113,6 +119,7 @@ def choose(
     *,
     rng: int = 0,
     folds: int = FOLDS,
+    tolerance: float = fitting.TOLERANCE,
     progress: Callable[[fitting.LearningStep], None] | None = None,
 ) -> CrossValidation:
     """Score fit options by cross-validation over people.
@@ -120,11 +127,9 @@ def choose(
     Each fold fits a population to the people outside the fold. For each person in the fold the model observes half of
     the choices, at most ten, and predicts the remaining ones.
     """
-    generator = np.random.default_rng(rng)
     count = len(choices.people)
     folds = min(folds, count)
-    fold = generator.permutation(count) % folds
-    seen = _seen(choices, generator)
+    fold, seen = _division(choices, folds, rng)
     tested = np.bincount(choices.person[~seen], minlength=count) > 0
     if choices.ratings is not None:
         tested = np.bincount(choices.ratings.person, minlength=count) > 1
@@ -132,19 +137,37 @@ def choose(
         raise InvalidChoices(
             "nobody made two choices, so cross-validation is impossible: replace 'auto' by a fixed option"
         )
-    scores = np.full((len(tried), count), np.nan)
+    scores, right = np.full((2, len(tried), count), np.nan)
     for number in range(folds):
         for row, learned in enumerate(tried):
             people = np.flatnonzero(fold == number)
-            scores[row, people] = _score(choices, items, learned, people, seen)
+            scores[row, people], right[row, people] = _score(choices, items, learned, people, seen, tolerance)
             if progress is not None:
                 text = f"fold {number + 1} of {folds}, {learned}: {np.nanmean(scores[row, people]):.4f}"
                 done = (number * len(tried) + row + 1) / (folds * len(tried))
                 progress(fitting.LearningStep("cross-validation", done, text))
-    return CrossValidation(tuple(tried), scores[:, tested])
+    return CrossValidation(tuple(tried), scores[:, tested], right[:, tested], np.flatnonzero(tested))
 
 
-def _seen(choices: Choices, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def held_out_score(
+    choices: Choices, base: FloatArray, factors: FloatArray, covariance: FloatArray, *, rng: int = 0
+) -> tuple[FloatArray, FloatArray]:
+    """Return the (people,) mean log-likelihoods and shares predicted of the choices that `choose` holds out.
+
+    Utilities are base + V z with z ~ N(0, covariance), as another population has them.
+    """
+    _, seen = _division(choices, min(FOLDS, len(choices.people)), rng)
+    return predicted(choices.rows(seen), choices.rows(~seen), base, factors, covariance)
+
+
+def _division(choices: Choices, folds: int, rng: int) -> tuple[IntArray, BoolArray]:
+    """Return the fold of each person, and a mask of the choices that are observed."""
+    generator = np.random.default_rng(rng)
+    fold = generator.permutation(len(choices.people)) % folds
+    return fold, _seen(choices, generator)
+
+
+def _seen(choices: Choices, rng: np.random.Generator) -> BoolArray:
     out = np.zeros(len(choices), dtype=np.bool_)
     for first, last in pairwise(choices.starts.tolist()):
         chosen = rng.permutation(last - first)[: min(SEEN, (last - first) // 2)]
@@ -153,32 +176,52 @@ def _seen(choices: Choices, rng: np.random.Generator) -> np.ndarray[Any, np.dtyp
 
 
 def _score(
-    choices: Choices, items: Items | None, learned: FitOptions, people: Any, seen: np.ndarray[Any, np.dtype[np.bool_]]
-) -> FloatArray:
-    """Return the (people,) mean log-likelihoods of the held-out choices; uninformative fits predict 1/2."""
+    choices: Choices,
+    items: Items | None,
+    learned: FitOptions,
+    people: IntArray,
+    seen: BoolArray,
+    tolerance: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the (people,) mean log-likelihoods and shares predicted of the held-out choices.
+
+    Uninformative fits predict 1/2.
+    """
     others = np.setdiff1d(np.arange(len(choices.people)), people)
     if choices.ratings is not None:
-        return _score_ratings(choices, items, learned, people, others)
+        return _score_ratings(choices, items, learned, people, others), np.full(len(people), np.nan)
     inside = np.isin(choices.person, people)
-    hidden = choices.rows(inside & ~seen)
     try:
-        model, _, _ = fit_model(choices.only(others), items, learned)
+        model, _, _ = fit_model(choices.only(others), items, learned, tolerance=tolerance)
     except InvalidChoices:
-        return np.full(len(people), -np.log(2.0))
+        return np.full(len(people), -np.log(2.0)), np.full(len(people), 0.5)
     factors = 2.0 * model.k * model.coordinates
     base = factors @ model.mean - model.k * np.sum(model.coordinates**2, axis=1) + model.appeal
-    shown = choices.rows(inside & seen)
+    scores, right = predicted(
+        choices.rows(inside & seen), choices.rows(inside & ~seen), base, factors, model.covariance
+    )
+    return scores[people], right[people]
+
+
+def predicted(
+    shown: Choices, hidden: Choices, base: FloatArray, factors: FloatArray, covariance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return, for each person, the mean log-likelihood of the hidden choices given the shown ones, and the share right.
+
+    Utilities are base + V z with z ~ N(0, covariance). Both are 0 for people without hidden choices.
+    """
     # So few choices are nearly independent, so each has the weight 1.
     data = Data.of(shown)
     data = replace(data, weight=np.ones(len(data.weight)))
-    mean, covariance, _ = fitting.beliefs(data, base, factors, model.covariance)
+    mean, spread, _ = fitting.beliefs(data, base, factors, covariance)
     delta = factors[hidden.winner] - factors[hidden.loser]
     logit = base[hidden.winner] - base[hidden.loser] + np.einsum("md,md->m", delta, mean[hidden.person])
-    variance = np.einsum("mi,mij,mj->m", delta, covariance[hidden.person], delta)
+    variance = np.einsum("mi,mij,mj->m", delta, spread[hidden.person], delta)
     value = log_predicted(logit, np.sqrt(np.maximum(variance, 0.0)))
-    total = np.bincount(hidden.person, value, minlength=len(choices.people))
-    count = np.bincount(hidden.person, minlength=len(choices.people))
-    return np.asarray((total / np.maximum(count, 1))[people])
+    count = len(hidden.people)
+    total = np.maximum(np.bincount(hidden.person, minlength=count), 1)
+    hits = 0.5 * (np.sign(logit) + 1.0)
+    return tuple(np.bincount(hidden.person, each, minlength=count) / total for each in (value, hits))  # type: ignore[return-value]
 
 
 def _score_ratings(choices: Choices, items: Items | None, learned: FitOptions, people: Any, others: Any) -> FloatArray:

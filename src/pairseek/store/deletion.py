@@ -16,6 +16,7 @@ from pairseek.store.schema import (
     blurs,
     events,
     learned_from,
+    learning,
     marks,
     media,
     parts,
@@ -166,7 +167,7 @@ def delete_study(connection: sa.Connection, study_id: int) -> Deleted | None:
     mine = lock(connection, mine)
     connection.execute(learned_from.delete().where(learned_from.c.study_id == study_id))
     deleted = delete_sessions(connection, mine)
-    for table in (populations, media, tokens):
+    for table in (learning, populations, media, tokens):
         connection.execute(table.delete().where(table.c.study_id == study_id))
     connection.execute(studies.delete().where(studies.c.id == study_id))
     retire(connection, study_id)

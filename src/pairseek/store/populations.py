@@ -6,18 +6,26 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
+from pairseek.core.types import JSON
 from pairseek.store.database import now
-from pairseek.store.schema import learned_from, populations
+from pairseek.store.schema import learned_from, learning, populations
 
 
-def add(connection: sa.Connection, study_id: int, content: bytes, who: str, sessions: Sequence[str]) -> int:
+def add(
+    connection: sa.Connection,
+    study_id: int,
+    content: bytes,
+    who: str,
+    sessions: Sequence[str],
+    facts: JSON | None = None,
+) -> int:
     """Add a population that was learned from sessions, and return its version, counted from 1.
 
     Raises `IntegrityError` on a concurrent insert, and if one of the sessions was deleted.
     """
     highest = sa.select(sa.func.max(populations.c.version)).where(populations.c.study_id == study_id)
     version = int(connection.execute(highest).scalar() or 0) + 1
-    values = {"study_id": study_id, "version": version, "content": content, "created_by": who}
+    values = {"study_id": study_id, "version": version, "content": content, "created_by": who, "facts": facts}
     connection.execute(populations.insert().values(created_at=now(), **values))
     if sessions:
         rows = [{"study_id": study_id, "version": version, "session_id": one} for one in sorted(sessions)]
@@ -32,11 +40,34 @@ def latest(connection: sa.Connection, study_id: int) -> int | None:
     return None if found is None else int(found)
 
 
-def is_usable(connection: sa.Connection, study_id: int, version: int) -> bool:
-    """Return whether a version is there; nobody drops it until this transaction ends."""
+def current(connection: sa.Connection, study_id: int) -> int | None:
+    """Return the version with which sessions begin: the chosen one, or else the newest; None for none."""
+    chosen = connection.execute(sa.select(learning.c.chosen).where(learning.c.study_id == study_id)).scalar()
+    if chosen == 0:
+        return None
+    if chosen is not None and is_usable(connection, study_id, chosen, lock=False):
+        return int(chosen)
+    return latest(connection, study_id)
+
+
+def every(connection: sa.Connection, study_id: int) -> list[JSON]:
+    """Return the versions of a study without their content, newest first."""
+    names = ("version", "created_at", "created_by", "dropped_at", "facts")
+    chosen = sa.select(*(populations.c[name] for name in names)).where(populations.c.study_id == study_id)
+    return [dict(row) for row in connection.execute(chosen.order_by(populations.c.version.desc())).mappings()]
+
+
+def learned_sessions(connection: sa.Connection, study_id: int, version: int) -> set[str]:
+    """Return the sessions that a version was learned from."""
+    same = (learned_from.c.study_id == study_id) & (learned_from.c.version == version)
+    return set(connection.execute(sa.select(learned_from.c.session_id).where(same)).scalars())
+
+
+def is_usable(connection: sa.Connection, study_id: int, version: int, *, lock: bool = True) -> bool:
+    """Return whether a version is there; if locked, nobody drops it until this transaction ends."""
     mine = (populations.c.study_id == study_id) & (populations.c.version == version)
     chosen = sa.select(populations.c.version).where(mine & populations.c.dropped_at.is_(None))
-    return connection.execute(chosen.with_for_update(read=True)).scalar() is not None
+    return connection.execute(chosen.with_for_update(read=True) if lock else chosen).scalar() is not None
 
 
 def content(connection: sa.Connection, study_id: int, version: int) -> bytes:

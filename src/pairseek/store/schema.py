@@ -88,6 +88,22 @@ studies = sa.Table(
     sa.Column("created_at", TIME, nullable=False),
     sa.Column("created_by", NAME, nullable=False),
     sa.Column("closed_at", TIME, nullable=True),
+    # How often items were added; workers read the items again when it has changed.
+    sa.Column("additions", sa.Integer, nullable=False, server_default="0"),
+)
+
+# How a study learns from its own people; without a row, as its configuration says.
+learning = sa.Table(
+    "learning",
+    metadata,
+    sa.Column("study_id", sa.ForeignKey("studies.id"), primary_key=True),
+    sa.Column("is_on", sa.Boolean, nullable=True),
+    # Version with which sessions begin, 0 for none; null: the newest.
+    sa.Column("chosen", sa.Integer, nullable=True),
+    # Number of finished sessions at the last attempt, and why it failed.
+    sa.Column("tried", sa.Integer, nullable=True),
+    sa.Column("failure", sa.Text, nullable=True),
+    sa.Column("failed_at", TIME, nullable=True),
 )
 
 media = sa.Table(
@@ -110,6 +126,8 @@ populations = sa.Table(
     sa.Column("created_at", TIME, nullable=False),
     sa.Column("created_by", NAME, nullable=False),
     sa.Column("dropped_at", TIME, nullable=True),
+    # What the owner of the study sees of the version.
+    sa.Column("facts", sa.JSON(none_as_null=True), nullable=True),
 )
 
 # Sessions whose answers a population was learned from; when one of them is deleted, the population is dropped.

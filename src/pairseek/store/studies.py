@@ -28,6 +28,7 @@ class StudyRow:
     created_at: str
     created_by: str
     closed_at: str | None = None
+    additions: int = 0
 
 
 _COLUMNS: list[sa.Column[Any]] = [studies.c[name] for name in StudyRow.__slots__]
@@ -73,6 +74,13 @@ def every(connection: sa.Connection) -> Sequence[StudyRow]:
 def items(connection: sa.Connection, study_id: int) -> bytes:
     """Return the items as they were stored."""
     return bytes(connection.execute(sa.select(studies.c["items"]).where(studies.c.id == study_id)).scalar_one())
+
+
+def replace_items(connection: sa.Connection, study_id: int, content: bytes, *, additions: int) -> bool:
+    """Store the items with further ones; return False if items were added since this number of additions."""
+    same = (studies.c.id == study_id) & (studies.c.additions == additions)
+    values = {"items": content, "additions": additions + 1}
+    return connection.execute(studies.update().where(same).values(values)).rowcount == 1
 
 
 def set_open(connection: sa.Connection, study_id: int, *, is_open: bool) -> None:

@@ -23,6 +23,7 @@ from pairseek.web.auth import COOKIE, HASHES
 from pairseek.web.data import similarity
 from pairseek.web.data.findings import FindingsKeeper
 from pairseek.web.housekeeping import Housekeeper
+from pairseek.web.learner import Learner
 from pairseek.web.metrics import Latency
 from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.pages.contexts import StateContext
@@ -66,6 +67,7 @@ class Service:
     findings: FindingsKeeper
     readiness: Readiness
     housekeeper: Housekeeper
+    learner: Learner
     latency: Latency = field(default_factory=Latency)
     hashing: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(HASHES))
     _workers: ThreadPoolExecutor = field(
@@ -100,6 +102,8 @@ class Service:
 
         housekeeper = Housekeeper(database, catalogue, clear)
         housekeeper.start()
+        learner = Learner(database, catalogue)
+        learner.start()
         return cls(
             settings,
             database,
@@ -115,6 +119,7 @@ class Service:
             findings,
             Readiness(database),
             housekeeper,
+            learner,
         )
 
     def close(self) -> None:
@@ -123,6 +128,7 @@ class Service:
             self.prefetcher.stop()
         self.housekeeper.stop()
         self._turns.shutdown(cancel_futures=True)
+        self.learner.stop()
         self._workers.shutdown(cancel_futures=True)
         self.findings.close()
         self.prefetch_writer.stop()
@@ -154,6 +160,8 @@ class Service:
         with self.gate.working():
             state = self.sessions.answer(row, submitted)
         self.latency.add(time.perf_counter() - began)
+        if state["query"] is None:
+            self.learner.soon()
         if self.prefetcher is not None and state["query"] is not None:
             self.prefetcher.prefetch(row, state["query"]["query"])
         self._learn_if_due(row, state)

@@ -218,7 +218,7 @@ def read(path: Path) -> Bundle:
         pieces = json.loads(parts)
         began = {(one["population"], one["parts"]) for one in people}
         shared = {
-            (version, key): Parts(given, pieces[key], None if version is None else known[version])
+            (version, key): Parts.stored(given, pieces[key], None if version is None else known[version])
             for version, key in began
         }
         bundle = Bundle(record["slug"], configured(record["configuration"]), record["versions"], people, shared, path)
@@ -311,9 +311,10 @@ def replayed(bundle: Bundle) -> Iterator[ReplayedEstimate]:
                 continue
             state = _state(bundle, session, bundle.parts_of(session), done)
             found, before = state.estimate_record(), session["estimate"]
-            gap = float(np.max(np.abs(np.array(found["mean"]) - np.array(before["mean"]))))
+            gap = float(np.max(np.abs(np.array(found["mean"]) - np.array(before["mean"])), initial=0.0))
             gap = max(gap, abs(found["radius"] - before["radius"])) / max(before["radius"], 1e-300)
-            one = ReplayedEstimate(session["id"], state.answered, found["mean"], found["radius"], found == before, gap)
+            same = found == before and _same_nearest(state, session)
+            one = ReplayedEstimate(session["id"], state.answered, found["mean"], found["radius"], same, gap)
         yield one
 
 
@@ -332,6 +333,13 @@ def _replayed_triplets(bundle: Bundle) -> Iterator[ReplayedEstimate]:
                 other += chosen != (asked.details.get("anchor"), asked.left, asked.right)
             one = ReplayedEstimate(session["id"], len(done), [], 0.0, other == 0, other / len(done))
         yield one
+
+
+def _same_nearest(state: SessionState, session: JSON) -> bool:
+    """Return whether the recommended items are the stored ones, where there are no coordinates to compare."""
+    if state.parts.given.d or session.get("final") is None or any(one.void for one in state.done):
+        return True
+    return bool(state.final()["nearest"] == session["final"]["nearest"])
 
 
 @contextlib.contextmanager

@@ -1,53 +1,154 @@
-"""Fitting of populations to the finished sessions of a study."""
+"""Learning of studies from their finished sessions: versions of populations, on request and by themselves."""
 
 from __future__ import annotations
 
 import json
+import logging
 import zlib
+from collections import Counter
+from collections.abc import Callable
 
 import sqlalchemy as sa
 
-from pairseek.errors import InvalidChoices
+from pairseek.core.types import JSON
+from pairseek.errors import InvalidChoices, PairseekError
+from pairseek.learning import Lesson, is_due, learn
 from pairseek.population import Choices, Population
-from pairseek.store import populations, studies
+from pairseek.store import learning, populations, studies
 from pairseek.store.database import Database
+from pairseek.store.locks import try_lock
+from pairseek.web.errors import Problem
 from pairseek.web.sessions import history
 from pairseek.web.studies.catalogue import Study
 
+LEARNER = "pairseek"
+"""Author of the versions that a study learned by itself."""
 # Number of times that a fit is repeated because a participant was forgotten meanwhile.
 _TRIES = 3
 
+logger = logging.getLogger("pairseek.web")
 
-def fit(database: Database, study: Study, who: str) -> tuple[int, Population]:
-    """Fit a population to the finished sessions, store it, and return its version with it.
 
-    Sessions that begin later use the new version.
+def fit(database: Database, study: Study, who: str, run: Callable[..., Lesson] = learn) -> tuple[int, Population]:
+    """Learn from the finished sessions, store what was learned, and return its version with it.
+
+    Sessions that begin later use the new version. ``run`` does the work, here or in another process.
     """
     for _ in range(_TRIES - 1):
         try:
-            return _fit(database, study, who)
+            return _fit(database, study, who, run)
         except sa.exc.IntegrityError:
             # Someone was forgotten during the fit, or another fit has just been stored.
             continue
-    return _fit(database, study, who)
+    return _fit(database, study, who, run)
 
 
-def _fit(database: Database, study: Study, who: str) -> tuple[int, Population]:
+def _fit(database: Database, study: Study, who: str, run: Callable[..., Lesson]) -> tuple[int, Population]:
     choices, people = _choices(database, study)
-    found = Population.fit(choices, study.items)
-    if not found.informed:
-        raise InvalidChoices(
-            f"the answers of {found.people} people to the study {study.row.slug!r} are no more informative than random "
-            f"answers: nothing was learned; collect more answers"
-        )
+    previous, known = _previous(database, study)
+    try:
+        lesson = run(choices, study.items, previous=previous, since=set(people) - known)
+    except InvalidChoices as error:
+        raise InvalidChoices(f"the study {study.row.slug!r} has learned nothing: {error}") from None
+    found = lesson.population
     content = zlib.compress(json.dumps(found.record(), allow_nan=False).encode(), 6)
 
     def keep(connection: sa.Connection) -> int:
-        version = populations.add(connection, study.row.id, content, who, people)
+        version = populations.add(connection, study.row.id, content, who, people, lesson.record())
         studies.note(connection, who, "population", study.row.slug, version=version, people=found.people)
+        learning.tried(connection, study.row.id, learning.finished(connection, study.row.id))
         return version
 
     return database.write(keep), found
+
+
+def _previous(database: Database, study: Study) -> tuple[Population | None, set[str]]:
+    """Return the newest version, and the sessions that it was learned from."""
+    number = study.row.id
+    version = database.read(lambda connection: populations.latest(connection, number))
+    if version is None:
+        return None, set()
+    found = history.populations_of(database, [(number, version)])[number, version]
+    known = database.read(lambda connection: populations.learned_sessions(connection, number, version))
+    assert isinstance(found, Population)
+    return found, known
+
+
+def is_on(study: Study, state: learning.LearningRow) -> bool:
+    """Return whether a study learns by itself: as its owner has switched it, or else as its configuration says.
+
+    A similarity study learns its map elsewhere.
+    """
+    if study.configuration.is_similarity:
+        return False
+    return study.configuration.learns(study.items) if state.is_on is None else state.is_on
+
+
+def learn_if_due(database: Database, study: Study, run: Callable[..., Lesson] = learn) -> int | None:
+    """Learn if the study learns by itself and has enough new sessions; return the new version, or None.
+
+    Of several workers and servers, one learns at a time. If learning fails, the newest version stays, and the owner of
+    the study sees why.
+    """
+    if not _is_due(database, study):
+        return None
+    with try_lock(database, f"learning-{study.row.id}") as held:
+        # Another worker may have learned since.
+        if not held or not _is_due(database, study):
+            return None
+        return learn_now(database, study, LEARNER, run)
+
+
+def learn_now(database: Database, study: Study, who: str, run: Callable[..., Lesson] = learn) -> int | None:
+    """Learn and return the new version; if that fails, store why, for the owner of the study, and return None."""
+    count = database.read(lambda connection: learning.finished(connection, study.row.id))
+    try:
+        return fit(database, study, who, run)[0]
+    except PairseekError as error:
+        words = str(error)
+        logger.warning("learning failed", extra={"facts": {"study": study.row.slug, "why": words[:300]}})
+        database.write(lambda connection: learning.tried(connection, study.row.id, count, words))
+        return None
+
+
+def check(database: Database, study: Study) -> None:
+    """Raise an `InvalidChoices` if the study has no finished session with an answer."""
+    _choices(database, study)
+
+
+def _is_due(database: Database, study: Study) -> bool:
+    state, count = database.read(
+        lambda connection: (learning.state(connection, study.row.id), learning.finished(connection, study.row.id))
+    )
+    return is_on(study, state) and is_due(count, state.tried)
+
+
+def switch(database: Database, study: Study, who: str, *, is_on: bool) -> None:
+    """Switch the learning of a study on or off."""
+
+    def change(connection: sa.Connection) -> None:
+        learning.switch(connection, study.row.id, is_on=is_on)
+        studies.note(connection, who, "learning_on" if is_on else "learning_off", study.row.slug)
+
+    database.write(change)
+
+
+def choose(database: Database, study: Study, who: str, version: int) -> None:
+    """Let sessions begin with a version, 0 for none; learning is switched off."""
+
+    def change(connection: sa.Connection) -> None:
+        if version and not populations.is_usable(connection, study.row.id, version):
+            raise Problem(
+                404,
+                "unknown_version",
+                f"the study {study.row.slug!r} has no version {version}, or it was dropped",
+                received=version,
+                hint="Choose one of the versions on the page of the study, or 0 for none.",
+            )
+        learning.choose(connection, study.row.id, version)
+        studies.note(connection, who, "choose_version", study.row.slug, version=version)
+
+    database.write(change)
 
 
 def _choices(database: Database, study: Study) -> tuple[Choices, list[str]]:
@@ -72,3 +173,20 @@ def _choices(database: Database, study: Study) -> tuple[Choices, list[str]]:
             f"the study {study.row.slug!r} has no finished session with an answer: a population needs two people"
         )
     return Choices.from_pairs(rows, ids=study.items.ids, tied=tied), people
+
+
+def versions(database: Database, study: Study) -> list[JSON]:
+    """Return the versions of a study, newest first, with what each has learned and how well it predicts."""
+    number = study.row.id
+    rows, answers = database.read(
+        lambda connection: (populations.every(connection, number), learning.random_answers(connection, number))
+    )
+    pairs: Counter[int] = Counter()
+    right: Counter[int] = Counter()
+    for version, details, outcome in answers:
+        # The prediction was stored with the query, before the answer.
+        chance = details.get("probability_left")
+        if chance is not None and outcome in ("left", "right") and not details.get("unmet"):
+            pairs[version] += 1
+            right[version] += (chance > 0.5) == (outcome == "left")
+    return [{**row, "random": (pairs[row["version"]], right[row["version"]])} for row in rows]

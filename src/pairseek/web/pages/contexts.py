@@ -160,7 +160,8 @@ class ResultPage(TypedDict):
     """``result``: the result. ``redirect`` is the completion URL, ``code`` the completion code.
 
     ``wait`` is the number of seconds until the page goes there by itself, None where it does not. ``goal`` decides what
-    is shown: the map and the nearest items, one pick and others, or a list.
+    is shown: the map and the nearest items, one pick and others, or a list. ``first``: the study had learned nothing yet
+    when the session began.
     """
 
     study: StudyHead
@@ -168,6 +169,7 @@ class ResultPage(TypedDict):
     map: MapData | None
     nearest: list[Near]
     learned: list[LearnedContext]
+    first: bool
     answers: int
     debrief_html: str | None
     mine: str
@@ -360,6 +362,44 @@ class RetentionContext(TypedDict):
     after: str
 
 
+class VersionRow(TypedDict):
+    """Version of what a study has learned; ``before`` and ``after`` are shares of held-out answers, ``random`` of
+    answers to random pairs.
+    """
+
+    version: int
+    when: str
+    who: str
+    sessions: int | None
+    dimension: int | None
+    given: bool
+    before: float | None
+    after: float | None
+    random: float | None
+    pairs: int
+    dropped: bool
+    current: bool
+
+
+class LearningContext(TypedDict):
+    """What a study learns from its own people.
+
+    ``on`` says whether it learns by itself, ``requested`` whether it was just asked to, ``finished`` the sessions that
+    count, ``due`` the number at which it learns next, ``current`` the version with which sessions begin, and
+    ``extensible`` whether items can be added.
+    """
+
+    on: bool
+    requested: bool
+    finished: int
+    due: int
+    current: int | None
+    failure: str | None
+    failed: str | None
+    versions: list[VersionRow]
+    extensible: bool
+
+
 class StudyPage(TypedDict):
     """``study``: the dashboard; ``filling`` is the number of simulated people requested just before.
 
@@ -378,6 +418,7 @@ class StudyPage(TypedDict):
     filling: int
     scales: Scales | None
     retention: RetentionContext | None
+    learning: LearningContext
 
 
 class PlacedItem(TypedDict):

@@ -189,7 +189,7 @@ def _made(service: Service, who: str, form: FormData, values: dict[str, str]) ->
     configuration, is_open = creation.from_record(record)
     sent = form.get("items")
     if not isinstance(sent, UploadFile) or not sent.filename:
-        raise InvalidItems("no items were sent: choose a CSV file with an id, a label and coordinates")
+        raise InvalidItems("no items were sent: choose a CSV file with an id and a label")
     items = creation.read_items(
         Path(sent.filename[:100]),
         scaled=configuration.scaled,
@@ -204,7 +204,13 @@ def _made(service: Service, who: str, form: FormData, values: dict[str, str]) ->
 
 @router.get("/studies/{slug}")
 def show_study(
-    slug: str, request: Request, service: TheService, who: Researcher, filling: int = 0, page: int = 1
+    slug: str,
+    request: Request,
+    service: TheService,
+    who: Researcher,
+    filling: int = 0,
+    page: int = 1,
+    learning: int = 0,
 ) -> Response:
     """Show the views."""
     study = service.catalogue.named(slug)
@@ -213,7 +219,7 @@ def show_study(
     if study.configuration.is_similarity:
         found = similarity_page(service, who, study, link, filling=filling, page=page)
         return service.page(request, "similarity", found)
-    data = views.study_page(service, who, study, link, filling=filling, page=page)
+    data = views.study_page(service, who, study, link, filling=filling, page=page, learning=bool(learning))
     return service.page(request, "study", data)
 
 
@@ -305,13 +311,14 @@ def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[i
 
 @router.post("/studies/{slug}/population", dependencies=[OurForm])
 def learn(slug: str, service: TheService, who: Researcher) -> Response:
-    """Fit a population to the finished sessions; sessions that begin later use it."""
+    """Let the study learn from its finished sessions in the background; sessions that begin later use the result."""
     study = service.catalogue.named(slug)
     if study.configuration.is_similarity:
         similarity.learn(service.database, study, who.name)
         return RedirectResponse(f"/studies/{slug}", 303)
-    populations.fit(service.database, study, who.name)
-    return RedirectResponse(f"/studies/{slug}#population", 303)
+    populations.check(service.database, study)
+    service.learner.request(slug, who.name)
+    return RedirectResponse(f"/studies/{slug}?learning=1#population", 303)
 
 
 @router.post("/studies/{slug}/search", dependencies=[OurForm])
@@ -320,6 +327,41 @@ def search_among(slug: str, service: TheService, who: Researcher) -> Response:
     made = similarity.search_among(service.database, service.catalogue.named(slug), who.name)
     service.later(lambda: warm_study(service.catalogue.named(made)))
     return RedirectResponse(f"/studies/{made}", 303)
+
+
+@router.post("/studies/{slug}/learning", dependencies=[OurForm])
+def set_learning(
+    slug: str,
+    service: TheService,
+    who: Researcher,
+    learn: Annotated[Literal["auto", "off"] | None, Form()] = None,
+    version: Annotated[int | None, Form(ge=0)] = None,
+) -> Response:
+    """Switch learning on or off, or let sessions begin with another version."""
+    study = service.catalogue.named(slug)
+    if version is not None:
+        populations.choose(service.database, study, who.name, version)
+    elif learn is not None:
+        populations.switch(service.database, study, who.name, is_on=learn == "auto")
+        service.learner.soon()
+    return RedirectResponse(f"/studies/{slug}#population", 303)
+
+
+@router.post("/studies/{slug}/items")
+async def add_items(slug: str, request: Request, service: TheService, who: Researcher) -> Response:
+    """Add items to a study whose items have no coordinates."""
+    async with request.form(max_files=_MOST_FILES, max_fields=_MOST_FIELDS) as form:
+        check_form(request, service.secret, form.get("csrf"))
+        return await run_in_threadpool(_add_items, slug, service, who, form)
+
+
+def _add_items(slug: str, service: Service, who: Account, form: FormData) -> Response:
+    sent = form.get("items")
+    if not isinstance(sent, UploadFile) or not sent.filename:
+        raise InvalidItems("no items were sent: choose a CSV file with an id and a label")
+    items = creation.read_items(Path(sent.filename[:100]), content=sent.file.read())
+    creation.add_items(service.database, service.catalogue.named(slug), items, who=who.name)
+    return RedirectResponse(f"/studies/{slug}#more-items", 303)
 
 
 @router.get("/studies/{slug}/delete")

@@ -38,6 +38,8 @@ PartsKey: TypeAlias = tuple[int, int | None, str]
 
 
 _DROPPED = "dropped_population"
+# Number of items of a study to which items can be added, and the first people's section of the balanced pairs.
+_ITEMS, _DESIGN = "items", "design"
 
 
 def dropped_record(population: int) -> JSON:
@@ -64,17 +66,54 @@ class Parts:
     population: Learned | None = None
 
     @classmethod
-    def resolved(cls, configuration: StudyConfiguration, items: Items, population: Learned | None = None) -> Self:
-        """Return the parts with which a session begins now, every default filled in."""
+    def resolved(
+        cls,
+        configuration: StudyConfiguration,
+        items: Items,
+        population: Learned | None = None,
+        design: JSON | None = None,
+    ) -> Self:
+        """Return the parts with which a session begins now, every default filled in.
+
+        ``design`` is the section of the balanced pairs that the first people of a study are asked.
+        """
         if configuration.is_similarity:
             return cls(items, {"model": MODEL_VERSION, "kind": "similarity", "candidates": CANDIDATES}, population)
         assert not isinstance(population, SimilarityMap)
-        return cls(items, configuration.search(items, 0, population).configuration, population)
+        record = configuration.search(items, 0, population).configuration
+        # Items can be added to a study whose items have no coordinates.
+        further: JSON = {} if items.d else {_ITEMS: items.n}
+        return cls(items, {**record, **further, **({} if design is None else {_DESIGN: design})}, population)
+
+    @classmethod
+    def stored(cls, items: Items, record: JSON, population: Learned | None = None) -> Self:
+        """Return the parts of a record, with those of the study's items that were there when the session began."""
+        count = record.get(_ITEMS, items.n)
+        return cls(items if count == items.n else first_items(items, count), record, population)
 
     @cached_property
     def items(self) -> Items:
-        """Items with the appeal that the population has learned."""
+        """Items with the appeal, and where they have none the coordinates, that the population has learned."""
         return self.population.matched(self.given) if isinstance(self.population, Population) else self.given
+
+    @property
+    def count(self) -> int:
+        """Number of items when the session began."""
+        return int(self.record.get(_ITEMS, self.given.n))
+
+    @property
+    def design(self) -> tuple[int, int] | None:
+        """Seed and begin of the session's section of the balanced pairs; None if the strategy asks."""
+        found = self.record.get(_DESIGN)
+        return None if found is None else (int(found["seed"]), int(found["begin"]))
+
+    @cached_property
+    def unmet(self) -> tuple[int, ...]:
+        """Rows of the items that nobody whom the population was learned from had met."""
+        if not isinstance(self.population, Population) or self.given.d:
+            return ()
+        known = set(self.population.items.ids) - set(self.population.provenance.get("unmet", ()))
+        return tuple(row for row, name in enumerate(self.given.ids) if name not in known)
 
     @property
     def model(self) -> object:
@@ -155,6 +194,12 @@ class Parts:
 def learned_from_record(record: JSON) -> Learned:
     """Read what a study has learned from its record."""
     return (SimilarityMap if record.get("kind") == "similarity" else Population).from_record(record)
+
+
+def first_items(items: Items, count: int) -> Items:
+    """Return the first items of a study without coordinates, to which others were added."""
+    data = {name: values[:count] for name, values in items.data.items()}
+    return Items._unwarned(None, items.ids[:count], items.labels[:count], items.appeal[:count], data)
 
 
 def parts_key(row: SessionRow) -> PartsKey:

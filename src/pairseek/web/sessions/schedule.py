@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from pairseek.learning import RANDOM_SHARE, balanced_pair
 from pairseek.model.items import Items
 from pairseek.web.studies.configuration import StudyConfiguration
 
@@ -62,12 +63,32 @@ class ScheduledPair:
     repeats: str | None = None
     expected: str | None = None
     anchor: str | None = None
+    unmet: bool | None = None
 
 
 def scheduled_pair(
-    configuration: StudyConfiguration, items: Items, seed: int, done: Sequence[AnsweredPair]
+    configuration: StudyConfiguration,
+    items: Items,
+    seed: int,
+    done: Sequence[AnsweredPair],
+    design: tuple[int, int] | None = None,
+    unmet: Sequence[int] = (),
+    *,
+    learned: bool = False,
 ) -> ScheduledPair | None:
-    """Return the next pair if it is scheduled; None if the strategy chooses it."""
+    """Return the next pair if it is scheduled; None if the strategy chooses it.
+
+    Parameters
+    ----------
+    configuration, items, seed, done
+        Settings and items of the study, and seed and answers of the session.
+    design
+        Seed and begin of a section of the balanced pairs, which the first people of a study are asked.
+    unmet
+        Rows of items that nobody has met yet. Every other random pair has one of them.
+    learned
+        Whether the study learned by itself what the session began with: a share of its pairs is then random.
+    """
     position = len(done)
     attention = _attention(configuration, seed, position)
     if attention is not None:
@@ -75,12 +96,40 @@ def scheduled_pair(
     draw = float(_rng(seed, position, _WHICH).random())
     if draw < configuration.repeated:
         return _repeated(seed, position, done)
-    if draw < configuration.repeated + configuration.random:
-        size = 3 if configuration.is_similarity else 2
-        drawn = _rng(seed, position, _PAIR).choice(items.n, size=size, replace=False).tolist()
-        left, right, *anchor = (str(items.ids[row]) for row in drawn)
-        return ScheduledPair("random", left, right, anchor=anchor[0] if anchor else None)
+    if design is not None:
+        return _balanced(items, seed, done, *design)
+    share = max(configuration.random, RANDOM_SHARE) if learned else configuration.random
+    if draw < configuration.repeated + share:
+        return _random(configuration, items, _rng(seed, position, _PAIR), unmet)
     return None
+
+
+def _random(
+    configuration: StudyConfiguration, items: Items, rng: np.random.Generator, unmet: Sequence[int]
+) -> ScheduledPair:
+    """Return a random pair or triplet; half of the pairs have an item that nobody has met, if there is one."""
+    size = 3 if configuration.is_similarity else 2
+    rows = rng.choice(items.n, size=size, replace=False).tolist()
+    if unmet and rng.integers(2):
+        new = unmet[int(rng.integers(len(unmet)))]
+        other = rows[1] if rows[0] == new else rows[0]
+        rows = [new, other] if rng.integers(2) else [other, new]
+    left, right, *anchor = (str(items.ids[row]) for row in rows)
+    # Nothing can be predicted of an item that nobody has met.
+    is_new = True if set(rows) & set(unmet) else None
+    return ScheduledPair("random", left, right, anchor=anchor[0] if anchor else None, unmet=is_new)
+
+
+def _balanced(
+    items: Items, seed: int, done: Sequence[AnsweredPair], shared_seed: int, begin: int
+) -> ScheduledPair | None:
+    """Return the next of the balanced pairs; None when the person was asked every pair."""
+    asked = {frozenset((items.index(pair.left), items.index(pair.right))) for pair in done}
+    found = balanced_pair(items.n, shared_seed, begin, asked)
+    if found is None:
+        return None
+    left, right = found if _rng(seed, len(done), _SIDES).integers(2) else found[::-1]
+    return ScheduledPair("random", str(items.ids[left]), str(items.ids[right]))
 
 
 def _attention(configuration: StudyConfiguration, seed: int, position: int) -> ScheduledPair | None:

@@ -6,6 +6,7 @@ them again when another worker has changed it, so that any worker can serve any 
 
 from __future__ import annotations
 
+import hashlib
 import math
 import secrets
 import threading
@@ -60,6 +61,8 @@ MOST_BLURS = 200
 _UNBOUNDED = 1000
 # More starts than this are never under way at the same time.
 _CONCURRENT = 200
+# Length of a section of the balanced pairs in a study with stop rules alone.
+_SECTION = 20
 # Number of parts and populations in the shared cache.
 _SHARED = 64
 
@@ -162,8 +165,10 @@ class Sessions:
         """Find or begin a session in one transaction; return None if something that it rests on has changed."""
         session_id = secrets.token_hex(16)
         token = visitor.token(session_id)
-        version = self.database.read(lambda connection: populations.latest(connection, study.row.id))
-        resolved = Parts.resolved(study.configuration, study.items, self._population(study, version))
+        version = self.database.read(lambda connection: populations.current(connection, study.row.id))
+        resolved = Parts.resolved(
+            study.configuration, study.items, self._population(study, version), self._design(study, version)
+        )
         if seed is None and study.configuration.seed is None:
             seed = secrets.randbits(63)
 
@@ -189,6 +194,17 @@ class Sessions:
         except sa.exc.IntegrityError:
             # After a commit whose confirmation was lost, the repeated transaction finds the inserted row.
             return (session_id, token) if self.by_token(token) is not None else None
+
+    def _design(self, study: Study, version: int | None) -> JSON | None:
+        """Return the section of the balanced pairs for one of the first people; None where the strategy asks."""
+        if version is not None or not study.configuration.learns(study.items):
+            return None
+        count = self.database.read(lambda connection: sessions.count(connection, study.row.id, ["person", "simulated"]))
+        seed = study.configuration.seed
+        if seed is None:
+            digest = hashlib.sha256(f"{study.row.slug} {study.row.created_at}".encode()).digest()
+            seed = int.from_bytes(digest[:7])
+        return {"seed": seed, "begin": count * (study.configuration.answers or _SECTION)}
 
     def _make_room(self, connection: sa.Connection, study: Study) -> None:
         """Raise a `Problem` if the study is full; expired sessions without an answer give way before."""
@@ -307,7 +323,10 @@ class Sessions:
         if live is None:
             study = self.catalogue.numbered(row.study_id)
             # Version -1 never occurs in a row, so the first use reads the events.
-            live = LiveSession(replace(row, version=-1), study, self._began(study, row))
+            began = self._began(study, row)
+            if began.count > study.items.n:
+                study = self.catalogue.refreshed(study.row.id)
+            live = LiveSession(replace(row, version=-1), study, began)
         with self._lock:
             # Of two concurrent requests, the first one's object is kept.
             live = self._live.setdefault(row.id, live)
@@ -324,7 +343,11 @@ class Sessions:
             record = records_of(self.database, [row]).get(row.parts)
             if record is None:
                 raise gone()
-            parts = Parts(study.items, record, self._population(study, row.population))
+            parts = Parts.stored(study.items, record, self._population(study, row.population))
+            if parts.count > study.items.n:
+                # Another worker has added items, and this one has not read them yet.
+                study = self.catalogue.refreshed(study.row.id)
+                parts = Parts.stored(study.items, record, parts.population)
             known = self._shared(self._parts, key, parts)
         return known
 

@@ -164,7 +164,11 @@ class SessionState:
             reason = self.search.finished
             if reason is not None:
                 return None, reason
-            other = scheduled_pair(self.configuration, self.items, self.seed, self.done)
+            parts = self.parts
+            own = parts.population is not None and self.configuration.learns(parts.given)
+            other = scheduled_pair(
+                self.configuration, self.items, self.seed, self.done, parts.design, parts.unmet, learned=own
+            )
             return (self.search.ask() if other is None else other), None
         except NoPairLeft as error:
             return None, f"no pair is left to ask: {error.rule}"
@@ -231,7 +235,7 @@ class SessionState:
         if isinstance(pair, Query):
             assert pair.info is not None
             return {"search": pair.id, **_info_record(pair.info)}
-        facts = {"repeats": pair.repeats, "expected": pair.expected}
+        facts = {"repeats": pair.repeats, "expected": pair.expected, "unmet": pair.unmet}
         info = self.search.expect(pair.left, pair.right)
         return {name: value for name, value in facts.items() if value is not None} | _info_record(info)
 

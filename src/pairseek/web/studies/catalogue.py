@@ -1,4 +1,4 @@
-"""Catalogue of studies, cached in memory because configuration and items never change."""
+"""Catalogue of studies, cached in memory because configurations never change, and items only when some are added."""
 
 from __future__ import annotations
 
@@ -77,6 +77,13 @@ class Catalogue:
             raise not_found("study", study_id)
         return self._study(row)
 
+    def refreshed(self, study_id: int) -> Study:
+        """Return the study with this number, with items that were added since it was read."""
+        row = self._database.read(lambda connection: studies.by_id(connection, study_id))
+        if row is None:
+            raise not_found("study", study_id)
+        return self._study(row)
+
     def clear_cache(self) -> None:
         """Remove studies from memory that were deleted."""
         there = {row.id for row in self._database.read(studies.every)}
@@ -95,7 +102,9 @@ class Catalogue:
     def _recalled(self, row: StudyRow) -> Study | None:
         with self._lock:
             known = self._known.get(row.id)
-        return None if known is None else Study(row, known.configuration, known.items, known.pictures)
+        if known is None or known.row.additions != row.additions:
+            return None
+        return Study(row, known.configuration, known.items, known.pictures)
 
     def _read(self, row: StudyRow) -> Study:
         content, pictures = self._database.read(

@@ -21,13 +21,13 @@ from pairseek.candidates import Rest
 from pairseek.core.limits import Size, check_limits
 from pairseek.core.media import MEDIA, medium_of
 from pairseek.core.types import JSON
-from pairseek.defaults import TIE_WIDTH
+from pairseek.defaults import TIE_WIDTH, default_response
 from pairseek.embed.active import SHARE as APART
 from pairseek.embed.active import check_count
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.goals import Goal
 from pairseek.model.items import Items
-from pairseek.model.responses import Logistic, Response
+from pairseek.model.responses import Response
 from pairseek.model.unknowns import Unknown
 from pairseek.population import Population
 from pairseek.search import Search
@@ -38,6 +38,8 @@ SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 # Host and port of a completion URL, without a user, placeholders or backslashes.
 _HOST = re.compile(r"[\w.-]+(:[0-9]{1,5})?|\[[0-9a-fA-F:.]+\](:[0-9]{1,5})?")
 MOST_ITEMS = 200_000
+FEWEST_ITEMS = 4
+"""Fewest items without coordinates."""
 # Time for a question grows with the cube of the number of dimensions, that for a result with the number of coordinates.
 MOST_DIMENSIONS = 100
 MOST_COORDINATES = 1_000_000
@@ -214,6 +216,10 @@ class StudyConfiguration(_Strict):
     )
     repeated: Share = 0.0
     random: Share = 0.0
+    learn: Literal["auto", "off"] | None = Field(
+        default=None,
+        description="whether the study learns from its own people; by default, if its items have no coordinates",
+    )
     attention: Attention | None = None
     resume: Resume = Resume()
     invited: bool = Field(default=False, description="whether only signed links may begin a session")
@@ -271,6 +277,10 @@ class StudyConfiguration(_Strict):
         """Whether people are asked which of two items is more like a third one."""
         return self.kind == "similarity"
 
+    def learns(self, items: Items) -> bool:
+        """Return whether a study with these items learns from its own people, unless its owner has switched it off."""
+        return not self.is_similarity and (self.learn == "auto" or (self.learn is None and not items.d))
+
     def named(self) -> str:
         """Return the slug, derived from the title if none is given."""
         return self.slug or slug_of(self.title)
@@ -292,7 +302,7 @@ class StudyConfiguration(_Strict):
             parts["prior"] = None
             parts["response"] = _of_population(response, population, ties=self.offer.tie)
         elif self.offer.tie:
-            given = Logistic() if response is None else response
+            given = default_response(items) if response is None else response
             parts["response"] = replace(given, tie_width=given.tie_width or TIE_WIDTH)
         parts |= {"rest": self._rest(), "stop": self._stop(), "goal": self.goal}
         return Search(items, rng=seed, population=population, **parts)
@@ -348,6 +358,16 @@ def configured(record: object) -> StudyConfiguration:
 
 def check(configuration: StudyConfiguration, items: Items) -> None:
     """Check that configuration and items fit together: resolve every part and look up every item."""
+    if not items.d and items.n < FEWEST_ITEMS and not configuration.is_similarity:
+        raise InvalidItems(
+            f"there are {items.n} items without coordinates: a study needs at least {FEWEST_ITEMS} of them to learn "
+            f"what people like; add items"
+        )
+    if not items.d and not configuration.is_similarity and (configuration.standardize or configuration.scaled):
+        setting = "standardize" if configuration.standardize else "scaled"
+        raise InvalidParameter(
+            f"the setting {setting!r} is true and the items have no coordinates: leave it out", field=setting
+        )
     try:
         if configuration.is_similarity:
             check_count(items.n)
@@ -460,22 +480,23 @@ def read_items(
 ) -> Items:
     """Read items from a file; columns of media become data under the name of the medium, and ids become text.
 
-    Items that are not `placed`, as in a similarity study, need no coordinates, and have none.
+    Items that are not `placed`, as in a similarity study, have no coordinates; those of another study need none.
 
     The content of an uploaded CSV file is given; its path then is a name for errors. Columns of different scale give no
     warning here: the commands and the study's page show ``items.scale_note``.
     """
     uploaded = content is not None
     items = (
-        Items._of_csv(path, media=True, content=content, optional=not placed)
+        Items._of_csv(path, media=True, content=content, optional=True)
         if uploaded
-        else Items._of_file(path, media=True, optional=not placed)
+        else Items._of_file(path, media=True, optional=True)
     )
     data = {_medium_name(name): values for name, values in items.data.items()}
     ids = [str(name) for name in items.ids]
     if not placed:
         return study_items(Items._unwarned(None, ids, items.labels, None, data), scaled=False)
-    made = Items._unwarned(items.coordinates, ids, items.labels, items.appeal, data, items._columns)
+    places = items.coordinates if items.d else None
+    made = Items._unwarned(places, ids, items.labels, items.appeal, data, items._columns)
     return study_items(made, scaled=scaled, standardize=standardize)
 
 
@@ -502,6 +523,8 @@ def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Ite
         values = items.labels if name == "label" else items.data[name]
         for row, value in enumerate(values):
             _check_shown(name, str(value), items.ids[row])
+    if not items.d:
+        return items
     items = items.standardized() if standardize else items
     return items.scaled() if scaled else items
 

@@ -5,20 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import sqlalchemy as sa
 
+from pairseek.core.text import quoted
 from pairseek.core.types import JSON
-from pairseek.errors import InvalidParameter
+from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.store import media, studies
 from pairseek.store.database import Database
 from pairseek.store.media import StoredPicture
 from pairseek.store.studies import StudyRow
 from pairseek.web.errors import Problem
-from pairseek.web.studies.configuration import StudyConfiguration, check, configured, pack_items, read_items, read_yaml
+from pairseek.web.studies.catalogue import Study
+from pairseek.web.studies.configuration import (
+    StudyConfiguration,
+    check,
+    configured,
+    pack_items,
+    read_items,
+    read_yaml,
+    study_items,
+)
 from pairseek.web.studies.media import Files, copies, from_folder, with_pictures
 
-__all__ = ["create_study", "from_file", "from_record", "read_items", "set_open"]
+__all__ = ["add_items", "create_study", "from_file", "from_record", "read_items", "set_open"]
 
 
 def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
@@ -94,6 +105,49 @@ def create_study(
         if is_open:
             database.write(lambda connection: studies.set_open(connection, number, is_open=True))
     return slug
+
+
+def add_items(database: Database, study: Study, items: Items, *, who: str, files: Files | None = None) -> int:
+    """Add items to a study whose items have no coordinates; return how many it has now.
+
+    Sessions that have begun keep their items.
+    """
+    slug, known = study.row.slug, study.items
+    if known.d or items.d:
+        where = "of the study" if known.d else "to be added"
+        raise InvalidItems(
+            f"the items {where} have coordinates: items can be added without coordinates only, to a study that learns "
+            f"them; make another study"
+        )
+    twice = [name for name in items.ids if name in set(known.ids)]
+    if twice:
+        raise InvalidItems(f"the study {slug!r} has {quoted(twice)} already: give new items only; nothing was added")
+    items, readers = with_pictures(items, files or {})
+    columns = dict.fromkeys([*known.data, *items.data])
+    empty = ("",)
+    data = {name: (*known.data.get(name, empty * known.n), *items.data.get(name, empty * items.n)) for name in columns}
+    appeal = np.concatenate([known.appeal, items.appeal])
+    joined = study_items(
+        Items._unwarned(None, (*known.ids, *items.ids), (*known.labels, *items.labels), appeal, data), scaled=False
+    )
+    packed = pack_items(joined)
+    _add_pictures(database, study.row.id, readers)
+
+    def change(connection: sa.Connection) -> bool:
+        if not studies.replace_items(connection, study.row.id, packed, additions=study.row.additions):
+            return False
+        studies.note(connection, who, "add_items", slug, count=items.n)
+        return True
+
+    if not database.write(change):
+        raise Problem(
+            409,
+            "items_changed",
+            f"items were added to the study {slug!r} at the same time",
+            received=slug,
+            hint="Look at its items, and add the others again.",
+        )
+    return joined.n
 
 
 def _add_pictures(database: Database, number: int, readers: dict[str, Callable[[], bytes]]) -> None:

@@ -122,7 +122,7 @@ def person(study: Study, one: history.SessionHistory, along: Sequence[JSON]) -> 
 
 def _point(study: Study, one: history.SessionHistory, along: Sequence[JSON]) -> MapPoint | None:
     found = history.latest_estimate(study, one, along)
-    if found["radius"] is None:
+    if found["radius"] is None or not study.items.d:
         return None
     return {
         "session": one.row.id,

@@ -90,6 +90,7 @@ def result_page(service: Service, study: Study, row: SessionRow) -> ResultPage:
         "map": None if data is None else data.map,
         "nearest": [] if data is None else data.nearest,
         "learned": [] if data is None else data.learned,
+        "first": one.parts.design is not None,
         "answers": sum(answered.outcome != "skip" for answered in done),
         "debrief_html": safe_html(study.configuration.debrief) if study.configuration.debrief else None,
         "mine": f"/s/{study.row.slug}/mine",

@@ -13,18 +13,21 @@ import yaml
 from pairseek.core.media import MEDIA
 from pairseek.core.types import JSON, Belief, FloatArray
 from pairseek.goals import Goal
+from pairseek.learning import next_due
 from pairseek.model.items import Items
 from pairseek.model.priors import PRIORS
 from pairseek.model.responses import NOISES, RESPONSES
 from pairseek.model.scales import ColumnScale
+from pairseek.store import learning as stored_learning
 from pairseek.store import people, studies
+from pairseek.store import populations as stored_populations
 from pairseek.store.counts import counts, marked
 from pairseek.store.database import now, stamp
 from pairseek.store.sessions import SessionRow
 from pairseek.store.studies import StudyRow
 from pairseek.strategies import STRATEGIES
 from pairseek.web.auth import DAYS, MOST_DAYS, SCOPES, Account
-from pairseek.web.data import forgetting, tables
+from pairseek.web.data import forgetting, populations, tables
 from pairseek.web.errors import Problem
 from pairseek.web.pages import languages
 from pairseek.web.pages.contexts import (
@@ -34,6 +37,7 @@ from pairseek.web.pages.contexts import (
     ConfirmPage,
     Dot,
     FindingsPage,
+    LearningContext,
     LiveContext,
     NewStudyPage,
     PersonPage,
@@ -43,6 +47,7 @@ from pairseek.web.pages.contexts import (
     StudyPage,
     TokensPage,
     User,
+    VersionRow,
 )
 from pairseek.web.service import Service
 from pairseek.web.sessions import history
@@ -66,6 +71,10 @@ _SHOWN = (
     "map",
     "learning_failed",
     "drop_population",
+    "learning_on",
+    "learning_off",
+    "choose_version",
+    "add_items",
     "forget",
     "expire",
     "delete_study",
@@ -120,7 +129,9 @@ def live(service: Service, study: Study) -> LiveContext:
     }
 
 
-def study_page(service: Service, user: Account, study: Study, link: str, *, filling: int, page: int) -> StudyPage:
+def study_page(
+    service: Service, user: Account, study: Study, link: str, *, filling: int, page: int, learning: bool = False
+) -> StudyPage:
     """Return the context of the dashboard, with one page of its participants, newest first."""
     everyone = service.overview.of(study)
     pages = max(1, -(-len(everyone) // PAGE))
@@ -139,6 +150,50 @@ def study_page(service: Service, user: Account, study: Study, link: str, *, fill
         "filling": filling,
         "scales": _scales(study.items),
         "retention": study.row.configuration.get("retention"),
+        "learning": learning_facts(service, study, requested=learning),
+    }
+
+
+def learning_facts(service: Service, study: Study, *, requested: bool) -> LearningContext:
+    """Return what the study has learned from its own people, and when it learns next."""
+    number = study.row.id
+    state, finished, current = service.database.read(
+        lambda connection: (
+            stored_learning.state(connection, number),
+            stored_learning.finished(connection, number),
+            stored_populations.current(connection, number),
+        )
+    )
+    return {
+        "on": populations.is_on(study, state),
+        "requested": requested,
+        "finished": finished,
+        "due": next_due(state.tried),
+        "current": current,
+        "failure": state.failure,
+        "failed": state.failed_at,
+        "versions": [_version(row, current) for row in populations.versions(service.database, study)],
+        "extensible": not study.items.d,
+    }
+
+
+def _version(row: JSON, current: int | None) -> VersionRow:
+    facts = row["facts"] or {}
+    before, after = ((facts.get(name) or {}).get("accuracy") for name in ("before", "after"))
+    pairs, right = row["random"]
+    return {
+        "version": row["version"],
+        "when": row["created_at"],
+        "who": row["created_by"],
+        "sessions": facts.get("sessions"),
+        "dimension": facts.get("dimension"),
+        "given": not facts or facts.get("dimension") is None,
+        "before": before,
+        "after": after,
+        "random": right / pairs if pairs else None,
+        "pairs": pairs,
+        "dropped": row["dropped_at"] is not None,
+        "current": row["version"] == current,
     }
 
 

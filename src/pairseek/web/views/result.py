@@ -31,6 +31,8 @@ _ELLIPSE = 2.4477468306808164
 @lru_cache(maxsize=16)
 def plane(items: Items) -> tuple[FloatArray, FloatArray]:
     """Return the (d,) centre and (d, 2) axes of the map: the two dimensions, or the first principal components."""
+    if not items.d:
+        return np.zeros(0), np.zeros((0, 2))
     centre = items.coordinates.mean(axis=0)
     if items.d == 1:
         return np.zeros(1), np.array([[1.0, 0.0]])
@@ -50,6 +52,8 @@ def flat(items: Items, points: FloatArray) -> list[tuple[float, float]]:
 
 @lru_cache(maxsize=16)
 def _dots(items: Items) -> tuple[tuple[float, float, str | None, str], ...]:
+    if not items.d:
+        return ()
     colours = items.data.get("colour")
     places = flat(items, items.coordinates)
     return tuple(
@@ -109,7 +113,7 @@ def nearest(study: Study, state: SessionState | None, final: JSON | None) -> lis
 
 def _map(study: Study, estimate: JSON | None) -> MapData | None:
     """Return the items, the estimate and the outline of its credible region on the plane of the map."""
-    if estimate is None:
+    if estimate is None or not study.items.d:
         return None
     centre, axes = plane(study.items)
     values, vectors = np.linalg.eigh(axes.T @ np.array(estimate["covariance"]) @ axes)

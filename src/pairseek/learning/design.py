@@ -1,0 +1,65 @@
+"""Balanced pairs for the first people of a study, before anything is learned.
+
+The pairs form an endless sequence, and each person is asked a section of it. The sequence consists of rounds. A round
+is a cycle through all items in a random order, n pairs of neighbours: every item occurs twice, and the pairs connect
+all items. The pairs of even places come before those of odd ones, so that half of a round has every item once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+
+import numpy as np
+
+from pairseek.core.types import IntArray
+
+Pair = frozenset[int]
+# Rounds that are searched for a pair that may be asked.
+_MOST_ROUNDS = 200
+_DOMAIN = 0xBA1A
+
+
+def balanced_pair(
+    n: int,
+    seed: int,
+    begin: int,
+    asked: Collection[Pair],
+    allowed: Collection[Pair] | None = None,
+) -> tuple[int, int] | None:
+    """Return the rows of the next pair of a person; None if there is no pair that they were not asked.
+
+    The pair follows from the arguments alone.
+
+    Parameters
+    ----------
+    n
+        Number of items.
+    seed
+        Seed of the sequence, the same for all people.
+    begin
+        Place in the sequence at which the person's section begins: the number of pairs that others are asked before.
+    asked
+        Pairs that the person was asked; none of them is asked again.
+    allowed
+        Pairs that may be asked. None: all pairs.
+    """
+    possible = n * (n - 1) // 2 if allowed is None else len(allowed)
+    if possible <= sum(1 for pair in asked if allowed is None or pair in allowed):
+        return None
+    first, place = divmod(begin, n)
+    for number in range(first, first + _MOST_ROUNDS):
+        for row in _round(n, seed, number)[place:]:
+            pair = (int(row[0]), int(row[1]))
+            if frozenset(pair) not in asked and (allowed is None or frozenset(pair) in allowed):
+                return pair
+        place = 0
+    return None
+
+
+@lru_cache(maxsize=64)
+def _round(n: int, seed: int, number: int) -> IntArray:
+    """Return the (n, 2) pairs of a round in their order."""
+    order = np.random.default_rng(np.random.SeedSequence([seed, number, _DOMAIN])).permutation(n)
+    pairs = np.stack([order, np.roll(order, -1)], axis=1)
+    return np.concatenate([pairs[::2], pairs[1::2]])

@@ -1,0 +1,201 @@
+"""What a study learns from its people: appeal at once, and coordinates as soon as they predict better."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pairseek.core.types import JSON, FloatArray, ItemId
+from pairseek.defaults import RESIDUAL_ALONE
+from pairseek.errors import InvalidChoices
+from pairseek.learning.schedule import FIRST
+from pairseek.model.items import Items
+from pairseek.population import Choices, Population
+from pairseek.population.fit import LearningStep
+from pairseek.population.model import FitOptions
+from pairseek.population.selection import CrossValidation, choose, held_out_score
+
+DIMENSIONS = (0, 1, 2, 3, 4, 6, 8)
+"""Numbers of dimensions in which a study may learn coordinates. 0: an appeal and nothing else."""
+# Looser than for a final fit, because the folds are compared and not used.
+_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Prediction of answers that were not learned from, given half of the same person's answers, at most ten.
+
+    Attributes
+    ----------
+    people
+        Number of people.
+    accuracy
+        Share of the answers whose likelier outcome came true, as a mean over people.
+    log_likelihood
+        Mean log probability of an answer, as a mean over people.
+    """
+
+    people: int
+    accuracy: float
+    log_likelihood: float
+
+    @classmethod
+    def of(cls, right: FloatArray, scores: FloatArray) -> HeldOut:
+        """Return the means over people."""
+        return cls(len(right), float(right.mean()), float(scores.mean()))
+
+    def record(self) -> JSON:
+        """Return the values as JSON data."""
+        return {"people": self.people, "accuracy": self.accuracy, "log_likelihood": self.log_likelihood}
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """Result of learning: a population over all items, and how well it predicts.
+
+    Attributes
+    ----------
+    population
+        Population with which the following sessions begin.
+    sessions, answers
+        Numbers of sessions and of answers that it was learned from.
+    dimension
+        Number of dimensions of the learned coordinates; None if coordinates were given.
+    before, after
+        Prediction of held-out answers of the people who came since the earlier version: by that version, which has not
+        seen them (by a coin if there is none), and by what was learned from the other people, in cross-validation. None
+        for fewer than ten people, by whom nothing can be measured.
+    unmet
+        Items that nobody compared.
+    seconds
+        Time that learning took.
+    """
+
+    population: Population
+    sessions: int
+    answers: int
+    dimension: int | None
+    before: HeldOut | None
+    after: HeldOut | None
+    unmet: tuple[ItemId, ...]
+    seconds: float
+
+    def record(self) -> JSON:
+        """Return what the owner of a study sees of the version, as JSON data."""
+        return {
+            "sessions": self.sessions,
+            "answers": self.answers,
+            "dimension": self.dimension,
+            "residual": self.population.residual,
+            "before": None if self.before is None else self.before.record(),
+            "after": None if self.after is None else self.after.record(),
+            "unmet": [str(name) for name in self.unmet],
+            "seconds": round(self.seconds, 3),
+        }
+
+    @classmethod
+    def from_record(cls, population: Population, record: JSON) -> Lesson:
+        """Build a lesson from its population and the data that `record` returns."""
+        before, after = (None if record[name] is None else HeldOut(**record[name]) for name in ("before", "after"))
+        counts = (record["sessions"], record["answers"], record["dimension"])
+        return cls(population, *counts, before, after, tuple(record["unmet"]), record["seconds"])
+
+
+def learn(
+    choices: Choices,
+    items: Items,
+    *,
+    previous: Population | None = None,
+    since: Collection[str] | None = None,
+    seed: int = 0,
+    progress: Callable[[LearningStep], None] | None = None,
+) -> Lesson:
+    """Learn from the choices of a study's people; the result follows from the arguments alone.
+
+    Parameters
+    ----------
+    choices
+        Choices of the people, by session.
+    items
+        Items of the study. Where they have coordinates, appeal and prior are learned; otherwise the coordinates too.
+    previous
+        The earlier version.
+    since
+        People from whom the earlier version did not learn, by whom both are measured. None: everybody.
+    seed
+        Seed of the folds.
+    progress
+        Called after each step.
+    """
+    began = time.perf_counter()
+    choices = choices.of_items(items.ids)
+    unmet = choices.uncompared
+    if not len(choices):
+        raise InvalidChoices("there is nothing to learn from: nobody decided a pair; collect more answers")
+    given = items if items.d else None
+    # What nobody met has no coordinates yet; it is added afterwards.
+    used = choices.usable()
+    met = used if given is not None else used.of_items([name for name in used.ids if name not in set(unmet)])
+    if len(met.people) < 2:
+        raise InvalidChoices("there is nothing to learn from: answers of one person; collect those of two or more")
+    tried = [FitOptions()] if given is not None else _candidates(met, previous)
+    scores = None
+    if len(met.people) >= FIRST:
+        scores = choose(met, given, tried, rng=seed, tolerance=_TOLERANCE, progress=progress)
+    chosen = tried[0] if scores is None else scores.best
+    found = _fitted(met, given, chosen, seed, progress)
+    if given is None:
+        found = found.extended(items.ids)
+        found = replace(found, provenance={**found.provenance, "unmet": list(unmet)})
+    before, after = (None, None) if scores is None else _held_out(met, scores, previous, since, seed)
+    counts = (len(choices.people), len(choices) + choices.ties)
+    return Lesson(found, *counts, chosen.dimension, before, after, unmet, time.perf_counter() - began)
+
+
+def _candidates(choices: Choices, previous: Population | None) -> list[FitOptions]:
+    """Return the numbers of dimensions to compare: at first the smallest, later those beside the earlier version's."""
+    most = max(1, len(choices.ids) - 2)
+    place = 0 if previous is None else DIMENSIONS.index(min(DIMENSIONS, key=lambda d: abs(d - previous.items.d)))
+    near = DIMENSIONS[max(0, place - 1) : max(place + 2, 3)]
+    return [FitOptions(d) for d in near if d <= most]
+
+
+def _fitted(
+    choices: Choices,
+    items: Items | None,
+    chosen: FitOptions,
+    seed: int,
+    progress: Callable[[LearningStep], None] | None,
+) -> Population:
+    if items is not None:
+        found = Population.fit(choices, items, rng=seed, progress=progress)
+    else:
+        found = Population.fit(choices, dimension=chosen.dimension, rng=seed, progress=progress)
+    if not found.informed:
+        raise InvalidChoices(
+            f"the answers of {found.people} people are no more informative than random answers; collect more answers"
+        )
+    # Without coordinates and residual utilities, answers could tell nothing of a person.
+    return found.with_residual(RESIDUAL_ALONE) if not (found.items.d or found.residual) else found
+
+
+def _held_out(
+    choices: Choices, scores: CrossValidation, previous: Population | None, since: Collection[str] | None, seed: int
+) -> tuple[HeldOut, HeldOut]:
+    """Return the predictions of the new people's held-out answers by the earlier version, and by what was learned."""
+    assert scores.right is not None
+    assert scores.people is not None
+    fresh = np.array([since is None or choices.people[row] in since for row in scores.people])
+    fresh = fresh if fresh.any() else np.ones(len(fresh), dtype=np.bool_)
+    best = scores.options.index(scores.best)
+    after = HeldOut.of(scores.right[best, fresh], scores.scores[best, fresh])
+    if previous is None:
+        return replace(after, accuracy=0.5, log_likelihood=-float(np.log(2.0))), after
+    if previous.given is None:
+        previous = previous.extended(choices.ids)
+    value, right = held_out_score(choices, *previous.utilities(), np.asarray(previous.covariance), rng=seed)
+    rows = scores.people[fresh]
+    return HeldOut.of(right[rows], value[rows]), after
