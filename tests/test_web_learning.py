@@ -91,10 +91,10 @@ class TestFile:
         with pytest.raises(InvalidItems, match="3 items without coordinates: a study needs at least 4"):
             create_study(database, configuration(slug="few"), three, is_open=True, who="test")
 
-    def test_a_file_without_ids_and_coordinates_is_refused(self, tmp_path):
+    def test_rows_without_ids_are_numbered(self, tmp_path):
         (tmp_path / "i.csv").write_text("label,text\nBeagle,A dog.\nBoxer,A dog.\n")
-        with pytest.raises(InvalidItems, match="add a column id"):
-            read_items(tmp_path / "i.csv")
+        items = read_items(tmp_path / "i.csv")
+        assert (items.ids, items.labels) == (("1", "2"), ("Beagle", "Boxer"))
 
 
 class TestFirstPeople:
