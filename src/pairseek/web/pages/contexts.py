@@ -160,8 +160,8 @@ class ResultPage(TypedDict):
     """``result``: the result. ``redirect`` is the completion URL, ``code`` the completion code.
 
     ``wait`` is the number of seconds until the page goes there by itself, None where it does not. ``goal`` decides what
-    is shown: the map and the nearest items, one pick and others, or a list. ``first``: the study had learned nothing yet
-    when the session began.
+    is shown: the map and the nearest items, one pick and others, or a list. ``first``: the study had learned nothing
+    yet when the session began.
     """
 
     study: StudyHead
