@@ -207,7 +207,7 @@ def test_what_was_learned_from_a_forgotten_person_is_dropped_and_sessions_say_so
     row = sessions_.by_id(finished)
     assert row.final == before
     rows = {one["session"]: one for one in tables.rows_of(database, study(database), "estimates")}
-    assert rows[finished]["mean_0"] == before["mean"][0]
+    assert rows[finished]["x0"] == before["mean"][0]
     with pytest.raises(Problem, match=r"began with population 1, which was learned from a participant who was forg"):
         assert sessions_.session_state(row).search
     # Open: it goes on in the worker that had it in memory, with what the study has without a population.
