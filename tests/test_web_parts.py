@@ -256,7 +256,7 @@ def test_a_voided_answer_of_another_model_leaves_the_estimate_out(database):
     of_another_model(database, old)
     database.write(lambda c: rows.mark(c, old, "p2", "void", "asleep", "ann"))
     found = {row["session"]: row for row in tables.rows_of(database, study(database), "estimates")}
-    assert (found[old]["radius"], found[old]["mean_0"], found[old]["answers"]) == (None, None, 2)
+    assert (found[old]["radius"], found[old]["x0"], found[old]["answers"]) == (None, None, 2)
 
 
 # Bundles
