@@ -389,7 +389,7 @@ class TestChoosing:
     @pytest.mark.parametrize(
         ("given", "words"),
         [
-            ({"dimension": 0}, "dimension is 0: give a whole number"),
+            ({"dimension": -1}, "dimension is -1: give a whole number"),
             ({"dimension": 14}, "dimension is 14 and there are 14 items: give at most 13"),
             ({"dimension": 2, "curvature": True}, "rescale and curvature apply to given coordinates only"),
             ({"dimension": 2, "appeal": False}, "leave out appeal=False"),
