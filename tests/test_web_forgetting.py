@@ -299,11 +299,11 @@ def test_someone_is_forgotten_while_a_population_is_fitted(database, monkeypatch
         answered(database, f"p{k}", seed=k)
     fit, seen = populations.Population.fit, []
 
-    def slow(choices, items):
+    def slow(choices, *given, **settings):
         seen.append(len(choices.people))
         if len(seen) == 1:
             forgetting.forget(database, study(database), "p0", "ann")
-        return fit(choices, items)
+        return fit(choices, *given, **settings)
 
     monkeypatch.setattr(populations.Population, "fit", slow)
     version, population = populations.fit(database, study(database), "ann")

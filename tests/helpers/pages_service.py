@@ -138,6 +138,7 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
             "goal": "taste",
             "map": None,
             "nearest": near_colours(),
+            "first": False,
             "learned": [],
             "debrief_html": None,
             "answers": study.answered(),

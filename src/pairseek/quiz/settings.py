@@ -18,6 +18,7 @@ LEFT_OUT = {
     "practice": "the first pair of a quiz can be taken back",
     "resume": "a quiz keeps no sessions",
     "retention": "a quiz keeps no data",
+    "learn": "a quiz collects no answers to learn from",
     "completion": "a quiz returns nobody; use the callback, see docs/embedding-a-quiz.md",
 }
 """Settings that have no effect in a quiz, with the reason."""

@@ -82,6 +82,11 @@ class RecallingSource:
     source: Source
     memo: Memo = field(default_factory=Memo)
 
+    @property
+    def stands_for(self) -> Source:
+        """Source that records name in place of this one: it chooses the same pairs."""
+        return self.source
+
     def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
         """Return the choice of the source."""
         if len(context.history) > DEEPEST or context.pending:
