@@ -22,7 +22,7 @@ CHECKS = 4
 
 @dataclass(frozen=True)
 class SearchGoal:
-    """What a search is for.
+    """Purpose of a search, with the strategy and stop rule that serve it.
 
     Attributes
     ----------

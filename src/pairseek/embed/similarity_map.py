@@ -32,7 +32,7 @@ _LEAST_K, _MOST_K = 1e-3, 10.0
 
 @dataclass(frozen=True, eq=False)
 class SimilarityMap:
-    """What judgements tell of where items lie.
+    """Placement of items that was fitted to judgements of similarity, with its measured error.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How long a reproduction will take: recorded costs of trials, scaled by the measured speed of this machine."""
+"""Expected duration of a reproduction: recorded costs of trials, scaled by the measured speed of this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study learns from its people: appeal at once, and coordinates as soon as they predict better."""
+"""Lessons that a study learns from its people: appeal at once, and coordinates as soon as they predict better."""
 
 from __future__ import annotations
 

@@ -63,13 +63,13 @@ class EP:
 
     def infer(self, evidence: Evidence, prior: Prior, response: Response) -> Belief:
         """Return the belief after these answers."""
+        form = PriorForm.of(prior, evidence.slopes.shape[1])
         if response.unknown or (response.share > 0.0 and len(evidence.offsets)):
-            form = PriorForm.of(prior, evidence.slopes.shape[1])
             return mixture_belief(evidence, prior, response, PropagatedNodes(self.points, form), self.points)
         began = time.perf_counter()
         factors = Factors.of(evidence, response)
-        fit = gaussian_fit(factors, prior)
-        if is_trusted(fit, factors, prior):
+        fit = gaussian_fit(factors, form)
+        if is_trusted(fit, factors, form):
             return propagated(fit, factors, prior, self.points, time.perf_counter() - began).belief
         return importance_sampled(fit, factors, prior, self.points).belief
 

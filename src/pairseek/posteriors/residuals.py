@@ -7,8 +7,8 @@ s_j·w + o_j + r (Cε)_j. Only the projection of ε on the row space of C matter
 a prior that is Gaussian in e, and answers that are linear in it, so that every posterior over points applies to it. The
 part of ε outside of the space keeps its prior.
 
-An unknown σ has a log-normal prior, of which five values stand for all. The belief is the mixture of those at each
-value, weighted by the prior and the evidence p(answers | σ).
+An unknown σ has a log-normal prior, of which three values stand for all: those of the Gauss-Hermite rule for log σ. The
+belief is the mixture of those at each value, weighted by the rule and the evidence p(answers | σ).
 """
 
 from __future__ import annotations
@@ -38,8 +38,11 @@ from pairseek.posteriors.base import Posterior
 
 # A row of C whose part outside of the others is shorter depends on them.
 _DEPENDENT = 1e-6
-# Values of an unknown residual, in deviations of its log from the median. Values of less weight have no samples.
-_PLACES = (-2.0, -1.0, 0.0, 1.0, 2.0)
+# Values of an unknown residual, in deviations of its log from the median, and their weights: exact for polynomials of
+# degree 5. Five values predicted recorded people no better, in five thirds of the time.
+_PLACES = (-math.sqrt(3.0), 0.0, math.sqrt(3.0))
+_WEIGHTS = (1.0 / 6.0, 2.0 / 3.0, 1.0 / 6.0)
+# Values of less weight have no samples.
 _NEGLIGIBLE = 0.002
 
 
@@ -77,7 +80,7 @@ def infer_with_residuals(
         return inferred(response.residual_deviation)
     deviations = [response.residual_deviation * math.exp(unknown.spread * place) for place in _PLACES]
     beliefs = [inferred(deviation) for deviation in deviations]
-    logs = [_log_evidence(belief) - 0.5 * place**2 for belief, place in zip(beliefs, _PLACES, strict=True)]
+    logs = [_log_evidence(belief) + math.log(weight) for belief, weight in zip(beliefs, _WEIGHTS, strict=True)]
     weights = np.exp(np.array(logs) - max(logs))
     return _mixed(beliefs, weights / np.sum(weights))
 

@@ -37,7 +37,7 @@ _DEVIATIONS = 2.4477468306808164
 
 @dataclass(frozen=True, eq=False)
 class QuizSource:
-    """What a quiz is compiled from.
+    """Source of a quiz: items, search and texts.
 
     Attributes
     ----------

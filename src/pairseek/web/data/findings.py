@@ -35,7 +35,7 @@ _MOST_POINTS = 400
 
 @dataclass(frozen=True, slots=True)
 class Participation:
-    """How one person answered.
+    """Data quality of one person's answers.
 
     Attributes
     ----------

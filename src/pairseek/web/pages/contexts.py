@@ -382,7 +382,7 @@ class VersionRow(TypedDict):
 
 
 class LearningContext(TypedDict):
-    """What a study learns from its own people.
+    """State of the learning of a study from its own people.
 
     ``on`` says whether it learns by itself, ``requested`` whether it was just asked to, ``finished`` the sessions that
     count, ``due`` the number at which it learns next, ``current`` the version with which sessions begin, and
@@ -431,7 +431,7 @@ class PlacedItem(TypedDict):
     vague: bool
 
 
-class MapDrawing(TypedDict):
+class SimilarityDrawing(TypedDict):
     """Map of a similarity study as a drawing; ``side`` is the size of an item."""
 
     width: int
@@ -482,7 +482,7 @@ class SimilarityContext(TypedDict):
     recommended: int
     tried: list[DimensionContext]
     k: float
-    drawing: MapDrawing
+    drawing: SimilarityDrawing
     vague: list[CardContext]
     vague_count: int
     curve: list[CurveStep]
@@ -523,7 +523,7 @@ class SegmentContext(TypedDict):
 
 
 class QualityRow(TypedDict):
-    """How a person answered; ``trust`` is the probability that the answers are not random.
+    """Data quality of a person's answers; ``trust`` is the probability that the answers are not random.
 
     ``segment`` is the most probable one, with its probability ``chance``, if there are several.
     """

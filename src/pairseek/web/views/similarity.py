@@ -11,9 +11,9 @@ from pairseek.web.data.similarity import MapVersion, all_versions
 from pairseek.web.pages.contexts import (
     CurveStep,
     DimensionContext,
-    MapDrawing,
     PlacedItem,
     SimilarityContext,
+    SimilarityDrawing,
     SimilarityPage,
 )
 from pairseek.web.service import Service
@@ -81,7 +81,7 @@ def _step(one: MapVersion) -> CurveStep:
     return {"judgements": learned.judgements, "error": learned.error, "standard_error": learned.standard_error}
 
 
-def _drawing(study: Study, newest: MapVersion, vague: set[int]) -> MapDrawing:
+def _drawing(study: Study, newest: MapVersion, vague: set[int]) -> SimilarityDrawing:
     """Return the items on a drawing with equal scales, the farther back the vaguer."""
     items = newest.learned.final.items()
     points = np.array(flat(items, items.coordinates))
