@@ -19,7 +19,6 @@ from PIL import Image
 
 import pairseek as ps
 from helpers.serving import some_items
-from pairseek.cli import main
 from pairseek.errors import InvalidItems, InvalidParameter, Unsupported
 from pairseek.quiz import settings
 from pairseek.quiz.compilation import RECOMMENDED, CostProbe, compile_tree
@@ -345,19 +344,6 @@ def test_a_killed_compilation_leaves_no_quiz_and_does_not_block_the_next(tmp_pat
 
 
 # The command
-
-
-@pytest.fixture
-def command(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return ended.value.code or 0, said.out, said.err
-
-    return run
 
 
 def test_from_a_file_of_items_to_a_quiz(command, tmp_path):

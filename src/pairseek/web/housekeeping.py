@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 
 import sqlalchemy as sa
 
-from pairseek.errors import PairseekError
 from pairseek.store import deletion, locks, meta, people, rates, sessions
 from pairseek.store.database import Database, stamp
 from pairseek.web import auth
 from pairseek.web.data import forgetting
+from pairseek.web.rounds import Rounds
 from pairseek.web.studies.catalogue import Catalogue
 
 # Seconds between two looks for deletions by other workers and commands, between two looks whether it is time to delete
@@ -46,39 +45,25 @@ class Housekeeper:
 
     def __init__(self, database: Database, catalogue: Catalogue, clear: Callable[[], None]) -> None:
         self._database, self._catalogue, self._clear = database, catalogue, clear
-        self._stopped, self._wanted = threading.Event(), threading.Event()
         self._seen: str | None = None
         self._next = 0.0
         self._own = False
         self._scrub_at, self._pause = 0.0, _PAUSE
-        self._thread = threading.Thread(target=self._run, name="pairseek-housekeeping", daemon=True)
+        self._rounds = Rounds("housekeeping", _ROUND, self.round)
 
     def start(self) -> None:
         """Start the thread."""
         self._seen = self._database.read(deletion.last_deletion)
-        self._thread.start()
+        self._rounds.start()
 
     def stop(self) -> None:
         """End the thread after the step under way."""
-        self._stopped.set()
-        self._wanted.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=10)
+        self._rounds.stop(10.0)
 
     def soon(self) -> None:
         """Remove the traces of a deletion by this worker at once."""
         self._own = True
-        self._wanted.set()
-
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            try:
-                self.round()
-            except (PairseekError, sa.exc.SQLAlchemyError):
-                # The next round tries again.
-                logger.warning("housekeeping failed", exc_info=True)
-            self._wanted.wait(_ROUND)
-            self._wanted.clear()
+        self._rounds.wake()
 
     def round(self) -> None:
         """Apply retention periods once an hour, and remove traces of what was deleted since the last round."""

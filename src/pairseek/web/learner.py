@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import logging
-import threading
 from queue import SimpleQueue
 
-import sqlalchemy as sa
-
-from pairseek.errors import PairseekError
 from pairseek.learning.process import learn_apart
 from pairseek.store import studies
 from pairseek.store.database import Database
 from pairseek.web.data import populations
+from pairseek.web.rounds import Rounds
 from pairseek.web.studies.catalogue import Catalogue
 
 # Seconds between two looks for studies that have enough new sessions.
@@ -34,37 +31,25 @@ class Learner:
 
     def __init__(self, database: Database, catalogue: Catalogue) -> None:
         self._database, self._catalogue = database, catalogue
-        self._stopped, self._wanted = threading.Event(), threading.Event()
         self._requests: SimpleQueue[tuple[str, str]] = SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="pairseek-learner", daemon=True)
+        self._rounds = Rounds("learning", _ROUND, self.round)
 
     def start(self) -> None:
         """Start the thread."""
-        self._thread.start()
+        self._rounds.start()
 
     def stop(self) -> None:
         """End the thread. A study that is learning goes on in its process, whose result is discarded."""
-        self._stopped.set()
-        self._wanted.set()
+        self._rounds.stop()
 
     def soon(self) -> None:
         """Look at once, because a session has finished."""
-        self._wanted.set()
+        self._rounds.wake()
 
     def request(self, slug: str, who: str) -> None:
         """Let a study learn as soon as possible, because its owner wants it."""
         self._requests.put((slug, who))
-        self._wanted.set()
-
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            try:
-                self.round()
-            except (PairseekError, sa.exc.SQLAlchemyError):
-                # The next round tries again.
-                logger.warning("a round of learning failed", exc_info=True)
-            self._wanted.wait(_ROUND)
-            self._wanted.clear()
+        self._rounds.wake()
 
     def round(self) -> None:
         """Let every study learn whose owner wants it, or that has enough new sessions."""
@@ -72,6 +57,6 @@ class Learner:
             slug, who = self._requests.get()
             populations.learn_now(self._database, self._catalogue.named(slug), who, learn_apart)
         for row in self._database.read(studies.every):
-            if self._stopped.is_set():
+            if self._rounds.stopped:
                 return
             populations.learn_if_due(self._database, self._catalogue.named(row.slug), learn_apart)
