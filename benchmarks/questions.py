@@ -1,4 +1,4 @@
-"""Questions needed against the share of pairs looked at: the figure of docs/candidates.md.
+"""Questions needed against the share of pairs looked at: the figure of docs/explanation/candidates.md.
 
     python benchmarks/questions.py --out docs/figures/candidates.png        # about ten minutes on two cores
 

@@ -1,7 +1,7 @@
-"""Tables of docs/reproduction.md from folders of results of `pairseek reproduce`, also of runs that are not finished.
+"""Tables of docs/benchmarks/reproduction.md from results of `pairseek reproduce`, also of unfinished runs.
 
     pairseek reproduce all --preset paper --out results
-    python benchmarks/reproduction.py results --write docs/reproduction.md
+    python benchmarks/reproduction.py results --write docs/benchmarks/reproduction.md
 
 Each table stands in the page between `<!-- NAME -->` and `<!-- end NAME -->`; without `--write` all are printed.
 Several folders may be given; the first that holds a figure counts. The figures of the authors' program are those of

@@ -5,9 +5,9 @@ python benchmarks/rivals.py --report [--out FOLDER] [--draw FOLDER]
 
 Needs the extra ``rivals`` (``pip install -e '.[cli,plots,rivals]'``, best in an environment of its own) and the ratings
 of ``data/people`` in the folder that PAIRSEEK_DATA names. Everybody may ask the same pairs, gets the same answers, and
-predicts the same withheld pairs: the protocol of `pairseek evaluate`, docs/rivals.md. The held-out people belong to the
-reporting half (``data/people/SPLIT.md``), unless --half says otherwise. A run goes on where it was; --report prints the
-tables of what is there, --draw the figure.
+predicts the same withheld pairs: the protocol of `pairseek evaluate`, docs/benchmarks/rivals.md.
+The held-out people belong to the reporting half (``data/people/SPLIT.md``), unless --half says otherwise. A run
+goes on where it was; --report prints the tables of what is there, --draw the figure.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from pairseek.core.types import Evidence
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.responses import Response
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "explanation"
 ITEMS = ps.Items(np.random.default_rng(0).normal(size=(12, 2)))
 
 

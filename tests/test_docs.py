@@ -11,7 +11,8 @@ import pairseek as ps
 from pairseek import errors, serialization
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = {path.name: path.read_text() for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
+PLACES = {path.name: path for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]}
+PAGES = {name: path.read_text() for name, path in PLACES.items()}
 EVERYTHING = "\n".join(PAGES.values())
 
 
@@ -96,9 +97,8 @@ def test_the_code_of_the_reliability_page_runs(capsys):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_links_between_pages_lead_somewhere(page):
-    folder = ROOT if (ROOT / page).exists() else ROOT / "docs"
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", PAGES[page]):
-        assert (folder / target).exists(), f"{page} links to {target}"
+        assert (PLACES[page].parent / target).exists(), f"{page} links to {target}"
 
 
 def test_the_pages_say_nothing_of_machines_or_registries():
@@ -142,7 +142,7 @@ def test_the_studies_of_the_docs_can_be_made():
             assert configuration.title.startswith("Which wine")
 
 
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/explanation/architecture.md"])
 def test_the_files_that_the_pages_for_developers_name_exist(page):
     # Without code, and without the new files that a recipe creates.
     text = re.sub(r"```.*?```|A new file\s+`[^`]+`", "", (ROOT / page).read_text(), flags=re.DOTALL)

@@ -12,7 +12,7 @@ import scipy.spatial
 import pairseek as ps
 from pairseek.embed import Triplets, read_provenance, simulate_triplets
 
-PAGE = (Path(__file__).resolve().parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "tutorials" / "judgements.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -364,7 +364,7 @@ class TestParts:
 
 
 class TestDocs:
-    PAGE = (Path(__file__).parents[1] / "docs" / "experiments.md").read_text()
+    PAGE = (Path(__file__).parents[1] / "docs" / "how-to" / "experiments.md").read_text()
 
     def test_the_specification_of_the_page_reads(self):
         block = re.search(r"```toml\n(.*?)```", self.PAGE, re.DOTALL).group(1)
@@ -377,10 +377,10 @@ class TestDocs:
     def test_every_field_metric_and_name_is_on_the_page(self):
         names = [f.name for part in (Specification, Setting, Answering, Contender) for f in fields(part)]
         for name in [*names, *MEASURES, *NAMED_DATA]:
-            assert re.search(rf"\b{name}\b", self.PAGE), f"{name} is not in docs/experiments.md"
+            assert re.search(rf"\b{name}\b", self.PAGE), f"{name} is not in docs/how-to/experiments.md"
 
     def test_every_figure_and_command_is_documented(self):
-        page = (Path(__file__).parents[1] / "docs" / "reproduction.md").read_text()
+        page = (Path(__file__).parents[1] / "docs" / "benchmarks" / "reproduction.md").read_text()
         for name in REPRODUCTIONS:
             assert f"`{name}`" in page
         for command in ("reproduce", "simulate", "plan"):

@@ -8,7 +8,7 @@ import pytest
 
 import pairseek as ps
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "tutorials"
 
 
 def blocks(page):

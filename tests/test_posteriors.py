@@ -14,7 +14,7 @@ from pairseek.model.responses import Logistic
 from pairseek.posteriors import POSTERIORS
 from pairseek.testing import PosteriorContract
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "posterior.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "explanation" / "posterior.md"
 
 
 class TestEveryPosterior(PosteriorContract):

@@ -61,7 +61,9 @@ def folder(tmp_path_factory) -> Path:
         rows.append(f"w{k},{k}.png,Picture {k},{rng.normal()},{rng.normal()}\n")
     (root / "art.csv").write_text("id,image,alt,x,y\n" + "".join(rows))
     compile_quiz(plan_quiz(from_items_file(root / "art.csv"), answers=2), root / "pictures")
-    example = re.findall(r"```html\n(.*?)```", (ROOT / "docs" / "embedding-a-quiz.md").read_text(), re.DOTALL)[0]
+    example = re.findall(
+        r"```html\n(.*?)```", (ROOT / "docs" / "how-to" / "embedding-a-quiz.md").read_text(), re.DOTALL
+    )[0]
     (root / "page.html").write_text(example)
     return root
 

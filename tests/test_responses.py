@@ -326,7 +326,7 @@ class TestNoiseKinds:
             assert math.isnan(steepness(1.0, 2.0, code))
 
     def test_the_docs_describe_every_kind(self):
-        page = (Path(__file__).resolve().parents[1] / "docs" / "model.md").read_text()
+        page = (Path(__file__).resolve().parents[1] / "docs" / "explanation" / "model.md").read_text()
         for kind in NOISE_KINDS.values():
             formula = kind.formula.replace("|", r"\|")
             assert f'| `"{kind.name}"` | {formula} | {kind.summary} |' in page

@@ -415,7 +415,7 @@ def test_links_are_made_over_http(visitors):
 
 
 def test_a_clock_that_jumps_by_an_hour_moves_the_end_of_sessions_and_nothing_else(database_url, monkeypatch):
-    """Sessions, links and limits when the time of day is set forward and back, as docs/service.md says."""
+    """Sessions, links and limits when the time of day is set forward and back, as docs/how-to/service.md says."""
     jump = 0
 
     class Clock(datetime):

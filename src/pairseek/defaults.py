@@ -1,4 +1,4 @@
-"""Default parts of `Search(items)`; docs/defaults.md gives their reasons."""
+"""Default parts of `Search(items)`; docs/reference/defaults.md gives their reasons."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def command(
     """Delete a participant's sessions in a study, and what was learned from them.
 
     Nothing of the person remains in the database. Exports and backups that
-    were made before still contain the data; see docs/service.md.
+    were made before still contain the data; see docs/how-to/service.md.
     """
     if expired == (study is not None) or (study is None) != (participant is None):
         raise InvalidParameter("give a STUDY and a PARTICIPANT, or --expired alone; see pairseek forget --help")

@@ -43,7 +43,7 @@ def command(
 
     The first start prints a user name and a password once. Environment
     variables such as PAIRSEEK_DATABASE, PAIRSEEK_PASSWORD and PAIRSEEK_HTTPS
-    configure the service; see docs/service.md.
+    configure the service; see docs/how-to/service.md.
     """
     require_web()
     with _shared_metrics(workers):

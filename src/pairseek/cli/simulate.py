@@ -57,7 +57,7 @@ def command(
     """Simulate users, and compare strategies.
 
     A specification file or the options describe the simulation. Options
-    override the file; docs/experiments.md describes its format. The output
+    override the file; docs/how-to/experiments.md describes its format. The output
     folder has the table of all trials, a figure per setting, and report.html.
     """
     setting = {"data": data, "dimension": dimension, "truth": truth}
@@ -104,7 +104,7 @@ def _specification(path: Path | None, flags: JSON) -> Specification:
     if path is None:
         if "strategies" not in flags or "data" not in flags:
             raise InvalidParameter(
-                "give a specification file, or at least --data and --strategies; see docs/experiments.md"
+                "give a specification file, or at least --data and --strategies; see docs/how-to/experiments.md"
             )
         return read_record({"name": "simulation", **flags}, folder=Path())
     wanted = read_specification(path)

@@ -20,7 +20,7 @@ Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Name of the study in 
 @app.command("create")
 def create(
     path: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="Study configuration as YAML; see docs/studies.md.")
+        Path | None, typer.Argument(metavar="FILE", help="Study configuration as YAML; see docs/how-to/studies.md.")
     ] = None,
     *,
     source: Annotated[

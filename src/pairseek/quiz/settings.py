@@ -19,7 +19,7 @@ LEFT_OUT = {
     "resume": "a quiz keeps no sessions",
     "retention": "a quiz keeps no data",
     "learn": "a quiz collects no answers to learn from",
-    "completion": "a quiz returns nobody; use the callback, see docs/embedding-a-quiz.md",
+    "completion": "a quiz returns nobody; use the callback, see docs/how-to/embedding-a-quiz.md",
 }
 """Settings that have no effect in a quiz, with the reason."""
 

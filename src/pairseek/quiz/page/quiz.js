@@ -1,4 +1,4 @@
-// A compiled quiz of pairseek: reads its tree and shows it inside an element. See docs/embedding-a-quiz.md.
+// A compiled quiz of pairseek: reads its tree and shows it inside an element. See docs/how-to/embedding-a-quiz.md.
 
 const SIDES = ["left", "right"];
 

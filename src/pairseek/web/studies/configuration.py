@@ -579,7 +579,7 @@ def _in_words(error: ErrorDetails) -> str:
             "with a column that shows each (colour, audio, ...), or search it in Python with Search(Space(...))"
         )
     if kind == "extra_forbidden":
-        return f"there is no setting {place!r}: remove it, or see docs/studies.md for the settings"
+        return f"there is no setting {place!r}: remove it, or see docs/how-to/studies.md for the settings"
     if kind == "missing":
         return f"the setting {place!r} is missing: add it"
     message = str(error["ctx"]["error"] if kind == "value_error" else error["msg"])
