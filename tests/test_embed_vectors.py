@@ -55,7 +55,7 @@ def test_standardized_columns_do_not_care_for_units(vectors):
     assert not np.allclose(PCA(n_components=2).fit_transform(vectors * units), first)
 
 
-@pytest.mark.filterwarnings("ignore::pairseek.ScaleWarning")  # 300 columns whose widths are drawn
+@pytest.mark.filterwarnings("ignore::pairseek.ScaleWarning", "ignore::pairseek.DimensionWarning")  # 300 columns
 def test_pca_of_items_keeps_ids_and_labels(vectors):
     source = ps.Items(vectors, ids=[f"w{i}" for i in range(80)], labels=[f"Wine {i}" for i in range(80)])
     items = PCA(n_components=3).fit(source).to_items(scaled=True)

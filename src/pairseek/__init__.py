@@ -12,13 +12,14 @@ from pairseek import datasets, errors
 from pairseek._version import __version__
 from pairseek.candidates import AllPairs, Candidates, ListedPairs, Rest, SampledPairs
 from pairseek.core.types import Belief, Event, Query
-from pairseek.errors import PairseekError, ScaleWarning
+from pairseek.errors import DimensionWarning, PairseekError, ScaleWarning
 from pairseek.estimates import Estimate, Recommendation
 from pairseek.model import bounds, metrics
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import GaussianPrior, UniformBox
 from pairseek.model.responses import Logistic, Probit
 from pairseek.model.unknowns import Beta, LogNormal, NoiseKinds, Unknown
+from pairseek.model.vectors import VectorMap
 from pairseek.numerics.parallel import set_thread_count
 from pairseek.population import Choices, Population
 from pairseek.posteriors import EP, Grid, Particles
@@ -56,6 +57,7 @@ __all__ = [
     "Beta",
     "Candidates",
     "Choices",
+    "DimensionWarning",
     "Estimate",
     "Event",
     "GainBelow",
@@ -90,6 +92,7 @@ __all__ = [
     "Space",
     "UniformBox",
     "Unknown",
+    "VectorMap",
     "__version__",
     "bounds",
     "datasets",

@@ -20,6 +20,7 @@
     └── MissingExtra        (ImportError)   optional dependency not installed
 
     ScaleWarning            (UserWarning)   coordinates of very different scales
+    DimensionWarning        (UserWarning)   more coordinates than answers can resolve
     AccuracyWarning         (UserWarning)   posterior of reduced accuracy
 
 A message states what is wrong, what was received, and what to do.
@@ -136,6 +137,10 @@ class MissingExtra(PairseekError, ImportError):
 
 class ScaleWarning(UserWarning):
     """Coordinates have such different scales that only the widest influence distances."""
+
+
+class DimensionWarning(UserWarning):
+    """Items have more coordinates than a few answers can resolve."""
 
 
 class AccuracyWarning(UserWarning):

@@ -11,15 +11,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from pairseek.core.csv import APPEAL_COLUMN, LABEL_COLUMN, read_items
 from pairseek.core.types import FloatArray, ItemId, Point
-from pairseek.errors import InvalidItems, InvalidParameter, ScaleWarning, UnknownItem
+from pairseek.errors import DimensionWarning, InvalidItems, InvalidParameter, ScaleWarning, UnknownItem
 from pairseek.model import scales as _scales
+from pairseek.model import vectors as _vectors
+from pairseek.model.vector_tables import read_vectors
+from pairseek.model.vectors import VectorMap
 
 
 def _real(values: Any) -> FloatArray:
@@ -135,6 +138,8 @@ class Items:
     data: Mapping[str, tuple[object, ...]] = field(repr=False)
     # Names of the coordinates in the file that they were read from, for messages.
     _columns: tuple[str, ...] | None = field(default=None, init=False, repr=False)
+    vector_map: VectorMap | None = field(default=None, init=False, repr=False)
+    """The map from vectors to these coordinates, of items that `from_vectors` made; otherwise None."""
 
     def __init__(
         self,
@@ -156,17 +161,22 @@ class Items:
         appeal: npt.ArrayLike | None = None,
         data: Mapping[str, Sequence[object]] | None = None,
         columns: Sequence[str] | None = None,
+        vector_map: VectorMap | None = None,
     ) -> Self:
-        """Return validated items without a `ScaleWarning`: parts of other items, or items reported elsewhere."""
+        """Return validated items without warnings: parts of other items, or items reported elsewhere."""
         items = cls.__new__(cls)
         items._fill(coordinates, ids, labels, appeal, data)
         object.__setattr__(items, "_columns", None if columns is None else tuple(columns))
+        object.__setattr__(items, "vector_map", vector_map)
         return items
 
     def _warned(self) -> Self:
-        """Issue a `ScaleWarning` if the scales differ, and return the items."""
+        """Issue a `ScaleWarning` if the scales differ, a `DimensionWarning` if there are many; return the items."""
         if self.scale_note is not None:
             warnings.warn(self.scale_note, ScaleWarning, stacklevel=_caller())
+        note = _vectors.dimension_note(self.coordinates)
+        if note is not None:
+            warnings.warn(note, DimensionWarning, stacklevel=_caller())
         return self
 
     def _fill(
@@ -218,6 +228,7 @@ class Items:
             self.appeal,
             dict(self.data),
             self._columns,
+            self.vector_map,
         )
         return type(self)._unwarned, parts
 
@@ -328,6 +339,65 @@ class Items:
             )
         factor = np.sqrt(self.d) / (3.0 * np.sqrt(values[0]))
         return self._unwarned(centred * factor, self.ids, self.labels, self.appeal, self.data, self._columns)
+
+    @classmethod
+    def from_vectors(
+        cls,
+        vectors: Any,
+        ids: Sequence[object] | npt.NDArray[np.generic] | None = None,
+        *,
+        labels: Sequence[str] | None = None,
+        appeal: npt.ArrayLike | None = None,
+        data: Mapping[str, Sequence[object]] | None = None,
+        dimension: int | Literal["auto"] = "auto",
+        answers: int = _vectors.ANSWERS,
+        standardize: _vectors.Standardize = "auto",
+        vector_map: VectorMap | None = None,
+    ) -> Self:
+        """Return items in a few dimensions from vectors of many, such as embeddings of texts or images.
+
+        Parameters
+        ----------
+        vectors
+            (n, D) numbers, a mapping of ids to vectors, a data frame (pyarrow, pandas, polars), or the path of a
+            ``.npy`` or ``.parquet`` file. In a table, ``id``, ``label`` and ``appeal`` are what they say, a column of
+            lists (or else the columns of numbers) holds the vectors, and other columns are data.
+        ids, labels, appeal, data
+            As for `Items`; they win over the columns of a table.
+        dimension
+            Number of principal axes to keep. ``"auto"``: as many as `answers` can resolve, and no more than 95 % of the
+            variance needs.
+        answers
+            Intended number of answers of a person.
+        standardize
+            Whether to divide each number by its standard deviation over the items. ``"auto"``: if they are of
+            different units.
+        vector_map
+            A map that is used instead, such as `Items.vector_map` of yesterday's catalogue.
+
+        Examples
+        --------
+        >>> vectors = np.random.default_rng(0).standard_normal((500, 64)) / np.arange(1, 65)
+        >>> items = Items.from_vectors(vectors)
+        >>> items.d, round(items.vector_map.provenance["variance_kept"], 2)
+        (5, 0.92)
+        """
+        table = read_vectors(vectors)
+        names = table.ids if ids is None else _listed(ids, "ids", len(table.vectors))
+        if vector_map is None:
+            vector_map = _vectors.principal_map(
+                table.vectors, dimension=dimension, answers=answers, standardize=standardize, ids=names
+            )
+        elif not isinstance(vector_map, VectorMap):
+            raise InvalidParameter(f"vector_map is {vector_map!r}: give a VectorMap, such as items.vector_map")
+        return cls._unwarned(
+            vector_map.place(table.vectors, names),
+            names,
+            table.labels if labels is None else labels,
+            table.appeal if appeal is None else appeal,
+            {**table.data, **(data or {})},
+            vector_map=vector_map,
+        )
 
     @classmethod
     def from_csv(cls, path: str | Path, *, keep: Sequence[str] = ()) -> Self:
