@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
@@ -10,6 +11,8 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import scipy
 
+from pairseek.core import notebook
+from pairseek.core.text import plural
 from pairseek.core.types import Belief, FloatArray, IntArray, ItemId, Residuals
 from pairseek.core.validation import is_number, whole
 from pairseek.errors import InvalidParameter
@@ -100,6 +103,34 @@ class Estimate:
         mass = np.cumsum(self.belief.weights[order])
         return float(distances[order[min(np.searchsorted(mass, level * mass[-1]), len(order) - 1)]])
 
+    def _repr_html_(self) -> str:
+        return estimate_panel(self)
+
+
+def estimate_panel(estimate: Estimate) -> str:
+    """Return the representation of an estimate: the point, and the samples of the belief in two dimensions."""
+    point, deviation = estimate.point, np.sqrt(np.diag(estimate.covariance))
+    rows = [(f"x{i}", f"{x:.3g} ± {s:.2g}") for i, (x, s) in enumerate(zip(point, deviation, strict=True))]
+    drawing, note = notebook.Html(""), estimate.note or ""
+    if len(point) > 1:
+        centre, axes, share = notebook.plane_of(estimate.belief.samples)
+        mean = (point - centre) @ axes
+        drawing = notebook.plane_map(
+            (estimate.belief.samples - centre) @ axes,
+            words="Samples of the posterior, and the region that contains the point with a probability of 95 %",
+            point=mean,
+            outline=notebook.ellipse_of(mean, axes.T @ estimate.covariance @ axes),
+        )
+        shown = f"The map shows the two widest axes of {len(point)}: {share:.0%} of the variance."
+        note = " ".join(filter(None, (note, shown if len(point) > 2 else "")))
+    found = estimate.reliability
+    further = [("answers are", found.word), ("k", found.k.median), ("lapse", found.lapse.median)] if found else []
+    if len(point):
+        further.insert(0, ("95 % radius", estimate.credible_radius()))
+    title = f"Estimate in {plural(len(point), 'dimension')}"
+    values = notebook.table(["coordinate", "mean ± deviation"], rows, most=8) if rows else ""
+    return notebook.panel(title, drawing, values, notebook.facts(further) if further else "", note=note)
+
 
 def reliability_estimate(belief: Belief, response: Response, spread: float) -> ReliabilityEstimate | None:
     """Return the reliability of a person, for a prior with this standard deviation along a coordinate."""
@@ -150,6 +181,33 @@ class Recommendation:
     probability: float
     expected_utility: float
     distance: float
+
+    def _repr_html_(self) -> str:
+        rows = [("id", self.id), ("best with probability", notebook.bar(self.probability))]
+        more = [("expected utility", self.expected_utility), ("distance", self.distance)]
+        return notebook.panel(self.label, notebook.facts([*rows, *more]))
+
+
+class Recommendations(list[Recommendation]):
+    """A list of recommended items, best first, which a notebook shows as a table with a map."""
+
+    def __init__(self, found: Iterable[Recommendation] = (), items: Items | None = None) -> None:
+        super().__init__(found)
+        self._items = items
+
+    def _repr_html_(self) -> str:
+        title = f"{len(self)} recommended items" if len(self) != 1 else "1 recommended item"
+        if self._items is None:
+            return notebook.panel(title, *(one._repr_html_() for one in self))
+        rows = [self._items.index(one.id) for one in self]
+        drawing, note = notebook.items_map(self._items, {row: self._items.labels[row] for row in rows})
+        return notebook.panel(title, recommended_rows(self._items, self), drawing, note=note)
+
+
+def recommended_rows(items: Items, found: Sequence[Recommendation]) -> notebook.Html:
+    """Return a table of recommended items."""
+    chances = [notebook.bar(one.probability) for one in found]
+    return notebook.item_rows(items, [items.index(one.id) for one in found], {"best with probability": chances})
 
 
 @lru_cache(maxsize=4)
@@ -276,7 +334,7 @@ def _squared_distances(points: FloatArray, others: FloatArray) -> FloatArray:
 
 def recommendations(
     items: Items, estimate: Estimate, response: Response, count: int, *, by_utility: bool = False
-) -> list[Recommendation]:
+) -> Recommendations:
     """Return the items most likely to be the best, equally likely ones by expected utility.
 
     With `by_utility` or residual utilities, the items of highest expected utility.
@@ -289,7 +347,8 @@ def recommendations(
     by_utility = by_utility or belief.residuals is not None
     keys = (distance, -probability, -utility) if by_utility else (distance, -utility, -probability)
     order = np.lexsort(keys)[:count]
-    return [
+    found = (
         Recommendation(items.ids[i], items.labels[i], float(probability[i]), float(utility[i]), float(distance[i]))
         for i in order.tolist()
-    ]
+    )
+    return Recommendations(found, items)

@@ -24,7 +24,7 @@ from pairseek._version import MODEL_VERSION, __version__
 from pairseek.candidates import Rest
 from pairseek.candidates.context import SelectionContext, Source
 from pairseek.compatibility import check_appeal, check_inference, check_parts, check_residual, check_together, rules_of
-from pairseek.core import files
+from pairseek.core import files, notebook
 from pairseek.core.text import plural
 from pairseek.core.types import JSON, Belief, Event, Evidence, IntArray, Outcome, Query, QueryInfo, Side
 from pairseek.core.validation import seed_of, whole
@@ -43,7 +43,9 @@ from pairseek.estimates import (
     Estimate,
     Recommendation,
     best_probabilities,
+    estimate_panel,
     recommendations,
+    recommended_rows,
     reliability_estimate,
 )
 from pairseek.forecasts import expected_path
@@ -170,6 +172,24 @@ class Search:
         what = f"{items.n} items" if isinstance(items, Items) else "a space"
         done = f"{plural(self.answers, 'answer')}, seed {self.seed}"
         return f"<Search of {what} in {plural(items.d, 'dimension')} by {self.strategy.name}: {done}>"
+
+    @_atomic
+    def _repr_html_(self) -> str:
+        items, estimate = self.items, self.estimate()
+        title = f"Search after {plural(self.answers, 'answer')}"
+        if isinstance(items, Space):
+            return notebook.panel(title, notebook.Html(estimate_panel(estimate)), note=repr(self))
+        best = self.recommend(5)
+        names = {items.index(one.id): one.label for one in best}
+        drawing, axes = notebook.items_map(items, names, estimate.point, estimate.covariance)
+        said: list[tuple[str, object]] = [("strategy", self.strategy.name), ("goal", self.goal.name)]
+        if any(rule.reached(_Progress(self)) for rule in self.stop):
+            said.append(("finished", self.finished))
+        for query in self.pending:
+            texts = (items.labels[items.index(side)] for side in (query.left, query.right))
+            said.append(("asks", " or ".join(texts) + "?"))
+        note = " ".join(filter(None, (estimate.note, axes)))
+        return notebook.panel(title, drawing, recommended_rows(items, best), notebook.facts(said), note=note)
 
     @_atomic
     def __getstate__(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from pairseek.candidates import ListedPairs, Rest
+from pairseek.core import notebook
 from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidChoices, InvalidParameter, NoPairLeft
@@ -307,6 +308,12 @@ class ArrivalResults:
                 if rows.any():
                     out.append(self._row(rows, column, count, f"{first}-{last}" if last else "later"))
         return out
+
+    def _repr_html_(self) -> str:
+        shown = ("arrivals", "answers", "people", "learning", "popularity", "told")
+        rows = [[row[name] for name in shown] for row in self.summary()]
+        note = "Shares of choices predicted right: by a study that learns, by popularity, by one that was told."
+        return notebook.panel("Arrivals of recorded people", notebook.table(shown, rows, most=20), note=note)
 
     def _row(self, rows: BoolArray, column: int, count: int, label: str) -> JSON:
         learning, told, popular = self.learning[rows, column], self.told[rows, column], self.popular[rows]

@@ -59,7 +59,7 @@ def draw(results: EvaluationResults, folder: Path, *, title: str = "", goal: Goa
                 va="bottom",
                 fontsize=8.5,
             )
-        legend_outside(figure, axes[0])
+        legend_outside(figure, axes[0], over="people")
         caption = (
             f"{people} held-out people. {results.plan.predicted.capitalize()}. Bands are one standard error over people"
         )

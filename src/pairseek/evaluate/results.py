@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from pairseek.core import notebook
+from pairseek.core.text import plural
 from pairseek.core.types import JSON, FloatArray
 from pairseek.core.validation import one_of
 from pairseek.evaluate.spec import CALIBRATION, MEASURES, Evaluation
@@ -150,6 +152,16 @@ class EvaluationResults:
         np.add.at(total, place, np.where(there, values, 0.0))
         np.add.at(count, place, there)
         return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+
+    def _repr_html_(self) -> str:
+        curves = {way: self.curve(way, "accuracy") for way in self.plan.labels}
+        series = {way: (list(self.plan.answers), mean.tolist()) for way, (mean, _) in curves.items()}
+        rows = [(way, f"{mean[-1]:.1%} ± {error[-1]:.1%}") for way, (mean, error) in curves.items()]
+        header = ("way", f"accuracy after {self.plan.answers[-1]} answers")
+        drawing = notebook.curves(series, across="answers", up="accuracy")
+        people = plural(len({name for split in self.people for name in split}), "recorded person")
+        title = f"Evaluation on {people.replace('persons', 'people')}"
+        return notebook.panel(title, drawing, notebook.table(header, rows), note="± is the standard error over people.")
 
     @property
     def valued(self) -> bool:

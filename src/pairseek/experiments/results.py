@@ -14,6 +14,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from pairseek.core import notebook
+from pairseek.core.text import plural
 from pairseek.core.types import JSON, FloatArray, IntArray
 from pairseek.core.validation import one_of
 from pairseek.errors import InvalidFile, InvalidParameter, MissingExtra
@@ -98,6 +100,19 @@ class Results:
         specification, outcomes = read_specification(folder / SPECIFICATION), read_journal(folder / JOURNAL)
         return cls.of(_finished(specification, outcomes) if finished else specification, outcomes, run)
 
+    def _repr_html_(self) -> str:
+        metric = self.specification.metrics[0]
+        last, parts = int(self.counts[-1]), []
+        for setting in (one.label for one in self.specification.settings[:4]):
+            found = {name: self.curve(setting, name, metric) for name in self.specification.labels}
+            series = {name: (self.counts.tolist(), mean.tolist()) for name, (mean, _) in found.items()}
+            rows = [(name, f"{mean[-1]:.3g} ± {error[-1]:.1g}") for name, (mean, error) in found.items()]
+            values = notebook.table([setting or "strategy", f"{metric} after {last} answers"], rows)
+            parts += [notebook.Html(notebook.curves(series, across="answers", up=metric) + values)]
+        users = plural(self.specification.trials, "simulated user")
+        note = "± is the standard error over users. results.draw(FOLDER) writes the figures."
+        return notebook.panel(f"Results of {users}", *parts, note=note)
+
     @cached_property
     def counts(self) -> IntArray:
         """(counts,) answer counts at which measures were computed."""
@@ -181,6 +196,15 @@ class Results:
             "answers": self.counts[where[3]].tolist(),
             **{name: values.reshape(-1).tolist() for name, values in numbers.items()},
         }
+
+    def draw(self, folder: str | Path, *, lag: int = 0) -> list[Path]:
+        """Write a figure for each setting as PNG and SVG, and return their paths.
+
+        Lines are means over users, and bands one standard error. It needs the extra ``plots``.
+        """
+        from pairseek.experiments.reproduction import draw_any
+
+        return [path for picture in draw_any(self, Path(folder), lag=lag) for path in picture.paths]
 
     def write(self, folder: Path, table: TableFormat = "csv") -> list[Path]:
         """Write the table and the durations; return their paths."""

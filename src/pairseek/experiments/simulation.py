@@ -22,7 +22,7 @@ def run(
     table: TableFormat = "csv",
     progress: Callable[[RunStatus], None] | None = None,
 ) -> Results:
-    """Run the trials that are missing in the folder, and write the table.
+    """Run the trials that are missing in the folder, and write the table. `Results.draw` writes the figures.
 
     Parameters
     ----------

@@ -16,6 +16,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from pairseek.core import notebook
 from pairseek.core.csv import APPEAL_COLUMN, LABEL_COLUMN, read_items
 from pairseek.core.types import FloatArray, ItemId, Point
 from pairseek.errors import DimensionWarning, InvalidItems, InvalidParameter, ScaleWarning, UnknownItem
@@ -234,6 +235,9 @@ class Items:
 
     def __repr__(self) -> str:
         return f"Items(n={self.n}, d={self.d}, hash={self.hash[:8]})"
+
+    def _repr_html_(self) -> str:
+        return notebook.items_panel(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Items) and self.hash == other.hash

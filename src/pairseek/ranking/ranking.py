@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit
 
+from pairseek.core import notebook
 from pairseek.core.text import plural, quoted
 from pairseek.core.types import FloatArray, IntArray, ItemId
 from pairseek.core.validation import seed_of
@@ -106,6 +107,22 @@ class Ranking:
         first = ", ".join(str(one.id) for one in self.items[:3])
         size = f"{plural(len(self), 'item')}, {self.people} people, {plural(self.answers, 'answer')}"
         return f"Ranking({size}: {first}, ...)"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                one.place,
+                one.label,
+                notebook.bar(one.share, one.share_low, one.share_high),
+                f"{one.rank_low} to {one.rank_high}",
+                one.tier,
+                one.answers,
+            )
+            for one in self.items
+        ]
+        header = ("place", "item", "chosen over another, 90 %", "ranks, 90 %", "tier", "answers")
+        title = f"Ranking of {plural(len(self), 'item')} by {self.people} people, {plural(self.answers, 'answer')}"
+        return notebook.panel(title, notebook.table(header, rows), note=" ".join(self.notes))
 
     @cached_property
     def _by_id(self) -> dict[ItemId, RankedItem]:

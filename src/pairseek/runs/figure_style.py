@@ -162,10 +162,14 @@ def canvas(width: float, height: float, rows: int = 1, columns: int = 1, **optio
     return figure, list(axes.ravel())
 
 
-def legend_outside(figure: Figure, *axes: Axes) -> None:
-    """Add one legend for these axes to the right of the figure."""
+def legend_outside(figure: Figure, *axes: Axes, over: str = "") -> None:
+    """Add one legend for these axes to the right of the figure.
+
+    `over` names those whose mean the lines and whose standard error the bands show, such as ``"users"``.
+    """
     handles = [handle for one in axes for handle in one.get_legend_handles_labels()[0]]
-    figure.legend(handles=handles, loc="outside right center", handlelength=3.2)
+    title = f"line: mean over {over}\nband: ± 1 standard error\n" if over else None
+    figure.legend(handles=handles, loc="outside right center", handlelength=3.2, title=title)
 
 
 _STEPS: tuple[tuple[float, ...], ...] = (

@@ -40,7 +40,7 @@ def draw_bounds(results: Results, *, lag: int = 0) -> NamedFigure:
         _error(axes[len(settings) + column], results, setting, lag)
     axes[0].set_ylabel("answers until volume < ε")
     axes[len(settings)].set_ylabel("MSE")
-    legend_outside(figure, axes[0], axes[len(settings)])
+    legend_outside(figure, axes[0], axes[len(settings)], over="users")
     caption = (
         "Above: answers that EPMV needs until the posterior volume is below ε (mean with one standard error), between "
         "the lower bound, which holds for any strategy, and the upper bound for EPMV, in a continuous space with "

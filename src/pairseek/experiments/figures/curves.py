@@ -36,7 +36,7 @@ def draw_panels(
     for axis in axes[len(panels) :]:
         axis.set_visible(False)
     _same_limits(axes, panels)
-    legend_outside(figure, axes[0])
+    legend_outside(figure, axes[0], over="users")
     return NamedFigure(name, caption, figure)
 
 

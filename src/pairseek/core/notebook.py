@@ -1,0 +1,385 @@
+"""HTML representations for notebooks: panels of facts, tables, maps and bars made from plain data.
+
+All texts are escaped. Styles are inline and colours come from the surrounding page, so that the panels are readable on
+light and on dark ground and survive notebooks that remove style sheets.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from pairseek.core.media import MEDIA, medium_of
+from pairseek.core.text import plural
+from pairseek.core.types import FloatArray, IntArray, ItemId
+
+# Both have a contrast of more than 3 to 1 with white and with nearly black.
+POINT, MARK = "#1f83c7", "#d0661b"
+_WIDTH, _MARGIN, _TALLEST = 340, 14, 300
+_MOST_DOTS, _MOST_ROWS = 600, 10
+# Pictures on disk are embedded up to this size: a notebook stores what it shows.
+_LARGEST_PICTURE = 150_000
+_PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
+_CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:middle;background:none"
+
+
+class Catalogue(Protocol):
+    """The part of `Items` that a representation reads."""
+
+    @property
+    def coordinates(self) -> FloatArray:
+        """(n, d) coordinates."""
+
+    @property
+    def ids(self) -> tuple[ItemId, ...]:
+        """Ids of the items."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Texts for people."""
+
+    @property
+    def appeal(self) -> FloatArray:
+        """(n,) appeal."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the coordinates."""
+
+    @property
+    def data(self) -> Mapping[str, Sequence[object]]:
+        """Further columns."""
+
+
+class Html(str):
+    """Text that is HTML already and is not escaped again."""
+
+    __slots__ = ()
+
+
+def text_of(value: object) -> str:
+    """Return a value as HTML; numbers with three digits."""
+    if isinstance(value, Html):
+        return value
+    if isinstance(value, float):
+        value = f"{value:.3g}" if math.isfinite(value) else "–"
+    text = str(value)
+    return html.escape(text if len(text) <= 60 else f"{text[:59]}…")
+
+
+def panel(title: str, *parts: str, note: str = "") -> str:
+    """Return a titled group of parts beside each other, or below each other where there is no room."""
+    inner = "".join(f'<div style="min-width:0">{part}</div>' for part in parts if part)
+    below = f'<div style="opacity:.75">{html.escape(note)}</div>' if note else ""
+    return (
+        '<div style="font:13px/1.45 system-ui,sans-serif;max-width:64rem">'
+        f'<div style="font-weight:600;margin-bottom:6px">{text_of(title)}</div>'
+        f'<div style="display:flex;flex-wrap:wrap;gap:12px 28px;align-items:flex-start">{inner}</div>{below}</div>'
+    )
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]], *, most: int = _MOST_ROWS, more: int = 0) -> Html:
+    """Return a table of escaped cells; `more` is the number of rows that exist beyond these."""
+    more += max(len(rows) - most, 0)
+    head = "".join(f'<th scope="col" style="{_CELL};font-weight:600">{text_of(name)}</th>' for name in header)
+    body = "".join(
+        "<tr>" + "".join(f'<td style="{_CELL}">{text_of(cell)}</td>' for cell in row) + "</tr>" for row in rows[:most]
+    )
+    rest = f'<div style="opacity:.75">and {more:,} more</div>' if more > 0 else ""
+    return Html(
+        f'<table style="border-collapse:collapse;margin:0;font-size:13px"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table>{rest}"
+    )
+
+
+def facts(rows: Sequence[tuple[str, object]]) -> Html:
+    """Return a table of names and values."""
+    body = "".join(
+        f'<tr><th scope="row" style="{_CELL};font-weight:400;opacity:.75">{text_of(name)}</th>'
+        f'<td style="{_CELL}">{text_of(value)}</td></tr>'
+        for name, value in rows
+    )
+    return Html(f'<table style="border-collapse:collapse;margin:0;font-size:13px"><tbody>{body}</tbody></table>')
+
+
+def bar(share: float, low: float | None = None, high: float | None = None) -> Html:
+    """Return a bar of a share of 1, with an interval if there is one, and the share in words."""
+    if not math.isfinite(share):
+        return Html("–")
+    full = 90
+    length = full * min(max(share, 0.0), 1.0)
+    line = ""
+    words = f"{share:.0%}" if share >= 0.1 or share == 0 else f"{share:.1%}"
+    if low is not None and high is not None:
+        ends = [full * min(max(end, 0.0), 1.0) for end in (low, high)]
+        line = f'<path d="M{ends[0]:.1f} 6H{ends[1]:.1f}" stroke="currentColor" stroke-width="2"/>'
+        words = f"{share:.0%} ({low:.0%} to {high:.0%})"
+    return Html(
+        f'<svg width="{full}" height="12" role="img" aria-label="{words}" style="vertical-align:middle">'
+        f'<rect width="{full}" height="12" fill="currentColor" opacity=".12"/>'
+        f'<rect width="{length:.1f}" height="12" fill="{POINT}"/>{line}</svg> {words}'
+    )
+
+
+def curves(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, across: str, up: str) -> Html:
+    """Return a line chart of named (x, y) series with the ranges of both axes in words."""
+    colours = (POINT, MARK, "#2f9e63", "#b0579b", "#8a7a1f", "#7a7a85")
+    xs = np.array([x for line in series.values() for x in line[0]], dtype=np.float64)
+    ys = np.array([y for line in series.values() for y in line[1]], dtype=np.float64)
+    good = ys[np.isfinite(ys)]
+    if not len(good) or len(xs) < 2:
+        return Html("")
+    width, height, edge = _WIDTH, 170, 8
+    across_room, up_room = width - 2 * edge, height - 2 * edge
+    left, wide = float(xs.min()), max(float(np.ptp(xs)), 1e-12)
+    low, tall = float(good.min()), max(float(np.ptp(good)), 1e-12)
+    lines, legend = [], []
+    for number, (name, (across_values, up_values)) in enumerate(series.items()):
+        colour = colours[number % len(colours)]
+        spots = [
+            f"{edge + (x - left) / wide * across_room:.1f} {height - edge - (y - low) / tall * up_room:.1f}"
+            for x, y in zip(across_values, up_values, strict=True)
+            if math.isfinite(y)
+        ]
+        if spots:
+            lines.append(f'<path d="M{"L".join(spots)}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        legend.append(f'<span style="white-space:nowrap"><b style="color:{colour}">●</b> {text_of(name)}</span>')
+    words = text_of(f"{up} from {low:.3g} to {low + tall:.3g}, over {left:g} to {left + wide:g} {across}")
+    return Html(
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="{words}" style="max-width:100%">'
+        f'<path d="M.5 .5H{width - 0.5}V{height - 0.5}H.5Z" fill="none" stroke="currentColor" opacity=".25"/>'
+        f'{"".join(lines)}</svg><div>{" &nbsp; ".join(legend)}</div><div style="opacity:.75">{words}</div>'
+    )
+
+
+# Maps
+
+
+def plane_of(coordinates: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Return the centre, the (d, 2) axes of a map, and the share of the variance that it shows.
+
+    Two dimensions are shown as they are; more by their first two principal axes.
+    """
+    d = coordinates.shape[1]
+    if d == 2:
+        return np.zeros(2), np.eye(2), 1.0
+    some = coordinates[:: max(len(coordinates) // 5000, 1)]
+    centre = some.mean(axis=0)
+    values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(some - centre, rowvar=False)))
+    axes = vectors[:, [-1, -2]]
+    # The sign of an eigenvector is arbitrary: the largest entry is positive, so that a map is drawn alike every time.
+    axes = axes * np.sign(axes[np.argmax(np.abs(axes), axis=0), [0, 1]])
+    total = float(values.sum())
+    return centre, axes, float(values[-2:].sum() / total) if total > 0 else 1.0
+
+
+def ellipse_of(mean: FloatArray, covariance: FloatArray, level: float = 0.95) -> FloatArray:
+    """Return (49, 2) points around the region that contains this share of a Gaussian in two dimensions."""
+    values, vectors = np.linalg.eigh(covariance)
+    turn = np.linspace(0.0, 2.0 * np.pi, 49)
+    circle = np.stack([np.cos(turn), np.sin(turn)], axis=1) * np.sqrt(-2.0 * np.log(1.0 - level))
+    return np.asarray(mean + circle * np.sqrt(np.maximum(values, 0.0)) @ vectors.T)
+
+
+def plane_map(
+    points: FloatArray,
+    *,
+    words: str,
+    colours: Sequence[str | None] | None = None,
+    names: Mapping[int, str] | None = None,
+    point: FloatArray | None = None,
+    outline: FloatArray | None = None,
+) -> Html:
+    """Return a map of (n, 2) points with equal scales on both axes.
+
+    Parameters
+    ----------
+    points
+        The dots; of many, some are drawn.
+    words
+        What the map shows, for people who do not see it.
+    colours
+        A colour for each dot, ``#rrggbb``, or None for the colour of the text.
+    names
+        Names of some dots, by row, which are always drawn and marked.
+    point, outline
+        The estimate and the border of its region.
+    """
+    names = names or {}
+    everything = [points, *([] if point is None else [point[None]]), *([] if outline is None else [outline])]
+    low = np.min([part.min(axis=0) for part in everything], axis=0)
+    high = np.max([part.max(axis=0) for part in everything], axis=0)
+    size = np.maximum(high - low, 1e-12)
+    scale = min((_WIDTH - 2 * _MARGIN) / size[0], (_TALLEST - 2 * _MARGIN) / size[1])
+    width, height = (max(int(length * scale), 24) + 2 * _MARGIN for length in size)
+    # Names are as wide as they are: a narrow map has room for them at its sides.
+    width = max(width, 220)
+    shift = (width - size[0] * scale) / 2
+
+    def place(rows: FloatArray) -> list[tuple[float, float]]:
+        across = (rows[:, 0] - low[0]) * scale + shift
+        up = (high[1] - rows[:, 1]) * scale + _MARGIN
+        return list(zip(np.round(across, 1).tolist(), np.round(up, 1).tolist(), strict=True))
+
+    parts = []
+    drawn: IntArray = np.unique(np.linspace(0, len(points) - 1, min(len(points), _MOST_DOTS)).astype(np.int64))
+    for row, (x, y) in zip(drawn.tolist(), place(points[drawn]), strict=True):
+        colour = None if colours is None else colours[row]
+        fill = 'fill="currentColor" opacity=".45"' if colour is None else f'fill="{html.escape(colour)}"'
+        parts.append(f'<circle cx="{x}" cy="{y}" r="{3 if colour is None else 4}" {fill}/>')
+    if outline is not None:
+        path = "M" + "L".join(f"{x} {y}" for x, y in place(outline)) + "Z"
+        parts.append(f'<path d="{path}" fill="{POINT}" fill-opacity=".12" stroke="{POINT}" stroke-width="1.5"/>')
+    if names:
+        # Text on coloured dots has a border of its own; elsewhere it has the colour of the page's text.
+        look = (
+            'fill="currentColor"'
+            if colours is None
+            else 'fill="#fff" stroke="#222" stroke-width="3" paint-order="stroke"'
+        )
+        parts += _names(dict(zip(names, place(points[list(names)]), strict=True)), names, (width, height), look)
+    if point is not None:
+        (x, y) = place(point[None])[0]
+        parts.append(f'<path d="M{x - 6} {y}h12M{x} {y - 6}v12" stroke="{POINT}" stroke-width="3"/>')
+    return Html(
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="{html.escape(words)}" '
+        f'style="max-width:100%;height:auto">{"".join(parts)}</svg>'
+    )
+
+
+def _names(
+    spots: Mapping[int, tuple[float, float]], names: Mapping[int, str], size: tuple[int, int], look: str
+) -> list[str]:
+    """Return circles around dots, and their names where there is room, in their order."""
+    parts: list[str] = []
+    taken: list[tuple[float, float, float, float]] = []
+    width, height = size
+    for row, (x, y) in spots.items():
+        text = names[row] if len(names[row]) <= 22 else f"{names[row][:21]}…"
+        parts.append(f'<circle cx="{x}" cy="{y}" r="5.5" fill="none" stroke="{MARK}" stroke-width="2"/>')
+        half = 3.4 * len(text)
+        middle = min(max(x, half + 2), width - half - 2)
+        for base in (y - 9, y + 18):
+            box = (middle - half, base - 10, middle + half, base + 3)
+            free = not any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken)
+            if free and box[1] >= 0 and box[3] <= height:
+                taken.append(box)
+                parts.append(
+                    f'<text x="{middle:.1f}" y="{base:.1f}" text-anchor="middle" font-size="12" {look}>'
+                    f"{html.escape(text)}</text>"
+                )
+                break
+    return parts
+
+
+# Items
+
+
+def items_panel(items: Catalogue) -> str:
+    """Return the representation of items: a map and the first rows."""
+    n, d = items.coordinates.shape
+    title = f"{n:,} items" + (f" in {plural(d, 'dimension')}" if d else " without coordinates")
+    drawing, note = items_map(items)
+    return panel(title, drawing, item_rows(items, range(min(n, 5)), {}, more=n - 5), note=note)
+
+
+def item_rows(items: Catalogue, rows: Sequence[int], further: Mapping[str, Sequence[object]], *, more: int = 0) -> Html:
+    """Return a table of items, with pictures or colours if there are some, and further columns."""
+    columns: dict[str, Sequence[object]] = {}
+    samples = samples_of(items.data, rows)
+    if samples is not None:
+        columns[""] = samples
+    columns["id"] = [items.ids[row] for row in rows]
+    if any(str(items.ids[row]).casefold() != items.labels[row].casefold() for row in rows):
+        columns["label"] = [items.labels[row] for row in rows]
+    if np.any(items.appeal):
+        columns["appeal"] = items.appeal[list(rows)].tolist()
+    if items.coordinates.shape[1] == 1:
+        columns[items.columns[0]] = items.coordinates[list(rows), 0].tolist()
+    columns |= further
+    return table(list(columns), list(zip(*columns.values(), strict=True)), more=more)
+
+
+def items_map(
+    items: Catalogue,
+    names: Mapping[int, str] | None = None,
+    mean: FloatArray | None = None,
+    covariance: FloatArray | None = None,
+) -> tuple[Html, str]:
+    """Return the map of items in two dimensions or more, with an estimate if there is one, and a note on its axes."""
+    n, d = items.coordinates.shape
+    if d < 2:
+        return Html(""), ""
+    centre, axes, share = plane_of(items.coordinates)
+    words, point, outline = f"Map of {n:,} items", None, None
+    if mean is not None and covariance is not None:
+        point = (mean - centre) @ axes
+        outline = ellipse_of(point, axes.T @ covariance @ axes)
+        words += ", the estimate and the region that contains it with a probability of 95 %"
+    drawing = plane_map(
+        (items.coordinates - centre) @ axes,
+        words=words,
+        colours=colours_of(items.data),
+        names=names,
+        point=point,
+        outline=outline,
+    )
+    note = f"The map shows the first two principal axes of {d}: {share:.0%} of the variance." if d > 2 else ""
+    return drawing, note
+
+
+def colours_of(data: Mapping[str, Sequence[object]]) -> list[str | None] | None:
+    """Return the valid colours of the items, or None if no column of data holds any."""
+    for name, values in data.items():
+        if medium_of(name) is MEDIA["colour"]:
+            texts = [str(value) for value in values]
+            return [text if MEDIA["colour"].advice(text) is None else None for text in texts]
+    return None
+
+
+def samples_of(data: Mapping[str, Sequence[object]], rows: Sequence[int]) -> list[Html] | None:
+    """Return a small picture or a patch of colour for these items, or None if the data hold neither."""
+    colours = colours_of(data)
+    images = next((values for name, values in data.items() if medium_of(name) is MEDIA["image"]), None)
+    if colours is None and images is None:
+        return None
+    out = []
+    for row in rows:
+        address = None if images is None else _address(str(images[row]))
+        if address is not None:
+            out.append(
+                Html(
+                    f'<img src="{html.escape(address)}" alt="" loading="lazy" referrerpolicy="no-referrer" '
+                    'style="max-width:56px;max-height:56px;border-radius:3px;margin:0">'
+                )
+            )
+        elif colours is not None and colours[row] is not None:
+            out.append(
+                Html(
+                    f'<span style="display:inline-block;width:28px;height:18px;border-radius:3px;'
+                    f'border:1px solid rgba(128,128,128,.5);background:{colours[row]}"></span>'
+                )
+            )
+        else:
+            out.append(Html(""))
+    return out
+
+
+def _address(value: str) -> str | None:
+    """Return the address of a picture: one by https, or a small file on disk, embedded."""
+    if value.startswith("https://"):
+        return value
+    kind = _PICTURES.get(Path(value).suffix.lower())
+    try:
+        if kind is None or Path(value).stat().st_size > _LARGEST_PICTURE:
+            return None
+        content = Path(value).read_bytes()
+    except (OSError, ValueError):
+        return None
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
