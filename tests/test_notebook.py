@@ -65,7 +65,9 @@ def results():
     )
     counts, metrics = len(plan.counts), len(plan.metrics)
     values = tuple(tuple(1.0 / (1 + row) for _ in range(metrics)) for row in range(counts))
-    outcomes = {Task(0, 0, unit): Outcome(Task(0, 0, unit), values, tuple(map(float, range(counts))), 3) for unit in range(2)}
+    outcomes = {
+        Task(0, 0, unit): Outcome(Task(0, 0, unit), values, tuple(map(float, range(counts))), 3) for unit in range(2)
+    }
     return Results.of(plan, outcomes, {})
 
 
