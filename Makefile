@@ -13,7 +13,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo terminal test test-long check bench clean clean-kernels
+.PHONY: help demo terminal test test-long check bench docs docs-serve docs-check clean clean-kernels
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,8 +42,18 @@ bench: $(VENV)/.installed-dev ## Measure speed against the authors' way, and the
 	@$(BIN)/python benchmarks/allpairs.py --large
 	@$(BIN)/python benchmarks/embed.py $(ARGS)
 
+docs: $(VENV)/.installed-docs ## Build the documentation site into site/, run its notebooks, fail on warnings
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo 'The documentation is in site/index.html.'
+
+docs-serve: $(VENV)/.installed-docs ## Show the documentation site while you edit it
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+docs-check: docs $(VENV)/.installed-dev ## Open every page of the built site in Chromium: accessibility, layout on phones, no request to elsewhere
+	@$(BIN)/pytest -n 0 -q -m long tests/test_site.py
+
 clean: ## Remove the virtual environment, caches and builds
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage build dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage build dist site
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 clean-kernels: ## Remove compiled kernels: numba does not notice changes of functions in other files
@@ -70,3 +80,8 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@echo 'Installing pairseek and its tools into $(VENV) ...'
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.installed-cli $(VENV)/.installed-web
+
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+	@echo 'Installing pairseek and the tools of its documentation into $(VENV) ...'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[docs]'
+	@touch $@ $(VENV)/.installed-cli
