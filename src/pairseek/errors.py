@@ -37,6 +37,15 @@ class PairseekError(Exception):
     field
         The argument or setting that is invalid, as a dotted path such as ``strategy.penalty``; empty where no single
         one is known.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> try:
+    ...     ps.EPMV(penalty=-1)
+    ... except ps.PairseekError as error:
+    ...     print(type(error).__name__, error.field)
+    InvalidParameter penalty
     """
 
     field: str = ""
@@ -136,11 +145,34 @@ class MissingExtra(PairseekError, ImportError):
 
 
 class ScaleWarning(UserWarning):
-    """Coordinates have such different scales that only the widest influence distances."""
+    """Coordinates have such different scales that only the widest influence distances.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     items = ps.Items([[150.0, 0.1], [300.0, 0.9], [550.0, 0.4]])   # price in euros, acidity
+    >>> caught[0].category.__name__, items.standardized().scale_note
+    ('ScaleWarning', None)
+    """
 
 
 class DimensionWarning(UserWarning):
-    """Items have more coordinates than a few answers can resolve."""
+    """Items have more coordinates than a few answers can resolve.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     items = ps.Items(np.random.default_rng(0).normal(size=(300, 100)))
+    >>> caught[0].category.__name__
+    'DimensionWarning'
+    """
 
 
 class AccuracyWarning(UserWarning):

@@ -86,6 +86,14 @@ class Estimate:
         A remark of a procedure on its own estimate, for example that the answers contradict each other.
     reliability
         Inferred reliability; None where k is known and there are no lapses.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), rng=7)
+    >>> estimate = search.estimate()
+    >>> estimate.point.shape, estimate.credible_radius(0.5) < estimate.credible_radius(0.95)
+    ((3,), True)
     """
 
     point: FloatArray
@@ -174,6 +182,14 @@ class Recommendation:
         utility ε where the response has any.
     distance
         From the estimated point.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.Items([[0.0], [1.0], [2.0]], ids=["a", "b", "c"]), rng=7)
+    >>> best = search.recommend(1)[0]
+    >>> best.id in "abc", 0 <= best.probability <= 1
+    (True, True)
     """
 
     id: ItemId

@@ -32,6 +32,14 @@ class SimulatedUser:
         which no distance can be weighed against without k.
     rng
         A seed, or a generator to draw one from.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> items = ps.Items([[0.0], [4.0]], ids=["near", "far"])
+    >>> person = ps.SimulatedUser([0.0], ps.Logistic(k=10.0), rng=1)
+    >>> person.answer(items, ps.Search(items, rng=7).ask())
+    'near'
     """
 
     point: FloatArray

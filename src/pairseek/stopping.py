@@ -65,7 +65,17 @@ class StopRule(Protocol):
 
 @dataclass(frozen=True)
 class AfterAnswers:
-    """Stop after a number of answers (ties count, skips and observations do not)."""
+    """Stop after a number of answers (ties count, skips and observations do not).
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), stop=ps.AfterAnswers(1), rng=7)
+    >>> query = search.ask()
+    >>> search.tell(query, winner=query.left)
+    >>> search.finished
+    '1 answer was given'
+    """
 
     count: Annotated[int, Limit(1, 1000)]
     name: ClassVar[str] = "answers"
@@ -85,7 +95,15 @@ class AfterAnswers:
 
 @dataclass(frozen=True)
 class RadiusBelow:
-    """Stop when the credible ball is smaller than a radius."""
+    """Stop when the credible ball is smaller than a radius.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), stop=ps.RadiusBelow(0.2), rng=7)
+    >>> search.finished is None
+    True
+    """
 
     radius: Annotated[float, Limit(0, 1e12)]
     level: Annotated[float, Limit(0, 1)] = 0.95
@@ -112,6 +130,13 @@ class InformationBelow:
     """Stop when the next answer is expected to tell less than this many bits.
 
     Where there are residual utilities, the bits are those about the user point.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), stop=ps.InformationBelow(0.05), rng=7)
+    >>> search.finished is None
+    True
     """
 
     bits: Annotated[float, Limit(0, 1)]
@@ -136,7 +161,15 @@ class InformationBelow:
 
 @dataclass(frozen=True)
 class BestItemFound:
-    """Stop when one item is the best of all with this probability."""
+    """Stop when one item is the best of all with this probability.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), stop=(ps.BestItemFound(0.9), ps.AfterAnswers(30)), rng=7)
+    >>> search.finished is None
+    True
+    """
 
     probability: Annotated[float, Limit(0, 1)] = 0.9
     name: ClassVar[str] = "best_item"
@@ -174,6 +207,13 @@ class GainBelow:
         Expected gain in logits: an item that is better by 0.2 logits is preferred in 55 % of choices.
     size
         Number of items on the list; 1: the pick.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), goal="best", stop=ps.GainBelow(0.2), rng=7)
+    >>> search.finished is None
+    True
     """
 
     gain: Annotated[float, Limit(0, 20)] = 0.2

@@ -58,6 +58,13 @@ class AllPairs:
         Number of the best pairs to rescore by samples; 0 for none. The gap holds for the scores before that.
     listed
         Largest number of pairs to enumerate instead: as fast for few pairs, and without compiling the search.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), candidates=ps.AllPairs(gap=0.01), rng=7)
+    >>> search.ask().info.gap <= 0.01
+    True
     """
 
     gap: Annotated[float, Limit(0, 1)] = 0.0

@@ -25,6 +25,15 @@ class ListedPairs:
         Rows of the two items of each pair, counted from 0 in the order of `Items.ids`; their order does not matter.
     rescore
         Number of the best pairs to rescore by samples; 0 for none.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> items = ps.Items([[0.0], [1.0], [2.0]], ids=["a", "b", "c"])
+    >>> search = ps.Search(items, candidates=ps.ListedPairs(((0, 2),)), rng=7)
+    >>> query = search.ask()
+    >>> sorted([query.left, query.right])
+    ['a', 'c']
     """
 
     pairs: Annotated[tuple[tuple[int, int], ...], Limit(0, _LAST_ROW, entries=200_000)]

@@ -25,6 +25,17 @@ class Rest:
         permitted pair was shown.
     item
         0 (the default): an item may occur in consecutive questions.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> items = ps.Items([[0.0], [1.0], [2.0], [3.0]], ids=["a", "b", "c", "d"])
+    >>> search = ps.Search(items, rest=ps.Rest(pair=None, item=1), rng=7)   # an item pauses for one question
+    >>> first = search.ask()
+    >>> search.skip(first)
+    >>> second = search.ask()
+    >>> {first.left, first.right} & {second.left, second.right}
+    set()
     """
 
     pair: Annotated[int | None, Limit(0, 10_000)] = None

@@ -32,6 +32,13 @@ class SampledPairs:
         Number of pairs. Exactly one of `rate` and `count` must be given.
     rescore
         Number of the best pairs to rescore by samples; 0 for none.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), candidates=ps.SampledPairs(rate=0.001), rng=7)
+    >>> search.ask().info.considered < 1000
+    True
     """
 
     rate: Annotated[float | None, Limit(0, _MOST_OF_ALL)] = None

@@ -59,7 +59,16 @@ class QueryInfo:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Two sides to choose between: ``left`` and ``right`` are item ids, or points of a `Space`."""
+    """Two sides to choose between: ``left`` and ``right`` are item ids, or points of a `Space`.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), rng=7)
+    >>> query = search.ask()
+    >>> query == search.ask(), query.left != query.right
+    (True, True)
+    """
 
     id: str
     left: Side
@@ -69,7 +78,16 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An answer, a tie or a skip, to a query or, with ``query`` None, to an observed pair."""
+    """An answer, a tie or a skip, to a query or, with ``query`` None, to an observed pair.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.Items([[0.0], [1.0]], ids=["a", "b"]), rng=7)
+    >>> search.observe("a", "b", winner="b")
+    >>> search.history[0].winner, search.history[0].loser
+    ('b', 'a')
+    """
 
     left: Side
     right: Side
@@ -275,6 +293,13 @@ class Belief:
         Posterior of the unknown parameters of the response; None where all are known.
     residuals
         Posterior of the residual utilities of items; None where the response has none.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), rng=7)
+    >>> search.belief.mean.shape, search.belief.covariance.shape
+    ((3,), (3, 3))
     """
 
     mean: FloatArray

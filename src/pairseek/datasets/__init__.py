@@ -1,4 +1,9 @@
-"""Datasets that are part of pairseek or are downloaded on demand."""
+"""Datasets that are part of pairseek or are downloaded on demand.
+
+>>> import pairseek as ps
+>>> ps.datasets.colours().n, ps.datasets.synthetic(4, n=50).d
+(949, 4)
+"""
 
 from pairseek.datasets.colours import colours, hex_from_oklab, oklab_from_srgb, srgb_from_oklab
 from pairseek.datasets.food10k import Food10kFacts, food10k, food10k_dimensions, food10k_facts, synthetic

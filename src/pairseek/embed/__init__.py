@@ -1,6 +1,8 @@
 """Embeddings from triplets or vectors, noise fits, and a health check of a catalogue.
 
->>> from pairseek.embed import CKL, Triplets, choose_dimension, fit_noise  # doctest: +SKIP
+>>> from pairseek.embed import Triplets
+>>> Triplets.from_ids([("plum", "cherry", "leek"), ("leek", "onion", "plum")]).ids
+('cherry', 'leek', 'onion', 'plum')
 """
 
 from pairseek.embed.active import ActiveTriplets, TripletQuery

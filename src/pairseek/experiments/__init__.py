@@ -1,6 +1,8 @@
 """Simulation experiments: specifications, trials, tables and figures, and the experiments of the paper.
 
->>> from pairseek.experiments import Answering, Contender, Setting, Specification, run  # doctest: +SKIP
+>>> from pairseek.experiments import SPECIFICATIONS
+>>> SPECIFICATIONS["figure2"]("quick").labels[:3]
+('InfoGain', 'EPMV', 'MCMV')
 """
 
 from pairseek.experiments.measures import MEASURES

@@ -67,6 +67,12 @@ class UniformBox:
     ----------
     low, high
         Bounds: one number for all dimensions, or one for each.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> ps.UniformBox(-1.0, 1.0).entropy_bits(4)
+    4.0
     """
 
     low: Annotated[float | tuple[float, ...], COORDINATE] = -1.0
@@ -124,6 +130,12 @@ class GaussianPrior:
         One number for all dimensions, or one for each.
     covariance
         A variance for all dimensions, one for each, or a (d, d) matrix.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> ps.GaussianPrior(0.0, 0.25).moments(2)[1].tolist()
+    [[0.25, 0.0], [0.0, 0.25]]
     """
 
     mean: Annotated[float | FloatArray, COORDINATE] = 0.0

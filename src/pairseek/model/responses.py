@@ -421,7 +421,15 @@ class Response:
 
 @dataclass(frozen=True)
 class Logistic(Response):
-    """The logistic model of the paper, f(z) = 1/(1 + e^-z)."""
+    """The logistic model of the paper, f(z) = 1/(1 + e^-z).
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> response = ps.Logistic(k=2.0, noise="constant")
+    >>> float(response.link_function(0.0))
+    0.5
+    """
 
     name: ClassVar[str] = "logistic"
     link_code: ClassVar[int | None] = 0
@@ -441,7 +449,15 @@ class Logistic(Response):
 
 @dataclass(frozen=True)
 class Probit(Response):
-    """The probit model, f(z) = Φ(z): the paper's "Gaussian" model, sign(z + Z) with standard normal Z."""
+    """The probit model, f(z) = Φ(z): the paper's "Gaussian" model, sign(z + Z) with standard normal Z.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> response = ps.Probit(k=2.0, noise="constant")
+    >>> float(response.link_function(0.0))
+    0.5
+    """
 
     name: ClassVar[str] = "probit"
     link_code: ClassVar[int | None] = 1

@@ -44,6 +44,12 @@ class LogNormal:
     spread
         Standard deviation of log k, above 0 and at most 5. With 1, k is within a factor of 2.7 of the median for two of
         three people, and within 7.1 for 19 of 20.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> ps.Logistic(k=ps.Unknown(ps.LogNormal(median=2.0, spread=0.5))).k.prior.median
+    2.0
     """
 
     median: Annotated[float | None, Limit(0, 1e12)] = None
@@ -84,6 +90,12 @@ class Beta:
         Above 0: as if a lapses had been seen in a + b answers. The mean is a/(a + b).
     random
         Prior probability that a person answers at random always: that the lapse is 1. From 0 to below 1.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> ps.Logistic(lapse=ps.Unknown(ps.Beta(a=1.0, b=19.0))).lapse.prior.b
+    19.0
     """
 
     a: Annotated[float, Limit(1e-4, 1e4)] = 1.0
@@ -122,6 +134,14 @@ class NoiseKinds:
     k
         The noise constant of each kind. None: a search sets each to the default of that kind for the scale of its
         prior.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> response = ps.Logistic(k=ps.Unknown(), noise=ps.Unknown(ps.NoiseKinds()))
+    >>> search = ps.Search(ps.Items([[0.0], [1.0], [2.0]]), response=response, rng=7)
+    >>> search.ask().left in (0, 1, 2)
+    True
     """
 
     weights: Annotated[tuple[float, ...], Limit(0, 1e12)] = (1.0, 1.0, 1.0)
@@ -158,6 +178,14 @@ class Unknown:
     prior
         `LogNormal` for k, a reliability or a residual, `Beta` for a lapse, `NoiseKinds` for a noise kind. None: the
         default of each.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> response = ps.Logistic(k=ps.Unknown(), lapse=ps.Unknown())
+    >>> search = ps.Search(ps.Items([[0.0], [1.0], [2.0]]), response=response, rng=7)
+    >>> search.estimate().reliability.word in ("consistent", "noisy", "random")
+    True
     """
 
     prior: UnknownPrior | None = None

@@ -44,6 +44,13 @@ class VectorMap:
         (D, d) directions, with the scale of the coordinates.
     provenance
         How the map was made: vectors, variances, and the reason for the number of dimensions.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> keep_first = ps.VectorMap([0.0, 0.0, 0.0], [[1.0], [0.0], [0.0]])
+    >>> keep_first.place([[5.0, 6.0, 7.0]]).tolist()
+    [[5.0]]
     """
 
     centre: FloatArray

@@ -35,7 +35,13 @@ def thread_count() -> int:
 
 
 def set_thread_count(threads: int | None) -> None:
-    """Use this many threads from now on in this process; None: as the environment says."""
+    """Use this many threads from now on in this process; None: as the environment says.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> ps.set_thread_count(1)   # results do not depend on it
+    """
     global _threads
     _threads = None if threads is None else whole(threads, "the number of threads")
 

@@ -67,6 +67,13 @@ class Choices:
     derived
         Whether the pairs are implied by rankings or ratings. Fits to pairs use the ties of questions that people
         answered, and leave out ties that are implied.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> choices = ps.Choices.from_pairs([("ann", "tea", "coffee"), ("bob", "tea", "cocoa")])   # person, winner, loser
+    >>> len(choices), choices.ids
+    (2, ('cocoa', 'coffee', 'tea'))
     """
 
     people: tuple[str, ...]

@@ -63,6 +63,14 @@ class Population:
         from ratings with an appeal; otherwise None. `utility_belief` takes them into account, and searches do not.
     residual
         Standard deviation of a person's residual utility of an item, in logits.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> ratings = [(f"person {p}", f"tea {i}", (p * i) % 5) for p in range(30) for i in range(6)]
+    >>> population = ps.Population.fit(ps.Choices.from_ratings(ratings), dimension=1)
+    >>> population.people, population.items.n
+    (30, 6)
     """
 
     items: Items

@@ -49,6 +49,13 @@ class EP:
     ----------
     points
         Number of importance samples, for the check and as samples of the belief: a low-discrepancy sequence.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), posterior=ps.EP(points=512), rng=7)
+    >>> search.belief.mean.shape, search.belief.covariance.shape
+    ((3,), (3, 3))
     """
 
     points: Annotated[int, Limit(16, 50_000)] = 2048

@@ -49,6 +49,15 @@ class Grid:
     ----------
     points
         Cells along each dimension. None: 2001, 201 and 41 for 1, 2 and 3 dimensions, and more where they are needed.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> items = ps.Items([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> search = ps.Search(items, posterior=ps.Grid(points=51), rng=7)
+    >>> search.observe(0, 1, winner=1)
+    >>> search.estimate().point.shape
+    (2,)
     """
 
     points: Annotated[int | None, Limit(2, _MOST_POINTS)] = None

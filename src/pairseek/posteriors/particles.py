@@ -51,6 +51,13 @@ class Particles:
         Sweeps over a frame in each move.
     seed
         Key of its draws, beside the evidence: another seed shows how much the result varies by chance.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), response=ps.Logistic(20.0), posterior=ps.Particles(500), rng=7)
+    >>> search.belief.samples.shape
+    (500, 3)
     """
 
     n: Annotated[int, Limit(2, _MOST_PARTICLES)] = 4000

@@ -84,6 +84,14 @@ class Ranking:
         Expected number of people whose answers are more informative than random ones.
     notes
         Sentences about what the ranking does not tell.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> pairs = [(f"person {p}", "tea", other) for p in range(5) for other in ("coffee", "cocoa")]
+    >>> ranking = ps.rank(ps.Choices.from_pairs(pairs))
+    >>> ranking["tea"].place, len(ranking.ids)
+    (1, 3)
     """
 
     items: tuple[RankedItem, ...]
@@ -165,6 +173,13 @@ def rank(choices: Choices, items: Items | None = None, *, rng: int | np.random.G
         All items, with coordinates or without. None takes the ids of the choices.
     rng
         A seed or a generator for the draws from the posterior.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> pairs = [(f"person {p}", "tea", other) for p in range(5) for other in ("coffee", "cocoa")]
+    >>> ps.rank(ps.Choices.from_pairs(pairs)).ids[0]
+    'tea'
     """
     return ranked(mean_utilities(choices, items), items, rng=rng)
 

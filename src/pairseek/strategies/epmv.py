@@ -27,6 +27,13 @@ class EPMV:
     ----------
     penalty
         λ, above 0. None: sqrt(tr cov(items)), as in the paper's experiments.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), strategy=ps.EPMV(), rng=7)
+    >>> search.ask().info.strategy
+    'epmv'
     """
 
     penalty: Annotated[float | None, Limit(0, 1e12)] = None

@@ -36,6 +36,13 @@ class EUBO:
 
     `score` takes the difference of the two utilities as Gaussian, which is exact for a Gaussian belief; `exact`
     averages over all samples.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), strategy=ps.EUBO(), rng=7)   # as with goal="best"
+    >>> search.ask().info.strategy
+    'eubo'
     """
 
     name: ClassVar[str] = "eubo"

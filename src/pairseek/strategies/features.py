@@ -104,6 +104,17 @@ class PairFeatures:
         Standard deviation of log k; 0 where it is known.
     residual_mean, residual_variance
         (m,) what residual utilities add to the mean and to the variance of the logit; None where there are none.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> class Closest:
+    ...     name = "closest"
+    ...     def score(self, candidates: ps.Candidates, belief: ps.Belief):
+    ...         return -candidates.length   # the pair whose items are nearest to each other
+    >>> query = ps.Search(ps.Items([[0.0], [1.0], [5.0]]), strategy=Closest(), rng=7).ask()
+    >>> sorted([query.left, query.right])
+    [0, 1]
     """
 
     points: FloatArray

@@ -27,6 +27,13 @@ class GreedyMSE:
     """Expected reduction of the trace of the posterior covariance by the answer.
 
     E tr Cov(w | y) = tr Σ - |Σa|²/σ² Var(E[u | y]).
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> items = ps.Items([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> ps.Search(items, strategy=ps.GreedyMSE(), rng=7).ask().info.strategy
+    'greedy_mse'
     """
 
     name: ClassVar[str] = "greedy_mse"
@@ -62,6 +69,13 @@ class GreedyVolume:
     """Expected reduction of the log determinant of the posterior covariance by the answer.
 
     E log det Cov(w | y) = log det Σ + E log Var(u | y).
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> items = ps.Items([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> ps.Search(items, strategy=ps.GreedyVolume(), rng=7).ask().info.strategy
+    'greedy_volume'
     """
 
     name: ClassVar[str] = "greedy_volume"

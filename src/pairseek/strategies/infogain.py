@@ -32,6 +32,13 @@ class InfoGain:
         Schedule of reliability probes (see `ReliabilityProbe`) for items with an unknown k or lapse. An integer n >= 2:
         every n-th question. ``"auto"``: whenever a probe is more informative about k than any question about the
         point, as for people who answer unreliably. None: never.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), strategy=ps.InfoGain(), rng=7)
+    >>> search.ask().info.information > 0
+    True
     """
 
     checks: Annotated[int | Literal["auto"] | None, Limit(2, 1000)] = None

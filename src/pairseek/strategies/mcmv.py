@@ -27,6 +27,13 @@ class MCMV:
     ----------
     penalty
         λ, above 0; 1 in the paper's experiments.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), strategy=ps.MCMV(penalty=1.0), rng=7)
+    >>> search.ask().info.strategy
+    'mcmv'
     """
 
     penalty: Annotated[float, Limit(0, 1e12)] = 1.0

@@ -17,7 +17,15 @@ from pairseek.strategies.shape import UtilityShape
 
 @dataclass(frozen=True)
 class Random:
-    """Constant utility, so that the tie-breaking of the search draws a pair uniformly."""
+    """Constant utility, so that the tie-breaking of the search draws a pair uniformly.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), strategy=ps.Random(), rng=7)
+    >>> search.ask().info.strategy
+    'random'
+    """
 
     name: ClassVar[str] = "random"
 

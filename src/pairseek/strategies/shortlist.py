@@ -48,6 +48,13 @@ class Shortlist:
     ----------
     size
         Length of the list: at least 1, and below the number of items.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), strategy=ps.Shortlist(3), rng=7)   # as with goal="list"
+    >>> search.ask().info.strategy
+    'shortlist'
     """
 
     size: Annotated[int, Limit(1, 100)] = 3

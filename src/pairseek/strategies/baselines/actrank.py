@@ -60,6 +60,14 @@ class ActRank:
     box
         (low, high): bounds of the user point, one number for all dimensions or one for each. None: a search uses
         the prior's box (four standard deviations of a Gaussian); otherwise the bounding box of the items.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> items = ps.Items([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> search = ps.Search(items, prior=ps.UniformBox(-1.0, 2.0), strategy=ps.ActRank(votes=1), rng=7)
+    >>> search.ask().info.strategy
+    'actrank'
     """
 
     votes: Annotated[int, Limit(1, 100)] = 1

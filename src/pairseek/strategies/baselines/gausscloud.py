@@ -52,6 +52,14 @@ class GaussCloud:
     box
         (low, high): bounds to which the estimate is clipped, one number for all dimensions or one for each. None: a
         search uses the prior's box (four standard deviations of a Gaussian); otherwise the bounding box of the items.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> cloud = ps.GaussCloud(stages=2, answers=20)
+    >>> search = ps.Search(ps.datasets.colours(), prior=ps.UniformBox(-1.0, 1.0), strategy=cloud, rng=7)
+    >>> search.ask().info.strategy
+    'gausscloud'
     """
 
     stages: Annotated[int, Limit(1, 1000)]

@@ -51,6 +51,13 @@ class GaussSearch:
     mean, covariance
         (d,) and (d, d) moments of the belief before the first answer. None: a search uses the prior's moments;
         otherwise those of the items.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), strategy=ps.GaussSearch(), rng=7)
+    >>> search.ask().info.strategy
+    'gausssearch'
     """
 
     noise: Annotated[float | None, Limit(0, 1e12)] = None
