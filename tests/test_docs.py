@@ -11,7 +11,13 @@ import pairseek as ps
 from pairseek import errors, serialization
 
 ROOT = Path(__file__).resolve().parents[1]
-PLACES = {path.name: path for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]}
+DOCS = ROOT / "docs"
+# Pages by name; those that share a name, such as index.md, by their path.
+FOUND = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
+PLACES = {
+    str(path.relative_to(DOCS)) if path.parts[-2] == "api" or path.name == "index.md" else path.name: path
+    for path in FOUND
+}
 PAGES = {name: path.read_text() for name, path in PLACES.items()}
 EVERYTHING = "\n".join(PAGES.values())
 
