@@ -182,7 +182,7 @@ def test_many_coordinates_by_hand_give_a_warning_with_the_remedy():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ps.Items.from_vectors(vectors)
-        ps.Items(vectors[:, :32])
+        ps.Items(vectors[:, :64])
 
 
 def test_a_map_of_other_shapes_is_refused():

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pairseek.candidates import Rest
+from pairseek.candidates import ListedPairs, Rest
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.items import Items, Space
 from pairseek.model.responses import LINK_MEMBERS, Response
@@ -132,6 +132,14 @@ def check_together(
             # A default that is given explicitly has no effect either way.
             if part is not None and part != Rest():
                 raise Unsupported(f"{name}={part!r} would do nothing, because {reason}: leave it out")
+
+
+def check_askable(strategy: Utility | Procedure, candidates: object) -> None:
+    """Reject a restriction of the items to ask about that the parts would not follow."""
+    if isinstance(strategy, Procedure):
+        raise Unsupported(f"the strategy {strategy.name!r} chooses by itself among all items: leave askable out")
+    if isinstance(candidates, ListedPairs):
+        raise Unsupported("ListedPairs names the pairs to ask by rows of all items: leave askable out")
 
 
 def check_appeal(items: Items | Space, response: Response) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from pairseek.candidates import AllPairs, WeightedPairs
@@ -39,6 +41,7 @@ RESIDUAL_ALONE = 1.5
 """Standard deviation of utilities in logits, where items have no coordinates."""
 
 
+@lru_cache(maxsize=4)
 def default_prior(items: Items | Space) -> Prior:
     """Return a Gaussian with the mean and covariance of the items; uniform on a continuous space.
 

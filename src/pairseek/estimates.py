@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy
+from scipy.special import log_ndtr
 
 from pairseek.core import notebook
 from pairseek.core.text import plural
@@ -17,7 +18,8 @@ from pairseek.core.types import Belief, FloatArray, IntArray, ItemId, Residuals
 from pairseek.core.validation import is_number, whole
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
-from pairseek.model.responses import Response
+from pairseek.model.responses import Logistic, Response
+from pairseek.numerics.distances import squared_distances
 from pairseek.strategies import item_utilities
 from pairseek.strategies.features import residual_unit
 
@@ -42,6 +44,14 @@ _CHUNK = 64
 _FEW = 2000
 # Items whose utility must be so many deviations above its mean to be the best are left out: a probability of 1e-5.
 _UNLIKELY = 4.27
+# Diverse lists: the least share of a distance, and the items among which `count` are chosen.
+_LEAST_SHARE, _MANY_TIMES = 0.01, 20
+# Probabilities of being best with residual utilities: items that are all counted (and a sample as large of the
+# others), samples times items, the most samples, bins of utilities, and a grid of the best utility, both in deviations
+# of a residual utility.
+_COUNTED, _WORK, _MOST_SAMPLES = 1024, 1 << 17, 256
+_BIN, _BINS, _STEP = 0.125, 128, 0.125
+_GRID = np.arange(-4.0, 7.0, _STEP)
 CONSISTENT, RANDOM = 0.8, 0.6
 """Bounds on `agreement`: answers are consistent from the first bound on, and random below the second."""
 
@@ -348,23 +358,217 @@ def _squared_distances(points: FloatArray, others: FloatArray) -> FloatArray:
     return square
 
 
+@lru_cache(maxsize=4)
+def typical_unit(items: Items, noise: str) -> float:
+    """Return `residual_unit` of items under a noise kind, which takes a pass over all of them."""
+    return residual_unit(items.coordinates, Logistic(1.0, noise))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class Shelf:
+    """Items that may be recommended, and how.
+
+    Attributes
+    ----------
+    items
+        The items.
+    belief
+        The belief about the point, and about those of these items that were shown.
+    response
+        Response model with its typical k and lapse.
+    unit
+        Conversion of residual utilities to the unit of the utilities: see `residual_unit`.
+    rows
+        Ascending rows of the items that may be recommended; None for all.
+    """
+
+    items: Items
+    belief: Belief
+    response: Response
+    unit: float
+    rows: IntArray | None = None
+
+    @property
+    def allowed(self) -> int:
+        """Number of items that may be recommended."""
+        return self.items.n if self.rows is None else len(self.rows)
+
+    def utilities(self) -> FloatArray:
+        """Return the (n,) expectations of appeal - k|w - x|² + ε, -inf for items that may not be recommended."""
+        belief, k = self.belief, self.response.reference
+        square = squared_distances(self.items.coordinates, belief.mean)
+        out = self.items.appeal - k * (square + np.trace(belief.covariance))
+        if belief.residuals is not None:
+            out[belief.residuals.rows] += self.unit * belief.residuals.mean
+        if self.rows is not None:
+            barred = np.ones(len(out), dtype=np.bool_)
+            barred[self.rows] = False
+            out[barred] = -np.inf
+        return np.asarray(out)
+
+
 def recommendations(
-    items: Items, estimate: Estimate, response: Response, count: int, *, by_utility: bool = False
+    shelf: Shelf, estimate: Estimate, count: int, *, by_utility: bool = False, diversity: float = 0.0
 ) -> Recommendations:
     """Return the items most likely to be the best, equally likely ones by expected utility.
 
-    With `by_utility` or residual utilities, the items of highest expected utility.
+    With `by_utility` or residual utilities, the items of highest expected utility. `diversity` is the least distance of
+    two of them, as a share of the root mean square distance of two items; it is halved as often as too few are left.
     """
     count = whole(count, "the count of recommend")
-    belief = estimate.belief
-    probability = best_probabilities(items, belief, response)
-    utility = expected_utilities(items, belief, response)
-    distance = np.linalg.norm(items.coordinates - estimate.point, axis=1)
-    by_utility = by_utility or belief.residuals is not None
-    keys = (distance, -probability, -utility) if by_utility else (distance, -utility, -probability)
-    order = np.lexsort(keys)[:count]
+    if not (is_number(diversity) and 0.0 <= diversity <= 1.0):
+        raise InvalidParameter(f"diversity is {diversity!r}: give a share of a distance, from 0 to 1")
+    items, belief, utility = shelf.items, shelf.belief, shelf.utilities()
+    count = min(count, shelf.allowed)
+    if belief.residuals is None and not by_utility:
+        distance = np.linalg.norm(items.coordinates - estimate.point, axis=1)
+        order = np.lexsort((distance, -utility, -_share_best(shelf)))[: shelf.allowed]
+        highest = order
+    else:
+        pool = max(_MANY_TIMES * count, _COUNTED) if diversity else count
+        highest = _highest(utility, min(shelf.allowed, max(pool, _COUNTED)))
+        order = highest[:pool]
+    order = _apart(items, order, count, diversity)
+    if belief.residuals is None:
+        chances = _share_best(shelf)[order]
+    else:
+        chances = residual_chances(shelf, utility, highest, order)
+    distances = np.linalg.norm(items.coordinates[order] - estimate.point, axis=1)
     found = (
-        Recommendation(items.ids[i], items.labels[i], float(probability[i]), float(utility[i]), float(distance[i]))
-        for i in order.tolist()
+        Recommendation(items.ids[i], items.labels[i], chance, float(utility[i]), away)
+        for i, chance, away in zip(order.tolist(), chances.tolist(), distances.tolist(), strict=True)
     )
     return Recommendations(found, items)
+
+
+def _highest(utility: FloatArray, count: int) -> IntArray:
+    """Return the rows of the highest utilities in descending order, equal ones in the order of the items."""
+    cut = np.partition(utility, len(utility) - count)[len(utility) - count]
+    rows = np.flatnonzero(utility >= cut)
+    return np.asarray(rows[np.argsort(-utility[rows], kind="stable")][:count])
+
+
+def _share_best(shelf: Shelf) -> FloatArray:
+    """Return the (n,) probabilities of being the best of the items that may be recommended, without residuals."""
+    items, allowed = shelf.items, shelf.allowed
+    if allowed == items.n:
+        return best_probabilities(items, shelf.belief, shelf.response)
+    assert shelf.rows is not None
+    out = np.zeros(items.n)
+    if allowed == 1:
+        out[shelf.rows] = 1.0
+        return out
+    part = items.subset(shelf.rows)
+    out[shelf.rows] = np.bincount(
+        best_items(part, shelf.belief.samples, shelf.response), weights=shelf.belief.weights, minlength=allowed
+    )
+    return out
+
+
+def _apart(items: Items, order: IntArray, count: int, diversity: float) -> IntArray:
+    """Return the first items of an order that are far enough from each other."""
+    if not diversity or not items.d:
+        return order[:count]
+    typical = items.spread * np.sqrt(2.0)
+    points = items.coordinates[order]
+    while True:
+        chosen: list[int] = []
+        nearest = np.full(len(order), np.inf)
+        while len(chosen) < count:
+            free = np.flatnonzero(nearest >= diversity * typical)
+            if not len(free):
+                break
+            chosen.append(int(free[0]))
+            away = np.linalg.norm(points - points[chosen[-1]], axis=1)
+            nearest = np.minimum(nearest, away)
+            nearest[chosen] = -1.0
+        if len(chosen) == count:
+            return np.asarray(order[np.sort(chosen)])
+        diversity = diversity / 2.0 if diversity > _LEAST_SHARE else 0.0
+
+
+def residual_chances(shelf: Shelf, utility: FloatArray, highest: IntArray, wanted: IntArray) -> FloatArray:
+    """Return the probabilities that the `wanted` items are the best of those that may be recommended.
+
+    For each of some samples of the point and of the residual utilities of the items that were shown, the residual
+    utilities of all others are independent, so that P(j is best) = ∫ φ(t; u_j, σ) Π_i Φ((t - u_i)/σ) dt, i ≠ j, over t
+    above the best item that was shown. The logarithm of the product is a sum over a histogram of the u_i. Of many
+    items, those of `highest` expected utility are all counted, and a sample of the others by its weight.
+    """
+    belief, items, k = shelf.belief, shelf.items, shelf.response.reference
+    found = belief.residuals
+    assert found is not None
+    known = np.flatnonzero(np.isfinite(utility[found.rows]))
+    rows, counts = _counted(shelf, np.union1d(highest, found.rows[known]))
+    some, size = _some_samples(belief.weights), max(_WORK // len(rows), 32)
+    # Samples of a mixture come one part after the other.
+    size = min(size, _MOST_SAMPLES)
+    some = some[:size] if len(belief.weights) <= 2 * _SAMPLES else some[:: _SAMPLES // size]
+    weights = belief.weights[some] if len(belief.weights) <= 2 * _SAMPLES else np.ones(len(some))
+    points, weights = belief.samples[some], weights / weights.sum()
+    drawn = shelf.unit * found.samples[some][:, known]
+    level = items.appeal[rows] - k * _squared_distances(points, items.coordinates[rows])
+    shown = np.searchsorted(rows, found.rows[known])
+    told = level[:, shown] + drawn
+    place = np.searchsorted(rows, wanted)
+    hidden = np.ones(len(rows), dtype=np.bool_)
+    hidden[shown] = False
+    sigma = shelf.unit * found.deviation
+    best = told.max(axis=1, initial=-np.inf)
+    if not hidden.any() or sigma <= 0.0:
+        values = np.array(level)
+        values[:, shown] = told
+        first = np.argmax(values, axis=1)
+        return np.asarray([weights[first == row].sum() for row in place])
+    top = level[:, hidden].max(axis=1)
+    log_below = _log_below(level[:, hidden], counts[hidden], top, sigma)
+    out = np.empty(len(wanted))
+    for index, row in enumerate(place.tolist()):
+        if hidden[row]:
+            z = (top - level[:, row])[:, None] / sigma + _GRID
+            density = np.exp(log_below - log_ndtr(z) - 0.5 * z * z) / np.sqrt(2.0 * np.pi)
+            above = np.clip(((top - best)[:, None] / sigma + _GRID) / _STEP + 0.5, 0.0, 1.0)
+            chance = np.sum(density * above, axis=1) * _STEP
+        else:
+            own = level[:, row] + drawn[:, int(np.flatnonzero(shown == row)[0])]
+            at = np.clip((own - top) / sigma, _GRID[0], _GRID[-1])
+            spot = np.minimum(((at - _GRID[0]) / _STEP).astype(np.int64), len(_GRID) - 2)
+            share = (at - _GRID[spot]) / _STEP
+            each = np.arange(len(own))
+            value = (1.0 - share) * log_below[each, spot] + share * log_below[each, spot + 1]
+            chance = np.exp(value) * (own >= best)
+        out[index] = weights @ chance
+    return np.clip(out, 0.0, 1.0)
+
+
+def _counted(shelf: Shelf, top: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return ascending rows that stand for all items that may be recommended, and how many each stands for."""
+    if shelf.allowed <= len(top) + _COUNTED:
+        rows = np.arange(shelf.items.n) if shelf.rows is None else shelf.rows
+        return rows, np.ones(len(rows))
+    # A grid over the rows: equal answers give equal numbers.
+    places = ((np.arange(_COUNTED) + 0.618) * (shelf.allowed / _COUNTED)).astype(np.int64)
+    others = np.setdiff1d(places if shelf.rows is None else shelf.rows[places], top)
+    rows = np.union1d(top, others)
+    counts = np.ones(len(rows))
+    counts[np.searchsorted(rows, others)] = (shelf.allowed - len(top)) / max(len(others), 1)
+    return rows, counts
+
+
+def _log_below(level: FloatArray, counts: FloatArray, top: FloatArray, sigma: float) -> FloatArray:
+    """Return (s, grid) log Π_i Φ((t - u_i)/σ) at t = top + σ grid, by a histogram of (s, n) utilities."""
+    away = (top[:, None] - level) / (sigma * _BIN)
+    samples, items = np.nonzero(away < _BINS - 1)
+    away = away[samples, items]
+    bins = away.astype(np.int64)
+    # An item between two bins counts for both of them, so that their mean is where it is.
+    share, keys, size = counts[items] * (away - bins), bins + _BINS * samples, len(level) * _BINS
+    histogram = np.bincount(keys, counts[items] - share, size) + np.bincount(keys + 1, share, size)
+    histogram = histogram.reshape(len(level), _BINS)
+    # einsum, because the last digits of matrix products depend on the number of threads.
+    return np.asarray(np.einsum("sb,bg->sg", histogram, _log_ndtr_table()))
+
+
+@lru_cache(maxsize=1)
+def _log_ndtr_table() -> FloatArray:
+    return np.asarray(log_ndtr(np.arange(_BINS)[:, None] * _BIN + _GRID))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -23,7 +23,16 @@ from pairseek import serialization
 from pairseek._version import MODEL_VERSION, __version__
 from pairseek.candidates import Rest
 from pairseek.candidates.context import SelectionContext, Source
-from pairseek.compatibility import check_appeal, check_inference, check_parts, check_residual, check_together, rules_of
+from pairseek.catalogues import Selected, askable_rows, part_of, permitted_rows
+from pairseek.compatibility import (
+    check_appeal,
+    check_askable,
+    check_inference,
+    check_parts,
+    check_residual,
+    check_together,
+    rules_of,
+)
 from pairseek.core import files, notebook
 from pairseek.core.text import plural
 from pairseek.core.types import JSON, Belief, Event, Evidence, IntArray, Outcome, Query, QueryInfo, Side
@@ -42,11 +51,13 @@ from pairseek.errors import (
 from pairseek.estimates import (
     Estimate,
     Recommendation,
+    Shelf,
     best_probabilities,
     estimate_panel,
     recommendations,
     recommended_rows,
     reliability_estimate,
+    typical_unit,
 )
 from pairseek.forecasts import expected_path
 from pairseek.gains import expected_gain, expected_gains
@@ -114,6 +125,9 @@ class Search:
         What the search is for: ``"taste"``, to predict any choice of the person; ``"best"``, to find one item that the
         person loves; ``"list"``, to find a few. It provides the strategy (`InfoGain`, `EUBO`, `Shortlist`) and, for the
         last two, the stop rule `GainBelow`, where none is given; ``stop=()`` for none.
+    askable
+        The items to ask about, all of which `recommend` may return: ids, a mask of one bool for each item, or a number
+        of items, which are chosen to cover the catalogue, those of high appeal first. None: all.
 
     Examples
     --------
@@ -139,12 +153,14 @@ class Search:
         rng: int | np.random.Generator | None = None,
         population: Population | None = None,
         goal: Goal = "taste",
+        askable: Selected = None,
     ) -> None:
         if not isinstance(items, Items | Space):
             items = Items(items)
         if population is not None:
             items, response, prior = _from_population(population, items, response, prior)
         self.items = items
+        self._askable_rows = askable_rows(items, askable)
         check_parts(
             response=response, prior=prior, posterior=posterior, strategy=strategy, candidates=candidates, rest=rest
         )
@@ -152,11 +168,15 @@ class Search:
         self.response, self.prior, self.posterior, self.strategy = resolve(
             items, response, prior, posterior, strategy, self.goal
         )
-        self.candidates = default_candidates(items, self.strategy, self.response) if candidates is None else candidates
+        self.candidates = (
+            default_candidates(self.askable, self.strategy, self.response) if candidates is None else candidates
+        )
         self.rest = Rest() if rest is None else rest
         self.stop = rules_of(self.goal.stop() if stop is None else stop)
         self.seed = seed_of(rng)
         check_together(items, self.strategy, {"candidates": candidates, "rest": rest}, self.stop)
+        if self._askable_rows is not None:
+            check_askable(self.strategy, candidates)
         check_appeal(items, self.response)
         check_residual(items, self.response, self.posterior)
         check_inference(self.response, self.posterior, items.d)
@@ -319,6 +339,14 @@ class Search:
     # State
 
     @property
+    def askable(self) -> Items | Space:
+        """The items to ask about: those given as `askable`, or all."""
+        if self._askable_rows is None:
+            return self.items
+        assert isinstance(self.items, Items)
+        return part_of(self.items, self._askable_rows.tobytes())
+
+    @property
     @_atomic
     def history(self) -> tuple[Event, ...]:
         """All events, in order."""
@@ -358,16 +386,49 @@ class Search:
         return Estimate(point, belief.covariance, belief, note, reliability)
 
     @_atomic
-    def recommend(self, count: int = 5) -> list[Recommendation]:
+    def recommend(
+        self,
+        count: int = 5,
+        *,
+        only: Iterable[object] | None = None,
+        exclude: Iterable[object] | None = None,
+        among: Items | None = None,
+        diversity: float = 0.0,
+    ) -> list[Recommendation]:
         """Return the items of highest probability of being the user's best; for a list, of highest expected utility.
 
         With residual utilities it is the expected utility for every goal: of many items each has a small probability of
-        being the best, which samples do not resolve.
+        being the best, which samples do not resolve. Probabilities are those of being the best of the items that may be
+        recommended.
+
+        Parameters
+        ----------
+        count
+            Number of items; fewer are returned if fewer may be recommended.
+        only, exclude
+            Items that may and that may not be recommended: ids, or a mask of one bool for each item.
+        among
+            Other items in the same coordinates, such as tomorrow's catalogue, to recommend from.
+        diversity
+            Least distance of two recommended items, as a share of the root mean square distance of two items, from 0
+            to 1. It is halved as often as too few items are left.
         """
         if isinstance(self.items, Space):
             raise Unsupported("a continuous Space has no items to recommend: read estimate().point")
+        if among is not None and not isinstance(among, Items):
+            raise InvalidParameter(f"among is {among!r}: give Items, such as Items.from_vectors(...)", field="among")
+        items = self.items if among is None else among
+        if items.d != self.items.d:
+            raise InvalidParameter(
+                f"among has {items.d} coordinates and the search {self.items.d}: place its vectors by the same map, "
+                f"Items.from_vectors(vectors, vector_map=items.vector_map)",
+                field="among",
+            )
         typical = typical_response(self.response, self.belief)
-        return recommendations(self.items, self.estimate(), typical, count, by_utility=self.goal.name == "list")
+        unit = typical_unit(self.items, typical.noise_kind.name)
+        shelf = Shelf(items, self._belief_about(items), typical, unit, permitted_rows(items, only, exclude))
+        by_utility = self.goal.name == "list"
+        return recommendations(shelf, self.estimate(), count, by_utility=by_utility, diversity=diversity)
 
     # Persistence
 
@@ -492,11 +553,21 @@ class Search:
             self._next = (count, self._query(0, ()))
         return self._next[1]
 
-    def _context(self, pending: Sequence[Query]) -> SelectionContext:
-        """Return the inputs of a pair selection under the present belief."""
+    def _belief_about(self, items: Items | Space) -> Belief:
+        """Return the belief about the point and about the items of another catalogue, or of a part of this one."""
         belief = self.belief
+        if belief.residuals is None or items is self.items or not isinstance(items, Items):
+            return belief
+        assert isinstance(self.items, Items)
+        names = [self.items.ids[row] for row in belief.residuals.rows.tolist()]
+        return belief.at(np.array([items.find(name) for name in names], dtype=np.int64))
+
+    def _context(self, pending: Sequence[Query], items: Items | Space | None = None) -> SelectionContext:
+        """Return the inputs of a pair selection under the present belief, among all items or these."""
+        items = self.items if items is None else items
+        belief = self._belief_about(items)
         strategy = self.strategy if isinstance(self.strategy, Utility) else None
-        context = SelectionContext.of(self.items, belief, typical_response(self.response, belief), strategy)
+        context = SelectionContext.of(items, belief, typical_response(self.response, belief), strategy)
         return replace(context, history=self.history, pending=pending)
 
     def _query(self, index: int, pending: Sequence[Query]) -> Query | None:
@@ -510,9 +581,9 @@ class Search:
         )
         with first_use():
             query = next_query(
-                self.items,
+                self.askable,
                 self.strategy,
-                self._context(pending),
+                self._context(pending, self.askable),
                 PairRules(self.candidates, self.rest),
                 draws,
                 f"q{events}" if index == 0 else f"q{events}.{index}",

@@ -101,7 +101,7 @@ def _from_items(
 def _best_pair(items: Items, context: SelectionContext, rules: PairRules, rng: np.random.Generator) -> Selection:
     """Return the best permitted pair, under the strictest resting set that permits one."""
     assert rules.source is not None  # Only a space or a procedure has no source.
-    shown = [(items.index(event.left), items.index(event.right)) for event in context.history]
+    shown = [(items.find(event.left), items.find(event.right)) for event in context.history]
     open_pairs = [(items.index(query.left), items.index(query.right)) for query in context.pending]
     rule = ""
     for resting in rules.rest.after(shown, items.n):

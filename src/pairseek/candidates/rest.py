@@ -94,9 +94,12 @@ class Resting:
     def of(
         cls, n: int, pairs: Sequence[tuple[int, int]], items: Sequence[tuple[int, int]], rule: str = "no pair rests"
     ) -> Resting:
-        """Return the resting set from pairs of rows that rest, and pairs of rows whose items rest."""
-        keys = [min(i, j) * n + max(i, j) for i, j in pairs]
-        rows = [row for pair in items for row in pair]
+        """Return the resting set from pairs of rows that rest, and pairs of rows whose items rest.
+
+        A row of -1 is an item that is not asked about, and is left out.
+        """
+        keys = [min(i, j) * n + max(i, j) for i, j in pairs if min(i, j) >= 0]
+        rows = [row for pair in items for row in pair if row >= 0]
         return cls(n, np.unique(np.array(keys, dtype=np.int64)), np.unique(np.array(rows, dtype=np.int64)), rule)
 
     def also(self, pairs: Sequence[tuple[int, int]]) -> Resting:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -266,6 +266,19 @@ class Residuals:
         """The (samples, S) residual utilities of each sample of the belief, computed at first use."""
         return self.of_samples()
 
+    def at(self, places: IntArray) -> Residuals:
+        """Return the marginal of some items in another catalogue: (S,) their rows there, -1 for those that it lacks."""
+        kept = np.flatnonzero(places >= 0)
+        kept = kept[np.argsort(places[kept], kind="stable")]
+        return Residuals(
+            self.deviation,
+            places[kept],
+            self.mean[kept],
+            self.covariance[np.ix_(kept, kept)],
+            self.cross[:, kept],
+            lambda: self.samples[:, kept],
+        )
+
 
 class Cloud(Protocol):
     """A source of weighted samples of a belief."""
@@ -326,6 +339,22 @@ class Belief:
     def draw(self, count: int) -> tuple[FloatArray, FloatArray]:
         """Return (S, d) points and (S,) weights: about `count` for `EP`, all there are for a sampler or a grid."""
         return self.cloud.draw(count)
+
+    def at(self, places: IntArray) -> Belief:
+        """Return the belief about items of another catalogue: the rows there of those that were shown, or -1."""
+        if self.residuals is None:
+            return self
+        return replace(self, cloud=_SharedCloud(self), residuals=self.residuals.at(places))
+
+
+@dataclass(frozen=True, eq=False)
+class _SharedCloud:
+    """The samples of another belief, which are drawn once for both."""
+
+    belief: Belief
+
+    def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:
+        return (self.belief.samples, self.belief.weights) if count is None else self.belief.draw(count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

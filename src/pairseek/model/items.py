@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from pairseek.core import notebook
 from pairseek.core.csv import APPEAL_COLUMN, LABEL_COLUMN, read_items
-from pairseek.core.types import FloatArray, ItemId, Point
+from pairseek.core.types import FloatArray, IntArray, ItemId, Point, Side
 from pairseek.errors import DimensionWarning, InvalidItems, InvalidParameter, ScaleWarning, UnknownItem
 from pairseek.model import scales as _scales
 from pairseek.model import vectors as _vectors
@@ -281,6 +281,10 @@ class Items:
             raise UnknownItem(f"{twin!r} is an id, {plain!r} is not: ids that are read from a CSV file are text")
         raise UnknownItem(f"no item has the id {item!r}: the ids run from {self.ids[0]!r} to {self.ids[-1]!r}")
 
+    def find(self, item: Side) -> int:
+        """Return the row of the item with this id, or -1 if there is none."""
+        return self._positions.get(item, -1)  # type: ignore[arg-type]
+
     def _twin(self, value: object) -> ItemId | None:
         """Return the id that is written like this value and is of the other type, text or number."""
         if isinstance(value, bool) or not isinstance(value, int | str):
@@ -288,6 +292,19 @@ class Items:
         if isinstance(value, int):
             return str(value) if str(value) in self._positions else None
         return next((name for name in self.ids if isinstance(name, int) and str(name) == value.strip()), None)
+
+    def subset(self, rows: IntArray) -> Self:
+        """Return the items in these rows, in this order."""
+        chosen = rows.tolist()
+        return self._unwarned(
+            self.coordinates[rows] if self.d else None,
+            [self.ids[row] for row in chosen],
+            [self.labels[row] for row in chosen],
+            self.appeal[rows],
+            {name: [values[row] for row in chosen] for name, values in self.data.items()},
+            self._columns,
+            self.vector_map,
+        )
 
     @cached_property
     def spread(self) -> float:

@@ -17,11 +17,11 @@ from pairseek.errors import InvalidFile, InvalidItems, InvalidParameter
 KIND = files.FileFormat("pairseek vector map", 1, "a map of vectors")
 ANSWERS = 10
 """Number of answers for which ``dimension="auto"`` chooses."""
-BITS = 0.5
-"""Information of one answer in bits, as the default search gains it from its first ten."""
+BITS = 1.0
+"""Most information that one answer can tell, in bits."""
 VARIANCE = 0.95
 """Share of the variance beyond which further axes are not kept."""
-MOST_BY_HAND = 32
+MOST_BY_HAND = 64
 """Largest number of coordinates that are accepted without a `DimensionWarning`."""
 # Columns are of different units if the widest has so many deviations of the median column, or, in a table of few
 # columns of which each has a meaning, of the narrowest.
@@ -263,7 +263,7 @@ def _axes(array: npt.NDArray[Any], centre: FloatArray, unit: FloatArray) -> tupl
 
 
 def dimension_note(coordinates: FloatArray) -> str | None:
-    """Return a warning about coordinates that are too many for a few answers; None up to 32."""
+    """Return a warning about coordinates that are too many for a few answers; None up to 64."""
     n, d = coordinates.shape
     if d <= MOST_BY_HAND:
         return None
