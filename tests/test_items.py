@@ -454,7 +454,9 @@ class TestFiles:
         with pytest.raises(InvalidItems, match=r"a\.npz holds \['stuff'\]: name the array of coordinates 'X'"):
             Items.from_file(tmp_path / "a.npz")
         write(tmp_path / "a.json", "{}")
-        with pytest.raises(InvalidItems, match=r"has an unknown ending '\.json': use \.csv, \.npy, \.npz or \.mat"):
+        with pytest.raises(
+            InvalidItems, match=r"has an unknown ending '\.json': use \.csv, \.parquet, \.npy, \.npz or \.mat"
+        ):
             Items.from_file(tmp_path / "a.json")
         for ending in ("npy", "npz", "mat"):
             write(tmp_path / f"broken.{ending}", "not what it says")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pairseek.core.csv import ID_COLUMNS, LABEL_COLUMN, read_table
+from pairseek.core.frames import is_parquet
 from pairseek.core.types import ItemId
 from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
@@ -49,8 +50,8 @@ class ItemNames:
 
 
 def read_item_names(path: Path) -> ItemNames:
-    """Read ids and labels. A CSV file needs no coordinates."""
-    if path.suffix.lower() != ".csv":
+    """Read ids and labels. A CSV or Parquet file needs no coordinates."""
+    if path.suffix.lower() != ".csv" and not is_parquet(path):
         items = read_items(path, quiet=True)
         return ItemNames(items.ids, items.labels)
     header, body = read_table(path)

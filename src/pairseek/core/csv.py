@@ -1,15 +1,16 @@
-"""CSV reader of items. It assigns a role to each column and rejects ambiguous files."""
+"""Reader of items in tables: CSV, Parquet and data frames. It assigns a role to each column and rejects ambiguity."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pairseek.core.frames import frame_columns, is_parquet, parquet_columns, text_of, text_rows
 from pairseek.core.media import medium_of
 from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidItems, PairseekError
@@ -24,7 +25,7 @@ _NUMBERING = ("unnamed: 0", "index")
 def read_items(
     path: Path, keep: tuple[str, ...], *, media: bool = False, content: bytes | None = None, optional: bool = False
 ) -> dict[str, Any]:
-    """Return the arguments of `Items` from a CSV file, and the names of the coordinates as ``columns``.
+    """Return the arguments of `Items` from a CSV or Parquet file, and the names of the coordinates as ``columns``.
 
     Parameters
     ----------
@@ -39,13 +40,43 @@ def read_items(
     optional
         Whether a file without coordinates is accepted; they are None then, and rows without ids are numbered.
     """
+    if is_parquet(path):
+        columns = parquet_columns(path, InvalidItems, content)
+        # Ids are text in every file, whatever its format.
+        found = _items(
+            str(path), columns, [f"row {row}" for row in _rows(columns)], keep, media=media, optional=optional
+        )
+        return {**found, "ids": None if found["ids"] is None else [text_of(name) for name in found["ids"]]}
     header, body = read_table(path, content)
+    table = {name: [row[column].strip() for _, row in body] for column, name in enumerate(header)}
+    return _items(str(path), table, [f"line {line}" for line, _ in body], keep, media=media, optional=optional)
+
+
+def items_of_frame(frame: Any, keep: tuple[str, ...]) -> dict[str, Any]:
+    """Return the arguments of `Items` from a data frame, as `read_items` does; ids keep their type."""
+    columns = frame_columns(frame, InvalidItems)
+    return _items("the data frame", columns, [f"row {row}" for row in _rows(columns)], keep)
+
+
+def _rows(columns: Mapping[str, Sequence[Any]]) -> range:
+    return range(len(next(iter(columns.values()))))
+
+
+def _items(
+    path: str,
+    table: Mapping[str, Sequence[Any]],
+    lines: Sequence[str],
+    keep: tuple[str, ...],
+    *,
+    media: bool = False,
+    optional: bool = False,
+) -> dict[str, Any]:
+    """Return the arguments of `Items` from columns; `path` and `lines` name places in errors."""
+    header = list(table)
     keep = (*keep, *(name for name in header if media and name not in keep and medium_of(name) is not None))
     unknown = [name for name in keep if name not in header]
     if unknown:
         raise InvalidItems(f"{path} has no column {unknown[0]!r}: its columns are {', '.join(header)}")
-    table = {name: [row[column].strip() for _, row in body] for column, name in enumerate(header)}
-    lines = [line for line, _ in body]
     free = [name for name in header if name not in keep]
     label, appeal = _only(path, free, LABEL_COLUMN), _only(path, free, APPEAL_COLUMN)
     free = [name for name in free if name not in (label, appeal)]
@@ -66,7 +97,7 @@ def read_items(
         "coordinates": np.column_stack([_numbers(path, name, table[name], lines) for name in coordinates])
         if coordinates
         else None,
-        "ids": table[ids] if ids is not None else None if coordinates else [str(row + 1) for row in range(len(body))],
+        "ids": table[ids] if ids is not None else None if coordinates else [str(row + 1) for row in range(len(lines))],
         "labels": None if label is None else table[label],
         "appeal": None if appeal is None else _numbers(path, appeal, table[appeal], lines),
         "data": {name: table[name] for name in keep},
@@ -77,7 +108,12 @@ def read_items(
 def read_lines(
     path: Path, error: type[PairseekError], wanted: str, content: bytes | None = None
 ) -> list[tuple[int, list[str]]]:
-    """Read the non-blank rows of a CSV file with line numbers; `wanted` describes the expected content in errors."""
+    """Read the non-blank rows of a CSV file with line numbers; `wanted` describes the expected content in errors.
+
+    A Parquet file gives the rows that the CSV file of the same table has.
+    """
+    if is_parquet(path):
+        return text_rows(parquet_columns(path, error, content))
     try:
         text = (path.read_bytes() if content is None else content).decode("utf-8-sig")
         reader = csv.reader(io.StringIO(text, newline=""))
@@ -108,14 +144,14 @@ def read_table(path: Path, content: bytes | None = None) -> tuple[list[str], lis
     return header, body
 
 
-def _headless(path: Path, header: Sequence[str]) -> InvalidItems:
+def _headless(path: Path | str, header: Sequence[str]) -> InvalidItems:
     return InvalidItems(
         f"{path} begins with {', '.join(header)}, which looks like an item and not like a header: add a header row, "
         f"such as id,x,y"
     )
 
 
-def _check_header(path: Path, header: Sequence[str]) -> None:
+def _check_header(path: str, header: Sequence[str]) -> None:
     """Reject a first row that may be an item, such as ``merlot,0.3,1.7``."""
     rest = list(header[1:])
     # Tools write the names 0, 1, 2, ... above a table without names.
@@ -123,7 +159,7 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
         raise _headless(path, header)
 
 
-def _only(path: Path, names: Sequence[str], wanted: str) -> str | None:
+def _only(path: str, names: Sequence[str], wanted: str) -> str | None:
     """Return the column with this name, regardless of case."""
     found = [name for name in names if name.casefold() == wanted]
     if len(found) > 1:
@@ -134,7 +170,7 @@ def _only(path: Path, names: Sequence[str], wanted: str) -> str | None:
     return found[0] if found else None
 
 
-def _id_column(path: Path, names: Sequence[str]) -> str | None:
+def _id_column(path: str, names: Sequence[str]) -> str | None:
     """Return the column of ids by its name; two possible columns are an error."""
     plain = [name for wanted in ID_COLUMNS for name in names if name.casefold() == wanted]
     found = plain + [name for name in names if name.casefold().endswith(("_id", "-id", " id", ".id"))]
@@ -146,31 +182,32 @@ def _id_column(path: Path, names: Sequence[str]) -> str | None:
     return found[0] if found else None
 
 
-def _numbers_rows(name: str, cells: Sequence[str]) -> bool:
+def _numbers_rows(name: str, cells: Sequence[Any]) -> bool:
     """Return whether a first column only numbers the rows: it has no descriptive name, and distinct whole numbers."""
     if name and name.casefold() not in _NUMBERING:
         return False
-    return all(cell.isascii() and cell.isdigit() for cell in cells) and len(set(cells)) == len(cells)
+    texts = [text_of(cell) for cell in cells]
+    return all(text.isascii() and text.isdigit() for text in texts) and len(set(texts)) == len(texts)
 
 
-def _is_number(text: str) -> bool:
+def _is_number(cell: Any) -> bool:
     try:
-        float(text)
-    except ValueError:
+        float(cell)
+    except (TypeError, ValueError):
         return False
     return True
 
 
-def _numbers(path: Path, column: str, cells: list[str], lines: list[int]) -> FloatArray:
+def _numbers(path: str, column: str, cells: Sequence[Any], lines: Sequence[str]) -> FloatArray:
     out = np.empty(len(cells))
     for row, (cell, line) in enumerate(zip(cells, lines, strict=True)):
         try:
             out[row] = float(cell)
-        except ValueError:
+        except (TypeError, ValueError):
             raise InvalidItems(
-                f"{path}, line {line}, column {column!r}: {cell!r} is not a number; fix it, or keep the "
+                f"{path}, {line}, column {column!r}: {cell!r} is not a number; fix it, or keep the "
                 f"column as data with keep=[{column!r}]"
             ) from None
         if not np.isfinite(out[row]):
-            raise InvalidItems(f"{path}, line {line}, column {column!r}: {cell!r} is not a finite number")
+            raise InvalidItems(f"{path}, {line}, column {column!r}: {cell!r} is not a finite number")
     return out

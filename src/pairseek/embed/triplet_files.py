@@ -1,4 +1,4 @@
-"""CSV files of triplets: ids of anchor, near and far, responses of Salmon and NEXT, or plain columns."""
+"""CSV and Parquet files of triplets: ids of anchor, near and far, responses of Salmon and NEXT, or plain columns."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class Triplets:
     def from_csv(
         cls, path: str | Path, *, ids: Sequence[ItemId] | None = None, where: Mapping[str, str] | None = None
     ) -> Self:
-        """Read a CSV file.
+        """Read a CSV or Parquet file.
 
         The header determines the format: ``anchor,near,far`` by id; Salmon's responses with ``head``, ``winner`` and
         ``loser``; or ``head`` (``anchor``, ``center``), ``left``, ``right`` and ``winner`` (``answer``), in any case

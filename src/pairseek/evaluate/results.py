@@ -7,10 +7,12 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pairseek.core import notebook
+from pairseek.core.frames import Backend, frame_of
 from pairseek.core.text import plural
 from pairseek.core.types import JSON, FloatArray
 from pairseek.core.validation import one_of
@@ -193,6 +195,11 @@ class EvaluationResults:
                     }
                 )
         return rows
+
+    def to_frame(self, backend: Backend | None = None) -> Any:
+        """Return the summary as a data frame of pandas, polars or pyarrow: `backend`, or the first that is there."""
+        rows = self.summary()
+        return frame_of({name: [row[name] for row in rows] for name in rows[0]}, backend)
 
     def write(self, folder: Path) -> list[Path]:
         """Write ``summary.csv`` and ``people.csv``, one row for each replay and number of answers."""

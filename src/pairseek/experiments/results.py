@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from pairseek.core import notebook
+from pairseek.core.frames import Backend, frame_of
 from pairseek.core.text import plural
 from pairseek.core.types import JSON, FloatArray, IntArray
 from pairseek.core.validation import one_of
@@ -179,6 +180,10 @@ class Results:
     def columns(self) -> dict[str, list[Any]]:
         """Return the table by columns: one row for each trial and count."""
         return self._table({name: self.values[..., i] for i, name in enumerate(self.specification.metrics)})
+
+    def to_frame(self, backend: Backend | None = None) -> Any:
+        """Return the table as a data frame of pandas, polars or pyarrow: the first that is installed, or `backend`."""
+        return frame_of(self.columns(), backend)
 
     def durations(self) -> dict[str, list[Any]]:
         """Return the same rows with cumulative times, which differ from run to run."""

@@ -17,7 +17,7 @@ from pairseek.runs.part_records import part_from, strategy_from
 
 _SETTING = tuple(f.name for f in fields(Setting))
 _OWN = tuple(f.name for f in fields(Specification))
-_FILES = (".csv", ".npy", ".npz", ".mat")
+_FILES = (".csv", ".parquet", ".npy", ".npz", ".mat")
 
 
 def read_specification(path: str | Path) -> Specification:

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pairseek.core import notebook
-from pairseek.core.csv import APPEAL_COLUMN, LABEL_COLUMN, read_items
+from pairseek.core.csv import APPEAL_COLUMN, LABEL_COLUMN, items_of_frame, read_items
+from pairseek.core.frames import Backend, frame_of, is_parquet
 from pairseek.core.types import FloatArray, IntArray, ItemId, Point, Side
 from pairseek.errors import DimensionWarning, InvalidItems, InvalidParameter, ScaleWarning, UnknownItem
 from pairseek.model import scales as _scales
@@ -433,6 +434,31 @@ class Items:
         return cls._of_csv(path, keep)._warned()
 
     @classmethod
+    def from_frame(cls, frame: Any, *, keep: Sequence[str] = ()) -> Self:
+        """Build items from a data frame of pandas, polars or pyarrow, which needs the extra ``frames``.
+
+        Columns have the roles that they have in `from_csv`. A named index of pandas counts as a column, a column of
+        vectors as one coordinate for each entry, and ids keep their type: item 7, not ``"7"``.
+        """
+        kept = (keep,) if isinstance(keep, str) else tuple(keep)
+        return cls._unwarned(**items_of_frame(frame, kept))._warned()
+
+    def to_frame(self, backend: Backend | None = None) -> Any:
+        """Return a data frame that `from_frame` reads back, ``keep`` naming the columns of data.
+
+        Parameters
+        ----------
+        backend
+            ``"pandas"``, ``"polars"`` or ``"pyarrow"``. None: the first of them that is installed.
+        """
+        names = ["id", LABEL_COLUMN, APPEAL_COLUMN, *self.data, *self.columns]
+        twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+        if twice is not None:
+            raise InvalidItems(f"the data frame would have two columns {twice!r}: rename the column of data")
+        columns = (self.ids, self.labels, self.appeal.tolist(), *self.data.values(), *self.coordinates.T.tolist())
+        return frame_of(dict(zip(names, columns, strict=True)), backend)
+
+    @classmethod
     def _of_csv(
         cls,
         path: str | Path,
@@ -487,18 +513,22 @@ class Items:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
-        """Read ``.csv``; ``.npy``; ``.npz`` (arrays ``coordinates`` or ``X``, optional ``ids``); ``.mat`` (``X``)."""
+        """Read a file by its ending.
+
+        ``.csv`` and ``.parquet`` as `from_csv`; ``.npy``; ``.npz`` (arrays ``coordinates`` or ``X``, optional ``ids``);
+        ``.mat`` (``X``).
+        """
         return cls._of_file(path)._warned()
 
     @classmethod
     def _of_file(cls, path: str | Path, *, media: bool = False, optional: bool = False) -> Self:
         """Read items as `from_file` does, without a `ScaleWarning`; with `media`, columns of media are data.
 
-        With `optional`, a CSV file may have no coordinates.
+        With `optional`, a CSV or Parquet file may have no coordinates.
         """
         path = Path(path)
         suffix = path.suffix.lower()
-        if suffix == ".csv":
+        if suffix == ".csv" or is_parquet(path):
             return cls._of_csv(path, media=media, optional=optional)
         if not path.exists():
             raise InvalidItems(f"there is no file {path}")
@@ -513,7 +543,7 @@ class Items:
 
                 arrays = {name: value for name, value in loadmat(path).items() if not name.startswith("__")}
             else:
-                raise InvalidItems(f"{path} has an unknown ending {suffix!r}: use .csv, .npy, .npz or .mat")
+                raise InvalidItems(f"{path} has an unknown ending {suffix!r}: use .csv, .parquet, .npy, .npz or .mat")
         except InvalidItems:
             raise
         except Exception as error:  # noqa: BLE001 - the readers raise many kinds for damaged files

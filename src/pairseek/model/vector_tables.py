@@ -76,7 +76,7 @@ def _parquet(path: Path) -> Any:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise MissingExtra("a .parquet file", "data") from None
+        raise MissingExtra("a .parquet file", "frames") from None
     return pyarrow.parquet.read_table(path)
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
+from pairseek.core.frames import Backend, frame_columns, frame_of
 from pairseek.core.text import plural, quoted
 from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
 from pairseek.core.validation import is_number
@@ -249,6 +250,52 @@ class Choices:
         found = read(Path(path), ids)
         assert isinstance(found, cls)
         return found
+
+    @classmethod
+    def from_frame(cls, frame: Any, *, ids: Sequence[ItemId] | None = None) -> Self:
+        """Build choices from a data frame of pandas, polars or pyarrow, which needs the extra ``frames``.
+
+        The columns are person, item and rating, or person, winner and loser; a row without a winner is a tie of the
+        columns left and right. Ids keep their type. The extra rows and columns are those of a CSV file: see `read`.
+        """
+        from pairseek.population.formats import read_table
+        from pairseek.population.formats.table import Table
+
+        columns = frame_columns(frame, InvalidChoices)
+        texts = None if ids is None else [str(name) for name in ids]
+        found = read_table(Table.of_columns(columns, "the data frame"), texts)
+        assert isinstance(found, cls)
+        if ids is not None:
+            return replace(found, ids=tuple(ids))
+        numbers = {str(cell): cell for values in columns.values() for cell in values if type(cell) is int}
+        if not all(name in numbers for name in found.ids):
+            return found
+        whole = sorted(numbers[str(name)] for name in found.ids)
+        return replace(found.of_items([str(name) for name in whole]), ids=tuple(whole))
+
+    def to_frame(self, backend: Backend | None = None) -> Any:
+        """Return a data frame that `from_frame` reads back: ratings, or pairs with ties.
+
+        The pairs of rankings come as they are, without their weights.
+
+        Parameters
+        ----------
+        backend
+            ``"pandas"``, ``"polars"`` or ``"pyarrow"``. None: the first of them that is installed.
+        """
+        if self.ratings is not None:
+            who, what = self.ratings.person.tolist(), self.ratings.item.tolist()
+            person, item = [self.people[row] for row in who], [self.ids[row] for row in what]
+            return frame_of({"person": person, "item": item, "rating": self.ratings.value.tolist()}, backend)
+        winner, loser = ([self.ids[row] for row in rows.tolist()] for rows in (self.winner, self.loser))
+        left, right = ([self.ids[row] for row in self.tied[:, column].tolist()] for column in (1, 2))
+        person = [self.people[row] for row in [*self.person.tolist(), *self.tied[:, 0].tolist()]]
+        columns = {"person": person, "winner": winner, "loser": loser}
+        if self.ties:
+            none = [None] * self.ties
+            columns |= {"winner": [*winner, *none], "loser": [*loser, *none]}
+            columns |= {"left": [*winner, *left], "right": [*loser, *right]}
+        return frame_of(columns, backend)
 
     @property
     def starts(self) -> IntArray:

@@ -7,11 +7,13 @@ import io
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 from pairseek.core import notebook
+from pairseek.core.frames import Backend, frame_of
 from pairseek.core.text import plural, quoted
 from pairseek.core.types import FloatArray, IntArray, ItemId
 from pairseek.core.validation import seed_of
@@ -145,6 +147,10 @@ class Ranking:
     def tiers(self) -> int:
         """Number of tiers; 1 if no item can be told apart from the first one."""
         return self.items[-1].tier
+
+    def to_frame(self, backend: Backend | None = None) -> Any:
+        """Return the table as a data frame of pandas, polars or pyarrow: the first that is installed, or `backend`."""
+        return frame_of({name: [getattr(one, name) for one in self.items] for name in COLUMNS}, backend)
 
     def csv(self) -> str:
         """Return the table as CSV."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pairseek.core.frames import is_parquet
 from pairseek.core.types import ItemId
 from pairseek.errors import InvalidChoices
 from pairseek.population.choices import Choices
@@ -25,8 +26,8 @@ TABLES = (
 def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
     """Read recorded choices; the file's extension and columns determine the format.
 
-    Valid files are ``.csv`` with the columns person, item and rating, or person, winner and loser; PrefLib's ``.soc``,
-    ``.soi``, ``.toc`` and ``.toi``; and ``.zip`` bundles that ``pairseek export`` wrote.
+    Valid files are ``.csv`` and ``.parquet`` with the columns person, item and rating, or person, winner and loser;
+    PrefLib's ``.soc``, ``.soi``, ``.toc`` and ``.toi``; and ``.zip`` bundles that ``pairseek export`` wrote.
 
     Parameters
     ----------
@@ -38,11 +39,15 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
     extension = path.suffix.lower()
     if extension in FILES:
         return FILES[extension](path, ids)
-    if extension != ".csv":
-        raise InvalidChoices(f"{path} has an unknown extension {extension!r}: use .csv, {', '.join(FILES)}")
-    table = Table.read(path)
-    for columns, read_table in TABLES:
+    if extension != ".csv" and not is_parquet(path):
+        raise InvalidChoices(f"{path} has an unknown extension {extension!r}: use .csv, .parquet, {', '.join(FILES)}")
+    return read_table(Table.read(path), ids)
+
+
+def read_table(table: Table, ids: Sequence[ItemId] | None = None) -> Choices:
+    """Read recorded choices from a table; its columns determine the format."""
+    for columns, read_rows in TABLES:
         if table.has(columns):
-            return read_table(table, ids)
+            return read_rows(table, ids)
     expected = " or ".join(",".join(columns) for columns, _ in TABLES)
-    raise InvalidChoices(f"{path} has the columns {', '.join(table.header)}: expected {expected}")
+    raise InvalidChoices(f"{table.path} has the columns {', '.join(table.header)}: expected {expected}")

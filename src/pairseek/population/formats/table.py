@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from pairseek.core.frames import is_parquet, parquet_columns, text_rows
 from pairseek.errors import InvalidChoices
 
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -23,7 +25,9 @@ class Table:
 
     @classmethod
     def read(cls, path: Path) -> Table:
-        """Read a CSV file."""
+        """Read a CSV or Parquet file."""
+        if is_parquet(path):
+            return cls.of_columns(parquet_columns(path, InvalidChoices), str(path))
         try:
             text = path.read_bytes()
         except FileNotFoundError:
@@ -31,6 +35,13 @@ class Table:
         except OSError as error:
             raise InvalidChoices(f"{path} cannot be read: {error.strerror or error}") from None
         return cls.parse(text, str(path))
+
+    @classmethod
+    def of_columns(cls, columns: Mapping[str, Sequence[Any]], path: str) -> Table:
+        """Return columns of any values as a table of text; `path` names it in error messages."""
+        (_, header), *rows = text_rows(columns)
+        body = tuple((line, tuple(map(str.strip, row))) for line, row in rows)
+        return cls(path, tuple(name.strip().casefold() for name in header), body)
 
     @classmethod
     def parse(cls, content: bytes, path: str) -> Table:

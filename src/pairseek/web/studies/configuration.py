@@ -24,7 +24,7 @@ from pairseek.core.types import JSON
 from pairseek.defaults import TIE_WIDTH, default_response
 from pairseek.embed.active import SHARE as APART
 from pairseek.embed.active import check_count
-from pairseek.errors import InvalidItems, InvalidParameter
+from pairseek.errors import InvalidItems, InvalidParameter, MissingExtra
 from pairseek.goals import Goal
 from pairseek.model.items import Items
 from pairseek.model.responses import Response
@@ -482,15 +482,18 @@ def read_items(
 
     Items that are not `placed`, as in a similarity study, have no coordinates; those of another study need none.
 
-    The content of an uploaded CSV file is given; its path then is a name for errors. Columns of different scale give no
-    warning here: the commands and the study's page show ``items.scale_note``.
+    The content of an uploaded file, CSV or Parquet, is given; its path then is a name for errors. Columns of different
+    scale give no warning here: the commands and the study's page show ``items.scale_note``.
     """
     uploaded = content is not None
-    items = (
-        Items._of_csv(path, media=True, content=content, optional=True)
-        if uploaded
-        else Items._of_file(path, media=True, optional=True)
-    )
+    try:
+        items = (
+            Items._of_csv(path, media=True, content=content, optional=True)
+            if uploaded
+            else Items._of_file(path, media=True, optional=True)
+        )
+    except MissingExtra as error:
+        raise InvalidItems(f"this installation does not read Parquet: send CSV, or install it ({error})") from None
     data = {_medium_name(name): values for name, values in items.data.items()}
     ids = [str(name) for name in items.ids]
     if not placed:

@@ -1,0 +1,129 @@
+"""Data frames and Parquet files as columns of plain values.
+
+pandas, polars and pyarrow come and go by way of narwhals, and Parquet by pyarrow. Both are in the extra ``frames``; the
+package does without them otherwise.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from pairseek.errors import InvalidParameter, MissingExtra, PairseekError
+
+Columns: TypeAlias = "dict[str, list[Any]]"
+EXTENSION = ".parquet"
+Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
+BACKENDS: tuple[Backend, ...] = get_args(Backend)
+"""Libraries of data frames, in the order in which they are looked for."""
+# A small file can unpack to very much: an uploaded one may have this many bytes when it is unpacked.
+MOST_UNPACKED = 256_000_000
+_BATCH = 1024
+
+
+def is_parquet(path: Path) -> bool:
+    """Return whether the name is that of a Parquet file."""
+    return path.suffix.lower() == EXTENSION
+
+
+def frame_columns(frame: Any, error: type[PairseekError]) -> Columns:
+    """Return the columns of a data frame; a named index of pandas comes first, and vectors become several columns."""
+    try:
+        import narwhals as nw
+    except ModuleNotFoundError:
+        raise MissingExtra("reading a data frame", "frames") from None
+    names = getattr(getattr(frame, "index", None), "names", None)
+    if names and all(name is not None for name in names):
+        frame = frame.reset_index()
+    try:
+        table = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        kind = f"{type(frame).__module__}.{type(frame).__name__}"
+        raise error(
+            f"a {kind} is not a data frame: give one of {', '.join(BACKENDS)}; collect() a lazy one first"
+        ) from None
+    # Columns of pandas may be named by numbers.
+    columns = {str(name): table[name].to_list() for name in table.columns}
+    if len(columns) != len(table.columns):
+        raise error(f"the data frame has two columns of the same name: {', '.join(map(str, table.columns))}")
+    if not len(table):
+        raise error("the data frame has no rows")
+    return _unnested(columns, "the data frame", error)
+
+
+def parquet_columns(path: Path, error: type[PairseekError], content: bytes | None = None) -> Columns:
+    """Return the columns of a Parquet file, or of the content of an uploaded one, whose size is limited."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ModuleNotFoundError:
+        raise MissingExtra(f"reading {path.name}", "frames") from None
+    try:
+        with pyarrow.parquet.ParquetFile(path if content is None else io.BytesIO(content)) as file:
+            batches, size = [], 0
+            for batch in file.iter_batches(_BATCH):
+                size += batch.nbytes
+                if content is not None and size > MOST_UNPACKED:
+                    raise error(f"{path} has more than {MOST_UNPACKED // 1_000_000} MB when it is unpacked")
+                batches.append(batch)
+            table = pyarrow.Table.from_batches(batches, file.schema_arrow)
+    except FileNotFoundError:
+        raise error(f"there is no file {path}") from None
+    except (OSError, pyarrow.ArrowException) as problem:
+        first = str(problem).partition("\n")[0]
+        raise error(f"{path} cannot be read as Parquet: {first}") from None
+    if not table.num_rows:
+        raise error(f"{path} has no rows")
+    if len(set(table.column_names)) != table.num_columns:
+        raise error(f"{path} has two columns of the same name: {', '.join(table.column_names)}")
+    columns = {name: table[name].to_pylist() for name in table.column_names}
+    # pandas stores an index that has no name under this one.
+    columns.pop("__index_level_0__", None)
+    return _unnested(columns, str(path), error)
+
+
+def text_rows(columns: Mapping[str, Sequence[Any]]) -> list[tuple[int, list[str]]]:
+    """Return a header and rows of text with line numbers, as the CSV file of the same table has them."""
+    cells = [[text_of(value) for value in column] for column in columns.values()]
+    return [(1, list(columns)), *((line, list(row)) for line, row in enumerate(zip(*cells, strict=True), 2))]
+
+
+def text_of(value: Any) -> str:
+    """Return a cell as text; a missing one is empty."""
+    return "" if value is None or value != value else str(value)
+
+
+def _unnested(columns: Columns, what: str, error: type[PairseekError]) -> Columns:
+    """Replace each column of vectors by a column for each of their entries."""
+    out: Columns = {}
+    for name, values in columns.items():
+        if not isinstance(values[0], list | tuple | np.ndarray):
+            out[name] = values
+            continue
+        lengths = {len(value) if isinstance(value, list | tuple | np.ndarray) else None for value in values}
+        if len(lengths) != 1:
+            raise error(f"{what}, column {name!r}: the vectors differ in length or some are missing; fill them in")
+        for place, entries in enumerate(np.array([list(value) for value in values]).T):
+            out[f"{name}{place}"] = entries.tolist()
+    return out
+
+
+def frame_of(columns: Mapping[str, Sequence[Any]], backend: Backend | None) -> Any:
+    """Return a data frame of a library, by default of the first of `BACKENDS` that is installed."""
+    try:
+        import narwhals as nw
+    except ModuleNotFoundError:
+        raise MissingExtra("a data frame", "frames") from None
+    if backend not in (None, *BACKENDS):
+        raise InvalidParameter(f"backend is {backend!r}: give one of {', '.join(BACKENDS)}", field="backend")
+    for name in BACKENDS if backend is None else (backend,):
+        try:
+            return nw.from_dict({key: list(values) for key, values in columns.items()}, backend=name).to_native()
+        except ModuleNotFoundError:
+            continue
+    wanted = backend or " or ".join(BACKENDS[:2])
+    raise InvalidParameter(f"{wanted} is not installed: pip install {backend or BACKENDS[0]}", field="backend")
