@@ -1,4 +1,4 @@
-"""What residual utilities are worth to a search without a population.
+"""What residual utilities and an unknown curvature are worth to a search without a population.
 
     python benchmarks/residual.py simulated              # people whose taste the coordinates explain wholly, or in part
     python benchmarks/residual.py recorded               # music and food, the choosing half of the people
@@ -16,7 +16,9 @@ predicted. In brackets the standard errors.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import hashlib
+from collections.abc import Callable
 
 import numpy as np
 from scipy.special import expit
@@ -25,17 +27,25 @@ import defaults
 import food
 import pairseek as ps
 from pairseek.candidates.context import SelectionContext
+from pairseek.defaults import default_response
 from pairseek.estimates import expected_utilities
 from pairseek.evaluate.replay import Person
 from pairseek.strategies.features import residual_unit, typical_response
 
-ASSUMED = {"0": 0.0, "0.5": 0.5, "1": 1.0, "1.5": 1.5, "unknown": ps.Unknown()}
-SIMULATED, RECORDED = (10, 20, 30), (0, 5, 10, 20)
+ASSUMED = {
+    "the paper's model": lambda _: ps.Logistic(),
+    "residual 1.5": lambda _: ps.Logistic(residual=1.5),
+    "residual unknown": lambda _: ps.Logistic(residual=ps.Unknown()),
+    "constant noise": lambda items: dataclasses.replace(default_response(items), curvature=1.0),
+    "default": lambda _: None,
+}
+"""Response by the words of its row; the fourth has the default's k and residual, and the curvature of a distance."""
+SIMULATED, RECORDED = (10, 20, 30), (0, 2, 5, 10, 20)
 
 
-def ranks(items: ps.Items, person: np.ndarray, truth: ps.Logistic, residual: np.ndarray, assumed: object, seed: int):
+def ranks(items: ps.Items, person: np.ndarray, truth: ps.Logistic, residual: np.ndarray, assumed: Callable, seed: int):
     """Return (answers, 3): ranks of the pick and of the nearest item, squared error in units of the items' variance."""
-    search = ps.Search(items, response=ps.Logistic(residual=assumed), rng=seed)
+    search = ps.Search(items, response=assumed(items), rng=seed)
     unit = residual_unit(items.coordinates, truth)
     utility = -truth.constant * np.sum((items.coordinates - person) ** 2, axis=1) + unit * residual
     rng = np.random.default_rng([seed, 1])
@@ -50,7 +60,7 @@ def ranks(items: ps.Items, person: np.ndarray, truth: ps.Logistic, residual: np.
             point = search.estimate().point
             typical = typical_response(search.response, search.belief)
             picks = (
-                int(np.argmax(expected_utilities(items, search.belief, typical))),
+                int(np.argmax(expected_utilities(search.modelled_items, search.belief, typical))),
                 int(np.argmin(np.sum((items.coordinates - point) ** 2, axis=1))),
             )
             error = float(np.sum((point - person) ** 2)) / items.spread**2
@@ -77,15 +87,15 @@ def simulated(people: int) -> None:
                     f"{n}: {mean[i, 0]:.3f} ({error[i, 0]:.3f}) {mean[i, 1]:.3f} ({error[i, 1]:.3f}) {mean[i, 2]:.2f}"
                     for i, n in enumerate(SIMULATED)
                 )
-                print(f"  assumed {label:8s} {cells}", flush=True)
+                print(f"  {label:18s} {cells}", flush=True)
 
 
-def predictions(items: ps.Items, person: Person, assumed: object, seed: int) -> list[list[float]]:
+def predictions(items: ps.Items, person: Person, assumed: Callable, seed: int) -> list[list[float]]:
     """Return (answers, 2): the share of withheld pairs that are predicted, and the log loss."""
     pairs = person.askable
     search = ps.Search(
         items,
-        response=ps.Logistic(residual=assumed),
+        response=assumed(items),
         candidates=ps.ListedPairs(tuple(map(tuple, pairs.tolist()))),
         rest=ps.Rest(pair=len(pairs)),
         rng=seed,
@@ -95,7 +105,8 @@ def predictions(items: ps.Items, person: Person, assumed: object, seed: int) -> 
     rows = []
     for count in range(max(RECORDED) + 1):
         if count in RECORDED:
-            context = SelectionContext.of(items, search.belief, typical_response(search.response, search.belief))
+            modelled = search.modelled_items
+            context = SelectionContext.of(modelled, search.belief, typical_response(search.response, search.belief))
             chance = context.features(*withheld).outcome_probabilities()[0]
             right = float(np.mean(np.where(chance == 0.5, 0.5, chance > 0.5)))
             rows.append([right, float(-np.log(np.maximum(chance, 1e-4)).mean())])
@@ -127,7 +138,7 @@ def recorded(half: str, people: int) -> None:
                 f"{n}: {found[:, i, 0].mean():.3f} [{gain[i, 0]:+.3f} ({error[i, 0]:.3f})] {found[:, i, 1].mean():.3f}"
                 for i, n in enumerate(RECORDED)
             )
-            print(f"  assumed {label:8s} {cells}", flush=True)
+            print(f"  {label:18s} {cells}", flush=True)
 
 
 def main() -> None:

@@ -129,10 +129,10 @@ class Pairseek:
         _ = self.search.belief
 
     def utilities(self) -> Any:
-        return expected_utilities(self.search.items, self.search.belief, self.search.response)
+        return expected_utilities(self.search.modelled_items, self.search.belief, self.search.response)
 
     def chances(self, winner: Any, loser: Any) -> Any | None:
-        items, belief = self.search.items, self.search.belief
+        items, belief = self.search.modelled_items, self.search.belief
         pairs = Candidates.of(
             items.coordinates, winner, loser, belief=belief, response=self.search.response, appeal=items.appeal
         )

@@ -17,6 +17,7 @@ from pairseek.estimates import best_probabilities, expected_utilities
 from pairseek.numerics.jit import LOGISTIC
 from pairseek.numerics.mixtures import TWICE, table
 from pairseek.numerics.tables import interpolate
+from pairseek.posteriors import gaussian
 from pairseek.strategies.features import residual_unit, typical_response
 
 
@@ -367,15 +368,15 @@ def test_every_utility_asks_with_residuals_and_pairs_of_one_point_too():
 
 
 def test_a_simulated_user_has_one_residual_utility_for_each_item():
-    items = ps.Items(np.eye(40))
-    user = ps.SimulatedUser(np.zeros(40), ps.Logistic(1e-9, "constant", residual=20.0), rng=4)
+    items = ps.Items(np.arange(40.0)[:, None])
+    user = ps.SimulatedUser(np.zeros(1), ps.Logistic(1e-12, "constant", residual=20.0), rng=4)
     # Utilities this far apart leave no noise: answers are transitive, and differ between users.
     wins = np.zeros(40)
     for left in range(40):
         for right in range(left):
             wins[user.answer(items, ps.Query(f"{left}-{right}", left, right))] += 1
     assert len(set(wins)) > 25  # 40 if no two were near each other, about 14 if answers were random
-    other = ps.SimulatedUser(np.zeros(40), ps.Logistic(1e-9, "constant", residual=20.0), rng=5)
+    other = ps.SimulatedUser(np.zeros(1), ps.Logistic(1e-12, "constant", residual=20.0), rng=5)
     assert any(
         user.answer(items, ps.Query("q0", 0, row)) != other.answer(items, ps.Query("q0", 0, row)) for row in range(1, 9)
     )
@@ -575,3 +576,26 @@ class TestUnknownResidual:
         assert places.mean(axis=0) == pytest.approx(0.5, abs=3.5 / np.sqrt(12 * count) + 0.03)
         # The variance of a squared deviation from the mean is 1/180.
         assert places.var(axis=0) == pytest.approx(1 / 12, abs=3.5 / np.sqrt(180 * count) + 0.03 / 3)
+
+
+@pytest.mark.parametrize(("n", "answers", "residual"), [(200, 25, 1.5), (2000, 30, ps.Unknown()), (30, 20, 0.8)])
+def test_residual_utilities_of_one_answer_are_integrated_out_without_a_change(monkeypatch, n, answers, residual):
+    def inferred():
+        rng = np.random.default_rng(3)
+        items = ps.Items(rng.normal(size=(n, 3)))
+        search = ps.Search(items, response=ps.Logistic(0.8, "constant", residual=residual), rng=1)
+        for _ in range(answers):
+            a, b = rng.choice(n, 2, replace=False).tolist()
+            search.observe(a, b, winner=a if rng.random() < 0.7 else b)
+        return search.belief
+
+    found = inferred()
+    none = gaussian._PrivateParts(np.empty(0, dtype=int), np.empty(0, dtype=int), np.empty(0))
+    monkeypatch.setattr(gaussian._PrivateParts, "of", lambda *_: none)
+    whole = inferred()
+    # To the tolerance at which the sweeps end.
+    assert found.mean == pytest.approx(whole.mean, abs=1e-3)
+    assert found.covariance == pytest.approx(whole.covariance, abs=1e-3)
+    assert found.residuals.mean == pytest.approx(whole.residuals.mean, abs=2e-3)
+    assert found.residuals.covariance == pytest.approx(whole.residuals.covariance, abs=2e-3)
+    assert found.residuals.cross == pytest.approx(whole.residuals.cross, abs=1e-3)

@@ -257,8 +257,8 @@ def test_the_info_of_a_query_agrees_with_the_belief(items, user):
 def test_the_estimate_is_the_posterior_mean_and_its_ball_holds_its_share(items, user):
     search = run(make(items), user, 8)
     estimate = search.estimate()
-    assert np.array_equal(estimate.point, search.belief.mean)
-    distances = np.linalg.norm(search.belief.samples - estimate.point, axis=1)
+    assert np.array_equal(estimate.point, search.belief.mean[:2])
+    distances = np.linalg.norm(search.belief.samples[:, :2] - estimate.point, axis=1)
     inside = search.belief.weights[distances <= estimate.credible_radius(0.8)].sum()
     assert 0.8 <= inside < 0.82
     for level in (1.0, "x", None):
@@ -474,7 +474,7 @@ def test_a_strategy_of_ones_own_is_an_object_with_a_score(items):
         def score(self, candidates, belief):
             return candidates.length
 
-    query = make(items, strategy=Longest(), candidates=ps.AllPairs()).ask()
+    query = make(items, response=ps.Logistic(), strategy=Longest(), candidates=ps.AllPairs()).ask()
     distances = np.linalg.norm(items.coordinates[:, None] - items.coordinates, axis=2)
     i, j = np.unravel_index(np.argmax(distances), distances.shape)
     assert {query.left, query.right} == {items.ids[i], items.ids[j]}

@@ -18,7 +18,7 @@ from pairseek.model import bounds, metrics
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import GaussianPrior, UniformBox
 from pairseek.model.responses import Logistic, Probit
-from pairseek.model.unknowns import Beta, LogNormal, NoiseKinds, Unknown
+from pairseek.model.unknowns import Beta, LogNormal, NoiseKinds, Normal, Unknown
 from pairseek.model.vectors import VectorMap
 from pairseek.numerics.parallel import set_thread_count
 from pairseek.population import Choices, Population
@@ -74,6 +74,7 @@ __all__ = [
     "LogNormal",
     "Logistic",
     "NoiseKinds",
+    "Normal",
     "PairseekError",
     "Particles",
     "Population",

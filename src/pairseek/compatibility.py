@@ -11,6 +11,7 @@ import numpy as np
 from pairseek.candidates import ListedPairs, Rest
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.items import Items, Space
+from pairseek.model.priors import GaussianPrior, Prior
 from pairseek.model.responses import LINK_MEMBERS, Response
 from pairseek.stopping import AfterAnswers, BestItemFound, GainBelow, StopRule
 from pairseek.strategies import UTILITIES
@@ -168,6 +169,21 @@ def check_residual(items: Items | Space, response: Response, posterior: Any) -> 
         raise Unsupported("residual and an unknown noise kind cannot be combined: give the noise kind, or residual=0")
     if not getattr(posterior, "takes_residuals", False):
         raise Unsupported(f"{type(posterior).__name__} cannot infer residual utilities: use EP(), or residual=0")
+
+
+def check_curvature(items: Items | Space, response: Response, prior: Prior) -> None:
+    """Reject a curvature other than 1 where the model has no place for it."""
+    if response.curvature == 1.0:
+        return
+    if isinstance(items, Space):
+        raise Unsupported("a curvature other than 1 belongs to items, and a continuous Space has none: use curvature=1")
+    if not items.d:
+        raise Unsupported("the items have no coordinates, so that their utility has no curvature: use curvature=1")
+    if not isinstance(prior, GaussianPrior):
+        raise Unsupported(
+            f"a curvature other than 1 needs a Gaussian prior, and this one is {type(prior).__name__}: use "
+            f"GaussianPrior(mean, covariance), or curvature=1"
+        )
 
 
 def infers_reliability(posterior: object) -> bool:

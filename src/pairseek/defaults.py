@@ -30,6 +30,8 @@ FEW = 100_000
 """Largest number of pairs that are all scored for any strategy: as fast as branch and bound, without compiling it."""
 ROUGH = 2_000_000
 """Budget of branch and bound, in pairs, where k is unknown."""
+BRIEF = 100_000
+"""The same where the curvature is unknown: few items are far out, and bounds on pairs with them are loose."""
 _SMALL = 1e-70
 PRIOR_FACTOR = 1.0
 """Covariance of the default prior over that of the items."""
@@ -82,14 +84,24 @@ def _check_spread(spread: float) -> None:
         )
 
 
-def default_response(items: Items | Space) -> Response:
-    """Return the logistic model, with residual utilities of items; without coordinates, with these alone.
+def default_response(items: Items | Space, prior: Prior | None = None, posterior: Posterior | None = None) -> Response:
+    """Return the logistic model; for items, with the residual and the curvature of utilities unknown.
 
-    How much taste the coordinates leave unexplained is inferred, since it differs from one embedding to the next.
+    Whether people like what is near to a point or what is far in a direction, and how much taste the coordinates leave
+    unexplained, differs from one embedding to the next, so both are inferred. In a space, for a posterior or a prior
+    that does not allow it, the default is the paper's model.
     """
     if isinstance(items, Space):
         return Logistic()
-    return Logistic(residual=Unknown()) if items.d else Logistic(1.0, "constant", residual=RESIDUAL_ALONE)
+    if not items.d:
+        return Logistic(1.0, "constant", residual=RESIDUAL_ALONE)
+    if not getattr(EP() if posterior is None else posterior, "takes_residuals", False):
+        return Logistic()
+    prior = default_prior(items) if prior is None else prior
+    if not isinstance(prior, GaussianPrior):
+        return Logistic(residual=Unknown())
+    k = 1.0 / (spread_of(prior, items.d) ** 2 * np.sqrt(items.d))
+    return Logistic(float(k), "constant", residual=Unknown(), curvature=Unknown())
 
 
 def resolve(
@@ -104,18 +116,14 @@ def resolve(
     prior = default_prior(items) if prior is None else prior
     spread = spread_of(prior, items.d)
     _check_spread(spread)
-    if response is None:
-        response = default_response(items)
-        if items.d and not getattr(EP() if posterior is None else posterior, "takes_residuals", False):
-            response = Logistic()
+    posterior = EP() if posterior is None else posterior
+    response = default_response(items, prior, posterior) if response is None else response
     response = response.for_spread(spread)
     if strategy is None:
         strategy = goal.strategy(response)
     fill_in = getattr(strategy, "resolved", None)
     if fill_in is not None:
         strategy = fill_in(items, prior)
-    if posterior is None:
-        posterior = EP()
     return response, prior, posterior, strategy
 
 
@@ -130,6 +138,8 @@ def default_candidates(items: Items | Space, strategy: Utility | Procedure, resp
     shape = shape_of(strategy)
     if shape is None and items.n * (items.n - 1) // 2 > LISTED and not hasattr(strategy, "promising"):
         return WeightedPairs()
+    if response.curvature_prior is not None:
+        return AllPairs(gap=GAP, budget=BRIEF, rescore=RESCORE, listed=FEW)
     # With an unknown k the utility is flat, so that a certificate takes long, and the score is an approximation anyway.
     if response.unknown:
         return AllPairs(gap=GAP, budget=ROUGH, rescore=RESCORE_UNKNOWN, listed=FEW)

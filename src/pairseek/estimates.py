@@ -91,7 +91,7 @@ class Estimate:
     covariance
         (d, d) posterior covariance.
     belief
-        The belief that the estimate summarizes.
+        The belief that the estimate summarizes; it has one more dimension where the curvature is unknown.
     note
         A remark of a procedure on its own estimate, for example that the answers contradict each other.
     reliability
@@ -116,7 +116,7 @@ class Estimate:
         """Return the radius of the ball around the point that contains this share of the posterior."""
         if not (is_number(level) and 0 < level < 1):
             raise InvalidParameter(f"the level of a credible radius is {level!r}: give a share between 0 and 1")
-        distances = np.linalg.norm(self.belief.samples - self.point, axis=1)
+        distances = np.linalg.norm(self.belief.samples[:, : len(self.point)] - self.point, axis=1)
         order = np.argsort(distances, kind="stable")
         mass = np.cumsum(self.belief.weights[order])
         return float(distances[order[min(np.searchsorted(mass, level * mass[-1]), len(order) - 1)]])
@@ -370,8 +370,10 @@ class Shelf:
 
     Attributes
     ----------
+    own
+        The items as they were given.
     items
-        The items.
+        The items as the model has them: see `Search.modelled_items`.
     belief
         The belief about the point, and about those of these items that were shown.
     response
@@ -382,6 +384,7 @@ class Shelf:
         Ascending rows of the items that may be recommended; None for all.
     """
 
+    own: Items
     items: Items
     belief: Belief
     response: Response
@@ -418,7 +421,7 @@ def recommendations(
     count = whole(count, "the count of recommend")
     if not (is_number(diversity) and 0.0 <= diversity <= 1.0):
         raise InvalidParameter(f"diversity is {diversity!r}: give a share of a distance, from 0 to 1")
-    items, belief, utility = shelf.items, shelf.belief, shelf.utilities()
+    items, belief, utility = shelf.own, shelf.belief, shelf.utilities()
     count = min(count, shelf.allowed)
     if belief.residuals is None and not by_utility:
         distance = np.linalg.norm(items.coordinates - estimate.point, axis=1)

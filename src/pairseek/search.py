@@ -27,6 +27,7 @@ from pairseek.catalogues import Selected, askable_rows, part_of, permitted_rows
 from pairseek.compatibility import (
     check_appeal,
     check_askable,
+    check_curvature,
     check_inference,
     check_parts,
     check_residual,
@@ -62,6 +63,7 @@ from pairseek.estimates import (
 from pairseek.forecasts import expected_path
 from pairseek.gains import expected_gain, expected_gains
 from pairseek.goals import Goal, goal_of
+from pairseek.model.curvature import extended_items, extended_points, extended_prior
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
@@ -101,8 +103,8 @@ class Search:
     items
         The items to ask about, or a continuous `Space`.
     response
-        The response model. None: logistic with normalized noise, a k derived from the scale of the prior, and an
-        unknown residual.
+        The response model. None: logistic with constant noise, a k derived from the scale of the prior, and an unknown
+        residual and curvature.
     prior
         Prior of the user point. None: Gaussian around the items, or uniform on a `Space`.
     posterior
@@ -179,6 +181,7 @@ class Search:
             check_askable(self.strategy, candidates)
         check_appeal(items, self.response)
         check_residual(items, self.response, self.posterior)
+        check_curvature(items, self.response, self.prior)
         check_inference(self.response, self.posterior, items.d)
         self.prior.box(items.d)
         self._lock = threading.RLock()
@@ -367,11 +370,18 @@ class Search:
     @property
     @_atomic
     def belief(self) -> Belief:
-        """The posterior after all events."""
+        """The posterior after all events, in the dimensions of `modelled_items`."""
         if self._belief is None:
             with first_use():
                 self._belief = self._inferred()
         return self._belief
+
+    @property
+    def modelled_items(self) -> Items:
+        """The items as the model has them: with one more coordinate where the curvature is unknown."""
+        if isinstance(self.items, Space):
+            raise Unsupported("a continuous Space has no items")
+        return self._modelled(self.items)
 
     @_atomic
     def estimate(self) -> Estimate:
@@ -379,11 +389,13 @@ class Search:
         belief = self.belief
         reliability = reliability_estimate(belief, self.response, spread_of(self.prior, self.items.d))
         if not isinstance(self.strategy, Procedure) or isinstance(self.items, Space):
-            return Estimate(belief.mean, belief.covariance, belief, reliability=reliability)
+            d = self.items.d
+            return Estimate(belief.mean[:d], belief.covariance[:d, :d], belief, reliability=reliability)
         point = np.asarray(self.strategy.estimate(self.items, self.history))
         status = getattr(self.strategy, "status", None)
         note = None if status is None else status(self.items, self.history)
-        return Estimate(point, belief.covariance, belief, note, reliability)
+        covariance = belief.covariance[: self.items.d, : self.items.d]
+        return Estimate(point, covariance, belief, note, reliability)
 
     @_atomic
     def recommend(
@@ -426,7 +438,8 @@ class Search:
             )
         typical = typical_response(self.response, self.belief)
         unit = typical_unit(self.items, typical.noise_kind.name)
-        shelf = Shelf(items, self._belief_about(items), typical, unit, permitted_rows(items, only, exclude))
+        rows = permitted_rows(items, only, exclude)
+        shelf = Shelf(items, self._modelled(items), self._belief_about(items), typical, unit, rows)
         by_utility = self.goal.name == "list"
         return recommendations(shelf, self.estimate(), count, by_utility=by_utility, diversity=diversity)
 
@@ -523,9 +536,10 @@ class Search:
     def _inferred(self) -> Belief:
         """Return the posterior after all events: of the point, and of residual utilities where the response has any."""
         evidence, pairs = self._evidence()
+        prior = extended_prior(self.prior, self.response, self.items.d)
         if self.response.residual_deviation == 0.0 or pairs is None:
-            return self.posterior.infer(evidence, self.prior, self.response)
-        return infer_with_residuals(self.posterior, evidence, pairs, self.prior, self.response)
+            return self.posterior.infer(evidence, prior, self.response)
+        return infer_with_residuals(self.posterior, evidence, pairs, prior, self.response)
 
     def _evidence(self) -> tuple[Evidence, IntArray | None]:
         """Return the logit planes of all answers and ties, oriented towards the winner, and the rows of their items."""
@@ -535,8 +549,11 @@ class Search:
         if isinstance(self.items, Items):
             rows = [[self.items.index(side) for side in pair] for pair in sides]
             pairs = np.array(rows, dtype=np.int64).reshape(-1, 2)
-            winners, losers = self.items.coordinates[pairs[:, 0]], self.items.coordinates[pairs[:, 1]]
-            appeal = self.items.appeal[pairs[:, 0]] - self.items.appeal[pairs[:, 1]]
+            (winners, won), (losers, lost) = (
+                extended_points(self.items.coordinates[side], self.items.appeal[side], self.prior, self.response)
+                for side in pairs.T
+            )
+            appeal = won - lost
         else:
             winners, losers = (
                 np.array([pair[i] for pair in sides], dtype=np.float64).reshape(-1, self.items.d) for i in (0, 1)
@@ -553,6 +570,9 @@ class Search:
             self._next = (count, self._query(0, ()))
         return self._next[1]
 
+    def _modelled(self, items: Items) -> Items:
+        return extended_items(items, self.prior, self.response)
+
     def _belief_about(self, items: Items | Space) -> Belief:
         """Return the belief about the point and about the items of another catalogue, or of a part of this one."""
         belief = self.belief
@@ -567,7 +587,8 @@ class Search:
         items = self.items if items is None else items
         belief = self._belief_about(items)
         strategy = self.strategy if isinstance(self.strategy, Utility) else None
-        context = SelectionContext.of(items, belief, typical_response(self.response, belief), strategy)
+        modelled = items if isinstance(items, Space) else self._modelled(items)
+        context = SelectionContext.of(modelled, belief, typical_response(self.response, belief), strategy)
         return replace(context, history=self.history, pending=pending)
 
     def _query(self, index: int, pending: Sequence[Query]) -> Query | None:
@@ -674,13 +695,14 @@ class _Progress:
     def path(self, level: float = 0.95) -> Iterator[tuple[float, float]]:
         search, information, radius = self._search, self.information(), self.radius(level)
         typical = typical_response(search.response, search.belief)
-        return expected_path(information, search.items, search.belief, typical, radius=radius, level=level)
+        items = search.items if isinstance(search.items, Space) else search.modelled_items
+        return expected_path(information, items, search.belief, typical, radius=radius, level=level)
 
     @property
     def _items(self) -> Items:
         if isinstance(self._search.items, Space):
             raise Unsupported("a continuous Space has no best item: use another stop rule")
-        return self._search.items
+        return self._search.modelled_items
 
 
 def _from_population(

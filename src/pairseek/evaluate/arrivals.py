@@ -236,7 +236,7 @@ def _session(
             break
         asked.append(pair)
         if number in counts:
-            utility = expected_utilities(catalogue, search.belief, search.response)
+            utility = expected_utilities(search.modelled_items, search.belief, search.response)
             accuracies.append(_accuracy(utility, person))
     accuracies += [float("nan")] * (len(counts) - len(accuracies))
     return accuracies, [(int(allowed[pair][0]), int(allowed[pair][1])) for pair in asked]

@@ -219,8 +219,7 @@ def decided_width(search: Search, share: float) -> float:
     """
     if share <= 0.0:
         return 0.0
-    items = search.items
-    assert isinstance(items, Items)
+    items = search.modelled_items
     rows = np.stack(np.triu_indices(items.n, 1))
     if rows.shape[1] > _MOST_PAIRS:
         rows = rows[:, np.random.default_rng(0).choice(rows.shape[1], _MOST_PAIRS, replace=False)]
@@ -243,8 +242,7 @@ def _outcomes(features: Candidates, width: float) -> tuple[FloatArray, FloatArra
 
 def _chances(search: Search, person: Person, width: float) -> FloatArray:
     """Return the (m,) posterior predictive probabilities of the recorded choices, given that they are decided."""
-    items = search.items
-    assert isinstance(items, Items)
+    items = search.modelled_items
     pairs = Candidates.of(
         items.coordinates,
         person.winner,
@@ -270,8 +268,7 @@ def _row(
     """Return the measures of the remaining pairs; `others` are the chances before any answer, and by popularity."""
     if not remaining.any():
         return _NOTHING
-    items, belief = search.items, search.belief
-    assert isinstance(items, Items)
+    items, belief = search.modelled_items, search.belief
     utility = expected_utilities(items, belief, search.response)
     chance = _chances(search, person, width)[remaining]
     alone, popular = (chances[remaining] for chances in others)

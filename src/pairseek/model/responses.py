@@ -10,6 +10,11 @@ No coordinates explain all of a person's taste. The residual utility ε_x of an 
 this person: independent for every item and normal with the standard deviation `residual` (the specific variance of
 factor analysis). It adds r (ε_p - ε_q) to the logit under every noise kind.
 
+Distance is one of the shapes that a utility over coordinates can have. With a curvature c, the utility is
+2k (w - m)·(x - m) - ck|x - m|², up to a constant, where m is the mean of the prior. c = 1 is the model above, in which
+a person likes best what is near w; c = 0 is a linear utility, in which a person likes best what is farthest in the
+direction of w (the ideal-point and vector models of unfolding; Carroll, 1972). `pairseek.model.curvature` infers c.
+
 Where ties are offered, a person who perceives a difference within the width t says so (Rao and Kupper, 1967; Glenn and
 David, 1960): P(first) = f(z - t), P(second) = f(-z - t), P(tie) = f(z + t) - f(z - t). All three are log-concave in
 z. A lapse is spread evenly over the outcomes that are offered. A tie that is told where none was offered is the limit
@@ -37,7 +42,9 @@ from pairseek.model.unknowns import (
     Beta,
     LogNormal,
     NoiseKinds,
+    Normal,
     Unknown,
+    checked_curvature,
     checked_lapse,
     checked_noise,
     checked_reliability,
@@ -96,6 +103,9 @@ class Response:
         Standard deviation of a person's residual utility of an item, in logits: the part of taste that coordinates and
         appeal do not explain. 0: the paper's model. None: that of the population of a search, and 0 without one.
         ``Unknown()``: it is inferred.
+    curvature
+        Curvature c of the utility: 1 in the paper's model, 0 for a linear utility. ``Unknown()``: it is inferred. Other
+        values than 1 need constant noise and a Gaussian prior.
     """
 
     k: Annotated[float | Unknown | None, Limit(0, 1e12)] = None
@@ -104,6 +114,7 @@ class Response:
     reliability: Annotated[float | Unknown, Limit(0, 1e6)] = 1.0
     tie_width: Annotated[float, Limit(0, 20)] = 0.0
     residual: Annotated[float | Unknown | None, Limit(0, 20)] = None
+    curvature: Annotated[float | Unknown, Limit(-10, 10)] = 1.0
     name: ClassVar[str] = ""
     link_code: ClassVar[int | None] = None
     typical: ClassVar[float] = TYPICAL_LOGIT
@@ -113,6 +124,13 @@ class Response:
         lapses = isinstance(self.lapse, Unknown)
         object.__setattr__(self, "reliability", checked_reliability(self.reliability, lapses=lapses))
         self._check_logits()
+        object.__setattr__(self, "curvature", checked_curvature(self.curvature))
+        if self.curvature != 1.0 and self.noise != "constant":
+            raise InvalidParameter(
+                f"curvature is {self.curvature!r} and the noise is {self.noise!r}: a curvature other than 1 has a "
+                f"meaning under constant noise alone, whose logits are differences of utilities; give noise='constant'",
+                field="curvature",
+            )
         if isinstance(self.k, Unknown) and isinstance(self.reliability, Unknown):
             raise InvalidParameter("k and reliability are both unknown, and are the same factor: infer one of the two")
         if isinstance(self.noise, Unknown):
@@ -231,8 +249,14 @@ class Response:
         return prior if isinstance(prior, LogNormal) else None
 
     @property
+    def curvature_prior(self) -> Normal | None:
+        """Return the prior of an unknown curvature; None where it is known."""
+        prior = self.curvature.prior if isinstance(self.curvature, Unknown) else None
+        return prior if isinstance(prior, Normal) else None
+
+    @property
     def unknown(self) -> bool:
-        """Return whether k, the reliability, the lapse or the noise kind is to be inferred; not so the residual."""
+        """Return whether k, the reliability, the lapse or the noise kind is to be inferred; not so other parameters."""
         return any(isinstance(part, Unknown) for part in (self.k, self.reliability, self.lapse, self.noise))
 
     @property

@@ -1,7 +1,8 @@
 """Unknown parameters of a response model, and their priors.
 
 k, reliability and residual are positive scales, so their prior is log-normal. A lapse, an answer given at random, has a
-probability, so its prior is a Beta distribution. An unknown noise kind has a weight for each kind.
+probability, so its prior is a Beta distribution. An unknown noise kind has a weight for each kind. A curvature can have
+either sign, so its prior is normal.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _BESIDE_LAPSES = 1.5
 # Default prior of an unknown residual.
 _RESIDUAL_MEDIAN = 1.0
 _RESIDUAL_SPREAD = 0.7
+_MOST_CURVED = 10.0
 LEAST_LAPSE = 1e-9
 """Sampled lapses are clipped to [LEAST_LAPSE, 1 - LEAST_LAPSE]."""
 
@@ -124,6 +126,45 @@ class Beta:
 
 
 @dataclass(frozen=True)
+class Normal:
+    """A normal distribution: the prior of the curvature of a utility.
+
+    Parameters
+    ----------
+    mean
+        Its mean. 1 is the curvature of the paper's model, 0 that of a linear utility.
+    deviation
+        Its standard deviation, above 0.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> response = ps.Logistic(1.0, "constant", curvature=ps.Unknown(ps.Normal(1.0, 0.5)))
+    >>> search = ps.Search(ps.Items([[0.0], [1.0], [2.0]]), response=response, rng=7)
+    >>> search.modelled_items.d
+    2
+    """
+
+    mean: Annotated[float, Limit(-10, 10)] = 0.5
+    deviation: Annotated[float, Limit(0, 10)] = 0.8
+    name: ClassVar[str] = "normal"
+
+    def __post_init__(self) -> None:
+        if not (is_number(self.mean) and abs(self.mean) <= _MOST_CURVED):
+            raise InvalidParameter(
+                f"Normal(mean={self.mean!r}): give a number from {-_MOST_CURVED:g} to {_MOST_CURVED:g}", field="mean"
+            )
+        if not (is_number(self.deviation) and 0 < self.deviation <= _MOST_CURVED):
+            raise InvalidParameter(
+                f"Normal(deviation={self.deviation!r}): give a standard deviation above 0 and at most "
+                f"{_MOST_CURVED:g}; give the curvature itself where it is known",
+                field="deviation",
+            )
+        object.__setattr__(self, "mean", float(self.mean))
+        object.__setattr__(self, "deviation", float(self.deviation))
+
+
+@dataclass(frozen=True)
 class NoiseKinds:
     """Prior of an unknown noise kind.
 
@@ -166,7 +207,7 @@ def _triple(values: object, name: str) -> tuple[float, ...]:
     return tuple(float(x) for x in numbers)
 
 
-UnknownPrior: TypeAlias = LogNormal | Beta | NoiseKinds
+UnknownPrior: TypeAlias = LogNormal | Beta | NoiseKinds | Normal
 
 
 @dataclass(frozen=True)
@@ -176,8 +217,8 @@ class Unknown:
     Parameters
     ----------
     prior
-        `LogNormal` for k, a reliability or a residual, `Beta` for a lapse, `NoiseKinds` for a noise kind. None: the
-        default of each.
+        `LogNormal` for k, a reliability or a residual, `Beta` for a lapse, `NoiseKinds` for a noise kind, `Normal` for
+        a curvature. None: the default of each.
 
     Examples
     --------
@@ -192,15 +233,16 @@ class Unknown:
     name: ClassVar[str] = "unknown"
 
     def __post_init__(self) -> None:
-        if self.prior is not None and not isinstance(self.prior, LogNormal | Beta | NoiseKinds):
+        if self.prior is not None and not isinstance(self.prior, LogNormal | Beta | NoiseKinds | Normal):
             raise InvalidParameter(
                 f"the prior of an Unknown is {self.prior!r}: give LogNormal(median, spread) for k, a reliability or a "
-                f"residual, Beta(a, b) for a lapse, NoiseKinds(weights) for a noise kind",
+                f"residual, Beta(a, b) for a lapse, NoiseKinds(weights) for a noise kind, Normal(mean, deviation) for "
+                f"a curvature",
                 field="prior",
             )
 
 
-UNKNOWNS = {part.name: part for part in (Unknown, LogNormal, Beta, NoiseKinds)}
+UNKNOWNS = {part.name: part for part in (Unknown, LogNormal, Beta, NoiseKinds, Normal)}
 
 
 def checked_lapse(lapse: object) -> float | Unknown:
@@ -258,3 +300,21 @@ def checked_noise(noise: Unknown) -> Unknown:
     if not isinstance(prior, NoiseKinds):
         raise InvalidParameter(f"noise is unknown with the prior {prior!r}: give NoiseKinds(weights)")
     return Unknown(prior)
+
+
+def checked_curvature(curvature: object) -> float | Unknown:
+    """Return a validated curvature; an unknown one gets its default prior."""
+    if isinstance(curvature, Unknown):
+        prior = Normal() if curvature.prior is None else curvature.prior
+        if not isinstance(prior, Normal):
+            raise InvalidParameter(
+                f"curvature is unknown with the prior {prior!r}: give a Normal(mean, deviation)", field="curvature"
+            )
+        return Unknown(prior)
+    if not (is_number(curvature) and abs(float(curvature)) <= _MOST_CURVED):  # type: ignore[arg-type]
+        raise InvalidParameter(
+            f"curvature is {curvature!r}: give 1 (the paper's model), 0 (a linear utility), another number up to "
+            f"{_MOST_CURVED:g}, or Unknown()",
+            field="curvature",
+        )
+    return float(curvature)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.gaussian import (
+    GOAL,
     PointBelief,
     PriorForm,
     gaussian_fit,
@@ -22,7 +23,8 @@ from pairseek.posteriors.gaussian import (
 )
 from pairseek.posteriors.mixture import mixture_belief
 
-# Tolerance and largest number of sweeps at one of many nodes: the errors of EP itself are larger.
+# Tolerance and largest number of sweeps at one of many nodes, and with residual utilities, whose sites are weak: the
+# errors of EP itself are larger.
 _NODE_GOAL = (1e-3, 40.0)
 
 
@@ -75,7 +77,8 @@ class EP:
             return mixture_belief(evidence, prior, response, PropagatedNodes(self.points, form), self.points)
         began = time.perf_counter()
         factors = Factors.of(evidence, response)
-        fit = gaussian_fit(factors, form)
+        goal = _NODE_GOAL if form.residuals else GOAL
+        fit = gaussian_fit(factors, form, goal=goal)
         if is_trusted(fit, factors, form):
             return propagated(fit, factors, prior, self.points, time.perf_counter() - began).belief
         return importance_sampled(fit, factors, prior, self.points).belief

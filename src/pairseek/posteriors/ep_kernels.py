@@ -343,6 +343,7 @@ def _log_evidence(
 @kernel
 def propagate(  # noqa: C901
     evidence: Any,
+    own: FloatArray,
     prior: Any,
     rule: Any,
     link: int,
@@ -356,7 +357,8 @@ def propagate(  # noqa: C901
 ) -> None:
     """Run sweeps of EP until no site changes the belief by more than a tolerance.
 
-    ``evidence`` is (slopes (m, d), offsets (m,), decided (m,)); ``prior`` (low, high, centre, precision) as elsewhere;
+    ``evidence`` is (slopes (m, d), offsets (m,), decided (m,)); ``own`` (m,) variances of independent normal parts of
+    the logits, over which each answer's likelihood is averaged; ``prior`` (low, high, centre, precision) as elsewhere;
     ``rule`` nodes and weights of Gauss and Legendre; ``model`` (floor, rest, width) as in `log_answer`; ``goal``
     (tolerance, most sweeps); ``warm`` whether to start from the given sites. The outputs are ``sites`` (m + d, 2),
     precision and shift of the answers and of the coordinates of the box, mean, covariance, and ``facts``: whether it
@@ -396,8 +398,14 @@ def propagate(  # noqa: C901
                 continue
             cavity = v / rest
             middle = (z - sites[j, 1] * v) / rest
-            widest = max(widest, math.sqrt(cavity))
-            log_z, tilted, variance = tilted_answer(middle, cavity, decided[j], link, model)
+            wide = cavity + own[j]
+            widest = max(widest, math.sqrt(wide))
+            log_z, tilted, variance = tilted_answer(middle, wide, decided[j], link, model)
+            if own[j] > 0.0:
+                # From the moments of the logit to those of the part of it that the state explains.
+                share = cavity / wide
+                tilted = middle + share * (tilted - middle)
+                variance = cavity - share * share * (wide - variance)
             cavities[j, 0], cavities[j, 1] = 1.0 / cavity, middle / cavity
             cavities[j, 2] = log_z + 0.5 * (math.log(2.0 * math.pi * cavity) + middle * middle / cavity)
             variance = max(variance, _LEAST * cavity)

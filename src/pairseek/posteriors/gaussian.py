@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from pairseek.core.types import Belief, BeliefInfo, FloatArray
+from pairseek.core.types import Belief, BeliefInfo, FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
 from pairseek.model.priors import Prior, WithResiduals
@@ -70,6 +70,9 @@ _PARTICLES_BY_DIMENSION = 24_000
 _SWEEPS = 2
 # Samples with an effective sample size below this share are resampled and moved before they are returned.
 _EVEN = 0.25
+
+GOAL = (_TOLERANCE, float(_MOST_SWEEPS))
+"""Tolerance at which the sweeps of EP end, and their largest number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,8 +205,8 @@ class PriorForm:
     covariance: FloatArray
     scaled: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
     boxed: bool
-    residuals: bool = False
-    """Whether the state contains residual utilities."""
+    residuals: int = 0
+    """Number of residual utilities, which are the last coordinates of the state."""
 
     @classmethod
     def of(cls, prior: Prior, d: int) -> PriorForm:
@@ -221,7 +224,18 @@ class PriorForm:
             precision * np.outer(unit, unit),
         )
         boxed = bool(np.any(np.isfinite(low) | np.isfinite(high)))
-        return cls(origin, unit, covariance, scaled, boxed, isinstance(prior, WithResiduals))
+        return cls(origin, unit, covariance, scaled, boxed, prior.count if isinstance(prior, WithResiduals) else 0)
+
+    def without(self, dropped: IntArray) -> PriorForm:
+        """Return the form without some of the residual utilities, which are independent of everything else."""
+        if not len(dropped):
+            return self
+        kept = np.delete(np.arange(len(self.origin)), dropped)
+        low, high, centre, precision = self.scaled
+        scaled = low[kept], high[kept], centre[kept], np.ascontiguousarray(precision[np.ix_(kept, kept)])
+        covariance = self.covariance[np.ix_(kept, kept)]
+        residuals = self.residuals - len(dropped)
+        return PriorForm(self.origin[kept], self.unit[kept], covariance, scaled, self.boxed, residuals)
 
     def data(self, factors: Factors) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the answers in units of the prior."""
@@ -233,20 +247,30 @@ def gaussian_fit(
     factors: Factors,
     prior: Prior | PriorForm,
     start: FloatArray | None = None,
-    goal: tuple[float, float] = (_TOLERANCE, float(_MOST_SWEEPS)),
+    goal: tuple[float, float] = GOAL,
 ) -> GaussianFit:
     """Return the approximation by EP, from the prior or from the sites of a similar fit.
 
-    ``goal`` is the tolerance at which sweeps end, and their largest number.
+    ``goal`` is the tolerance at which sweeps end, and their largest number. A residual utility that occurs in one
+    answer alone is integrated out of that answer's likelihood, and inferred afterwards: so a sweep is quadratic in the
+    other coordinates alone, and the result is the same.
     """
     m, d = factors.slopes.shape
     form = prior if isinstance(prior, PriorForm) else PriorForm.of(prior, d)
-    sites = np.empty((m + d, 2)) if start is None else start.copy()
-    facts, mean, out = np.empty(4), np.empty(d), np.empty((d, d))
-    warm = start is not None
-    propagate(
-        form.data(factors), form.scaled, _rule(), factors.link, factors.model, goal, warm, sites, mean, out, facts
-    )
+    private = _PrivateParts.of(factors, form)
+    slopes, offsets, decided = form.data(factors)
+    kept = np.delete(np.arange(d), private.columns)
+    data = (np.ascontiguousarray(slopes[:, kept]), offsets, decided)
+    rows = np.concatenate([np.arange(m), m + kept])
+    sites = np.empty((m + len(kept), 2)) if start is None else start[rows]
+    facts, mean, out = np.empty(4), np.empty(len(kept)), np.empty((len(kept), len(kept)))
+    warm, own = start is not None, private.variances(m)
+    scaled = form.without(private.columns).scaled
+    propagate(data, own, scaled, _rule(), factors.link, factors.model, goal, warm, sites, mean, out, facts)
+    if len(private.columns):
+        mean, out = private.joined(kept, data, sites, mean, out)
+        found, sites = sites, np.zeros((m + d, 2))
+        sites[rows] = found
     log_evidence = float(facts[3] + np.sum(np.log(form.unit)) + factors.constant)
     if m == 0:
         found = form.origin.copy(), form.covariance.copy()
@@ -261,6 +285,70 @@ def gaussian_fit(
         )
     found = form.origin + form.unit * mean, out * np.outer(form.unit, form.unit)
     return GaussianFit(*found, bool(facts[0] == 1.0), int(facts[1]), float(facts[2]), log_evidence, sites)
+
+
+@dataclass(frozen=True, eq=False)
+class _PrivateParts:
+    """Residual utilities that occur in one answer alone.
+
+    Attributes
+    ----------
+    columns
+        (p,) their coordinates in the state.
+    answers
+        (p,) the answer of each.
+    factors
+        (p,) what each is multiplied with in the logit of its answer.
+    """
+
+    columns: IntArray
+    answers: IntArray
+    factors: FloatArray
+
+    @classmethod
+    def of(cls, factors: Factors, form: PriorForm) -> _PrivateParts:
+        """Return the private residual utilities, at most one for each answer that tells of the point too."""
+        first = factors.slopes.shape[1] - form.residuals
+        used = factors.slopes[:, first:] != 0.0
+        once = np.flatnonzero(used.sum(axis=0) == 1)
+        if not len(once):
+            return cls(once, once, np.empty(0))
+        answers, places = np.unique(np.argmax(used[:, once], axis=0), return_index=True)
+        tells = np.any(factors.slopes[answers, :first] != 0.0, axis=1)
+        answers, columns = answers[tells], first + once[places[tells]]
+        return cls(columns, answers, factors.slopes[answers, columns])
+
+    def variances(self, m: int) -> FloatArray:
+        """Return the (m,) prior variances that they give to the logits."""
+        own = np.zeros(m)
+        own[self.answers] = self.factors**2
+        return own
+
+    def joined(
+        self, kept: IntArray, data: tuple[FloatArray, ...], sites: FloatArray, mean: FloatArray, covariance: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return mean and covariance of the whole state, from those of the coordinates that were kept.
+
+        Let t = s·x + o be the part of a logit that the others explain, with the site exp(-τt²/2 + νt). Given t, the
+        private residual utility e, with the factor a, is normal with the mean a(ν - τt) and the variance 1 - τa².
+        """
+        slopes, offsets, _ = data
+        size, own = len(kept) + len(self.columns), slopes[self.answers]
+        tau, nu = sites[self.answers].T
+        along = np.einsum("pk,kl->pl", own, covariance)
+        pull = tau * self.factors
+        cross = -pull[:, None] * along
+        inner = np.outer(pull, pull) * np.einsum("pk,qk->pq", along, own)
+        inner[np.diag_indices(len(inner))] += 1.0 - pull * self.factors
+        whole, centre = np.empty((size, size)), np.empty(size)
+        whole[np.ix_(kept, kept)] = covariance
+        whole[np.ix_(self.columns, kept)] = cross
+        whole[np.ix_(kept, self.columns)] = cross.T
+        whole[np.ix_(self.columns, self.columns)] = 0.5 * (inner + inner.T)
+        centre[kept] = mean
+        explained = offsets[self.answers] + np.einsum("pk,k->p", own, mean)
+        centre[self.columns] = self.factors * nu - pull * explained
+        return centre, whole
 
 
 def log_prior_mass(prior: Prior, d: int) -> float:

@@ -302,7 +302,7 @@ class StudyConfiguration(_Strict):
             parts["prior"] = None
             parts["response"] = _of_population(response, population, ties=self.offer.tie)
         elif self.offer.tie:
-            given = default_response(items) if response is None else response
+            given = response or default_response(items, parts.get("prior"), parts.get("posterior"))
             parts["response"] = replace(given, tie_width=given.tie_width or TIE_WIDTH)
         parts |= {"rest": self._rest(), "stop": self._stop(), "goal": self.goal}
         return Search(items, rng=seed, population=population, **parts)

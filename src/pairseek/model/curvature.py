@@ -1,0 +1,69 @@
+"""Curvature of a utility: the ideal-point model, the linear utility, and everything between them.
+
+A person's utility of an item x is 2k (w - m)·(x - m) - ck|x - m|², with the mean m of the prior and the curvature c. It
+differs from the paper's -k|w - x|² by (1 - c) k|x - m|² and a constant. Let s be the standard deviation of the prior
+along a coordinate, y = |x - m|²/s one more coordinate of every item, and v = (1 - c)s/2 one more coordinate of the
+person. Then -k(v - y)² + ky² = 2kvy - kv² is that difference: an unknown curvature is one more dimension of the user
+point, and ky² is appeal. A normal prior of c is a normal prior of v, so that nothing else in the engine changes.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from pairseek.core.types import FloatArray
+from pairseek.model.items import Items
+from pairseek.model.priors import GaussianPrior, Prior
+from pairseek.model.responses import Response
+
+
+def extended_points(
+    coordinates: FloatArray, appeal: FloatArray, prior: Prior, response: Response
+) -> tuple[FloatArray, FloatArray]:
+    """Return coordinates and appeal of items in the model: with one more dimension where the curvature is unknown.
+
+    A curvature that is given changes the appeal alone.
+    """
+    d = coordinates.shape[1]
+    if response.curvature == 1.0 or not d:
+        return coordinates, appeal
+    mean, spread = _scale(prior, d)
+    heights = np.sum((coordinates - mean) ** 2, axis=1) / spread
+    if response.curvature_prior is None:
+        assert isinstance(response.curvature, float)
+        return coordinates, appeal + (1.0 - response.curvature) * response.reference * spread * heights
+    return np.column_stack([coordinates, heights]), appeal + response.reference * heights**2
+
+
+def extended_prior(prior: Prior, response: Response, d: int) -> Prior:
+    """Return the prior of the point in the model: with one more dimension where the curvature is unknown."""
+    unknown = response.curvature_prior
+    if unknown is None or not d:
+        return prior
+    mean, spread = _scale(prior, d)
+    covariance = np.zeros((d + 1, d + 1))
+    covariance[:d, :d] = prior.moments(d)[1]
+    covariance[d, d] = (0.5 * spread * unknown.deviation) ** 2
+    return GaussianPrior(np.append(mean, 0.5 * spread * (1.0 - unknown.mean)), covariance)
+
+
+def extended_items(items: Items, prior: Prior, response: Response) -> Items:
+    """Return the items with the coordinates and the appeal that they have in the model."""
+    if not isinstance(prior, GaussianPrior) or response.curvature == 1.0 or not items.d:
+        return items
+    return _extended(items, prior, response)
+
+
+# Searches among the same items share the result, and with it what is kept about its array of coordinates.
+@lru_cache(maxsize=8)
+def _extended(items: Items, prior: GaussianPrior, response: Response) -> Items:
+    points, appeal = extended_points(items.coordinates, items.appeal, prior, response)
+    return Items._unwarned(points, items.ids, items.labels, appeal, items.data)
+
+
+def _scale(prior: Prior, d: int) -> tuple[FloatArray, float]:
+    """Return the mean of a prior and its standard deviation along a coordinate."""
+    mean, covariance = prior.moments(d)
+    return mean, float(np.sqrt(np.trace(covariance) / d))
