@@ -63,7 +63,9 @@ CASES = {
 
 
 class TestControlledMoments:
-    @pytest.mark.parametrize("name", CASES)
+    @pytest.mark.parametrize(
+        "name", [pytest.param(name, marks=[pytest.mark.long] if "ties" in name else []) for name in CASES]
+    )
     def test_are_right_on_average_with_a_third_of_the_variance_or_less(self, name):
         response, prior, draw, reach = CASES[name]
 

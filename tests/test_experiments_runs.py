@@ -232,7 +232,7 @@ class Unreadable:
 
 
 class TestKilling:
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_after_three_sigkills_the_table_is_byte_for_byte_that_of_an_undisturbed_run(self, tmp_path):
         spec = replace(SPEC, queries=20, trials=8, samples=2000)
         (tmp_path / "spec.toml").write_text(to_toml(spec))

@@ -52,6 +52,7 @@ def of(strategy, dimensions=(4, 12)):
     return found
 
 
+@pytest.mark.long
 def test_infogain_with_its_short_list_is_within_one_percent_and_five_in_the_worst_state():
     """In this run: 0.0 % in the median and 1.5 % in the worst of 24 states."""
     found = [s.rescored for s in of("infogain")]

@@ -11,11 +11,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).resolve().parent
 FILES = ("test_kernels.py", "test_pairs.py", "test_tables.py", "test_control.py", "test_embed_kernels.py")
 FEWEST = 12
 
 
+@pytest.mark.long
 def test_the_twins_agree_without_the_compiler_too():
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "twin", "-x"]
     result = subprocess.run(

@@ -21,7 +21,14 @@ import service
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "kills"), [("worker", 2), ("server", 1), ("database", 2)])
+@pytest.mark.parametrize(
+    ("kind", "kills"),
+    [
+        pytest.param("worker", 2, marks=pytest.mark.long),
+        ("server", 1),
+        pytest.param("database", 2, marks=pytest.mark.long),
+    ],
+)
 def test_every_acknowledged_answer_survives_a_kill_under_load(kind, kills, tmp_path, cluster):
     url = cluster.database() if kind == "database" else f"sqlite:///{tmp_path / 'load.db'}"
     database = Database(url)
@@ -71,7 +78,7 @@ def two_servers_and_kills(url, kills, people, seconds, pace):
     return measured
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_one_of_two_servers_behind_a_proxy_is_killed_and_nothing_is_lost(cluster):
     assert len(two_servers_and_kills(cluster.database(), 1, 6, 5.0, 0.3).replies) > 5
 

@@ -72,6 +72,7 @@ def test_it_holds_every_file_of_the_package_and_no_test(wheel):
     assert not [name for name in names if name.startswith("tests")]
 
 
+@pytest.mark.long
 def test_the_installed_package_runs(python, tmp_path):
     program = PROGRAM.split("wrong")[0] + "print(ps.__file__, search.answers)\n"
     code, output = run(python, "-c", program, cwd=tmp_path)
@@ -82,6 +83,7 @@ def test_the_installed_package_runs(python, tmp_path):
     assert answers == "1"
 
 
+@pytest.mark.long
 def test_its_annotations_count_for_a_type_checker(python, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     checker = (sys.executable, "-m", "mypy", "--python-executable", python, "--no-error-summary")
