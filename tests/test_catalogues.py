@@ -117,7 +117,7 @@ def test_of_many_items_a_sample_stands_for_the_rest():
     items = catalogue(30_000)
     search = answered(ps.Search(items, askable=200, response=LINEAR, rng=1), 4)
     typical = typical_response(search.response, search.belief)
-    shelf = Shelf(items, search.belief, typical, residual_unit(items.coordinates, typical))
+    shelf = Shelf(items, search.modelled_items, search.belief, typical, residual_unit(items.coordinates, typical))
     order = np.argsort(-shelf.utilities(), kind="stable")
     quick = residual_chances(shelf, shelf.utilities(), order[:1024], order[:5])
     # All items are counted; otherwise a sample of 1024 stands for those below the first 1024.

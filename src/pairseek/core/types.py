@@ -295,7 +295,7 @@ class Belief:
     Attributes
     ----------
     mean
-        (d,) posterior mean.
+        (d,) posterior mean; with one more dimension where the curvature is unknown, as in a default search.
     covariance
         (d, d) posterior covariance.
     info
@@ -310,7 +310,7 @@ class Belief:
     Examples
     --------
     >>> import pairseek as ps
-    >>> search = ps.Search(ps.datasets.colours(), rng=7)
+    >>> search = ps.Search(ps.datasets.colours(), response=ps.Logistic(), rng=7)
     >>> search.belief.mean.shape, search.belief.covariance.shape
     ((3,), (3, 3))
     """

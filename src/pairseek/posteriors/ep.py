@@ -55,7 +55,7 @@ class EP:
     Examples
     --------
     >>> import pairseek as ps
-    >>> search = ps.Search(ps.datasets.colours(), posterior=ps.EP(points=512), rng=7)
+    >>> search = ps.Search(ps.datasets.colours(), response=ps.Logistic(), posterior=ps.EP(points=512), rng=7)
     >>> search.belief.mean.shape, search.belief.covariance.shape
     ((3,), (3, 3))
     """
