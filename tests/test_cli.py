@@ -508,12 +508,6 @@ class TestTheProgram:
     def test_says_its_version(self, command):
         assert command("--version") == (0, f"pairseek {ps.__version__}\n", "")
 
-    def test_without_a_command_shows_help(self, command):
-        code, out, _ = command()
-        assert code == 0
-        assert "demo" in out
-        assert out == command("--help")[1]
-
     def test_help_of_the_demo_names_every_option_and_key(self, command):
         code, out, _ = command("demo", "--help")
         assert code == 0

@@ -17,6 +17,7 @@ from pairseek.cli import (
     check,
     compile,
     db,
+    doctor,
     embed,
     evaluate,
     export,
@@ -35,6 +36,7 @@ from pairseek.cli import (
     user,
 )
 from pairseek.cli.demo import demo
+from pairseek.cli.examples import add_examples
 from pairseek.errors import InvalidParameter, ScaleWarning
 
 # ASCII substitutes for characters that the encoding of the terminal does not have.
@@ -43,6 +45,7 @@ _PLAIN |= dict.fromkeys("┌┐└┘", "+")
 
 app = typer.Typer(name="pairseek", pretty_exceptions_enable=False, rich_markup_mode="rich")
 app.command()(demo)
+app.command("doctor")(doctor.command)
 app.command("reproduce")(reproduce.command)
 app.command("simulate")(simulate.command)
 app.command("plan")(plan.command)
@@ -65,6 +68,22 @@ app.add_typer(study.app, name="study")
 app.add_typer(user.app, name="user")
 app.add_typer(db.app, name="db")
 
+add_examples(app)
+
+DOORS = """\
+pairseek learns what a person likes from the question "which of these two do you prefer?".
+
+  A search        pairseek demo                        find a colour in this terminal
+                  import pairseek as ps                ask and tell from Python
+
+  A study         pairseek serve --demo                a study of colours in the browser
+                  pairseek serve --study wine.yaml     your own, with a link to send
+
+  The paper       pairseek reproduce figure2           the figures of Canal et al., ICML 2019
+
+pairseek --help lists all commands, and pairseek doctor says what is installed.
+"""
+
 
 @app.callback(invoke_without_command=True)
 def _root(
@@ -77,13 +96,14 @@ def _root(
     Each question shows two items and asks which one the person prefers. The
     next pair is the one with the most informative answer.
 
-    Start with [bold]pairseek demo[/bold].
+    Start with [bold]pairseek demo[/bold]. The exit code is 0 on success, 1 where a check
+    found a problem, 2 for an error, and 130 after an interruption.
     """
     if version:
         typer.echo(f"pairseek {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        typer.echo(DOORS, nl=False)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

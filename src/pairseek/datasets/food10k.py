@@ -172,6 +172,12 @@ def _local_copy(facts: Food10kFacts) -> Path | None:
     return next((path for path in places if path.is_file()), None)
 
 
+def local_folder() -> Path | None:
+    """Return the folder of local copies that ``PAIRSEEK_DATA`` names, or None if it has no file of Food-10k."""
+    copies = (_local_copy(food10k_facts(d)) for d in food10k_dimensions())
+    return next((path.parent for path in copies if path is not None), None)
+
+
 def _download(facts: Food10kFacts, base_url: str) -> Path:
     try:
         import pooch
@@ -206,4 +212,5 @@ def _instructions(facts: Food10kFacts) -> str:
     folder = os.environ.get(ENVIRONMENT)
     where = f"{folder}{os.sep}data{os.sep}food10k" if folder else f"a folder data{os.sep}food10k"
     rest = "" if folder else f" and set {ENVIRONMENT} to the parent of the folder data"
-    return f"put {mat} (or {npy}) into {where}{rest}, or set {MIRROR} to another source"
+    other = 'without the data, --data synthetic (in Python, data="synthetic") takes random items of the same shape'
+    return f"put {mat} (or {npy}) into {where}{rest}, or set {MIRROR} to another source; {other}"

@@ -1,0 +1,167 @@
+"""Command ``pairseek doctor``: what is installed, and whether it works."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from pairseek._version import __version__
+from pairseek.cli.options import DatabaseOption
+from pairseek.core.text import plural
+from pairseek.errors import PairseekError
+
+EXTRAS = {
+    "cli": "commands",
+    "web": "studies in the browser",
+    "postgres": "studies on PostgreSQL",
+    "plots": "figures",
+    "baselines": "the strategy GaussCloud",
+    "frames": "data frames and Parquet",
+    "data": "download of the paper's data",
+    "cluster": "runs on a dask cluster",
+}
+"""Extras that users install, and what each is for."""
+# Modules of the kernels that every search uses.
+_KERNELS = ("pairseek.numerics.pair_kernels", "pairseek.posteriors.ep_kernels", "pairseek.numerics.tables")
+
+
+class Finding(NamedTuple):
+    """One line of the report; `fine` is None where it is neither right nor wrong."""
+
+    topic: str
+    text: str
+    fine: bool | None
+
+
+def command(
+    *,
+    database: DatabaseOption = None,
+    kernels: Annotated[
+        bool, typer.Option("--compile", metavar="", help="Compile the kernels now, if they are not.")
+    ] = False,
+) -> None:
+    """Show what is installed, where data are, and whether all of it works.
+
+    The report names the extras and their versions, the compiled kernels, the
+    folder of the paper's data and the database of the service. The exit code
+    is 0 if everything that is installed works, and 1 otherwise.
+    """
+    if kernels:
+        _compile()
+    findings = [*_installed(), *_compiled(), _data(), _database(database)]
+    marks = {True: "ok", False: "!!", None: "--"}
+    for one in findings:
+        typer.echo(f"{marks[one.fine]}  {one.topic:<10} {one.text}")
+    wrong = [one.topic for one in findings if one.fine is False]
+    typer.echo(
+        f"\n{plural(len(wrong), 'problem')}: {', '.join(wrong)}" if wrong else "\nEverything that is installed works."
+    )
+    if wrong:
+        raise typer.Exit(1)
+
+
+def _installed() -> Iterator[Finding]:
+    yield Finding("pairseek", f"{__version__} in {Path(__file__).parents[1]}", fine=True)
+    yield Finding("Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}", fine=True)
+    core = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba"))
+    yield Finding("core", f"{core}; {plural(os.cpu_count() or 1, 'processor')}", fine=True)
+    for extra, purpose in EXTRAS.items():
+        missing = [name for name in _packages(extra) if not _there(name)]
+        if missing:
+            text = f"not installed ({purpose}): pip install 'pairseek[{extra}]'"
+            if len(missing) < len(_packages(extra)):
+                text += f"; {', '.join(missing)} missing"
+            yield Finding(extra, text, fine=None)
+        else:
+            yield Finding(extra, f"installed ({purpose})", fine=True)
+
+
+def _packages(extra: str) -> list[str]:
+    """Return the distributions that an extra requires on this platform."""
+    own = [line for line in requires("pairseek") or () if re.search(rf"extra == ['\"]{extra}['\"]", line)]
+    return [
+        re.split(r"[^\w.-]", line, maxsplit=1)[0]
+        for line in own
+        if not (sys.platform == "win32" and "sys_platform != " in line)
+    ]
+
+
+def _there(name: str) -> bool:
+    try:
+        version(name)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _compiled() -> Iterator[Finding]:
+    found, folders = 0, set()
+    for name in _KERNELS:
+        for kernel in vars(import_module(name)).values():
+            cache = getattr(getattr(kernel, "_cache", None), "cache_path", None)
+            if cache is not None and kernel.__module__ == name:
+                folders.add(str(cache))
+                found += any(Path(cache).glob(f"*.{kernel.__name__}-*.nbi"))
+    if found:
+        yield Finding("kernels", f"compiled, in {sorted(folders)[0]}", fine=True)
+    else:
+        yield Finding(
+            "kernels", "not compiled yet: the first search takes half a minute longer, or use --compile", None
+        )
+
+
+def _compile() -> None:
+    import pairseek as ps
+
+    search = ps.Search(ps.datasets.colours(), rng=0)
+    query = search.ask()
+    search.tell(query, winner=query.left)
+    search.ask()
+
+
+def _data() -> Finding:
+    from pairseek.datasets.food10k import local_folder
+
+    folder = local_folder()
+    if folder is not None:
+        return Finding("data", f"the paper's embeddings are in {folder}", fine=True)
+    given = os.environ.get("PAIRSEEK_DATA")
+    if given:
+        return Finding("data", f"PAIRSEEK_DATA is {given}, which has no folder data/food10k", fine=False)
+    return Finding("data", "the paper's embeddings are fetched at first use; --data synthetic needs none", fine=None)
+
+
+def _database(url: str | None) -> Finding:
+    from pairseek.cli.database import open_database, require_web
+
+    try:
+        require_web()
+    except PairseekError:
+        return Finding("database", "not used: studies need the extra 'web'", fine=None)
+    from pairseek.store import migrate
+    from pairseek.web.settings import Settings
+
+    try:
+        name = Settings.of(database=url).database
+        # An address may hold a password.
+        shown = re.sub(r"//[^@/]*@", "//…@", name)
+        if "://" not in name and not Path(name).exists():
+            return Finding("database", f"{shown} does not exist yet: pairseek serve creates it", fine=None)
+        with open_database(url, create=False, migrated=False) as database:
+            current, newest = migrate.current(database), migrate.newest()
+    except (PairseekError, OSError) as error:
+        return Finding("database", f"does not answer: {' '.join(str(error).split())}", fine=False)
+    if current != newest:
+        return Finding(
+            "database", f"{shown} has tables of version {current}, not {newest}: pairseek db upgrade", fine=False
+        )
+    return Finding("database", f"{shown} answers, tables of version {current}", fine=True)
