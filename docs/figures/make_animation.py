@@ -108,7 +108,7 @@ def panel(items, search, query, winner, number) -> str:
     parts.append(f'<text x="{left}" y="318" font-size="15">95 % radius of the belief: {radius:.2f}</text>')
     parts.append(f'<rect x="{left}" y="330" width="278" height="9" rx="4.5" fill="#e4e6ee"/>')
     parts.append(
-        f'<rect x="{left}" y="330" width="{min(278, 278 * radius / 0.6):.0f}" height="9" rx="4.5" fill="#23395d"/>'
+        f'<rect x="{left}" y="330" width="{min(278, 278 * radius / 0.6):.0f}" height="9" rx="4.5" fill="#0c5f46"/>'
     )
     parts.append(f'<text x="{left}" y="378" font-size="13">dots: where the person may be; +: estimate</text>')
     parts.append(f'<text x="{left}" y="398" font-size="13">circle: the favourite, hidden from the search</text>')

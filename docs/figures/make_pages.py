@@ -13,8 +13,8 @@ from playwright.sync_api import sync_playwright
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tests"))
 
-from browsers import FLAGS, chromium  # noqa: E402
-from pages_service import gallery, served  # noqa: E402
+from helpers.browsers import FLAGS, chromium  # noqa: E402
+from helpers.pages_service import gallery, served  # noqa: E402
 
 SHOWN = [("run-colour", "light"), ("run-colour", "dark"), ("result", "light")]
 GAP, SIZE, BETWEEN = 24, {"width": 360, "height": 720}, "#9a9a9a"
