@@ -53,7 +53,8 @@ def main() -> None:
         for i, (x, y) in zip(order, place(plane[order]), strict=True)
     )
     target = place([items.coordinates[items.index(TARGET), 1:]])[0]
-    svg = f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="A search narrows down to a person's favourite colour">
+    svg = f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"
+ aria-label="A search narrows down to a favourite colour">
 <style>
 text{{font-family:system-ui,sans-serif;fill:#16161d}}
 .items path{{stroke-width:11;stroke-linecap:round;opacity:.6}}
