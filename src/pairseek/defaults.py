@@ -6,14 +6,16 @@ from functools import lru_cache
 
 import numpy as np
 
-from pairseek.candidates import AllPairs, WeightedPairs
+from pairseek.candidates import AllPairs, ProposedPairs, WeightedPairs
 from pairseek.candidates.context import Source
+from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.goals import TASTE, SearchGoal
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import GaussianPrior, Prior, UniformBox
 from pairseek.model.responses import Logistic, Response
 from pairseek.model.unknowns import Unknown
+from pairseek.numerics.moments import sample_moments
 from pairseek.posteriors import EP, Posterior
 from pairseek.strategies.base import Procedure, Utility
 from pairseek.strategies.shape import shape_of
@@ -32,6 +34,10 @@ ROUGH = 2_000_000
 """Budget of branch and bound, in pairs, where k is unknown."""
 BRIEF = 100_000
 """The same where the curvature is unknown: few items are far out, and bounds on pairs with them are loose."""
+MANY_DIMENSIONS = 20
+"""Dimensions from which pairs are proposed, since branch and bound takes longer and finds no better ones."""
+# Dimensions up to which a covariance of the items is computed without a compiled kernel.
+_FEW_DIMENSIONS = 64
 _SMALL = 1e-70
 PRIOR_FACTOR = 1.0
 """Covariance of the default prior over that of the items."""
@@ -55,10 +61,7 @@ def default_prior(items: Items | Space) -> Prior:
     if not items.d:
         return GaussianPrior()
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        centre = items.coordinates.mean(axis=0)
-        centred = items.coordinates - centre
-        # einsum, because the last digits of matrix products depend on the number of threads.
-        covariance = np.einsum("nd,ne->de", centred, centred) / (items.n - 1)
+        centre, covariance = _moments(items)
         _check_spread(float(np.sqrt(np.trace(covariance) / items.d)))
     values, vectors = np.linalg.eigh(PRIOR_FACTOR * covariance)
     floor = THIN**2 * values[-1]
@@ -66,6 +69,18 @@ def default_prior(items: Items | Space) -> Prior:
         covariance = (vectors * np.maximum(values, floor)) @ vectors.T
         return GaussianPrior(centre, 0.5 * (covariance + covariance.T))
     return GaussianPrior(centre, PRIOR_FACTOR * covariance)
+
+
+@lru_cache(maxsize=8)
+def _moments(items: Items) -> tuple[FloatArray, FloatArray]:
+    """Return mean and covariance of items, once for a catalogue: every search of a new person begins with them."""
+    if items.d > _FEW_DIMENSIONS:
+        mean, covariance = sample_moments(items.coordinates, np.full(items.n, 1.0 / items.n))
+        return mean, covariance * (items.n / (items.n - 1))
+    centre = items.coordinates.mean(axis=0)
+    centred = items.coordinates - centre
+    # einsum, because the last digits of matrix products depend on the number of threads.
+    return centre, np.einsum("nd,ne->de", centred, centred) / (items.n - 1)
 
 
 def spread_of(prior: Prior, d: int) -> float:
@@ -130,14 +145,16 @@ def resolve(
 def default_candidates(items: Items | Space, strategy: Utility | Procedure, response: Response) -> Source | None:
     """Return the source of pairs for these items; None where a space or a procedure needs none.
 
-    The best of all pairs for a strategy whose score can be bounded; for any other strategy all pairs while they are
-    few, else a sample that favours pairs of high information.
+    The best of all pairs for a strategy whose score can be bounded, and in many dimensions that of a proposal; for any
+    other strategy all pairs while they are few, else a sample that favours pairs of high information.
     """
     if isinstance(items, Space) or isinstance(strategy, Procedure):
         return None
     shape = shape_of(strategy)
     if shape is None and items.n * (items.n - 1) // 2 > LISTED and not hasattr(strategy, "promising"):
         return WeightedPairs()
+    if shape is not None and items.d >= MANY_DIMENSIONS:
+        return ProposedPairs(rescore=RESCORE_UNKNOWN if response.unknown else RESCORE, listed=FEW)
     if response.curvature_prior is not None:
         return AllPairs(gap=GAP, budget=BRIEF, rescore=RESCORE, listed=FEW)
     # With an unknown k the utility is flat, so that a certificate takes long, and the score is an approximation anyway.

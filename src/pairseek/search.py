@@ -71,6 +71,7 @@ from pairseek.numerics.compilation import first_use
 from pairseek.population import Population
 from pairseek.posteriors import Posterior
 from pairseek.posteriors.residuals import infer_with_residuals
+from pairseek.posteriors.span import infer_within_span
 from pairseek.selection import Draws, PairRules, next_query, pair_info
 from pairseek.stopping import AfterAnswers, StopRule
 from pairseek.strategies.base import Procedure, Utility
@@ -537,9 +538,13 @@ class Search:
         """Return the posterior after all events: of the point, and of residual utilities where the response has any."""
         evidence, pairs = self._evidence()
         prior = extended_prior(self.prior, self.response, self.items.d)
-        if self.response.residual_deviation == 0.0 or pairs is None:
-            return self.posterior.infer(evidence, prior, self.response)
-        return infer_with_residuals(self.posterior, evidence, pairs, prior, self.response)
+
+        def infer(evidence: Evidence, prior: Prior) -> Belief:
+            if self.response.residual_deviation == 0.0 or pairs is None:
+                return self.posterior.infer(evidence, prior, self.response)
+            return infer_with_residuals(self.posterior, evidence, pairs, prior, self.response)
+
+        return infer_within_span(infer, evidence, prior)
 
     def _evidence(self) -> tuple[Evidence, IntArray | None]:
         """Return the logit planes of all answers and ties, oriented towards the winner, and the rows of their items."""

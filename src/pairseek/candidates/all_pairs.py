@@ -211,6 +211,13 @@ def best_by_list(context: SelectionContext, rng: np.random.Generator, *, rescore
     return None if choice is None else replace(choice, considered=total, bound=float(best[0][0]), gap=0.0)
 
 
+def description(n: int, scored: int, gap: float | None, rescored: int, caveat: str) -> str:
+    """Return the words of a proposal: the best of so many pairs, and how far any pair may be better."""
+    total = n * (n - 1) // 2
+    how = "no bound known" if gap is None else f"certain to within {_percent(gap)}"
+    return f"best of {scored:,} proposed of {total:,} pairs, {how}{caveat}{_rescored(rescored)}"
+
+
 def _description(n: int, found: SearchResult, gap: float, rescored: int, caveat: str) -> str:
     total = n * (n - 1) // 2
     how = "exact" if gap == 0.0 else f"to within {_percent(max(gap, 1e-6))}"

@@ -210,6 +210,13 @@ class GaussianPrior:
         return np.asarray(mean + normal @ np.linalg.cholesky(covariance).T)
 
 
+class WithinSpan(GaussianPrior):
+    """A standard normal distribution in the span of the answers, of which each has a direction of its own.
+
+    Inference alone uses it: see `pairseek.posteriors.span`.
+    """
+
+
 @dataclass(frozen=True, eq=False)
 class WithResiduals:
     """A prior of the user point and of residual utilities, which are independent standard normal coordinates.

@@ -21,7 +21,7 @@ from scipy.special import ndtri
 from pairseek.core.types import Belief, BeliefInfo, FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
-from pairseek.model.priors import Prior, WithResiduals
+from pairseek.model.priors import Prior, WithinSpan, WithResiduals
 from pairseek.numerics.jit import LOGISTIC, PROBIT
 from pairseek.posteriors.base import effective_samples, generator_for
 from pairseek.posteriors.control_variates import controlled_moments
@@ -207,6 +207,8 @@ class PriorForm:
     boxed: bool
     residuals: int = 0
     """Number of residual utilities, which are the last coordinates of the state."""
+    spanned: bool = False
+    """Whether the coordinates of the point are those of the span of the answers."""
 
     @classmethod
     def of(cls, prior: Prior, d: int) -> PriorForm:
@@ -224,7 +226,8 @@ class PriorForm:
             precision * np.outer(unit, unit),
         )
         boxed = bool(np.any(np.isfinite(low) | np.isfinite(high)))
-        return cls(origin, unit, covariance, scaled, boxed, prior.count if isinstance(prior, WithResiduals) else 0)
+        residuals = prior.count if isinstance(prior, WithResiduals) else 0
+        return cls(origin, unit, covariance, scaled, boxed, residuals, isinstance(prior, WithinSpan))
 
     def without(self, dropped: IntArray) -> PriorForm:
         """Return the form without some of the residual utilities, which are independent of everything else."""
@@ -364,7 +367,7 @@ def is_trusted(fit: GaussianFit, factors: Factors, prior: Prior | PriorForm, *, 
     """
     d = len(fit.mean)
     form = prior if isinstance(prior, PriorForm) else PriorForm.of(prior, d)
-    if form.residuals:
+    if form.residuals or (form.spanned and factors.plain):
         # Every answer has a direction of its own, as in a Gaussian process, where EP is accurate however sharp the
         # answers are; lines through so many dimensions would say nothing.
         return fit.converged

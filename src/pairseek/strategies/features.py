@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -38,12 +39,36 @@ _PLACES = 9
 _RARE = 1e-12
 # Appeal over a smaller k would overflow when squared.
 _LEAST_K = 1e-100
+# Dimensions beyond which an eigendecomposition takes longer than all else.
+_MANY = 64
+_last: tuple[weakref.ref[FloatArray], FloatArray] | None = None
 
 
 def square_root(covariance: FloatArray) -> FloatArray:
-    """Return (d, d) L with LL' = covariance, by eigendecomposition, which also covers a singular covariance."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+    """Return (d, d) L with LL' = covariance, by eigendecomposition, which also covers a singular covariance.
+
+    In many dimensions it is by Cholesky's decomposition where that succeeds, which is much faster. The root of the last
+    read-only covariance is kept, since one question needs it several times.
+    """
+    global _last
+    kept = _last
+    if kept is not None and kept[0]() is covariance:
+        return kept[1]
+    root = _cholesky(covariance) if len(covariance) > _MANY else None
+    if root is None:
+        values, vectors = np.linalg.eigh(covariance)
+        root = np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+    root.flags.writeable = False
+    if not covariance.flags.writeable:
+        _last = weakref.ref(covariance), root
+    return root
+
+
+def _cholesky(covariance: FloatArray) -> FloatArray | None:
+    try:
+        return np.asarray(np.linalg.cholesky(covariance))
+    except np.linalg.LinAlgError:
+        return None
 
 
 def typical_response(response: Response, belief: Belief) -> Response:

@@ -110,17 +110,20 @@ class CatalogueView:
             centre, half = (low[:, :d] + high[:, :d]) / 2, (high[:, :d] - low[:, :d]) / 2 + 1e-14 * tree.reach
         ranges = np.stack([low[:, d], high[:, d], high[:, d + 1]], axis=1)
         cells = (centre, half, tree.centre, tree.half, ranges, values)
-        noise = context.response.noise_kind.code
-        k = logit_constant(context.response)
-        known = context.belief.reliability
-        spread = 0.0 if known is None else known.spread
-        response = context.response
-        variance = 2.0 * (response.typical_reliability * response.residual_deviation) ** 2
-        of_pairs, of_cells = _tables(response.link, shape.table, spread, response.share, response.tie_width, variance)
-        model = (SHAPE_KINDS.index(shape.kind), noise, k, shape.penalty, of_pairs, of_cells)
+        model = utility_model(context, shape)
         root = np.ascontiguousarray(vectors * np.sqrt(values))
         points = (columns, tree.columns, tree.order, tree.points, mean, root, credit)
-        return cls(tree, model, cells, points, _scale(tree, ranges, values, k, noise))
+        return cls(tree, model, cells, points, _scale(tree, ranges, values, model[2], model[1]))
+
+
+def utility_model(context: SelectionContext, shape: UtilityShape) -> Model:
+    """Return `CatalogueView.model`: the utility of pairs of items that were not shown yet."""
+    response, known = context.response, context.belief.reliability
+    spread = 0.0 if known is None else known.spread
+    variance = 2.0 * (response.typical_reliability * response.residual_deviation) ** 2
+    of_pairs, of_cells = _tables(response.link, shape.table, spread, response.share, response.tie_width, variance)
+    kind = SHAPE_KINDS.index(shape.kind)
+    return kind, response.noise_kind.code, logit_constant(response), shape.penalty, of_pairs, of_cells
 
 
 def _axes(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,0 +1,456 @@
+"""`ProposedPairs`: good pairs in many dimensions, where bounds over cells no longer prune.
+
+In many dimensions a cell of items is nearly as wide as the catalogue, and branch and bound visits most pairs. A good
+pair is then proposed instead. The logit of a pair has a large deviation if its items differ along the directions in
+which the belief is widest, and a mean near 0 if they have about the same cost |x - μ|² - appeal/k. Both are read off a
+sketch of the items: their coordinates along the leading eigenvectors of Σ, and the energy of the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from pairseek.candidates.all_pairs import AllPairs, certified_gap, description, median_score
+from pairseek.candidates.branch_and_bound.bounds import TABLE, TRACE, steepness, value
+from pairseek.candidates.branch_and_bound.finalists import keep
+from pairseek.candidates.branch_and_bound.search import SearchResult
+from pairseek.candidates.branch_and_bound.view import Model, utility_model
+from pairseek.candidates.context import Selection, SelectionContext
+from pairseek.core.limits import Limit
+from pairseek.core.types import FloatArray, IntArray
+from pairseek.core.validation import whole
+from pairseek.numerics.jit import inner, kernel, read_only
+from pairseek.numerics.mixtures import TWICE
+from pairseek.numerics.pair_kernels import CONSTANT, pair_constant, steepest_length
+from pairseek.numerics.parallel import for_ranges
+from pairseek.numerics.tables import S_MAX, interpolate
+from pairseek.strategies.features import credits_of, square_root
+from pairseek.strategies.shape import UtilityShape, shape_of
+
+# Coordinates of items that one choice reads: of larger catalogues, a part of the items is sketched.
+_COORDINATES = 6_400_000
+# The sketch has so many axes at least, and d of them while d² is no larger than the second number.
+_AXES, _SQUARE = 12, 512
+# Dimensions up to which eigenvectors are exact, and iterations that approximate the leading ones in more.
+_EXACT, _ITERATIONS, _PRODUCT_ROWS = 64, 12, 64
+# Half of the promising items come from strata of equal cost, which holds partners for each other.
+_STRATA = 32
+# Items whose best partner among all is sought, and pairs that are kept by the sketch to be scored exactly.
+_IMPROVED = 8
+_KEPT = 64
+# Items from which strata are made.
+_SAMPLE = 1024
+_CHUNK = 2048
+_ROWS = 32
+_LANES = 512
+
+
+@dataclass(frozen=True)
+class ProposedPairs:
+    """The best pair of a proposal: promising items, all pairs of these, and the best partners of the best of them.
+
+    It takes O(n d) time, without a guarantee. ``gap`` of the choice is what is certain all the same: the distance to
+    a bound on the utility of any pair, which is loose.
+
+    Where pairs are few, or the score of the strategy is not a function of mean and deviation of the logit, it is
+    `AllPairs`.
+
+    Parameters
+    ----------
+    items
+        Number of promising items, of which all pairs are scored; at least 2.
+    rescore
+        Number of the best pairs to rescore by samples; 0 for none.
+    listed
+        Largest number of pairs to enumerate instead.
+    """
+
+    items: Annotated[int, Limit(2, 4096)] = 1024
+    rescore: Annotated[int, Limit(0, _KEPT)] = 0
+    listed: Annotated[int, Limit(0, 1_000_000)] = 100_000
+    name: ClassVar[str] = "proposed_pairs"
+
+    def __post_init__(self) -> None:
+        for setting, least in (("items", 2), ("rescore", 0), ("listed", 0)):
+            whole(getattr(self, setting), f"{setting} of ProposedPairs", least, field=setting)
+
+    def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
+        """Return the best pair of the proposal; None if the rules of rest leave none."""
+        shape = shape_of(context.strategy)
+        rows = permitted = _permitted(context)
+        if shape is None or not self._applies(context, shape) or len(rows) < 2:
+            return self._all_pairs.choose(context, rng)
+        n, d = context.points.shape
+        most = max(self.items, _COORDINATES // d)
+        if len(rows) > most:
+            # Not keyed by the belief, whose last digits in many dimensions depend on the linear algebra library.
+            some = np.random.default_rng([n, len(context.history), len(context.pending)])
+            rows = np.sort(some.choice(rows, most, replace=False))
+        sketch = Sketch.of(context, shape, rows)
+        keys, scored = sketch.best_pairs(self.items)
+        if keys is None:
+            return self._all_pairs.choose(context, rng)
+        first, second = np.divmod(keys, n)
+        features = context.features(first, second)
+        scores = context.scores(features)
+        rescored = min(self.rescore, len(scores)) if context.rescores else 0
+        if rescored:
+            best = np.argsort(-scores, kind="stable")[:rescored]
+            features, first, second = features.take(best), first[best], second[best]
+            scores = context.rescored(features)
+        row = int(np.lexsort((first * n + second, -scores))[0])
+        if not scores[row] > -np.inf:
+            return self._all_pairs.choose(context, rng)
+        utility = float(scores[row])
+        bound = max(utility, sketch.bound()) if rows is permitted else math.inf
+        zero = median_score(context) if shape.signed else 0.0
+        gap = certified_gap(SearchResult(keys, utility, bound, scored), zero)
+        if context.response.residual_deviation > 0.0:
+            gap += TWICE
+        known = gap < math.inf
+        words = description(len(rows), scored, gap if known else None, rescored, context.caveat)
+        return Selection(
+            int(first[row]),
+            int(second[row]),
+            utility,
+            scored,
+            words,
+            bound=bound if known else None,
+            gap=gap if known else None,
+        )
+
+    @property
+    def _all_pairs(self) -> AllPairs:
+        return AllPairs(gap=0.03, budget=2_000_000, rescore=self.rescore, listed=self.listed)
+
+    def _applies(self, context: SelectionContext, shape: UtilityShape) -> bool:
+        """Return whether pairs are many, and scored by the mean and deviation of their logit."""
+        n, d = context.points.shape
+        residuals = context.belief.residuals
+        plain = not (hasattr(context.strategy, "enough_pairs") or hasattr(context.strategy, "promising"))
+        few = n * (n - 1) // 2 <= self.listed
+        shown = residuals is not None and (shape.kind != "table" or 2 * len(residuals.rows) > n)
+        return bool(d) and plain and not (few or shown or context.drawn)
+
+
+def _permitted(context: SelectionContext) -> IntArray:
+    """Return the rows of items that may be asked: those that do not rest and, with residuals, were not shown."""
+    free = np.ones(len(context.points), dtype=np.bool_)
+    free[context.resting.items] = False
+    if context.belief.residuals is not None:
+        # Each has a residual variance of its own; all others have the same.
+        free[context.belief.residuals.rows] = False
+    return np.flatnonzero(free)
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """Items along the leading axes of a belief.
+
+    Attributes
+    ----------
+    rows
+        (m,) rows of the items.
+    columns
+        (r + 2, m) coordinates relative to the middle of the items along the r leading eigenvectors of Σ, the squared
+        length of the rest (tail), and the cost.
+    facts
+        (3, m) deviation of the logit of an item and its mirror image, upper bound of its squared length in the metric
+        of Σ, and its squared length, all relative to the middle.
+    values
+        (r + 2,) the leading eigenvalues, the mean of the others as items vary along them, and the largest of these.
+    model
+        The utility, as the kernels of branch and bound take it.
+    resting
+        Sorted keys of the pairs that rest.
+    total
+        Number of items of the catalogue.
+    """
+
+    rows: IntArray
+    columns: FloatArray
+    facts: FloatArray
+    values: FloatArray
+    model: Model
+    resting: IntArray
+    total: int
+
+    @classmethod
+    def of(cls, context: SelectionContext, shape: UtilityShape, rows: IntArray) -> Sketch:
+        """Sketch some items of a catalogue, in O(m d r)."""
+        belief = context.belief
+        axes, values = leading_axes(belief.covariance)
+        r = axes.shape[1]
+        credit = np.ascontiguousarray(credits_of(context.appeal[rows], context.response))
+        columns, facts = np.empty((r + 2, len(rows))), np.empty((3, len(rows)))
+        model = utility_model(context, shape)
+        middle = context.points[rows[:: max(1, len(rows) // 4096)]].mean(axis=0)
+        places = (middle, np.array(belief.mean), axes, credit)
+        noise = (model[1], model[2])
+        for_ranges(_sketch, len(rows), _CHUNK, read_only(context.points), rows, places, values, noise, columns, facts)
+        return cls(rows, columns, facts, values, model, context.resting.pairs, len(context.points))
+
+    def best_pairs(self, items: int) -> tuple[IntArray | None, int]:
+        """Return the keys of the best pairs by the sketch, None if all rest, and the number of pairs scored."""
+        some = self._promising(min(items, len(self.rows)))
+        utilities, keys = self._scan(some, some)
+        scored = len(some) * (len(some) - 1) // 2
+        if not len(keys):
+            return None, scored
+        pairs = np.stack(np.divmod(keys, self.total), axis=1)
+        # The first items of the best pairs, best first.
+        good = np.searchsorted(self.rows, list(dict.fromkeys(pairs.ravel().tolist()))[:_IMPROVED])
+        more = self._scan(good, np.arange(len(self.rows)), float(utilities[-1]) if len(keys) == _KEPT else -np.inf)
+        utilities, keys = _best(np.append(utilities, more[0]), np.append(keys, more[1]), _KEPT)
+        return keys, scored + len(good) * len(self.rows)
+
+    def _promising(self, count: int) -> IntArray:
+        """Return sorted places of the items whose mirror images would be good partners.
+
+        An item and its mirror image in the middle differ by twice its offset. Half of the items are the best of all,
+        and half the best among items of like cost.
+        """
+        potential, cost = self.facts[0], self.columns[-1]
+        chosen = np.zeros(len(cost), dtype=np.bool_)
+        chosen[_highest(potential, count - count // 2)] = True
+        edges = np.sort(cost[:: max(1, len(cost) // _SAMPLE)])
+        stratum = np.searchsorted(edges[:: max(1, len(edges) // _STRATA)][1:], cost)
+        order = np.argsort(stratum.astype(np.int8), kind="stable")
+        for part in np.split(order, np.flatnonzero(np.diff(stratum[order])) + 1):
+            chosen[part[_highest(potential[part], count // (2 * _STRATA))]] = True
+        return np.flatnonzero(chosen)
+
+    def _scan(self, first: IntArray, second: IntArray, least: float = -np.inf) -> tuple[FloatArray, IntArray]:
+        """Return utilities and keys of the best pairs above `least` of two lists of places; of one, each pair once."""
+        same = first is second
+        columns = self.columns if len(second) == len(self.rows) else np.ascontiguousarray(self.columns[:, second])
+        mine = np.ascontiguousarray(self.columns[:, first].T)
+        rows = _ROWS if same else 1
+        pieces = -(-len(first) // rows)
+        utilities, keys = np.full((pieces, _KEPT), least), np.full((pieces, _KEPT), -1)
+        names = (self.rows[first], self.rows[second], self.total)
+        arguments = (mine, columns, self.values, self.model, names, self.resting, int(same), rows, utilities, keys)
+        for_ranges(_scan_pairs, len(first), rows, *arguments)
+        return _best(utilities.ravel(), keys.ravel(), _KEPT)
+
+    def bound(self) -> float:
+        """Return an upper bound on the utility of any pair of the items."""
+        if not np.max(self.values) < np.inf:
+            return math.inf
+        noise, k = self.model[1], self.model[2]
+        longest = 4.0 * float(np.sqrt(np.max(self.facts[2]))) * (1.0 + 1e-9)
+        steep = float(steepness(steepest_length(0.0, longest, noise), k, noise))
+        highest = steep * float(np.max(self.values)) ** 0.5
+        if noise == CONSTANT:
+            highest = min(highest, 2.0 * k * float(np.sum(np.sqrt(np.partition(self.facts[1], -2)[-2:]))))
+        out = np.empty(1)
+        _value_at(highest * (1.0 + 1e-9), float(np.max(self.values)), self.model, out)
+        return float(out[0]) * (1.0 + 1e-9)
+
+
+def leading_axes(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return (d, r) leading eigenvectors and (r + 2,) `Sketch.values`.
+
+    In more dimensions than `_EXACT` they are approximate, by subspace iteration, and the largest of the other
+    eigenvalues is infinite, because it is not known.
+    """
+    d = len(covariance)
+    r = min(d, max(_AXES, _SQUARE // d))
+    if d <= _EXACT:
+        root = square_root(covariance)
+        values = np.einsum("dc,dc->c", root, root)
+        order = np.argsort(-values, kind="stable")
+        top, others = order[:r], values[order[r:]]
+        axes = root[:, top] / np.sqrt(np.maximum(values[top], np.finfo(float).tiny))
+        # The mean of the others, weighted by how far items vary along them: as the prior does, by default.
+        tail = float(np.sum(others**2) / np.sum(others)) if np.sum(others) > 0.0 else 0.0
+        return np.ascontiguousarray(axes), np.append(values[top], [tail, np.max(others, initial=0.0)])
+    block, product = np.random.default_rng(0).standard_normal((d, r)), np.empty((d, r))
+    for _ in range(_ITERATIONS):
+        for_ranges(_multiply, d, _PRODUCT_ROWS, read_only(covariance), np.ascontiguousarray(block), product)
+        block = np.linalg.qr(product)[0]
+    for_ranges(_multiply, d, _PRODUCT_ROWS, read_only(covariance), np.ascontiguousarray(block), product)
+    values, turn = np.linalg.eigh(np.einsum("dc,de->ce", block, product))
+    rest = max(float(np.trace(covariance) - np.sum(values)), 0.0) / (d - r)
+    return np.ascontiguousarray(np.einsum("dc,ce->de", block, turn)), np.append(np.maximum(values, 0.0), [rest, np.inf])
+
+
+@kernel
+def _multiply(start: int, stop: int, matrix: FloatArray, block: FloatArray, out: FloatArray) -> None:
+    """Write rows of a matrix product, whose digits do not depend on the number of threads."""
+    for row in range(start, stop):
+        out[row, :] = 0.0
+        for h in range(matrix.shape[1]):
+            x = matrix[row, h]
+            for c in range(block.shape[1]):
+                out[row, c] += x * block[h, c]
+
+
+def _highest(values: FloatArray, count: int) -> IntArray:
+    """Return the places of the highest values; of equal ones, the first. A partition alone differs by processor."""
+    if count >= len(values):
+        return np.arange(len(values))
+    if count == 0:
+        return np.empty(0, dtype=np.int64)
+    least = np.partition(values, len(values) - count)[len(values) - count]
+    above = np.flatnonzero(values > least)
+    return np.concatenate([above, np.flatnonzero(values == least)[: count - len(above)]])
+
+
+def _best(utilities: FloatArray, keys: IntArray, count: int) -> tuple[FloatArray, IntArray]:
+    """Return the best of listed pairs, each once, in descending order; ties by key."""
+    keys, places = np.unique(keys, return_index=True)
+    utilities = utilities[places]
+    order = np.lexsort((keys, -utilities))[:count]
+    order = order[keys[order] >= 0]
+    return utilities[order], keys[order]
+
+
+@kernel
+def _sketch(
+    start: int,
+    stop: int,
+    points: FloatArray,
+    rows: IntArray,
+    places: Any,
+    values: FloatArray,
+    model: Any,
+    columns: FloatArray,
+    facts: FloatArray,
+) -> None:
+    """Write the columns and facts of a `Sketch` for the places from start to stop."""
+    middle, mean, axes, credit = places
+    noise, k = model
+    d, r = axes.shape
+    along = np.empty(r)
+    for place in range(start, stop):
+        x = points[rows[place]]
+        along[:] = 0.0
+        energy = 0.0
+        cost = 0.0
+        for h in range(d):
+            moved = x[h] - middle[h]
+            energy += moved * moved
+            cost += (x[h] - mean[h]) * (x[h] - mean[h])
+            axis = axes[h]
+            for c in range(r):
+                along[c] += moved * axis[c]
+        tail = energy
+        spread = 0.0
+        for c in range(r):
+            columns[c, place] = along[c]
+            tail -= along[c] * along[c]
+            spread += values[c] * along[c] * along[c]
+        tail = max(tail, 0.0)
+        columns[r, place] = tail
+        columns[r + 1, place] = cost - credit[place]
+        length = 4.0 * math.sqrt(energy)
+        deviation = (
+            pair_constant(length, k, noise) * 4.0 * math.sqrt(spread + values[r] * tail) if length > 0.0 else 0.0
+        )
+        facts[0, place] = deviation
+        # All eigenvalues of the rest are at most the last number.
+        facts[1, place] = spread + (values[r + 1] * tail if tail > 0.0 else 0.0)
+        facts[2, place] = energy
+
+
+@kernel
+def _value_at(s: float, gain: float, model: Any, out: FloatArray) -> None:
+    """Write the bound of the utility at a mean of 0 and a deviation of s."""
+    shape, _, _, penalty, _, table = model
+    out[0] = value(shape, penalty, table, 0.0, s, 0.0, gain)
+
+
+@inner
+def _least_deviation(reached: float, shape: int, table: FloatArray) -> float:
+    """Return a deviation below which no pair exceeds a utility, to spare looks into the table; 0 if unknown."""
+    low, high = 0.0, S_MAX
+    for _ in range(20):
+        middle = 0.5 * (low + high)
+        if interpolate(table, 0.0, middle) <= reached:
+            low = middle
+        else:
+            high = middle
+    return low if shape == TABLE else 0.0
+
+
+@inner
+def _spreads(
+    item: FloatArray, columns: FloatArray, values: FloatArray, shape: int, begin: int, width: int, out: Any
+) -> None:
+    """Write |Δ|², Δ'ΣΔ and, where the shape needs it, |ΣΔ|² of an item and the columns from `begin` on."""
+    square, variance, reach = out
+    r = len(item) - 2
+    for j in range(width):
+        rest = item[r] + columns[r, begin + j]
+        square[j] = rest
+        variance[j] = values[r] * rest
+        reach[j] = values[r] * values[r] * rest
+    for c in range(r):
+        x, weight = item[c], values[c]
+        line = columns[c, begin : begin + width]
+        for j in range(width):
+            part = (x - line[j]) * (x - line[j])
+            square[j] += part
+            variance[j] += weight * part
+        if shape == TRACE:
+            for j in range(width):
+                reach[j] += weight * weight * (x - line[j]) * (x - line[j])
+
+
+@inner
+def _rests(key: int, resting: IntArray) -> bool:
+    place = np.searchsorted(resting, key)
+    return bool(place < len(resting) and resting[place] == key)
+
+
+@kernel
+def _scan_pairs(
+    start: int,
+    stop: int,
+    mine: FloatArray,
+    columns: FloatArray,
+    values: FloatArray,
+    model: Any,
+    names: Any,
+    resting: IntArray,
+    once: int,
+    chunk: int,
+    utilities: FloatArray,
+    keys: IntArray,
+) -> None:
+    """Keep the best pairs of the first items from start to stop and all second ones, by the sketch.
+
+    ``names`` is (rows of the first items, rows of the second ones, number of items); ``once`` is 1 where both are the
+    same list, and each pair is looked at once.
+    """
+    shape, noise, k, penalty, table, above = model
+    rows, others, total = names
+    r, m = columns.shape[0] - 2, columns.shape[1]
+    found, kept = utilities[start // chunk], keys[start // chunk]
+    spreads = np.empty(_LANES), np.empty(_LANES), np.empty(_LANES)
+    for i in range(start, stop):
+        least = _least_deviation(found[_KEPT - 1], shape, above)
+        for begin in range(once * (i + 1), m, _LANES):
+            width = min(_LANES, m - begin)
+            _spreads(mine[i], columns, values, shape, begin, width, spreads)
+            for j in range(width):
+                square, variance = spreads[0][j], spreads[1][j]
+                if not square > 0.0:
+                    continue
+                length = 2.0 * math.sqrt(square)
+                constant = pair_constant(length, k, noise)
+                s = constant * 2.0 * math.sqrt(variance)
+                if s < least:
+                    continue
+                margin = abs(mine[i, r + 1] - columns[r + 1, begin + j])
+                gain = spreads[2][j] / variance if variance > 0.0 else 0.0
+                u = value(shape, penalty, table, constant * margin, s, margin / length, gain)
+                p, q = rows[i], others[begin + j]
+                key = min(p, q) * total + max(p, q)
+                if u > found[_KEPT - 1] and p != q and not _rests(key, resting):
+                    keep(u, key, found, kept)
