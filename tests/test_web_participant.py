@@ -6,13 +6,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+import pairseek as ps
 from helpers.serving import GUARD, answer, begin, configuration, csrf_of, served, some_items
+from pairseek.errors import InvalidParameter
 from pairseek.store.database import stamp
 from pairseek.store.schema import sessions
 from pairseek.web import logs
 from pairseek.web.auth import make_token
 from pairseek.web.routes.participant import cookie_of
 from pairseek.web.sessions import history, service
+from pairseek.web.settings import Settings
 from pairseek.web.studies.creation import create_study
 
 
@@ -350,3 +353,18 @@ def test_what_goes_wrong_inside_is_said_without_details(tmp_path, monkeypatch):
         assert "secret-person" not in reply.text
         page = client.get("/s/which/run", headers={"accept": "text/html"})
         assert "The service has an internal error" in page.text
+
+
+@pytest.mark.parametrize(("data", "status"), [({}, 204), ({"audio": "https://example.org/a.mp3"}, 200)])
+def test_pairs_are_prefetched_where_a_page_must_load_something(tmp_path, data, status):
+    plain = some_items()
+    items = ps.Items(plain.coordinates, plain.ids, data={name: [value] * plain.n for name, value in data.items()})
+    with served(tmp_path / "a.db", studies=[(configuration(), items)], prefetch="media") as visitors:
+        client = visitors.browser()
+        state = begin(client)
+        assert client.get("/s/which/prefetch", params={"query": state["query"]["query"]}).status_code == status
+
+
+def test_another_word_for_prefetching_is_refused():
+    with pytest.raises(InvalidParameter, match="media, always, never"):
+        Settings.of({"PAIRSEEK_PREFETCH": "true"})

@@ -155,7 +155,7 @@ def test_housekeeping_is_done_once_an_hour_over_all_servers(pair_of_servers, mon
 def draining(tmp_path, monkeypatch, seconds):
     """A server of its own, and its address."""
     monkeypatch.setattr(web_server, "_end_hard", lambda *_: None)
-    settings = Settings(database=str(tmp_path / "d.db"), prefetch=False, drain_seconds=seconds)
+    settings = Settings(database=str(tmp_path / "d.db"), prefetch="never", drain_seconds=seconds)
     server = web_server.Server(settings, create_app(settings))
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))

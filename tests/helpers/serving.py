@@ -89,7 +89,9 @@ class Visitors:
 @contextlib.contextmanager
 def served(database, *, studies=(), **settings):
     """Visitors of a service that has started; studies are (configuration, items)."""
-    chosen = Settings(database=str(database), **{"prefetch": False} | settings)
+    prefetch = settings.get("prefetch", False)
+    settings["prefetch"] = {True: "always", False: "never"}.get(prefetch, prefetch)
+    chosen = Settings(database=str(database), **settings)
     app = create_app(chosen)
     with running(app, chosen) as address:
         visitors = Visitors(address, app)

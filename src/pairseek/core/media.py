@@ -48,6 +48,8 @@ class Medium:
         The function that returns what to write instead of an invalid value, and None for a valid one.
     aliases
         Further names of the column in items files.
+    loads
+        Whether a page must load a file to show it.
     """
 
     name: str
@@ -55,16 +57,17 @@ class Medium:
     conversion: Conversion = "text"
     advice: Callable[[str], str | None] = _any_text
     aliases: tuple[str, ...] = ()
+    loads: bool = False
 
 
 MEDIA: dict[str, Medium] = {
     medium.name: medium
     for medium in (
         Medium("colour", "Colour of the card, #rrggbb.", advice=_colour, aliases=("color", "hex")),
-        Medium("image", "Picture on the card.", "picture"),
+        Medium("image", "Picture on the card.", "picture", loads=True),
         Medium("alt", "Text alternative of the picture.", "caption"),
-        Medium("video", "URL of a video.", advice=_address),
-        Medium("audio", "URL of a sound.", advice=_address),
+        Medium("video", "URL of a video.", advice=_address, loads=True),
+        Medium("audio", "URL of a sound.", advice=_address, loads=True),
         Medium("text", "Text on the card."),
         Medium("markdown", "Formatted text on the card.", "markdown"),
     )
@@ -76,6 +79,11 @@ def medium_of(column: str) -> Medium | None:
     """Return the medium that a column of an items file holds, in capitals or not; None if it holds none."""
     name = column.lower()
     return next((medium for medium in MEDIA.values() if name in (medium.name, *medium.aliases)), None)
+
+
+def loaded_media() -> list[str]:
+    """Return the names of the media for which a page must load a file."""
+    return [medium.name for medium in MEDIA.values() if medium.loads]
 
 
 def inline_media() -> list[str]:

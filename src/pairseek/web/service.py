@@ -86,7 +86,7 @@ class Service:
         fresh = secrets.token_urlsafe(32)
         secret = settings.secret or database.write(lambda connection: people.secret(connection, fresh))
         sessions, gate = Sessions(database, catalogue, settings.kept_sessions, settings.most_sessions), Gate()
-        prefetcher = Prefetcher(sessions, gate) if settings.prefetch else None
+        prefetcher = Prefetcher(sessions, gate) if settings.prefetch != "never" else None
         if prefetcher is not None:
             prefetcher.start()
         prefetch_writer = PrefetchWriter(sessions)
@@ -162,10 +162,17 @@ class Service:
         self.latency.add(time.perf_counter() - began)
         if state["query"] is None:
             self.learner.soon()
-        if self.prefetcher is not None and state["query"] is not None:
-            self.prefetcher.prefetch(row, state["query"]["query"])
+        prefetcher = self.prefetcher_of(row)
+        if prefetcher is not None and state["query"] is not None:
+            prefetcher.prefetch(row, state["query"]["query"])
         self._learn_if_due(row, state)
         return state
+
+    def prefetcher_of(self, row: SessionRow) -> Prefetcher | None:
+        """Return the prefetcher, if it prefetches for this session's study: its items take time to load."""
+        if self.settings.prefetch == "always" or self.catalogue.numbered(row.study_id).has_media:
+            return self.prefetcher
+        return None
 
     def _learn_if_due(self, row: SessionRow, state: StateContext) -> None:
         """Learn the map of a similarity study in the background, if it has enough new answers."""

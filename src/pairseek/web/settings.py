@@ -11,6 +11,8 @@ from typing import Any, Self
 from pairseek.errors import InvalidParameter
 
 PREFIX = "PAIRSEEK_"
+PREFETCH = ("media", "always", "never")
+"""When the next pair is prefetched."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class Settings:
     kept_sessions
         Number of sessions that a worker caches, about 12 kB each.
     prefetch
-        Whether the next pair is prefetched for each possible answer.
+        When the next pair is prefetched for each possible answer: ``"media"``, for items with pictures, sounds or
+        videos, which the page loads meanwhile; ``"always"``; ``"never"``.
     most_sessions
         Maximum number of people's sessions in a study.
     most_body
@@ -64,7 +67,7 @@ class Settings:
     trusted_proxies: str = ""
     kept_sessions: int = 5000
     most_sessions: int = 10_000
-    prefetch: bool = True
+    prefetch: str = "media"
     most_body: int = 256_000
     most_upload: int = 200_000_000
     starts_per_minute: int = 300
@@ -75,6 +78,10 @@ class Settings:
     most_connections: int = 2000
     most_connections_of_address: int = 500
     drain_seconds: int = 0
+
+    def __post_init__(self) -> None:
+        if self.prefetch not in PREFETCH:
+            raise InvalidParameter(f"{PREFIX}PREFETCH is {self.prefetch!r}: give {', '.join(PREFETCH)}")
 
     @property
     def proxies(self) -> tuple[IPv4Network | IPv6Network, ...]:

@@ -219,9 +219,10 @@ def focus(body: FocusBody, request: Request, row: TheSession, service: TheServic
 @router.get("/s/{slug}/prefetch")
 async def prefetch(query: str, row: TheSession, service: TheService) -> Response:
     """Return the pairs that would follow each answer to the open query, if they are ready in time."""
-    if service.prefetcher is None:
+    prefetcher = service.prefetcher_of(row)
+    if prefetcher is None:
         return Response(status_code=204)
-    future = asyncio.wrap_future(service.prefetcher.prefetch(row, query))
+    future = asyncio.wrap_future(prefetcher.prefetch(row, query))
     try:
         pairs = await asyncio.wait_for(asyncio.shield(future), _PATIENCE)
     except (TimeoutError, asyncio.CancelledError):

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pairseek.core.media import loaded_media
 from pairseek.model.items import Items
 from pairseek.store import media, studies
 from pairseek.store.database import Database
@@ -27,6 +28,11 @@ class Study:
     configuration: StudyConfiguration
     items: Items
     pictures: dict[str, list[tuple[int, int]]] = field(repr=False)
+
+    @property
+    def has_media(self) -> bool:
+        """Whether a page must load something to show the items: pictures, sounds or videos."""
+        return bool(self.pictures) or any(name in self.items.data for name in loaded_media())
 
     def card(self, item: str) -> CardContext:
         """Return the card of an item."""
