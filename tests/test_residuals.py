@@ -599,3 +599,18 @@ def test_residual_utilities_of_one_answer_are_integrated_out_without_a_change(mo
     assert found.residuals.mean == pytest.approx(whole.residuals.mean, abs=2e-3)
     assert found.residuals.covariance == pytest.approx(whole.residuals.covariance, abs=2e-3)
     assert found.residuals.cross == pytest.approx(whole.residuals.cross, abs=1e-3)
+
+
+def test_points_are_the_leading_coordinates_of_the_samples_with_their_residual_utilities():
+    items = ps.Items(np.random.default_rng(0).normal(size=(50, 3)))
+    search = ps.Search(items, response=ps.Logistic(0.8, "constant", residual=1.0), rng=1)
+    for row in range(8):
+        search.observe(row, row + 9, winner=row)
+    belief = search.belief
+    joint = belief.cloud.joint
+    assert len(joint.samples) == len(belief.samples)
+    assert belief.samples == pytest.approx(joint.samples[:, :3], abs=1e-12)
+    # The joint samples have the covariance of points and residual utilities: to the error of 2048 points.
+    rows = [belief.residuals.rows.tolist().index(row) for row in (0, 9)]
+    cross = np.cov(np.column_stack([belief.samples, belief.residuals.samples[:, rows]]), rowvar=False)[:3, 3:]
+    assert cross == pytest.approx(belief.residuals.cross[:, rows], abs=0.05)

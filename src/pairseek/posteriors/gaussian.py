@@ -140,13 +140,24 @@ class GaussianCloud:
             array.flags.writeable = False
         return samples, weights
 
+    def leading(self, count: int | None, d: int) -> tuple[FloatArray, FloatArray]:
+        """Return the d leading coordinates of the points, and the weights, without the others if they are residuals."""
+        n = self.points if count is None else whole(count, "the count of samples", 2)
+        if isinstance(self.prior, WithResiduals) and len(self.factors.offsets) and d == self.prior.d and d:
+            return self._unweighted(n, WithResiduals(self.prior.point, d, 0))
+        samples, weights = self.draw(count)
+        return np.ascontiguousarray(samples[:, :d]), weights
+
     def _unweighted(self, n: int, prior: WithResiduals) -> tuple[FloatArray, FloatArray]:
-        """Return points of the Gaussian itself: in so many dimensions importance weights are too uneven."""
-        d = prior.d
-        root = np.linalg.cholesky(self.covariance)
+        """Return points of the Gaussian itself: in so many dimensions importance weights are too uneven.
+
+        The root of the covariance is triangular, so that leading coordinates do not depend on the others.
+        """
+        d, size = prior.d, prior.d + prior.count
+        root = np.linalg.cholesky(self.covariance[:size, :size])
         rest = _residual_points(n, prior.count)
         standard = np.concatenate([standard_points(n, d), rest], axis=1) if d else rest
-        samples = np.ascontiguousarray(self.mean + np.einsum("nd,ed->ne", standard, root))
+        samples = np.ascontiguousarray(self.mean[:size] + np.einsum("nd,ed->ne", standard, root))
         low, high = prior.box(d)
         inside = np.all((samples >= low) & (samples <= high), axis=1)
         if not np.any(inside):

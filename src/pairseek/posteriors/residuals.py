@@ -250,8 +250,12 @@ class PointCloud:
 
     def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:
         """Return (S, d) points and their weights."""
-        samples, weights = (self.joint.samples, self.joint.weights) if count is None else self.joint.draw(count)
-        points = np.ascontiguousarray(samples[:, : self.d])
+        leading = getattr(self.joint.cloud, "leading", None)
+        if leading is not None:
+            points, weights = leading(count, self.d)
+        else:
+            samples, weights = (self.joint.samples, self.joint.weights) if count is None else self.joint.draw(count)
+            points = np.ascontiguousarray(samples[:, : self.d])
         points.flags.writeable = False
         return points, weights
 
