@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from pairseek.core.types import FloatArray, IntArray
-from pairseek.errors import InvalidParameter
+from pairseek.core.text import quoted
+from pairseek.core.types import FloatArray, IntArray, ItemId
+from pairseek.errors import InvalidParameter, OtherCatalogue
 from pairseek.model.items import Items, Space
 
 Selected: TypeAlias = Iterable[object] | int | None
@@ -105,3 +107,62 @@ def permitted_rows(items: Items, only: Any, exclude: Any) -> IntArray | None:
             f"{which} {leaves} none of {items.n} items to recommend: allow at least one", field="only"
         )
     return None if len(rows) == items.n else rows
+
+
+@dataclass(frozen=True, eq=False)
+class GoneItem:
+    """An item that answers were about and that the catalogue has no more: its place when it was asked about.
+
+    Attributes
+    ----------
+    id
+        The item.
+    coordinates, appeal
+        (d,) coordinates and appeal in the catalogue in which it was asked about.
+    catalogue, n, row
+        Hash and number of items of that catalogue, and the row of the item in it.
+    """
+
+    id: ItemId
+    coordinates: FloatArray
+    appeal: float
+    catalogue: str
+    n: int
+    row: int
+
+    def record(self) -> list[Any]:
+        """Return the item as plain data."""
+        return [self.id, self.coordinates.tolist(), self.appeal, self.catalogue, self.n, self.row]
+
+    @classmethod
+    def of_record(cls, record: Sequence[Any]) -> GoneItem:
+        """Return the item that `record` wrote."""
+        name, coordinates, appeal, catalogue, n, row = record
+        return cls(name, np.array(coordinates, dtype=np.float64), float(appeal), str(catalogue), int(n), int(row))
+
+
+def gone_items(names: Iterable[ItemId], before: Items, now: Items) -> list[GoneItem]:
+    """Return those of these items of an earlier catalogue that are gone now.
+
+    Both catalogues must have the same coordinates: items that both have must be at the same place in most cases.
+    """
+    gone = [name for name in dict.fromkeys(names) if now.find(name) < 0]
+    if not gone:
+        return []
+    if before.d != now.d or not _same_space(before, now):
+        raise OtherCatalogue(
+            f"answers are about {quoted(gone)}, which the catalogue has no more, and the two catalogues have different "
+            f"coordinates: place both by the same map, or keep these items and leave them out of askable"
+        )
+    rows = [before.index(name) for name in gone]
+    places = [(before.coordinates[row], float(before.appeal[row]), before.hash, before.n, row) for row in rows]
+    return [GoneItem(name, *place) for name, place in zip(gone, places, strict=True)]
+
+
+def _same_space(before: Items, now: Items) -> bool:
+    some = [name for name in before.ids[:: max(1, before.n // 200)] if now.find(name) >= 0]
+    if not some:
+        return before.vector_map is not None and now.vector_map is before.vector_map
+    first, second = ([items.index(name) for name in some] for items in (before, now))
+    away = np.linalg.norm(before.coordinates[first] - now.coordinates[second], axis=1)
+    return bool(np.median(away) <= 1e-6 * max(before.spread, 1e-300))

@@ -9,6 +9,9 @@
     ├── InvalidParameter    (ValueError)    invalid setting of a model, strategy, rule or search: `.field`
     ├── InvalidAnswer       (ValueError)    winner that is not in the query
     ├── InvalidFile         (ValueError)    saved search that cannot be read
+    ├── InvalidToken        (ValueError)    token that was changed, cut or signed with another key
+    │   └── ExpiredToken                    token whose time is over
+    ├── OtherCatalogue      (ValueError)    token or saved search about another catalogue
     ├── AnswerConflict      (ValueError)    different answer to an answered query
     ├── UnknownItem         (LookupError)   id that no item has
     ├── UnknownQuery        (LookupError)   query that this search did not ask
@@ -83,6 +86,18 @@ class InvalidAnswer(PairseekError, ValueError):
 
 class InvalidFile(PairseekError, ValueError):
     """A saved search is truncated, edited, of another version, or not a saved search."""
+
+
+class InvalidToken(PairseekError, ValueError):
+    """A token was changed, cut off, or signed with another key."""
+
+
+class ExpiredToken(InvalidToken):
+    """The time of a token is over."""
+
+
+class OtherCatalogue(PairseekError, ValueError):
+    """A token or a saved search is about another catalogue, or another configuration, than the one given."""
 
 
 class AnswerConflict(PairseekError, ValueError):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -23,7 +23,7 @@ from pairseek import serialization
 from pairseek._version import MODEL_VERSION, __version__
 from pairseek.candidates import Rest
 from pairseek.candidates.context import SelectionContext, Source
-from pairseek.catalogues import Selected, askable_rows, part_of, permitted_rows
+from pairseek.catalogues import GoneItem, Selected, askable_rows, gone_items, part_of, permitted_rows
 from pairseek.compatibility import (
     check_appeal,
     check_askable,
@@ -36,7 +36,19 @@ from pairseek.compatibility import (
 )
 from pairseek.core import files, notebook
 from pairseek.core.text import plural
-from pairseek.core.types import JSON, Belief, Event, Evidence, IntArray, Outcome, Query, QueryInfo, Side
+from pairseek.core.types import (
+    JSON,
+    Belief,
+    Event,
+    Evidence,
+    FloatArray,
+    IntArray,
+    ItemId,
+    Outcome,
+    Query,
+    QueryInfo,
+    Side,
+)
 from pairseek.core.validation import seed_of, whole
 from pairseek.defaults import default_candidates, resolve, spread_of
 from pairseek.errors import (
@@ -44,7 +56,10 @@ from pairseek.errors import (
     InvalidAnswer,
     InvalidFile,
     InvalidParameter,
+    InvalidToken,
     NoPairLeft,
+    OtherCatalogue,
+    PairseekError,
     SearchFinished,
     UnknownQuery,
     Unsupported,
@@ -76,8 +91,10 @@ from pairseek.selection import Draws, PairRules, next_query, pair_info
 from pairseek.stopping import AfterAnswers, StopRule
 from pairseek.strategies.base import Procedure, Utility
 from pairseek.strategies.features import typical_response
+from pairseek.tokens import Key, PackedEvent, TokenContent, short_configuration, sign, verify
 
 _CHOICE, _SIDES, _PROCEDURE = range(3)
+_PARTS = ("response", "prior", "posterior", "strategy", "candidates", "rest", "stop")
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
@@ -160,10 +177,16 @@ class Search:
     ) -> None:
         if not isinstance(items, Items | Space):
             items = Items(items)
+        own: dict[str, Any] = {"response": response, "prior": prior, "posterior": posterior, "strategy": strategy}
+        own |= {"candidates": candidates, "rest": rest, "stop": stop}
         if population is not None:
             items, response, prior = _from_population(population, items, response, prior)
         self.items = items
+        # The parts as they were given, before and after a population: defaults follow from the items.
+        self._own = {name: part for name, part in own.items() if part is not None}
+        self._given = {**self._own, **({} if population is None else {"response": response, "prior": prior})}
         self._askable_rows = askable_rows(items, askable)
+        self._askable = int(askable) if isinstance(askable, int | np.integer) else self._askable_ids()
         check_parts(
             response=response, prior=prior, posterior=posterior, strategy=strategy, candidates=candidates, rest=rest
         )
@@ -188,6 +211,7 @@ class Search:
         self._lock = threading.RLock()
         self._events: list[Event] = []
         self._pending: list[Query] = []
+        self._gone: dict[ItemId, GoneItem] = {}
         self._belief: Belief | None = None
         self._next: tuple[int, Query | None] | None = None
 
@@ -329,7 +353,7 @@ class Search:
         count = len(self._events)
         self._belief = self._next = None
         self._pending = [query for query in self._pending if serialization.order(query)[0] <= count]
-        if event.query is not None:
+        if event.query is not None and not {event.left, event.right} & self._gone.keys():
             self._pending = sorted([*self._pending, event.query], key=serialization.order)
         return event
 
@@ -339,6 +363,47 @@ class Search:
         other = copy.copy(self)
         other._events, other._pending, other._next = list(events), [], None
         return other
+
+    @_atomic
+    def moved_to(self, items: Items, *, population: Population | None = None, askable: Selected = None) -> Self:
+        """Return a search with the same answers and settings among other items, such as tomorrow's catalogue.
+
+        Answers about items that are gone count with the coordinates that they had. Queries about them are dropped.
+
+        Parameters
+        ----------
+        items
+            The other items, in the same coordinates.
+        population
+            A population of the other items, if this search has one.
+        askable
+            The items to ask about. None: as many as before, or those of the items before that are still there.
+        """
+        if not isinstance(self.items, Items) or not isinstance(items, Items):
+            raise Unsupported("moved_to needs items: a continuous Space has none")
+        if items.d != self.items.d:
+            raise OtherCatalogue(
+                f"the items have {items.d} coordinates and the search {self.items.d}: place both by the same map"
+            )
+        if askable is None and self._askable is not None:
+            kept = self._askable
+            askable = kept if isinstance(kept, int) else [name for name in kept if items.find(name) >= 0]
+        parts = self._given if population is None else self._own
+        other = type(self)(items, population=population, askable=askable, rng=self.seed, goal=self.goal.name, **parts)
+        other._take(self._events, self._pending, self._gone.values(), self.items)
+        return other
+
+    def _take(self, events: Iterable[Event], pending: Iterable[Query], gone: Iterable[GoneItem], before: Items) -> None:
+        """Take over the events of a search among other items."""
+        assert isinstance(self.items, Items)
+        self._events = list(events)
+        self._gone = {one.id: one for one in gone if self.items.find(one.id) < 0}
+        sides = [side for event in self._events for side in (event.left, event.right)]
+        names = [side for side in sides if not isinstance(side, tuple) and side not in self._gone]
+        self._gone.update((one.id, one) for one in gone_items(names, before, self.items))
+        self._pending = [
+            query for query in pending if min(self.items.find(query.left), self.items.find(query.right)) >= 0
+        ]
 
     # State
 
@@ -458,19 +523,217 @@ class Search:
             "stop": [serialization.encode(rule) for rule in self.stop],
         }
 
-    def save(self, path: str | Path) -> None:
-        """Write configuration, seed, items and events to a JSON file, atomically."""
+    def save(self, path: str | Path, *, light: bool = False) -> None:
+        """Write configuration, seed, items and events to a JSON file, atomically.
+
+        A light file names the items by their hash instead: it is about 2 kB, and `load` needs the items.
+        """
+        if light:
+            files.write(path, self.to_dict(), files.LIGHT_SEARCH)
+            return
         with self._lock:
-            events, pending = self.history, self.pending
+            events, pending, gone = self.history, self.pending, list(self._gone.values())
         body = {
             "pairseek_version": __version__,
             "configuration": self.configuration,
             "seed": self.seed,
             "items": serialization.items_record(self.items),
+            "askable": self._askable,
+            "gone": [one.record() for one in gone],
             "events": [serialization.event_record(event) for event in events],
             "pending": [serialization.query_record(query) for query in pending],
         }
         files.write(path, body)
+
+    @_atomic
+    def to_dict(self) -> JSON:
+        """Return the search as plain data of about 2 kB, which names the items by their hash: see `from_dict`.
+
+        A long part, such as the prior of many dimensions, is named by its hash, and must be given again.
+        """
+        return {
+            "pairseek_version": __version__,
+            "items": self._catalogue.hash,
+            "configuration": self._light_configuration(),
+            "seed": self.seed,
+            "gone": [one.record() for one in self._gone.values()],
+            "events": [serialization.light_event(event) for event in self._events],
+            "pending": [[query.id, query.left, query.right] for query in self._pending],
+        }
+
+    @classmethod
+    def from_dict(
+        cls,
+        record: Mapping[str, Any],
+        *,
+        items: Items,
+        catalogues: Iterable[Items] = (),
+        population: Population | None = None,
+        askable: Selected = None,
+        **parts: Any,
+    ) -> Self:
+        """Return the search that `to_dict` described.
+
+        Parameters
+        ----------
+        record
+            What `to_dict` returned, also after a way through JSON.
+        items
+            The items; if they are those of another catalogue, the answers carry over to them: see `moved_to`.
+        catalogues
+            Earlier catalogues that the record may be about.
+        population
+            The population that the search began with, if it had one.
+        askable
+            The items to ask about, where they were given by ids or a mask.
+        parts
+            Parts that the record only names: response, prior, posterior, strategy, candidates, rest, stop.
+        """
+        try:
+            saved = dict(record["configuration"])
+            known = {kind: _light_decoded(kind, saved[kind], parts.get(kind)) for kind in _PARTS if kind in saved}
+            if population is not None:
+                known = {kind: part for kind, part in known.items() if kind not in ("response", "prior")}
+            asked = saved["askable"] if isinstance(saved["askable"], int) else askable
+            events = [serialization.event_of_light(event) for event in record["events"]]
+            pending = [Query(str(name), left, right) for name, left, right in record["pending"]]
+            gone = [GoneItem.of_record(one) for one in record["gone"]]
+            goal, seed, name = saved["goal"], whole(record["seed"], "the seed", 0), record["items"]
+            model = saved["model"]
+        except PairseekError:
+            raise
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
+            raise InvalidFile(f"this is not a record of to_dict(): {error!r}") from error
+        if model != MODEL_VERSION:
+            raise InvalidFile(f"it has version {model!r} of the model, and this pairseek expects {MODEL_VERSION}")
+        search = cls(items, rng=seed, goal=goal, population=population, askable=asked, **{**known, **parts})
+        if saved["askable"] is not None and not isinstance(saved["askable"], int) and askable is None:
+            raise InvalidParameter("the search had a list of items to ask about: give it again, askable=...")
+        before = _catalogue_of(name, [search._catalogue, items, *catalogues])
+        search._take(events, pending, gone, before)
+        search._check_events()
+        return search
+
+    @_atomic
+    def to_token(self, *, key: Key, lifetime: float | None = None) -> str:
+        """Return a signed token with seed and events, under 256 bytes for 20 answers among 50,000 items.
+
+        It holds neither items nor configuration: `from_token` takes the same ones. Whoever has a token can read which
+        items were asked and what was answered; nobody without the key can change it.
+
+        Parameters
+        ----------
+        key
+            A secret of at least 16 bytes, or several, of which the first signs.
+        lifetime
+            Seconds until it expires. None: never.
+        """
+        catalogue = self._catalogue
+        places = {catalogue.hash: 0}
+        catalogues, total = [(catalogue.hash, catalogue.n)], catalogue.n
+        for one in self._gone.values():
+            if one.catalogue not in places:
+                places[one.catalogue] = total
+                catalogues.append((one.catalogue, one.n))
+                total += one.n
+
+        def row(side: Side) -> int:
+            found = catalogue.find(side)
+            if found >= 0:
+                return found
+            one = self._gone[side]  # type: ignore[index]
+            return places[one.catalogue] + one.row
+
+        events = [
+            PackedEvent(
+                row(event.left),
+                row(event.right),
+                event.outcome if event.winner is None else "left" if event.winner == event.left else "right",
+                None if event.query is None else serialization.order(event.query),
+            )
+            for event in self._events
+        ]
+        pending = [(row(query.left), row(query.right), *serialization.order(query)) for query in self._pending]
+        configuration = serialization.digest(self._light_configuration())
+        content = TokenContent(tuple(catalogues), configuration, self.seed, tuple(events), tuple(pending))
+        return sign(content, key, lifetime)
+
+    @classmethod
+    def from_token(
+        cls, token: str, *, items: Items, key: Key, catalogues: Iterable[Items] = (), **configuration: Any
+    ) -> Self:
+        """Return the search that a token carries.
+
+        Parameters
+        ----------
+        token
+            What `to_token` returned.
+        items
+            The items; if they are those of another catalogue, the answers carry over to them: see `moved_to`.
+        key
+            The secret, or several.
+        catalogues
+            Earlier catalogues that the token may be about.
+        configuration
+            The arguments of the search, as it was begun with: population, askable, response, goal and so on.
+        """
+        content = verify(token, key)
+        search = cls(items, rng=content.seed, **configuration)
+        found = serialization.digest(search._light_configuration())
+        if short_configuration(found) != content.configuration:
+            raise OtherCatalogue(
+                "the token belongs to a search with other settings: give the arguments that the search was begun with"
+            )
+        known = [search._catalogue, items, *catalogues]
+        books = [_catalogue_of(name, known) for name, _ in content.catalogues]
+
+        def side(row: int) -> ItemId:
+            for book in books:
+                if row < book.n:
+                    return book.ids[row]
+                row -= book.n
+            raise InvalidToken("the token names a row that no catalogue has")
+
+        events = []
+        for packed in content.events:
+            left, right = side(packed.left), side(packed.right)
+            letter = {"left": "l", "right": "r", "tie": "t", "skip": "s"}[packed.outcome]
+            name = None if packed.query is None else _query_name(*packed.query)
+            events.append(serialization.event_of_light([left, right, letter, name]))
+        pending = [Query(_query_name(count, index), side(a), side(b)) for a, b, count, index in content.pending]
+        sides = [name for event in events for name in (event.left, event.right)]
+        gone: list[GoneItem] = []
+        for book in books[1:]:
+            gone += gone_items([name for name in sides if book.find(name) >= 0], book, search._catalogue)  # type: ignore[misc]
+        search._take(events, pending, gone, books[0])
+        search._check_events()
+        return search
+
+    @property
+    def _catalogue(self) -> Items:
+        if not isinstance(self.items, Items):
+            raise Unsupported("a continuous Space has no catalogue: use save()")
+        return self.items
+
+    def _askable_ids(self) -> list[ItemId] | None:
+        return None if self._askable_rows is None else list(self.askable.ids)  # type: ignore[union-attr]
+
+    def _light_configuration(self) -> JSON:
+        """Return what was given besides the items, as plain data; defaults follow from the items."""
+        given = self._given.items()
+        parts: dict[str, Any] = {name: serialization.light_part(part) for name, part in given if name != "stop"}
+        if "stop" in self._given:
+            parts["stop"] = [serialization.light_part(rule) for rule in self.stop]
+        asked = self._askable
+        some = asked if asked is None or isinstance(asked, int) else {"sha256": serialization.digest(asked)}
+        return {"model": MODEL_VERSION, "goal": self.goal.name, "askable": some, **parts}
+
+    def _check_events(self) -> None:
+        """Reject events about items that neither the catalogue nor the items that are gone contain."""
+        shown = [(e.left, e.right) for e in self._events] + [(q.left, q.right) for q in self._pending]
+        for side in (side for pair in shown for side in pair):
+            self._side(side)
+        serialization.check_order(self._events, self._pending)
 
     @classmethod
     def load(
@@ -483,6 +746,8 @@ class Search:
         strategy: Utility | Procedure | None = None,
         candidates: Source | None = None,
         stop: StopRule | Sequence[StopRule] | int | None = None,
+        items: Items | None = None,
+        **light: Any,
     ) -> Self:
         """Read a saved search, which reproduces the belief and the queries of the original.
 
@@ -492,7 +757,16 @@ class Search:
             File written by `save`.
         response, prior, posterior, strategy, candidates, stop
             Replacements of parts in the file. Custom parts must be given, because the file stores only their names.
+        items
+            The items of a light file, which only names them.
+        light
+            Further arguments of `from_dict`, for a light file: catalogues, population, askable, rest.
         """
+        if items is not None:
+            given: dict[str, Any] = {"response": response, "prior": prior, "posterior": posterior}
+            given |= {"strategy": strategy, "candidates": candidates, "stop": stop}
+            given = {name: part for name, part in given.items() if part is not None}
+            return cls.from_dict(files.read(path, files.LIGHT_SEARCH), items=items, **given, **light)
         record = files.read(path)
         own = {"response": response, "prior": prior, "posterior": posterior, "strategy": strategy}
         try:
@@ -519,14 +793,13 @@ class Search:
             rest=serialization.decode_saved("rest", saved["rest"]),
             rng=record["seed"],
             goal=saved.get("goal", "taste"),
+            askable=record.get("askable"),
             **parts,
         )
         search._events = [serialization.event_from(event) for event in record["events"]]
         search._pending = [serialization.query_from(query) for query in record["pending"]]
-        shown = [(e.left, e.right) for e in search._events] + [(q.left, q.right) for q in search._pending]
-        for side in (side for pair in shown for side in pair):
-            search._side(side)
-        serialization.check_order(search._events, search._pending)
+        search._gone = {one.id: one for one in map(GoneItem.of_record, record.get("gone", []))}
+        search._check_events()
         return search
 
     # Internals
@@ -544,7 +817,27 @@ class Search:
                 return self.posterior.infer(evidence, prior, self.response)
             return infer_with_residuals(self.posterior, evidence, pairs, prior, self.response)
 
-        return infer_within_span(infer, evidence, prior)
+        belief = infer_within_span(infer, evidence, prior)
+        if not self._gone or belief.residuals is None:
+            return belief
+        rows = belief.residuals.rows
+        return belief.at(np.where(rows < self._catalogue.n, rows, -1))
+
+    def _row(self, side: Side | None) -> int:
+        """Return the row of an item; those that are gone follow the others."""
+        assert side is not None  # Only ties and skips have no loser.
+        found = self._catalogue.find(side)
+        return found if found >= 0 else self._catalogue.n + list(self._gone).index(side)  # type: ignore[arg-type]
+
+    def _places(self, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the (m, d) coordinates and (m,) appeals of items, also of those that are gone."""
+        items, gone = self._catalogue, list(self._gone.values())
+        here = np.minimum(rows, items.n - 1)
+        points, appeal = items.coordinates[here], items.appeal[here]
+        for place in np.flatnonzero(rows >= items.n).tolist():
+            one = gone[int(rows[place]) - items.n]
+            points[place], appeal[place] = one.coordinates, one.appeal
+        return points, appeal
 
     def _evidence(self) -> tuple[Evidence, IntArray | None]:
         """Return the logit planes of all answers and ties, oriented towards the winner, and the rows of their items."""
@@ -552,11 +845,9 @@ class Search:
         sides = [(e.left, e.right) if e.winner is None else (e.winner, e.loser) for e in answered]
         pairs = None
         if isinstance(self.items, Items):
-            rows = [[self.items.index(side) for side in pair] for pair in sides]
-            pairs = np.array(rows, dtype=np.int64).reshape(-1, 2)
+            pairs = np.array([[self._row(side) for side in pair] for pair in sides], dtype=np.int64).reshape(-1, 2)
             (winners, won), (losers, lost) = (
-                extended_points(self.items.coordinates[side], self.items.appeal[side], self.prior, self.response)
-                for side in pairs.T
+                extended_points(*self._places(rows), self.prior, self.response) for rows in pairs.T
             )
             appeal = won - lost
         else:
@@ -612,7 +903,7 @@ class Search:
                 self._context(pending, self.askable),
                 PairRules(self.candidates, self.rest),
                 draws,
-                f"q{events}" if index == 0 else f"q{events}.{index}",
+                _query_name(events, index),
             )
         if query is None or query.info is None:
             return None
@@ -650,6 +941,8 @@ class Search:
     def _side(self, value: object) -> Side:
         if isinstance(self.items, Space):
             return self.items.point(value)
+        if isinstance(value, int | str) and value in self._gone:
+            return value
         return self.items.ids[self.items.index(value)]
 
 
@@ -694,7 +987,7 @@ class _Progress:
 
     def _resting_context(self) -> SelectionContext:
         search, items = self._search, self._items
-        shown = [(items.index(event.left), items.index(event.right)) for event in search.history]
+        shown = [(items.find(event.left), items.find(event.right)) for event in search.history]
         return replace(search._context(()), resting=next(iter(search.rest.after(shown, items.n))))
 
     def path(self, level: float = 0.95) -> Iterator[tuple[float, float]]:
@@ -720,6 +1013,37 @@ def _from_population(
         )
     matched = population.matched(items)
     return matched, population.answering(response), population.prior if prior is None else prior
+
+
+def _light_decoded(kind: str, record: Any, given: Any) -> Any:
+    """Return a part of a light record; one that is named by its hash alone must be given."""
+    if kind == "stop":
+        return given if given is not None else [_light_decoded("stop rule", rule, None) for rule in record]
+    if isinstance(record, Mapping) and "sha256" in record:
+        if given is None or serialization.digest(serialization.encode(given)) != record["sha256"]:
+            what = "is missing" if given is None else "is another one"
+            raise OtherCatalogue(
+                f"the search had a {kind} that its record only names, and it {what}: give it again, {kind}=..., or the "
+                f"population that it came from"
+            )
+        return given
+    return serialization.decode_saved("stop" if kind == "stop rule" else kind, record) if given is None else given
+
+
+def _catalogue_of(name: str, catalogues: Iterable[Items]) -> Items:
+    """Return the catalogue whose hash begins with this text."""
+    known = list(catalogues)
+    for items in known:
+        if isinstance(name, str) and name and items.hash.startswith(name):
+            return items
+    raise OtherCatalogue(
+        f"this search is about the catalogue {str(name)[:16]}, and these are {', '.join(x.hash[:16] for x in known)}: "
+        f"give the items that it was begun with, or catalogues=[...] with the earlier ones"
+    )
+
+
+def _query_name(events: int, index: int) -> str:
+    return f"q{events}" if index == 0 else f"q{events}.{index}"
 
 
 def _is_tie(tie: object) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import hashlib
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -222,6 +224,39 @@ def event_from(record: Mapping[str, Any]) -> Event:
     if winner is not None and winner not in (left, right):
         raise InvalidFile(f"an event between {left!r} and {right!r} has the winner {winner!r}")
     return Event(left, right, outcome, winner, None if record["query"] is None else query_from(record["query"]))
+
+
+_LETTERS = {"answer": "", "tie": "t", "skip": "s"}
+# Parts whose record is longer are named by their hash in light records.
+_LONGEST_PART = 600
+
+
+def digest(record: Any) -> str:
+    """Return the SHA-256 of plain data."""
+    return hashlib.sha256(json.dumps(record, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def light_part(part: Any) -> JSON:
+    """Return a part as plain data or, if that is long, its name and hash."""
+    record = encode(part)
+    if len(json.dumps(record)) <= _LONGEST_PART:
+        return record
+    return {"name": record["name"], "sha256": digest(record)}
+
+
+def light_event(event: Event) -> list[Any]:
+    """Return an event as [left, right, "l" | "r" | "t" | "s", id of its query or null]."""
+    letter = _LETTERS[event.outcome] or ("l" if event.winner == event.left else "r")
+    return [event.left, event.right, letter, None if event.query is None else event.query.id]
+
+
+def event_of_light(record: Sequence[Any]) -> Event:
+    """Return the event that `light_event` wrote, without the info of its query."""
+    left, right, letter, name = record
+    outcome = {"l": "answer", "r": "answer", "t": "tie", "s": "skip"}[letter]
+    winner = {"l": left, "r": right}.get(letter)
+    query = None if name is None else query_record(Query(name, left, right))
+    return event_from({"left": left, "right": right, "outcome": outcome, "winner": winner, "query": query})
 
 
 def _side(value: Any) -> Side:

@@ -30,6 +30,7 @@ class FileFormat:
 
 
 SEARCH = FileFormat(FORMAT, FORMAT_VERSION, "a saved search")
+LIGHT_SEARCH = FileFormat("pairseek light search", 1, "a light saved search")
 
 
 def _digest(body: Any) -> str:

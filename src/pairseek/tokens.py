@@ -1,0 +1,187 @@
+"""Signed tokens that carry the events of a search: a few bytes an answer, for back ends without a store.
+
+A token is base64url text of a payload and its HMAC-SHA256, cut to 16 bytes. The payload names the catalogues and the
+configuration by the first bytes of their hashes, and holds seed, time of expiry and one whole number in mixed radix: of
+each event the rows of its two items, its outcome, and whether it answers a query.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import struct
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pairseek.errors import ExpiredToken, InvalidParameter, InvalidToken
+
+Key: TypeAlias = str | bytes | Sequence[str | bytes]
+"""A secret of at least 16 bytes, or several: the first signs, and all are accepted."""
+FORMAT = 1
+_PURPOSE = b"pairseek search token"
+_MAC, _HASH, _CONFIGURATION = 16, 8, 4
+_LEAST_KEY = 16
+_LONGEST = 1 << 16
+# Format, number of catalogues, configuration, seed, expiry in seconds since 1970 (0: never), events, pending queries.
+_HEAD = struct.Struct("<BB4sQIHH")
+_CATALOGUE = struct.Struct(f"<{_HASH}sI")
+_OUTCOMES = ("left", "right", "tie", "skip")
+# An event was observed, answers the query that was asked after the events before it, or another query.
+_OBSERVED, _NEXT, _OTHER = range(3)
+_QUERIES, _INDEXES = 1 << 17, 1 << 12
+
+
+@dataclass(frozen=True)
+class PackedEvent:
+    """An event by rows of the catalogues of its token, one after the other.
+
+    Attributes
+    ----------
+    left, right
+        Rows.
+    outcome
+        ``"left"`` or ``"right"`` for the winner, ``"tie"`` or ``"skip"``.
+    query
+        The number of events before the query that was answered, and its index; None for an observation.
+    """
+
+    left: int
+    right: int
+    outcome: str
+    query: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class TokenContent:
+    """Content of a token.
+
+    Attributes
+    ----------
+    catalogues
+        Hashes and numbers of items, the present catalogue first, then those of items that are gone.
+    configuration
+        Hash of the configuration.
+    seed
+        Seed of the search.
+    events
+        Events in their order.
+    pending
+        Queries without an answer: rows of left and right, events before it, index.
+    """
+
+    catalogues: tuple[tuple[str, int], ...]
+    configuration: str
+    seed: int
+    events: tuple[PackedEvent, ...]
+    pending: tuple[tuple[int, int, int, int], ...]
+
+
+def short_hash(text: str) -> str:
+    """Return the part of a catalogue's hash that a token holds."""
+    return text[: 2 * _HASH]
+
+
+def short_configuration(text: str) -> str:
+    """Return the part of a configuration's hash that a token holds."""
+    return text[: 2 * _CONFIGURATION]
+
+
+def keys_of(key: Key) -> list[bytes]:
+    """Return the secrets as bytes; the first signs."""
+    given = [key] if isinstance(key, str | bytes) else list(key) if isinstance(key, Sequence) else []
+    texts = [value.encode() if isinstance(value, str) else value for value in given]
+    secrets = [value for value in texts if isinstance(value, bytes) and len(value) >= _LEAST_KEY]
+    if not secrets or len(secrets) < len(texts):
+        raise InvalidParameter(
+            f"key must be a secret of at least {_LEAST_KEY} bytes, or a list of such secrets: use "
+            f"secrets.token_bytes(32)",
+            field="key",
+        )
+    return secrets
+
+
+def sign(content: TokenContent, key: Key, lifetime: float | None = None) -> str:
+    """Return a token that expires after `lifetime` seconds; never, if it is None."""
+    secret = keys_of(key)[0]
+    if lifetime is not None and not 0 < lifetime < 2**31:
+        raise InvalidParameter(f"lifetime is {lifetime!r}: give a number of seconds above 0", field="lifetime")
+    expiry = 0 if lifetime is None else int(time.time() + lifetime)
+    if content.seed >= 1 << 64:
+        raise InvalidParameter(f"the seed is {content.seed}, and a token holds at most 64 bits: use a smaller rng=...")
+    configuration = bytes.fromhex(short_configuration(content.configuration))
+    counts = len(content.events), len(content.pending)
+    if max(counts) >= 1 << 16:
+        raise InvalidParameter(f"the search has {max(counts)} events, and a token holds at most 65,535: use to_dict()")
+    head = _HEAD.pack(FORMAT, len(content.catalogues), configuration, content.seed, expiry, *counts)
+    for name, n in content.catalogues:
+        head += _CATALOGUE.pack(bytes.fromhex(short_hash(name)), n)
+    payload = head + _packed(content)
+    text = payload + _mac(secret, payload)
+    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+
+
+def verify(token: str, key: Key) -> TokenContent:
+    """Return the content of a token that was signed with one of the secrets and has not expired."""
+    secrets = keys_of(key)
+    if not isinstance(token, str) or not token or len(token) > _LONGEST:
+        raise InvalidToken("the token is not a text of a usual length: send the one that to_token() returned")
+    try:
+        text = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidToken("the token is not base64url text: it was cut or changed on its way") from None
+    payload, mac = text[:-_MAC], text[-_MAC:]
+    if not any(hmac.compare_digest(mac, _mac(secret, payload)) for secret in secrets):
+        raise InvalidToken("the signature of the token does not fit: it was changed, or signed with another key")
+    if payload[0] != FORMAT:
+        raise InvalidToken(f"the token has format {payload[0]} and this pairseek reads {FORMAT}: begin a new session")
+    _, catalogues, configuration, seed, expiry, events, pending = _HEAD.unpack_from(payload)
+    if expiry and time.time() > expiry:
+        raise ExpiredToken(f"the token expired {time.time() - expiry:.0f} seconds ago: begin a new session")
+    places = [_CATALOGUE.unpack_from(payload, _HEAD.size + i * _CATALOGUE.size) for i in range(catalogues)]
+    known = tuple((name.hex(), int(n)) for name, n in places)
+    packed = int.from_bytes(payload[_HEAD.size + catalogues * _CATALOGUE.size :], "little")
+    content = TokenContent(known, configuration.hex(), seed, (), ())
+    return _unpacked(content, packed, events, pending)
+
+
+def _mac(secret: bytes, payload: bytes) -> bytes:
+    return hmac.new(secret, _PURPOSE + payload, hashlib.sha256).digest()[:_MAC]
+
+
+def _packed(content: TokenContent) -> bytes:
+    n = sum(size for _, size in content.catalogues)
+    digits: list[tuple[int, int]] = []
+    for number, event in enumerate(content.events):
+        digits += [(event.left, n), (event.right, n), (_OUTCOMES.index(event.outcome), len(_OUTCOMES))]
+        kind = _OBSERVED if event.query is None else _NEXT if event.query == (number, 0) else _OTHER
+        digits.append((kind, 3))
+        if kind == _OTHER:
+            assert event.query is not None
+            digits += [(event.query[0], _QUERIES), (event.query[1], _INDEXES)]
+    for left, right, events, index in content.pending:
+        digits += [(left, n), (right, n), (events, _QUERIES), (index, _INDEXES)]
+    value = 0
+    for digit, base in reversed(digits):
+        value = value * base + digit
+    return value.to_bytes((value.bit_length() + 7) // 8, "little")
+
+
+def _unpacked(content: TokenContent, value: int, events: int, pending: int) -> TokenContent:
+    n = sum(size for _, size in content.catalogues)
+
+    def digit(base: int) -> int:
+        nonlocal value
+        value, found = divmod(value, base)
+        return found
+
+    told = []
+    for number in range(events):
+        left, right, outcome, kind = digit(n), digit(n), digit(len(_OUTCOMES)), digit(3)
+        query = None if kind == _OBSERVED else (number, 0) if kind == _NEXT else (digit(_QUERIES), digit(_INDEXES))
+        told.append(PackedEvent(left, right, _OUTCOMES[outcome], query))
+    queries = tuple((digit(n), digit(n), digit(_QUERIES), digit(_INDEXES)) for _ in range(pending))
+    return TokenContent(content.catalogues, content.configuration, content.seed, tuple(told), queries)
