@@ -436,7 +436,7 @@ def read(out: Path, half: str, count: int) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Measures of all contenders: (answers, measures) of each person."""
+    """Measures of all contenders: (answers, measures) of each person who has decided a withheld pair."""
 
     found: dict[tuple[str, str], dict[str, Any]]
 
@@ -445,7 +445,8 @@ class Results:
         found: dict[tuple[str, str], dict[str, Any]] = {}
         for row in rows:
             values = np.array([[one[name] for name in MEASURES] for one in row["rows"]], dtype=float)
-            found.setdefault((row["data"], row["contender"]), {})[row["person"]] = values
+            if not np.isnan(values[:, MEASURES.index("accuracy")]).any():
+                found.setdefault((row["data"], row["contender"]), {})[row["person"]] = values
         return cls(found)
 
     def labels(self) -> list[str]:
