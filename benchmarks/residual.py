@@ -3,6 +3,7 @@
     python benchmarks/residual.py simulated              # people whose taste the coordinates explain wholly, or in part
     python benchmarks/residual.py recorded               # music and food, the choosing half of the people
     python benchmarks/residual.py recorded --half reporting
+    python benchmarks/residual.py cost                   # processor time of posterior and question after 40 answers
 
 Simulated people stand at a random item, and answer with normalized noise; in half of the rows every item has a residual
 utility of 1.5 logits for them. The pick is the item of highest expected utility, "near" the item nearest to the
@@ -18,6 +19,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import hashlib
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -141,13 +143,46 @@ def recorded(half: str, people: int) -> None:
             print(f"  {label:18s} {cells}", flush=True)
 
 
+def cost(people: int) -> None:
+    """Print the processor time of the posterior and of the next question after 40 answers, beside the paper's model."""
+    items, truth = food.items(4), food.response(4, "normalized")
+    print(f"{food.name()}: {items.n} items, d = 4, {people} people, 40 answers each, one thread; milliseconds, ratio")
+    ps.set_thread_count(1)
+    reference = None
+    for label, assumed in ASSUMED.items():
+        spent = []
+        for seed, point in enumerate(defaults.people(items, people)["at items"]):
+            search = ps.Search(items, response=assumed(items), rng=seed)
+            user = ps.SimulatedUser(point, truth, rng=seed)
+            for _ in range(40):
+                query = search.ask()
+                search.tell(query, winner=user.answer(items, query))
+            history = search.history
+            for _ in range(5):
+                again = search.continued(history)
+                again._belief = None
+                began = time.process_time()
+                _ = again.belief
+                told = time.process_time()
+                again.ask()
+                spent.append((told - began, time.process_time() - told))
+        belief, question = (1000 * float(np.median(column)) for column in zip(*spent, strict=True))
+        reference = reference or belief + question
+        ratio = (belief + question) / reference
+        print(
+            f"  {label:18s} posterior {belief:.2f}, question {question:.2f}, both {belief + question:.2f}, {ratio:.2f}"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["simulated", "recorded"])
+    parser.add_argument("what", choices=["simulated", "recorded", "cost"])
     parser.add_argument("--half", choices=["choosing", "reporting"], default="choosing")
     parser.add_argument("--people", type=int, default=60)
     options = parser.parse_args()
-    if options.what == "simulated":
+    if options.what == "cost":
+        cost(min(options.people, 10))
+    elif options.what == "simulated":
         simulated(options.people)
     else:
         recorded(options.half, options.people)

@@ -1,7 +1,7 @@
 """Recorded people asked by pairseek and by what else one might use: predictions, picks, lists and seconds.
 
 python benchmarks/rivals.py [--people N] [--half reporting|choosing] [--only A,B] [--data NAME] [--out FOLDER]
-python benchmarks/rivals.py --report [--out FOLDER] [--draw FOLDER]
+python benchmarks/rivals.py --report [--out FOLDER] [--draw FOLDER] [--write PAGE]
 
 Needs the extra ``rivals`` (``pip install -e '.[cli,plots,rivals]'``, best in an environment of its own) and the ratings
 of ``data/people`` in the folder that PAIRSEEK_DATA names. Everybody may ask the same pairs, gets the same answers, and
@@ -43,6 +43,7 @@ MEASURES = ("accuracy", "log_loss", "regret", "top_3", "top_5", "liked", "second
 # Measures and the goal of the search that is made for each; regret is better when lower.
 MATCHING = {"accuracy": "taste", "regret": "best", "top_3": "list"}
 LEAST = 1e-4
+BEGIN, END = "<!-- tables -->", "<!-- end of the tables -->"
 
 
 @dataclass(frozen=True, eq=False)
@@ -564,13 +565,17 @@ def main() -> None:
     parser.add_argument("--data", default=",".join(NAMES))
     parser.add_argument("--out", type=Path, default=ROOT / "pairseek-results" / "rivals")
     parser.add_argument("--report", action="store_true")
+    parser.add_argument("--write", type=Path, help="the page whose tables are replaced")
     parser.add_argument("--draw", type=Path)
     given = parser.parse_args()
     if not given.report:
         run(given.half, given.people, given.out, [o for o in given.only.split(",") if o], given.data.split(","))
     results = Results.of(read(given.out, given.half, given.people))
-    for line in report(results):
-        print(line)
+    tables = "\n".join(report(results)).strip()
+    print(tables)
+    if given.write:
+        before, _, rest = given.write.read_text().partition(BEGIN)
+        given.write.write_text(f"{before}{BEGIN}\n\n{tables}\n\n{END}{rest.partition(END)[2]}")
     if given.draw:
         draw(results, given.draw)
 
