@@ -135,7 +135,10 @@ def test_a_search_in_many_dimensions_takes_proposals_and_one_in_few_does_not():
         queries.append({query.left, query.right})
         search.tell(query, winner=query.left)
     assert len(set.union(*queries)) == 6
-    assert ps.Search(ps.Items(rng.standard_normal((3000, 4))), rng=1).candidates.name == "all_pairs"
+    few = ps.Items(rng.standard_normal((3000, 4)))
+    assert ps.Search(few, response=ps.Logistic(), rng=1).candidates.name == "all_pairs"
+    assert ps.Search(few, rng=1).candidates.name == "proposed_pairs"  # where the curvature is unknown
+    assert ps.Search(few, goal="best", rng=1).candidates.name == "all_pairs"
 
 
 def test_settings_are_validated():

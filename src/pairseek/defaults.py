@@ -38,6 +38,10 @@ MANY_DIMENSIONS = 20
 """Dimensions from which pairs are proposed, since branch and bound takes longer and finds no better ones."""
 # Dimensions up to which a covariance of the items is computed without a compiled kernel.
 _FEW_DIMENSIONS = 64
+PROMISING = 256
+"""Promising items of which all pairs are scored, where the curvature is unknown."""
+IMPROVED = 4
+"""Those of them whose best partner among all items is sought."""
 _SMALL = 1e-70
 PRIOR_FACTOR = 1.0
 """Covariance of the default prior over that of the items."""
@@ -156,6 +160,9 @@ def default_candidates(items: Items | Space, strategy: Utility | Procedure, resp
     if shape is not None and items.d >= MANY_DIMENSIONS:
         return ProposedPairs(rescore=RESCORE_UNKNOWN if response.unknown else RESCORE, listed=FEW)
     if response.curvature_prior is not None:
+        proposes = shape is not None and shape.kind == "table" and not hasattr(strategy, "promising")
+        if proposes and not response.unknown:
+            return ProposedPairs(items=PROMISING, improved=IMPROVED, rescore=RESCORE, listed=FEW)
         return AllPairs(gap=GAP, budget=BRIEF, rescore=RESCORE, listed=FEW)
     # With an unknown k the utility is flat, so that a certificate takes long, and the score is an approximation anyway.
     if response.unknown:

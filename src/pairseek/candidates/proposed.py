@@ -39,8 +39,7 @@ _AXES, _SQUARE = 12, 512
 _EXACT, _ITERATIONS, _PRODUCT_ROWS = 64, 12, 64
 # Half of the promising items come from strata of equal cost, which holds partners for each other.
 _STRATA = 32
-# Items whose best partner among all is sought, and pairs that are kept by the sketch to be scored exactly.
-_IMPROVED = 8
+# Pairs that are kept by the sketch to be scored exactly.
 _KEPT = 64
 # Items from which strata are made.
 _SAMPLE = 1024
@@ -63,6 +62,8 @@ class ProposedPairs:
     ----------
     items
         Number of promising items, of which all pairs are scored; at least 2.
+    improved
+        Number of the best of these whose best partner among all items is sought.
     rescore
         Number of the best pairs to rescore by samples; 0 for none.
     listed
@@ -70,12 +71,13 @@ class ProposedPairs:
     """
 
     items: Annotated[int, Limit(2, 4096)] = 1024
+    improved: Annotated[int, Limit(0, 64)] = 8
     rescore: Annotated[int, Limit(0, _KEPT)] = 0
     listed: Annotated[int, Limit(0, 1_000_000)] = 100_000
     name: ClassVar[str] = "proposed_pairs"
 
     def __post_init__(self) -> None:
-        for setting, least in (("items", 2), ("rescore", 0), ("listed", 0)):
+        for setting, least in (("items", 2), ("improved", 0), ("rescore", 0), ("listed", 0)):
             whole(getattr(self, setting), f"{setting} of ProposedPairs", least, field=setting)
 
     def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
@@ -91,7 +93,7 @@ class ProposedPairs:
             some = np.random.default_rng([n, len(context.history), len(context.pending)])
             rows = np.sort(some.choice(rows, most, replace=False))
         sketch = Sketch.of(context, shape, rows)
-        keys, scored = sketch.best_pairs(self.items)
+        keys, scored = sketch.best_pairs(self.items, self.improved)
         if keys is None:
             return self._all_pairs.choose(context, rng)
         first, second = np.divmod(keys, n)
@@ -194,7 +196,7 @@ class Sketch:
         for_ranges(_sketch, len(rows), _CHUNK, read_only(context.points), rows, places, values, noise, columns, facts)
         return cls(rows, columns, facts, values, model, context.resting.pairs, len(context.points))
 
-    def best_pairs(self, items: int) -> tuple[IntArray | None, int]:
+    def best_pairs(self, items: int, improved: int) -> tuple[IntArray | None, int]:
         """Return the keys of the best pairs by the sketch, None if all rest, and the number of pairs scored."""
         some = self._promising(min(items, len(self.rows)))
         utilities, keys = self._scan(some, some)
@@ -203,7 +205,7 @@ class Sketch:
             return None, scored
         pairs = np.stack(np.divmod(keys, self.total), axis=1)
         # The first items of the best pairs, best first.
-        good = np.searchsorted(self.rows, list(dict.fromkeys(pairs.ravel().tolist()))[:_IMPROVED])
+        good = np.searchsorted(self.rows, list(dict.fromkeys(pairs.ravel().tolist()))[:improved])
         more = self._scan(good, np.arange(len(self.rows)), float(utilities[-1]) if len(keys) == _KEPT else -np.inf)
         utilities, keys = _best(np.append(utilities, more[0]), np.append(keys, more[1]), _KEPT)
         return keys, scored + len(good) * len(self.rows)
