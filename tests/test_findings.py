@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import threading
 import time
 
 import numpy as np
@@ -17,7 +18,7 @@ from pairseek.model.items import Items
 from pairseek.store import sessions as stored
 from pairseek.store.database import Database
 from pairseek.web.auth import set_password
-from pairseek.web.data import tables
+from pairseek.web.data import findings, tables
 from pairseek.web.data.findings import group_answers, ranking_of, study_findings
 from pairseek.web.pages.map import PICTURE, draw_map
 from pairseek.web.sessions.live import SubmittedAnswer
@@ -119,6 +120,37 @@ def test_the_page_is_computed_outside_of_the_request_and_kept(visitors, sessions
     assert "all sessions are void" in str(void.careful)
     for session in sessions:
         service.database.write(lambda c, session=session: stored.mark(c, session, None, "restore", "a test", "ann"))
+
+
+def test_downloads_wait_for_the_thread_that_computes_the_ranking(visitors, sessions, monkeypatch) -> None:
+    service = visitors.service
+    set_password(service.database, "ann", PASSWORD, is_admin=False)
+    browser = visitors.browser()
+    browser.post("/login", data={"name": "ann", "password": PASSWORD, "csrf": csrf_of(browser.get("/login"))})
+    where = []
+
+    def watched(*given):
+        where.append(threading.current_thread().name)
+        return study_findings(*given)
+
+    monkeypatch.setattr(findings, "study_findings", watched)
+    service.findings.clear_cache()
+    rows = browser.get("/studies/which/export/ranking.csv").text.splitlines()
+    assert len(rows) == 9
+    assert browser.get("/studies/which/bundle.zip").status_code == 200
+    assert browser.get("/studies/which/report.html").status_code == 200
+    assert len(where) == 1, "it is computed once"
+    assert where[0].startswith("pairseek-findings")
+    # A ranking that takes too long is not waited for.
+    service.findings.clear_cache()
+    begun = threading.Event()
+    monkeypatch.setattr(findings, "study_findings", lambda *given: begun.wait(60) and study_findings(*given))
+    monkeypatch.setattr(findings, "_PATIENCE", 0.01)
+    reply = browser.get("/studies/which/export/ranking.csv")
+    begun.set()
+    assert reply.status_code == 503
+    assert reply.headers["retry-after"] == "10"
+    assert "are being computed" in reply.text
 
 
 def test_the_commands_rank_and_report(visitors, sessions, tmp_path, capsys, monkeypatch) -> None:

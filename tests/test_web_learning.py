@@ -1,6 +1,7 @@
 """A study of items without coordinates: the first people, learning by itself, versions, new items, replay."""
 
 import io
+import re
 import threading
 
 import numpy as np
@@ -318,7 +319,9 @@ class TestPages:
             populations.learn_if_due(database, study(database))
             page = browser.get("/studies/which")
             assert "what most people like" in page.text
-            assert browser.get(f"/studies/which/people/{people[0]}").status_code == 200
+            assert re.search(r"Version 1 predicts \d+ % of the answers of 10 people", page.text)
+            shown = browser.get(f"/studies/which/people/{people[0]}").text
+            assert "would choose the item over another one drawn at random" in shown
             for table in tables.TABLES:
                 assert browser.get(f"/studies/which/export/{table}.csv").status_code == 200
             sent = {"items": ("more.csv", b"id,label\nakita,Akita\nhound,Hound\n", "text/csv")}
@@ -341,3 +344,6 @@ class TestPages:
             shown = person.get("/s/which/result", follow_redirects=True)
             assert shown.status_code == 200
             assert "first impression" in shown.text
+            percents = [int(one) for one in re.findall(r'nearest-share">(\d+) %', shown.text)]
+            assert len(percents) == 6
+            assert percents == sorted(percents, reverse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,11 +11,14 @@ from pairseek.candidates import Rest
 from pairseek.candidates.context import Selection, SelectionContext, Source, keyed_generator
 from pairseek.candidates.continuous import continuous_features
 from pairseek.core.text import plural
-from pairseek.core.types import Query, QueryInfo, Side
+from pairseek.core.types import FloatArray, Query, QueryInfo, Side
 from pairseek.errors import NoPairLeft
 from pairseek.model.items import Items, Space
 from pairseek.strategies.base import Procedure, Utility, rival_of, utility_for_turn
 from pairseek.strategies.features import PairFeatures
+
+# Number of other items with which an item is compared to say how well it is liked.
+_MOST_OTHERS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,21 @@ def pair_info(context: SelectionContext, first: int, second: int) -> QueryInfo:
     """Return the predicted answer to any pair of rows, and its expected information."""
     selection = Selection(first, second, float("nan"), 1, "given")
     return _info(_pair(context, selection), selection, "given", swap=False)
+
+
+def choice_shares(context: SelectionContext, rows: Sequence[int]) -> FloatArray:
+    """Return, for rows of items, the probability that the person would choose each over another item drawn at random.
+
+    A tie counts half. Of many items, some stand for all, evenly by their rows.
+    """
+    n = len(context.points)
+    others = np.unique(np.linspace(0, n - 1, min(n, _MOST_OTHERS)).astype(np.int64))
+    out = np.empty(len(rows))
+    for place, row in enumerate(rows):
+        against = others[others != row]
+        first, tie = context.features(np.full(len(against), row), against).outcome_probabilities()
+        out[place] = np.mean(first + 0.5 * tie)
+    return out
 
 
 def _pair(context: SelectionContext, selection: Selection) -> PairFeatures:

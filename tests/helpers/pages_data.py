@@ -78,7 +78,8 @@ def sound(number: int) -> bytes:
 
 
 def near_colours() -> list[dict]:
-    return [{"card": card(n), "probability": p} for n, p in [(4, 0.41), (9, 0.22), (20, 0.11), (33, 0.05)]]
+    rows = [(4, 0.41, 0.93), (9, 0.11, 0.88), (20, 0.22, 0.87), (33, 0.05, 0.81)]
+    return [{"card": card(n), "probability": p, "share": s} for n, p, s in rows]
 
 
 def dots(count: int = 300) -> list[list]:
@@ -287,6 +288,7 @@ def version(number: int, sessions: int, dimension: int, before: float, after: fl
         "given": False,
         "before": before,
         "after": after,
+        "measured": 9,
         "random": random,
         "pairs": pairs,
         "dropped": False,
@@ -554,7 +556,7 @@ PAGES: dict[str, tuple[str, dict]] = {
     "result-plain": result(
         map={"items": [[x, y, None, None] for x, y, *_ in dots(12624)], "point": [0.3, 0.2]}
         | {"ellipse": ellipse(0.3, 0.2, 0.1, 0.3)},
-        nearest=[{"card": card(n, "text"), "probability": 0.2} for n in range(3)],
+        nearest=[{"card": card(n, "text"), "probability": 0.2, "share": 0.7} for n in range(3)],
         redirect=None,
         code=None,
         debrief_html="<p>Thank you for your patience.</p>",

@@ -12,16 +12,15 @@ from pairseek.core.types import JSON, FloatArray, ItemId
 from pairseek.defaults import RESIDUAL_ALONE
 from pairseek.errors import InvalidChoices
 from pairseek.learning.schedule import FIRST
+from pairseek.learning.validation import Validation, predictions, validated
 from pairseek.model.items import Items
 from pairseek.population import Choices, Population
 from pairseek.population.fit import LearningStep
 from pairseek.population.model import FitOptions
-from pairseek.population.selection import CrossValidation, choose, held_out_score
+from pairseek.population.residual import residual_of
 
 DIMENSIONS = (0, 1, 2, 3, 4, 6, 8)
 """Numbers of dimensions in which a study may learn coordinates. 0: an appeal and nothing else."""
-# Looser than for a final fit, because the folds are compared and not used.
-_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -142,15 +141,13 @@ def learn(
     if len(met.people) < 2:
         raise InvalidChoices("there is nothing to learn from: answers of one person; collect those of two or more")
     tried = [FitOptions()] if given is not None else _candidates(met, previous)
-    scores = None
-    if len(met.people) >= FIRST:
-        scores = choose(met, given, tried, rng=seed, tolerance=_TOLERANCE, progress=progress)
-    chosen = tried[0] if scores is None else scores.best
-    found = _fitted(met, given, chosen, seed, progress)
+    tested = validated(met, given, tried, seed=seed, progress=progress) if len(met.people) >= FIRST else None
+    chosen = tried[0] if tested is None else tested.chosen
+    found = _fitted(met, given, chosen, None if tested is None else residual_of(tested.share), seed, progress)
     if given is None:
         found = found.extended(items.ids)
         found = replace(found, provenance={**found.provenance, "unmet": list(unmet)})
-    before, after = (None, None) if scores is None else _held_out(met, scores, previous, since, seed)
+    before, after = (None, None) if tested is None else _held_out(met, tested, previous, since)
     counts = (len(choices.people), len(choices) + choices.ties)
     return Lesson(found, *counts, chosen.dimension, before, after, unmet, time.perf_counter() - began)
 
@@ -167,13 +164,18 @@ def _fitted(
     choices: Choices,
     items: Items | None,
     chosen: FitOptions,
+    residual: float | None,
     seed: int,
     progress: Callable[[LearningStep], None] | None,
 ) -> Population:
-    if items is not None:
-        found = Population.fit(choices, items, rng=seed, progress=progress)
-    else:
-        found = Population.fit(choices, dimension=chosen.dimension, rng=seed, progress=progress)
+    found = Population.fit(
+        choices,
+        items,
+        dimension=chosen.dimension,
+        residual="auto" if residual is None else residual,
+        rng=seed,
+        progress=progress,
+    )
     if not found.informed:
         raise InvalidChoices(
             f"the answers of {found.people} people are no more informative than random answers; collect more answers"
@@ -183,19 +185,15 @@ def _fitted(
 
 
 def _held_out(
-    choices: Choices, scores: CrossValidation, previous: Population | None, since: Collection[str] | None, seed: int
+    choices: Choices, tested: Validation, previous: Population | None, since: Collection[str] | None
 ) -> tuple[HeldOut, HeldOut]:
     """Return the predictions of the new people's held-out answers by the earlier version, and by what was learned."""
-    assert scores.right is not None
-    assert scores.people is not None
-    fresh = np.array([since is None or choices.people[row] in since for row in scores.people])
+    fresh = np.array([since is None or choices.people[trial.row] in since for trial in tested.trials])
     fresh = fresh if fresh.any() else np.ones(len(fresh), dtype=np.bool_)
-    best = scores.options.index(scores.best)
-    after = HeldOut.of(scores.right[best, fresh], scores.scores[best, fresh])
+    after = HeldOut.of(tested.right[fresh], tested.scores[fresh])
     if previous is None:
         return replace(after, accuracy=0.5, log_likelihood=-float(np.log(2.0))), after
     if previous.given is None:
         previous = previous.extended(choices.ids)
-    value, right = held_out_score(choices, *previous.utilities(), np.asarray(previous.covariance), rng=seed)
-    rows = scores.people[fresh]
-    return HeldOut.of(right[rows], value[rows]), after
+    scores, right = predictions(previous, [tested.trials[place] for place in np.flatnonzero(fresh)])
+    return HeldOut.of(right, scores), after

@@ -34,10 +34,18 @@ def learn_apart(
         "previous": None if previous is None else previous.record(),
         "since": None if since is None else sorted(since),
     }
+    answer = run_apart("pairseek.learning", task)
+    if "error" in answer:
+        raise InvalidChoices(answer["error"])
+    return Lesson.from_record(Population.from_record(answer["population"]), answer["facts"])
+
+
+def run_apart(module: str, task: JSON) -> JSON:
+    """Give a task to a module's process, which has one thread, and return its answer; it lowers its own priority."""
     one = dict.fromkeys(("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "pairseek.learning"],
+            [sys.executable, "-m", module],
             input=json.dumps(task).encode(),
             capture_output=True,
             env={**os.environ, **one},
@@ -47,19 +55,23 @@ def learn_apart(
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LearningFailed(f"learning did not end: {error}") from None
     try:
-        answer = json.loads(done.stdout)
+        answer: JSON = json.loads(done.stdout)
     except ValueError:
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["nothing was said"]
         raise LearningFailed(f"learning ended with code {done.returncode}: {last[0][:300]}") from None
-    if "error" in answer:
-        raise InvalidChoices(answer["error"])
-    return Lesson.from_record(Population.from_record(answer["population"]), answer["facts"])
+    return answer
+
+
+def read_task() -> JSON:
+    """Lower the priority of this process, and read its task from standard input."""
+    os.nice(_NICE)
+    task: JSON = json.load(sys.stdin)
+    return task
 
 
 def main() -> None:
     """Read a task from standard input, learn, and write the result to standard output."""
-    os.nice(_NICE)
-    task = json.load(sys.stdin)
+    task = read_task()
     items = serialization.items_from(task["items"])
     assert isinstance(items, Items)
     previous = None if task["previous"] is None else Population.from_record(task["previous"])

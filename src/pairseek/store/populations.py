@@ -76,6 +76,13 @@ def content(connection: sa.Connection, study_id: int, version: int) -> bytes:
     return bytes(connection.execute(sa.select(populations.c.content).where(chosen)).scalar_one())
 
 
+def facts(connection: sa.Connection, study_id: int, version: int) -> JSON | None:
+    """Return what was stored of a version beside its content; None if there is nothing."""
+    chosen = (populations.c.study_id == study_id) & (populations.c.version == version)
+    found: JSON | None = connection.execute(sa.select(populations.c.facts).where(chosen)).scalar_one()
+    return found
+
+
 def versions(connection: sa.Connection, study_id: int) -> list[int]:
     """Return the versions that were not dropped, oldest first."""
     mine = (populations.c.study_id == study_id) & populations.c.dropped_at.is_(None)

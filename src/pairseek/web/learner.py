@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from queue import SimpleQueue
 
+from pairseek.embed.map_process import learn_map_apart
 from pairseek.learning.process import learn_apart
 from pairseek.store import studies
 from pairseek.store.database import Database
-from pairseek.web.data import populations
+from pairseek.web.data import populations, similarity
 from pairseek.web.rounds import Rounds
 from pairseek.web.studies.catalogue import Catalogue
 
@@ -43,7 +44,7 @@ class Learner:
         self._rounds.stop()
 
     def soon(self) -> None:
-        """Look at once, because a session has finished."""
+        """Look at once, because a session has finished or a similarity study has new answers."""
         self._rounds.wake()
 
     def request(self, slug: str, who: str) -> None:
@@ -55,8 +56,16 @@ class Learner:
         """Let every study learn whose owner wants it, or that has enough new sessions."""
         while not self._requests.empty():
             slug, who = self._requests.get()
-            populations.learn_now(self._database, self._catalogue.named(slug), who, learn_apart)
+            study = self._catalogue.named(slug)
+            if study.configuration.is_similarity:
+                similarity.learn_now(self._database, study, who, learn_map_apart, noted=True)
+            else:
+                populations.learn_now(self._database, study, who, learn_apart)
         for row in self._database.read(studies.every):
             if self._rounds.stopped:
                 return
-            populations.learn_if_due(self._database, self._catalogue.named(row.slug), learn_apart)
+            study = self._catalogue.named(row.slug)
+            if study.configuration.is_similarity:
+                similarity.learn_if_due(self._database, study, run=learn_map_apart)
+            else:
+                populations.learn_if_due(self._database, study, learn_apart)

@@ -20,7 +20,6 @@ from pairseek.store import migrate, people
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
 from pairseek.web.auth import COOKIE, HASHES
-from pairseek.web.data import similarity
 from pairseek.web.data.findings import FindingsKeeper
 from pairseek.web.housekeeping import Housekeeper
 from pairseek.web.learner import Learner
@@ -45,7 +44,7 @@ T = TypeVar("T")
 
 # Requests of participants that a worker serves at a time: one computes while others wait for the disk.
 _AT_ONCE = 3
-# Answers of a session after which is looked whether the study should learn.
+# Answers of a session of a similarity study after which the learner looks whether the study should learn.
 _LOOK_EVERY = 5
 
 
@@ -160,12 +159,11 @@ class Service:
         with self.gate.working():
             state = self.sessions.answer(row, submitted)
         self.latency.add(time.perf_counter() - began)
-        if state["query"] is None:
-            self.learner.soon()
         prefetcher = self.prefetcher_of(row)
         if prefetcher is not None and state["query"] is not None:
             prefetcher.prefetch(row, state["query"]["query"])
-        self._learn_if_due(row, state)
+        if state["query"] is None or (self._is_similarity(row) and state["progress"]["answered"] % _LOOK_EVERY == 0):
+            self.learner.soon()
         return state
 
     def prefetcher_of(self, row: SessionRow) -> Prefetcher | None:
@@ -174,12 +172,8 @@ class Service:
             return self.prefetcher
         return None
 
-    def _learn_if_due(self, row: SessionRow, state: StateContext) -> None:
-        """Learn the map of a similarity study in the background, if it has enough new answers."""
-        study = self.catalogue.numbered(row.study_id)
-        asked_now = state["progress"]["answered"] % _LOOK_EVERY == 0 or state["status"] == "finished"
-        if study.configuration.is_similarity and row.kind == "person" and asked_now:
-            self.later(lambda: similarity.learn_if_due(self.database, study))
+    def _is_similarity(self, row: SessionRow) -> bool:
+        return self.catalogue.numbered(row.study_id).configuration.is_similarity
 
     def undone(self, row: SessionRow, query: str) -> StateContext:
         """Undo the last answer, which must be the one to this query."""

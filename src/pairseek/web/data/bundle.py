@@ -9,7 +9,7 @@ import json
 import platform
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -25,6 +25,7 @@ from pairseek.core.types import JSON
 from pairseek.embed.active import check_count
 from pairseek.errors import InvalidFile, InvalidParameter, MissingExtra, PairseekError
 from pairseek.model.items import Items
+from pairseek.ranking import Ranking
 from pairseek.store.database import Database, now
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.web.data import tables
@@ -60,16 +61,17 @@ _MALFORMED = (
 _UNEXPORTED = ("study_id", "version", "browser", "is_open")
 
 
-def write(database: Database, study: Study, out: BinaryIO) -> None:
-    """Write the bundle of a study."""
+def write(database: Database, study: Study, out: BinaryIO, ranking: Callable[[Study], Ranking] | None = None) -> None:
+    """Write the bundle of a study; ``ranking`` returns the group ranking if it is not to be computed here."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for table in tables.TABLES:
             columns = tables.columns_of(study, table)
             with archive.open(f"{table}.csv", "w") as file:
-                for piece in tables.as_csv(tables.rows_of(database, study, table), columns):
+                for piece in tables.as_csv(tables.rows_of(database, study, table, ranking), columns):
                     file.write(piece)
             try:
-                archive.writestr(f"{table}.parquet", tables.as_parquet(tables.rows_of(database, study, table), columns))
+                rows = tables.rows_of(database, study, table, ranking)
+                archive.writestr(f"{table}.parquet", tables.as_parquet(rows, columns))
             except MissingExtra:
                 continue
         archive.writestr("study.json", _json(_study_record(study)))

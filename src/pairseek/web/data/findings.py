@@ -6,7 +6,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +22,7 @@ from pairseek.ranking.utilities import UtilityPosterior, mean_utilities
 from pairseek.store import sessions
 from pairseek.store.database import Database
 from pairseek.web.data.quality import manner_of, signs
+from pairseek.web.errors import Problem
 from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along
 from pairseek.web.studies.catalogue import Study
 
@@ -31,6 +32,8 @@ logger = logging.getLogger("pairseek.web")
 _KEPT = 32
 # Largest number of people on the map of a group, the newest ones.
 _MOST_POINTS = 400
+# Seconds for which a download waits for findings.
+_PATIENCE = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +105,20 @@ class GroupAnswers:
         )
 
 
+def no_ranking(study: Study) -> InvalidChoices:
+    """Return the error for the ranking of a similarity study."""
+    return InvalidChoices(
+        f"the study {study.row.slug!r} asks what is alike, and not what people like: it has no ranking"
+    )
+
+
 def group_answers(database: Database, study: Study, *, located: bool = False) -> GroupAnswers:
     """Read who answered what; simulated people count as long as there is no answer of a person.
 
     The estimates of people on the map are there if ``located``.
     """
     if study.configuration.is_similarity:
-        raise InvalidChoices(
-            f"the study {study.row.slug!r} asks what is alike, and not what people like: it has no ranking"
-        )
+        raise no_ranking(study)
     histories = [one for one in all_histories(database, study) if one.done]
     people = [one for one in histories if one.row.kind == "person"]
     simulated = not people and bool(histories)
@@ -256,35 +264,69 @@ class FindingsKeeper:
         self._database = database
         self._lock = threading.Lock()
         self._known: OrderedDict[int, tuple[int, StudyFindings]] = OrderedDict()
-        self._running: set[tuple[int, int]] = set()
+        self._running: dict[tuple[int, int], Future[StudyFindings]] = {}
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="pairseek-findings")
 
     def look(self, study: Study) -> tuple[StudyFindings | None, bool]:
         """Return the newest findings that are known, and whether they are current; otherwise begin to compute them."""
+        known, running = self._begun(study)
+        return known, running is None
+
+    def awaited(self, study: Study) -> StudyFindings:
+        """Return current findings as soon as the thread has computed them; raise a `Problem` after half a minute."""
+        known, running = self._begun(study)
+        if running is None:
+            assert known is not None
+            return known
+        try:
+            return running.result(_PATIENCE)
+        except TimeoutError:
+            raise Problem(
+                503,
+                "findings_not_ready",
+                f"the findings of the study {study.row.slug!r} are being computed",
+                received=study.row.slug,
+                hint="Try again in a moment.",
+                wait=10,
+            ) from None
+
+    def ranking(self, study: Study) -> Ranking:
+        """Return the current group ranking, as `awaited`; raise `InvalidChoices` if there is nothing to rank."""
+        if study.configuration.is_similarity:
+            raise no_ranking(study)
+        found = self.awaited(study).careful
+        if isinstance(found, str):
+            raise InvalidChoices(found)
+        return found.ranking
+
+    def _begun(self, study: Study) -> tuple[StudyFindings | None, Future[StudyFindings] | None]:
+        """Return the newest findings that are known, and those being computed; None if the known ones are current."""
         number = study.row.id
         rows = self._database.read(lambda connection: sessions.of_study(connection, number, ["person", "simulated"]))
         mark = hash(tuple((row.id, row.version, row.finished_at is None) for row in rows))
         with self._lock:
-            known = self._known.get(number)
-            if known is not None and known[0] == mark:
-                return known[1], True
-            if (number, mark) not in self._running:
-                self._running.add((number, mark))
-                self._worker.submit(self._compute, study, mark)
-        return None if known is None else known[1], False
+            stored = self._known.get(number)
+            if stored is not None and stored[0] == mark:
+                return stored[1], None
+            running = self._running.get((number, mark))
+            if running is None:
+                running = self._running[number, mark] = self._worker.submit(self._compute, study, mark)
+        return None if stored is None else stored[1], running
 
-    def _compute(self, study: Study, mark: int) -> None:
+    def _compute(self, study: Study, mark: int) -> StudyFindings:
         try:
             found = study_findings(self._database, study)
             with self._lock:
                 self._known[study.row.id] = mark, found
                 while len(self._known) > _KEPT:
                     self._known.popitem(last=False)
+            return found
         except PairseekError:
             logger.exception("the findings of a study could not be computed")
+            raise
         finally:
             with self._lock:
-                self._running.discard((study.row.id, mark))
+                self._running.pop((study.row.id, mark), None)
 
     def clear_cache(self) -> None:
         """Remove all findings from memory, because somebody was forgotten."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -106,17 +107,25 @@ def is_due(items: int, answers: int, before: int | None) -> bool:
     return answers - before >= max(items // 2, LEAST_JUDGEMENTS)
 
 
-def learn_if_due(database: Database, study: Study, who: str = "pairseek") -> None:
+def learn_if_due(
+    database: Database, study: Study, who: str = "pairseek", run: Callable[..., SimilarityMap] = SimilarityMap.learn
+) -> None:
     """Learn a new version if there are enough new answers and nobody else is learning.
 
     A failure leaves the last version in use, and is noted in the audit log of the study.
     """
-    before = latest(database, study)
     answers = _answers(database, study)
-    if not is_due(study.items.n, answers, None if before is None else before.answers):
-        return
+    before = database.read(lambda connection: populations.latest(connection, study.row.id))
+    if is_due(study.items.n, answers, None if before is None else _answers_of(database, study, before)):
+        learn_now(database, study, who, run, noted=False)
+
+
+def learn_now(
+    database: Database, study: Study, who: str, run: Callable[..., SimilarityMap] = SimilarityMap.learn, *, noted: bool
+) -> None:
+    """Learn a new version unless somebody else is learning; note a failure in the audit log of the study."""
     try:
-        learn(database, study, who, noted=False)
+        learn(database, study, who, run, noted=noted)
     except Problem:
         return  # somebody else is learning
     except PairseekError as error:
@@ -129,10 +138,18 @@ def learn_if_due(database: Database, study: Study, who: str = "pairseek") -> Non
             )
 
 
-def learn(database: Database, study: Study, who: str, *, noted: bool = True) -> int:
+def learn(
+    database: Database,
+    study: Study,
+    who: str,
+    run: Callable[..., SimilarityMap] = SimilarityMap.learn,
+    *,
+    noted: bool = True,
+) -> int:
     """Learn a map from all valid judgements, store it, and return its version. Sessions that begin later use it.
 
-    The audit log notes what people have done, not the many versions that are learned by themselves.
+    ``run`` does the work, here or in another process. The audit log notes what people have done, not the many versions
+    that are learned by themselves.
     """
     with try_lock(database, f"learn-{study.row.id}") as held:
         if not held:
@@ -145,22 +162,27 @@ def learn(database: Database, study: Study, who: str, *, noted: bool = True) -> 
             )
         for _ in range(_TRIES - 1):
             try:
-                return _learn(database, study, who, noted=noted)
+                return _learn(database, study, who, run, noted=noted)
             except sa.exc.IntegrityError:
                 # Someone was forgotten meanwhile.
                 continue
-        return _learn(database, study, who, noted=noted)
+        return _learn(database, study, who, run, noted=noted)
 
 
-def _learn(database: Database, study: Study, who: str, *, noted: bool) -> int:
-    before, answers = latest(database, study), _answers(database, study)
+def check(database: Database, study: Study) -> Judgements:
+    """Return the judgements of a study; raise an `InvalidTriplets` if there are none to learn from."""
     found = judgements(database, study)
     if not found.judged:
         raise InvalidTriplets(
             f"the study {study.row.slug!r} has no valid judgements: collect some, or restore those that were voided"
         )
-    ids = study.items.ids
-    learned = SimilarityMap.learn(
+    return found
+
+
+def _learn(database: Database, study: Study, who: str, run: Callable[..., SimilarityMap], *, noted: bool) -> int:
+    before, answers = latest(database, study), _answers(database, study)
+    found, ids = check(database, study), study.items.ids
+    learned = run(
         Triplets.from_ids(found.judged, ids),
         Triplets.from_ids(found.apart, ids) if found.apart else None,
         dimensions=study.configuration.dimensions,
@@ -170,12 +192,18 @@ def _learn(database: Database, study: Study, who: str, *, noted: bool) -> int:
     content = zlib.compress(json.dumps({**learned.record(), "answers": answers}, allow_nan=False).encode(), 6)
 
     def keep(connection: sa.Connection) -> int:
-        version = populations.add(connection, study.row.id, content, who, found.sessions)
+        version = populations.add(connection, study.row.id, content, who, found.sessions, {"answers": answers})
         if noted:
             studies.note(connection, who, "map", study.row.slug, version=version, judgements=learned.judgements)
         return version
 
     return database.write(keep)
+
+
+def _answers_of(database: Database, study: Study, version: int) -> int:
+    """Return the number of answers that a version was learned from, without reading the map if possible."""
+    facts = database.read(lambda connection: populations.facts(connection, study.row.id, version))
+    return int(facts["answers"]) if facts else _read(database, study, version).answers
 
 
 def _answers(database: Database, study: Study) -> int:

@@ -6,12 +6,13 @@ import contextlib
 import csv
 import io
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidChoices, MissingExtra
+from pairseek.ranking import Ranking
 from pairseek.ranking.ranking import COLUMNS
 from pairseek.store.database import Database
 from pairseek.store.events import EventRow, QueryRow
@@ -166,19 +167,21 @@ def item_rows(study: Study) -> Iterator[JSON]:
         }
 
 
-def ranking_rows(database: Database, study: Study) -> Iterator[JSON]:
+def ranking_rows(study: Study, ranking: Callable[[Study], Ranking]) -> Iterator[JSON]:
     """Yield one row for each item, best first; none if there is nothing to rank yet."""
     with contextlib.suppress(InvalidChoices):
-        yield from (asdict(one) for one in ranking_of(database, study))
+        yield from (asdict(one) for one in ranking(study))
 
 
-def rows_of(database: Database, study: Study, table: str) -> Iterator[JSON]:
-    """Yield the rows of a table."""
+def rows_of(
+    database: Database, study: Study, table: str, ranking: Callable[[Study], Ranking] | None = None
+) -> Iterator[JSON]:
+    """Yield the rows of a table; ``ranking`` returns the group ranking if it is not to be computed here."""
     if table == "items":
         yield from item_rows(study)
         return
     if table == "ranking":
-        yield from ranking_rows(database, study)
+        yield from ranking_rows(study, ranking or (lambda study: ranking_of(database, study)))
         return
     for one in all_histories(database, study):
         if table == "answers":

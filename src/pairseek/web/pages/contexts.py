@@ -143,10 +143,14 @@ class MapData(TypedDict):
 
 
 class Near(TypedDict):
-    """Item near the estimate, with its probability of being the best of all."""
+    """Recommended item: how probably it is the best of all, and is chosen over another item drawn at random.
+
+    The latter is None for a session of another version of the model.
+    """
 
     card: CardContext
     probability: float
+    share: float | None
 
 
 class LearnedContext(TypedDict):
@@ -363,8 +367,8 @@ class RetentionContext(TypedDict):
 
 
 class VersionRow(TypedDict):
-    """Version of what a study has learned; ``before`` and ``after`` are shares of held-out answers, ``random`` of
-    answers to random pairs.
+    """Version of what a study has learned; ``before`` and ``after`` are shares of held-out answers of so many people as
+    were ``measured``, and ``random`` of answers to random pairs.
     """
 
     version: int
@@ -375,6 +379,7 @@ class VersionRow(TypedDict):
     given: bool
     before: float | None
     after: float | None
+    measured: int
     random: float | None
     pairs: int
     dropped: bool

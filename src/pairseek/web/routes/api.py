@@ -386,7 +386,10 @@ def export_bundle(slug: Slug, service: TheService, who: TheCaller) -> Response:
 def table_reply(service: Service, study: Study, table: str, ending: str) -> Response:
     """Return a table as a download."""
     columns = tables.columns_of(study, table)
-    rows = tables.rows_of(service.database, study, table)
+    if table == "ranking" and not study.configuration.is_similarity:
+        # An error must come before the first byte.
+        service.findings.awaited(study)
+    rows = tables.rows_of(service.database, study, table, service.findings.ranking)
     headers = {"content-disposition": f'attachment; filename="{study.row.slug}-{table}.{ending}"'}
     if ending == "parquet":
         content = tables.as_parquet(rows, columns)
@@ -397,7 +400,7 @@ def table_reply(service: Service, study: Study, table: str, ending: str) -> Resp
 def bundle_reply(service: Service, study: Study) -> Response:
     """Return the bundle as a download, streamed from a temporary file."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it was sent
-    bundle.write(service.database, study, file)
+    bundle.write(service.database, study, file, service.findings.ranking)
     size = file.tell()
     file.seek(0)
 

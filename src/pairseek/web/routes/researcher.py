@@ -27,7 +27,6 @@ from pairseek.store.sessions import SessionRow
 from pairseek.web import auth
 from pairseek.web.auth import Account
 from pairseek.web.data import forgetting, populations, similarity
-from pairseek.web.data.findings import study_findings
 from pairseek.web.data.forgetting import Gone
 from pairseek.web.error_responses import local
 from pairseek.web.errors import Problem, invalid, not_found, problem_of
@@ -217,7 +216,7 @@ def show_study(
     link = f"{str(request.base_url).rstrip('/')}/s/{slug}"
     filling = min(max(0, filling), simulated.MOST)
     if study.configuration.is_similarity:
-        found = similarity_page(service, who, study, link, filling=filling, page=page)
+        found = similarity_page(service, who, study, link, filling=filling, page=page, learning=bool(learning))
         return service.page(request, "similarity", found)
     data = views.study_page(service, who, study, link, filling=filling, page=page, learning=bool(learning))
     return service.page(request, "study", data)
@@ -237,8 +236,6 @@ def show_findings(
     study = service.catalogue.named(slug)
     if study.configuration.is_similarity:
         # Judgements of likeness rank nothing.
-        return RedirectResponse(f"/studies/{slug}", 303)
-    if study.configuration.is_similarity:
         return RedirectResponse(f"/studies/{slug}", 303)
     return service.page(request, "findings", views.findings_page(service, who, study, everyone=bool(everyone)))
 
@@ -265,7 +262,7 @@ def download_report(
         raise invalid(f"there is no report in the language {language[:20]!r}", language[:20], "Use en or de.")
     found, _ = service.findings.look(study)
     if found is None:
-        found = study_findings(service.database, study)
+        found = service.findings.awaited(study)
     data = report_page(service.database, study, found, everyone=bool(everyone))
     headers = {"content-disposition": f'attachment; filename="{slug}-report-{language}.html"'}
     return HTMLResponse(render_report(data, language=language), headers=headers)
@@ -313,10 +310,7 @@ def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[i
 def learn(slug: str, service: TheService, who: Researcher) -> Response:
     """Let the study learn from its finished sessions in the background; sessions that begin later use the result."""
     study = service.catalogue.named(slug)
-    if study.configuration.is_similarity:
-        similarity.learn(service.database, study, who.name)
-        return RedirectResponse(f"/studies/{slug}", 303)
-    populations.check(service.database, study)
+    (similarity if study.configuration.is_similarity else populations).check(service.database, study)
     service.learner.request(slug, who.name)
     return RedirectResponse(f"/studies/{slug}?learning=1#population", 303)
 

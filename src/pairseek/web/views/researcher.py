@@ -180,6 +180,7 @@ def learning_facts(service: Service, study: Study, *, requested: bool) -> Learni
 def _version(row: JSON, current: int | None) -> VersionRow:
     facts = row["facts"] or {}
     before, after = ((facts.get(name) or {}).get("accuracy") for name in ("before", "after"))
+    measured = (facts.get("after") or {}).get("people", 0)
     pairs, right = row["random"]
     return {
         "version": row["version"],
@@ -190,6 +191,7 @@ def _version(row: JSON, current: int | None) -> VersionRow:
         "given": not facts or facts.get("dimension") is None,
         "before": before,
         "after": after,
+        "measured": measured,
         "random": right / pairs if pairs else None,
         "pairs": pairs,
         "dropped": row["dropped_at"] is not None,

@@ -8,9 +8,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from pairseek.candidates.context import SelectionContext
 from pairseek.core.types import JSON, FloatArray
 from pairseek.goals import LIST_SIZE, Goal
 from pairseek.model.items import Items
+from pairseek.selection import choice_shares
+from pairseek.strategies.features import typical_response
 from pairseek.web.pages.contexts import Dot, LearnedContext, MapData, Near
 from pairseek.web.sessions.history import SessionHistory
 from pairseek.web.sessions.state import NEAREST, EffectiveAnswer, SessionState
@@ -103,12 +106,24 @@ def estimate_facts(state: SessionState | None, final: JSON | None) -> JSON | Non
 
 
 def nearest(study: Study, state: SessionState | None, final: JSON | None) -> list[Near]:
-    """Return the items most likely to be the best: computed from the state if given, else as stored."""
-    if state is not None:
-        pairs = [(str(one.id), one.probability) for one in state.search.recommend(NEAREST)]
-    else:
-        pairs = (final or {}).get("nearest", [])
-    return [{"card": study.card(name), "probability": probability} for name, probability in pairs]
+    """Return the recommended items in the order of the share that is shown beside them.
+
+    They are computed from the state if given, else as stored. The probability of being the best of all is not shown: an
+    item about which little is known may have a larger one than items that are liked more on the whole.
+    """
+    if state is None:
+        return [_near(study, name, chance, None) for name, chance in (final or {}).get("nearest", [])]
+    search = state.search
+    found = search.recommend(NEAREST)
+    assert isinstance(search.items, Items)
+    context = SelectionContext.of(search.items, search.belief, typical_response(search.response, search.belief))
+    shares = choice_shares(context, [search.items.index(one.id) for one in found]).tolist()
+    order = sorted(range(len(found)), key=lambda place: -shares[place])
+    return [_near(study, str(found[place].id), found[place].probability, shares[place]) for place in order]
+
+
+def _near(study: Study, name: str, probability: float, share: float | None) -> Near:
+    return {"card": study.card(name), "probability": probability, "share": share}
 
 
 def _map(study: Study, estimate: JSON | None) -> MapData | None:
