@@ -2,6 +2,7 @@
 
 python benchmarks/ranking.py --simulated 20     # coverage and width of the intervals of ranks
 python benchmarks/ranking.py --segments 10      # numbers of segments that are found
+python benchmarks/ranking.py --bound 60         # what could be found if everybody's point were known
 python benchmarks/ranking.py --clickers 10      # what random clickers move
 python benchmarks/ranking.py --people 20        # Kendall's tau beside counting wins
 python benchmarks/ranking.py --speed            # 200 items, 1000 people
@@ -17,14 +18,18 @@ import time
 from pathlib import Path
 
 import numpy as np
+from scipy.special import logsumexp
 from scipy.stats import kendalltau
 
 import pairseek as ps
 from pairseek.core.types import FloatArray
 from pairseek.ranking import find_segments
+from pairseek.ranking import segments as mixtures
 
 # Noise constant, and the standard deviation of people within a segment and of a group without segments.
 _K, _WITHIN, _ALONE = 2.0, 0.6, 0.8
+# Precision of a point that counts as known, in units in which people have the variance 1.
+_KNOWN = 400.0
 
 
 def group(
@@ -95,6 +100,50 @@ def segmented(worlds: int) -> None:
             f"{segments} segments {apart} apart: {found}, right in {np.mean(np.array(found) == segments):.2f}",
             flush=True,
         )
+
+
+def bounded(worlds: int) -> None:
+    """Print how often three segments of 100 people are told from one group, at one false alarm in ten, by known points.
+
+    First by the likelihood ratio of the true mixture to the Gaussian of the same moments, which no test surpasses, and
+    then by that of mixtures which are fitted to the points.
+    """
+    for apart in (2.0, 2.5, 3.0, 4.0):
+        turn, rng = 2.0 * np.pi * np.arange(3) / 3, np.random.default_rng(1)
+        centres = apart / np.sqrt(3.0) * np.column_stack([np.cos(turn), np.sin(turn)])
+        deviation = float(np.sqrt(1.0 + apart**2 / 6.0))
+        together, divided = (
+            place + rng.normal(size=(20_000, 100, 2)) * scale
+            for place, scale in ((0.0, deviation), (centres[rng.integers(3, size=(20_000, 100))], 1.0))
+        )
+        one, three = (_true_ratios(points, centres, deviation) for points in (together, divided))
+        known = np.mean(three > np.quantile(one, 0.9))
+        fitted = [_fitted_ratios(points[:worlds] / deviation) for points in (together, divided)]
+        estimated = np.mean(fitted[1] > np.quantile(fitted[0], 0.9))
+        print(
+            f"{apart} apart: {three.mean() / 100:.3f} nats a person, found in {known:.2f} by the true centres, in "
+            f"{estimated:.2f} by estimated ones",
+            flush=True,
+        )
+
+
+def _true_ratios(points: FloatArray, centres: FloatArray, deviation: float) -> FloatArray:
+    """Return the log-likelihood of the mixture minus that of the Gaussian for (worlds, people, 2) points."""
+    within = np.sum((points[..., None, :] - centres) ** 2, axis=-1)
+    together = -0.5 * np.sum(points**2, axis=-1) / deviation**2 - 2.0 * np.log(deviation)
+    return np.asarray(np.sum(logsumexp(-0.5 * within, axis=-1) - np.log(3.0) - together, axis=1))
+
+
+def _fitted_ratios(points: FloatArray) -> FloatArray:
+    """Return the log-likelihood of three segments minus that of one, each fitted to (worlds, people, 2) points."""
+    precision = np.broadcast_to(_KNOWN * np.eye(2), (points.shape[1], 2, 2)).copy()
+    out = []
+    for world in points:
+        data = mixtures._Likelihoods(_KNOWN * world, precision, np.ones(len(world)))
+        rng = np.random.default_rng(0)
+        one, three = (float(mixtures._fit(data, count, rng).scores(data).sum()) for count in (1, 3))
+        out.append(three - one)
+    return np.array(out)
 
 
 def clicked(worlds: int) -> None:
@@ -171,13 +220,14 @@ def timed() -> None:
 def main() -> None:
     """Run what the options name."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("simulated", "segments", "clickers", "people"):
+    for name in ("simulated", "segments", "bound", "clickers", "people"):
         parser.add_argument(f"--{name}", type=int, metavar="COUNT")
     parser.add_argument("--speed", action="store_true")
     given = parser.parse_args()
     for count, run in (
         (given.simulated, simulated),
         (given.segments, segmented),
+        (given.bound, bounded),
         (given.clickers, clicked),
         (given.people, recorded),
     ):

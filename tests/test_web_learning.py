@@ -9,6 +9,7 @@ import pytest
 
 from helpers.serving import configuration, csrf_of, served
 from pairseek import cli
+from pairseek.client import Client
 from pairseek.errors import InvalidChoices, InvalidItems
 from pairseek.learning import FIRST, RANDOM_SHARE, learn
 from pairseek.learning.process import learn_apart
@@ -18,7 +19,7 @@ from pairseek.store import learning as stored_learning
 from pairseek.store import migrate
 from pairseek.store import sessions as stored_sessions
 from pairseek.store.database import Database
-from pairseek.web.auth import set_password
+from pairseek.web.auth import make_token, set_password
 from pairseek.web.data import bundle, populations, tables
 from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.schedule import AnsweredPair, scheduled_pair
@@ -347,3 +348,38 @@ class TestPages:
             percents = [int(one) for one in re.findall(r'nearest-share">(\d+) %', shown.text)]
             assert len(percents) == 6
             assert percents == sorted(percents, reverse=True)
+
+    def test_the_form_and_programs_say_whether_a_study_learns(self, tmp_path):
+        with served(tmp_path / "f.db", studies=[(configuration(answers=ANSWERS), ITEMS)]) as visitors:
+            service = visitors.service
+            set_password(service.database, "ann", "a long password")
+            browser = visitors.browser(headers={"accept": "text/html"}, follow_redirects=True)
+            page = browser.get("/login")
+            browser.post("/login", data={"csrf": csrf_of(page), "name": "ann", "password": "a long password"})
+            page = browser.get("/studies/new")
+            assert "if the items have no coordinates" in page.text
+            dogs = b"id,label,text\na,Akita,Loyal\nb,Beagle,Merry\nc,Corgi,Loud\nd,Dachs,Long\n"
+            placed = b"id,x\na,1\nb,2\nc,4\n"
+            for slug, content, learn, learns in (
+                ("plain", dogs, "", True),
+                ("off", dogs, "off", False),
+                ("placed", placed, "", False),
+                ("auto", placed, "auto", True),
+            ):
+                fields = {"csrf": csrf_of(page), "title": slug, "answers": "5", "learn": learn}
+                reply = browser.post("/studies/new", data=fields, files={"items": ("dogs.csv", content, "text/csv")})
+                assert reply.status_code == 200, reply.text
+                made = service.catalogue.named(slug)
+                assert made.configuration.learns(made.items) is learns
+            wrong = {"csrf": csrf_of(page), "title": "wrong", "answers": "5", "learn": "sometimes"}
+            reply = browser.post("/studies/new", data=wrong, files={"items": ("dogs.csv", dogs, "text/csv")})
+            assert reply.status_code == 422
+            assert "learn" in reply.text
+            client = Client(visitors.address, make_token(service.database, "test", ["read", "write"], "test", None))
+            things = [{"id": name, "text": name.upper()} for name in "abcd"]
+            for slug, learn, learns in (("http", None, True), ("http-off", "off", False)):
+                settings = {"title": "By HTTP", "slug": slug, "answers": 5, **({"learn": learn} if learn else {})}
+                client.create_study(settings, things)
+                made = service.catalogue.named(slug)
+                assert made.items.d == 0
+                assert made.configuration.learns(made.items) is learns

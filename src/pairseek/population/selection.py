@@ -149,17 +149,6 @@ def choose(
     return CrossValidation(tuple(tried), scores[:, tested], right[:, tested], np.flatnonzero(tested))
 
 
-def held_out_score(
-    choices: Choices, base: FloatArray, factors: FloatArray, covariance: FloatArray, *, rng: int = 0
-) -> tuple[FloatArray, FloatArray]:
-    """Return the (people,) mean log-likelihoods and shares predicted of the choices that `choose` holds out.
-
-    Utilities are base + V z with z ~ N(0, covariance), as another population has them.
-    """
-    _, seen = _division(choices, min(FOLDS, len(choices.people)), rng)
-    return predicted(choices.rows(seen), choices.rows(~seen), base, factors, covariance)
-
-
 def _division(choices: Choices, folds: int, rng: int) -> tuple[IntArray, BoolArray]:
     """Return the fold of each person, and a mask of the choices that are observed."""
     generator = np.random.default_rng(rng)

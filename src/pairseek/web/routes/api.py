@@ -173,8 +173,9 @@ def create_study(body: schemas.NewStudy, request: Request, service: TheService, 
         for name in inline_media()
         if any(item.medium(name) for item in body.items)
     }
+    placed = any(item.coordinates for item in body.items) and not configuration.is_similarity
     items = Items._unwarned(
-        None if configuration.is_similarity else [item.coordinates for item in body.items],
+        [item.coordinates for item in body.items] if placed else None,
         [item.id for item in body.items],
         [item.id if item.label is None else item.label for item in body.items],
         [item.appeal for item in body.items],

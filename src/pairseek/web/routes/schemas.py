@@ -142,7 +142,9 @@ class NewItem(_Schema):
     __pydantic_extra__: dict[str, str]
 
     id: str = Field(min_length=1, max_length=200)
-    coordinates: list[float] = Field(default=[], max_length=100, description="none in a similarity study")
+    coordinates: list[float] = Field(
+        default=[], max_length=100, description="none in a similarity study, or if they are to be learned"
+    )
     label: str | None = None
     appeal: float = 0.0
 

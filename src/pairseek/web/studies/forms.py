@@ -13,7 +13,19 @@ from pairseek.web.errors import InvalidPictures
 from pairseek.web.studies.configuration import MOST_YAML, read_yaml
 from pairseek.web.studies.media import MOST_BYTES, MOST_PICTURES, Files, from_zip
 
-_PLAIN = ("kind", "title", "slug", "question", "instructions", "consent", "debrief", "language", "goal", "strategy")
+_PLAIN = (
+    "kind",
+    "title",
+    "slug",
+    "question",
+    "instructions",
+    "consent",
+    "debrief",
+    "language",
+    "goal",
+    "strategy",
+    "learn",
+)
 _NUMBERS = (
     "answers",
     "dimensions",
