@@ -737,3 +737,17 @@ def test_names_in_a_space_are_no_points():
 def test_a_number_of_threads_of_the_wrong_kind_is_named(threads):
     with pytest.raises(InvalidParameter, match=r"the number of threads is .*: give a whole number, at least 1"):
         ps.set_thread_count(threads)
+
+
+def test_choice_shares_are_the_mean_probabilities_of_all_pairs():
+    items = ps.Items(np.random.default_rng(4).normal(size=(9, 2)))
+    search = ps.Search(items, rng=1)
+    for _ in range(4):
+        query = search.ask()
+        search.tell(query, winner=query.left)
+    found = search.choice_shares([0, 5])
+    for item, share in zip((0, 5), found, strict=True):
+        pairs = [search.expect(item, other) for other in items.ids if other != item]
+        assert share == pytest.approx(np.mean([one.probability_left + 0.5 * one.probability_tie for one in pairs]))
+    with pytest.raises(Unsupported, match="choice_shares needs items"):
+        ps.Search(ps.Space([-1.0, -1.0], [1.0, 1.0]), rng=1).choice_shares([0])

@@ -87,7 +87,7 @@ from pairseek.population import Population
 from pairseek.posteriors import Posterior
 from pairseek.posteriors.residuals import infer_with_residuals
 from pairseek.posteriors.span import infer_within_span
-from pairseek.selection import Draws, PairRules, next_query, pair_info
+from pairseek.selection import Draws, PairRules, choice_shares, next_query, pair_info
 from pairseek.stopping import AfterAnswers, StopRule
 from pairseek.strategies.base import Procedure, Utility
 from pairseek.strategies.features import typical_response
@@ -317,6 +317,12 @@ class Search:
         if rows[0] == rows[1]:
             raise InvalidAnswer(f"the pair consists of {left!r} twice: give two different items")
         return pair_info(self._context(()), *rows)
+
+    def choice_shares(self, ids: Iterable[object]) -> list[float]:
+        """Return, for each of these items, the probability that it is chosen over another item drawn at random."""
+        if isinstance(self.items, Space):
+            raise Unsupported("choice_shares needs items: a continuous Space has none")
+        return [float(one) for one in choice_shares(self._context(()), [self.items.index(one) for one in ids])]
 
     # Telling
 

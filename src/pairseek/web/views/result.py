@@ -8,12 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from pairseek.candidates.context import SelectionContext
 from pairseek.core.types import JSON, FloatArray
 from pairseek.goals import LIST_SIZE, Goal
 from pairseek.model.items import Items
-from pairseek.selection import choice_shares
-from pairseek.strategies.features import typical_response
 from pairseek.web.pages.contexts import Dot, LearnedContext, MapData, Near
 from pairseek.web.sessions.history import SessionHistory
 from pairseek.web.sessions.state import NEAREST, EffectiveAnswer, SessionState
@@ -113,11 +110,8 @@ def nearest(study: Study, state: SessionState | None, final: JSON | None) -> lis
     """
     if state is None:
         return [_near(study, name, chance, None) for name, chance in (final or {}).get("nearest", [])]
-    search = state.search
-    found = search.recommend(NEAREST)
-    assert isinstance(search.items, Items)
-    context = SelectionContext.of(search.items, search.belief, typical_response(search.response, search.belief))
-    shares = choice_shares(context, [search.items.index(one.id) for one in found]).tolist()
+    found = state.search.recommend(NEAREST)
+    shares = state.search.choice_shares(one.id for one in found)
     order = sorted(range(len(found)), key=lambda place: -shares[place])
     return [_near(study, str(found[place].id), found[place].probability, shares[place]) for place in order]
 
