@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import json
 import re
 from pathlib import Path
 
@@ -158,3 +159,84 @@ def test_the_files_that_the_pages_for_developers_name_exist(page):
     assert len(named) > 8
     places = (ROOT, ROOT / "src" / "pairseek")
     assert [name for name in sorted(named) if not any((place / name).exists() for place in places)] == []
+
+
+def test_every_page_is_in_the_navigation_and_begins_with_what_the_reader_can_do():
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    for path in DOCS.rglob("*.md"):
+        assert str(path.relative_to(DOCS)) in navigation, f"{path.name}: name the page in the navigation of mkdocs.yml"
+        beginning = re.sub(r"^---.*?---\n", "", path.read_text(), flags=re.DOTALL)[:700]
+        assert "After this page" in beginning, f"{path.name}: begin with what the reader can do after the page"
+    for path in DOCS.glob("notebooks/*.ipynb"):
+        assert f"notebooks/{path.stem}.md" in navigation, path.name
+
+
+def test_notebooks_are_committed_without_outputs():
+    for path in DOCS.glob("notebooks/*.ipynb"):
+        cells = json.loads(path.read_text())["cells"]
+        assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells), path.name
+        assert "After this notebook" in "".join(cells[0]["source"]), path.name
+
+
+def test_links_to_elsewhere_are_well_formed():
+    for page, text in PAGES.items():
+        for target in re.findall(r"\]\((\w+:[^)\s]*)\)", text):
+            assert re.fullmatch(r"https://[\w.-]+\.[a-z]{2,}(?:/[^\s]*)?", target), f"{page} links to {target}"
+
+
+def test_the_paths_of_pages_that_the_program_names_exist():
+    for path in (ROOT / "src").rglob("*.py"):
+        for named in re.findall(r"docs/[\w./-]+\.md", path.read_text()):
+            assert (ROOT / named).exists(), f"{path.name} names {named}"
+
+
+AMERICAN = [
+    "color",
+    "colors",
+    "colored",
+    "favorite",
+    "favorites",
+    "behavior",
+    "behaviors",
+    "neighbor",
+    "neighbors",
+    "center",
+    "centers",
+    "centered",
+    "gray",
+    "labeled",
+    "modeled",
+    "analyze",
+    "analyzes",
+    "catalog",
+    "catalogs",
+    "license",
+    "judgment",
+    "judgments",
+    "artifact",
+]
+
+
+def test_the_pages_are_in_british_english():
+    for page, text in PAGES.items():
+        prose = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)|\\\[.*?\\\]", "", text, flags=re.DOTALL)
+        found = {word for word in re.findall(r"[a-z']+", prose) if word in AMERICAN}
+        assert not found, f"{page}: {sorted(found)}"
+
+
+def test_the_options_of_documented_commands_exist():
+    import typer.main
+
+    from pairseek.cli import app as _app
+
+    root = typer.main.get_command(_app.app)
+    pages = {page: re.sub(r"\\\n", " ", text) for page, text in PAGES.items()}
+    for page, text in pages.items():
+        for line in re.findall(r"(?:^|`)(pairseek [a-z][^`\n#]*)", text, re.MULTILINE):
+            words = line.split()[1:]
+            command = root
+            while words and words[0] in getattr(command, "commands", {}):
+                command = command.commands[words.pop(0)]
+            known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+            for option in re.findall(r"(?<![\w-])(--[a-z][\w-]*)", " ".join(words)):
+                assert option in known | {"--help", "--version"}, f"{page}: `{line}` has no option {option}"
