@@ -9,7 +9,7 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import sleep
 from typing import Any, Literal, TypeAlias
@@ -82,6 +82,21 @@ class RecommendedItem:
 
 
 @dataclass(frozen=True)
+class StudyFacts:
+    """A study. ``catalogue`` is the version of its items: a hash of their ids, coordinates and appeal."""
+
+    slug: str
+    title: str
+    open: bool
+    items: int
+    dimensions: int
+    catalogue: str
+    created_at: str
+    link: str
+    configuration: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True)
 class _Connection:
     address: str
     token: str = field(repr=False)
@@ -151,9 +166,37 @@ class Session:
         rows = tuple(tuple(row) for row in found["covariance"])
         return SessionEstimate(tuple(found["point"]), rows, found["radius"], found["answers"], found.get("reliability"))
 
-    def recommend(self, count: int = 5) -> list[RecommendedItem]:
-        """Return the items with the highest probability to be the best for this person."""
-        found = self.connection.json("GET", f"/sessions/{self.id}/recommendations?count={count}")
+    def recommend(
+        self,
+        count: int = 5,
+        *,
+        only: Iterable[str] | None = None,
+        exclude: Iterable[str] = (),
+        diversity: float = 0.0,
+        catalogue: str | None = None,
+    ) -> list[RecommendedItem]:
+        """Return the best items for this person.
+
+        Parameters
+        ----------
+        count
+            Number of items, at most 100.
+        only, exclude
+            Ids of items that may be recommended (None: all), and of items that may not.
+        diversity
+            Least distance of two recommended items, as a share of the typical distance, from 0 to 1.
+        catalogue
+            Version of the items that the caller knows, `StudyFacts.catalogue`; another one is a `ServiceError` with
+            the code ``other_catalogue``.
+        """
+        body = {
+            "count": count,
+            "only": None if only is None else list(only),
+            "exclude": list(exclude),
+            "diversity": diversity,
+            "catalogue": catalogue,
+        }
+        found = self.connection.json("POST", f"/sessions/{self.id}/recommendations", body)
         return [RecommendedItem(**one) for one in found]
 
 
@@ -166,7 +209,7 @@ class Client:
     address
         Address of the service, such as ``https://studies.example.org``.
     token
-        API token, which the token page of the service creates.
+        API token, from ``pairseek token create`` or the token page of the service.
     seconds
         Timeout of a request.
     """
@@ -182,6 +225,10 @@ class Client:
     def studies(self) -> list[Mapping[str, Any]]:
         """List the studies that the token may read."""
         return list(self._connection.json("GET", "/studies"))
+
+    def study(self, slug: str) -> StudyFacts:
+        """Return the facts of a study."""
+        return StudyFacts(**self._connection.json("GET", f"/studies/{_quoted(slug)}"))
 
     def create_study(
         self, configuration: Mapping[str, Any], items: Sequence[Mapping[str, Any]], *, is_open: bool = True

@@ -33,6 +33,7 @@ from pairseek.cli import (
     serve,
     simulate,
     study,
+    token,
     user,
 )
 from pairseek.cli.demo import demo
@@ -66,6 +67,7 @@ app.command("restore")(backup.restore)
 app.add_typer(population.app, name="population")
 app.add_typer(study.app, name="study")
 app.add_typer(user.app, name="user")
+app.add_typer(token.app, name="token")
 app.add_typer(db.app, name="db")
 
 add_examples(app)

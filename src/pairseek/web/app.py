@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 
 from pairseek._version import __version__
 from pairseek.errors import PairseekError
+from pairseek.web.cors import CrossOriginMiddleware
 from pairseek.web.error_responses import http_error, invalid_request, pairseek_error
 from pairseek.web.logs import LoggingMiddleware
 from pairseek.web.pages.files import PageFiles
@@ -50,6 +51,9 @@ def create_app(settings: Settings, known: Mapping[int, Study] | None = None) -> 
         },
     )
     app.add_middleware(SecurityMiddleware, settings=settings)
+    if settings.origins:
+        # Around the limits, so that a page of another origin can read why it was refused.
+        app.add_middleware(CrossOriginMiddleware, settings=settings)
     app.add_middleware(LoggingMiddleware)
     app.include_router(participant.router)
     app.include_router(researcher.router)

@@ -241,6 +241,19 @@ def make_token(
     return token
 
 
+def revoke_token(database: Database, number: int, who: str, owner: str | None = None) -> None:
+    """Revoke an API token, of this owner if given; raise a `Problem` if there is no such valid token."""
+
+    def revoke(connection: sa.Connection) -> bool:
+        revoked = people.revoke(connection, number, owner)
+        if revoked:
+            studies.note(connection, who, "revoke", None, token=number)
+        return revoked
+
+    if not database.write(revoke):
+        raise not_found("active token", number)
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Caller of the HTTP API: the holder of an API token, for one study or for all."""
@@ -264,7 +277,7 @@ class Caller:
                 "scope_missing",
                 f"this token lacks the scope {scope!r}",
                 received=sorted(self.scopes),
-                hint="Create a token with this scope on the page of API tokens.",
+                hint="Create a token with this scope: pairseek token create, or the page of API tokens.",
             )
         if self.study_id is not None and self.study_id != study_id:
             raise Problem(

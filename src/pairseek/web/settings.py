@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -31,6 +32,9 @@ class Settings:
         Send cookies over TLS only, and enable HSTS.
     trusted_proxies
         Comma-separated addresses or networks of proxies whose forwarding headers are trusted; empty: none.
+    cors_origins
+        Comma-separated origins, such as ``https://shop.example``, whose pages may call the HTTP API from the browser;
+        ``*``: any; empty: none.
     kept_sessions
         Number of sessions that a worker caches, about 12 kB each.
     prefetch
@@ -65,6 +69,7 @@ class Settings:
     password: str = ""
     https: bool = False
     trusted_proxies: str = ""
+    cors_origins: str = ""
     kept_sessions: int = 5000
     most_sessions: int = 10_000
     prefetch: str = "media"
@@ -88,6 +93,11 @@ class Settings:
         """Networks of the trusted proxies."""
         return tuple(_network(text) for text in self.trusted_proxies.split(",") if text.strip())
 
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """Origins whose pages may call the HTTP API."""
+        return tuple(_origin(text.strip()) for text in self.cors_origins.split(",") if text.strip())
+
     @classmethod
     def of(cls, environment: Mapping[str, str] | None = None, **given: Any) -> Self:
         """Read the settings from the environment; arguments that are not None take precedence."""
@@ -98,6 +108,14 @@ class Settings:
             if name in source:
                 values[one.name] = _read(name, source[name], type(one.default))
         return cls(**values | {key: value for key, value in given.items() if value is not None})
+
+
+def _origin(text: str) -> str:
+    if text != "*" and not re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+", text):
+        raise InvalidParameter(
+            f"{PREFIX}CORS_ORIGINS has {text[:50]!r}: give origins without a path, such as https://shop.example"
+        )
+    return text
 
 
 def _network(text: str) -> IPv4Network | IPv6Network:

@@ -142,6 +142,7 @@ def _facts(study: Study, request: Request) -> JSON:
         "open": study.row.is_open,
         "items": study.items.n,
         "dimensions": study.items.d,
+        "catalogue": study.items.hash,
         "created_at": study.row.created_at,
         "link": f"{str(request.base_url).rstrip('/')}/s/{study.row.slug}",
         "configuration": study.row.configuration,
@@ -334,16 +335,23 @@ def estimate(row: ReadableSession, service: TheService) -> JSON:
         }
 
 
-@router.get(
-    "/sessions/{session_id}/recommendations", tags=["sessions"], response_model=list[schemas.RecommendationSchema]
-)
-def recommendations(
-    row: ReadableSession, service: TheService, count: Annotated[int, Query(ge=1, le=100)] = 5
-) -> list[JSON]:
-    """Return the items to recommend to this person, in the order that the goal of the study needs."""
+def _recommended(service: Service, row: SessionRow, wanted: schemas.RecommendBody) -> list[JSON]:
     _check_preference(service, row)
     with service.gate.working():
-        found = service.sessions.session_state(row).search.recommend(count)
+        state = service.sessions.session_state(row)
+        # Without the appeal that a population gives them.
+        version = state.parts.given.hash
+        if wanted.catalogue is not None and wanted.catalogue != version:
+            raise Problem(
+                409,
+                "other_catalogue",
+                "the items of this session have another version than the request names",
+                received=wanted.catalogue,
+                hint=f"Read the study again; its session has the items of version {version}.",
+            )
+        found = state.search.recommend(
+            wanted.count, only=wanted.only, exclude=wanted.exclude or None, diversity=wanted.diversity
+        )
     return [
         {
             "id": str(one.id),
@@ -354,6 +362,27 @@ def recommendations(
         }
         for one in found
     ]
+
+
+_Recommended = list[schemas.RecommendationSchema]
+
+
+@router.get("/sessions/{session_id}/recommendations", tags=["sessions"], response_model=_Recommended)
+def recommendations(
+    row: ReadableSession,
+    service: TheService,
+    count: Annotated[int, Query(ge=1, le=100)] = 5,
+    only: Annotated[list[schemas.ItemName] | None, Query(max_length=100)] = None,
+    exclude: Annotated[list[schemas.ItemName] | None, Query(max_length=100)] = None,
+) -> list[JSON]:
+    """Return the items to recommend to this person, in the order that the goal of the study needs."""
+    return _recommended(service, row, schemas.RecommendBody(count=count, only=only, exclude=exclude or []))
+
+
+@router.post("/sessions/{session_id}/recommendations", tags=["sessions"], response_model=_Recommended)
+def filtered_recommendations(body: schemas.RecommendBody, row: ReadableSession, service: TheService) -> list[JSON]:
+    """Return the items to recommend to this person among those that the body permits. Nothing is stored."""
+    return _recommended(service, row, body)
 
 
 @router.get(

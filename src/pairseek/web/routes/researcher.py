@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 import numpy as np
-import sqlalchemy as sa
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.concurrency import run_in_threadpool
@@ -542,15 +541,7 @@ def make_token(
 @router.post("/tokens/{number}/revoke", dependencies=[OurForm])
 def revoke_token(number: int, service: TheService, who: Researcher) -> Response:
     """Revoke a token."""
-
-    def revoke(connection: sa.Connection) -> bool:
-        revoked = people.revoke(connection, number, None if who.is_admin else who.name)
-        if revoked:
-            studies.note(connection, who.name, "revoke", None, token=number)
-        return revoked
-
-    if not service.database.write(revoke):
-        raise not_found("active token", number)
+    auth.revoke_token(service.database, number, who.name, None if who.is_admin else who.name)
     return RedirectResponse("/tokens", 303)
 
 

@@ -174,6 +174,7 @@ class StudySchema(_Schema):
     open: bool
     items: int
     dimensions: int
+    catalogue: str = Field(description="version of the items: a hash of their ids, coordinates and appeal")
     created_at: str
     link: str
     configuration: dict[str, Any]
@@ -248,6 +249,23 @@ class EstimateSchema(_Schema):
     radius: float = Field(description="radius of the ball around the point that contains 95 % of the posterior")
     answers: int
     reliability: ReliabilitySchema | None = Field(default=None, description="where the study leaves k or lapse unknown")
+
+
+ItemName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class RecommendBody(_Schema):
+    """What may be recommended."""
+
+    count: int = Field(default=5, ge=1, le=100)
+    only: list[ItemName] | None = Field(
+        default=None, max_length=200_000, description="ids of items that may be recommended; null: all"
+    )
+    exclude: list[ItemName] = Field(default=[], max_length=200_000, description="ids of items that may not")
+    diversity: float = Field(default=0.0, ge=0, le=1, description="least distance, as a share of the typical one")
+    catalogue: str | None = Field(
+        default=None, max_length=64, description="version of the items that the caller knows; another is a conflict"
+    )
 
 
 class RecommendationSchema(_Schema):

@@ -40,6 +40,8 @@ PartsKey: TypeAlias = tuple[int, int | None, str]
 _DROPPED = "dropped_population"
 # Number of items of a study to which items can be added, and the first people's section of the balanced pairs.
 _ITEMS, _DESIGN = "items", "design"
+# Key of the items to ask about, where a study restricts them.
+_ASKABLE = "askable"
 
 
 def dropped_record(population: int) -> JSON:
@@ -83,6 +85,8 @@ class Parts:
         record = configuration.search(items, 0, population).configuration
         # Items can be added to a study whose items have no coordinates.
         further: JSON = {} if items.d else {_ITEMS: items.n}
+        if configuration.askable is not None:
+            further[_ASKABLE] = configuration.askable
         return cls(items, {**record, **further, **({} if design is None else {_DESIGN: design})}, population)
 
     @classmethod
@@ -156,7 +160,7 @@ class Parts:
         self.check()
         # Sessions from before there were goals were for a taste.
         parts = {**self.decoded, "candidates": self.source, "goal": self.record.get("goal", "taste")}
-        return Search(self.items, rng=seed, **parts).continued(events)
+        return Search(self.items, rng=seed, askable=self.record.get(_ASKABLE), **parts).continued(events)
 
     def changed(self, **others: Any) -> Self:
         """Return parts with other records in place of some."""

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from pairseek.catalogues import askable_rows
 from pairseek.learning import RANDOM_SHARE, balanced_pair
 from pairseek.model.items import Items
 from pairseek.web.studies.configuration import StudyConfiguration
@@ -109,7 +110,8 @@ def _random(
 ) -> ScheduledPair:
     """Return a random pair or triplet; half of the pairs have an item that nobody has met, if there is one."""
     size = 3 if configuration.is_similarity else 2
-    rows = rng.choice(items.n, size=size, replace=False).tolist()
+    askable = askable_rows(items, configuration.askable)
+    rows = rng.choice(items.n if askable is None else askable, size=size, replace=False).tolist()
     if unmet and rng.integers(2):
         new = unmet[int(rng.integers(len(unmet)))]
         other = rows[1] if rows[0] == new else rows[0]

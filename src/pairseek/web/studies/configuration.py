@@ -61,6 +61,7 @@ _PREFERENCE_SETTINGS = (
     "stop",
     "standardize",
     "scaled",
+    "askable",
 )
 
 
@@ -204,6 +205,9 @@ class StudyConfiguration(_Strict):
     dimensions: int | None = Field(
         default=None, ge=1, le=4, description="of the map of a similarity study; null: by cross-validation"
     )
+    askable: Annotated[int, Field(ge=2)] | Annotated[list[str], Field(min_length=2, max_length=MOST_ITEMS)] | None = (
+        Field(default=None, description="items to ask about: their ids, or how many, chosen for spread; null: all")
+    )
     answers: int | None = Field(
         default=20, ge=1, le=1000, description="number of answers; with stop rules, the maximum"
     )
@@ -305,7 +309,16 @@ class StudyConfiguration(_Strict):
             given = response or default_response(items, parts.get("prior"), parts.get("posterior"))
             parts["response"] = replace(given, tie_width=given.tie_width or TIE_WIDTH)
         parts |= {"rest": self._rest(), "stop": self._stop(), "goal": self.goal}
-        return Search(items, rng=seed, population=population, **parts)
+        return Search(items, rng=seed, population=population, askable=self._askable(items), **parts)
+
+    def _askable(self, items: Items) -> list[str] | int | None:
+        if self.askable is not None and not items.d:
+            raise InvalidParameter(
+                "askable is given and the items have no coordinates: people must be asked about every item, so that it "
+                "can be recommended; leave askable out",
+                field="askable",
+            )
+        return self.askable
 
     def check_limits(self, items: Items) -> None:
         """Raise an `InvalidParameter` if a part has a setting outside the limit that the part declares for studies."""
