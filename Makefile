@@ -13,7 +13,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo terminal test test-long check bench docs docs-serve docs-check clean clean-kernels
+.PHONY: help demo terminal test test-long test-backends check bench docs docs-serve docs-check clean clean-kernels
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,10 @@ test: $(VENV)/.installed-dev ## Run the tests: make test ARGS="-k demo"
 
 test-long: $(VENV)/.installed-dev ## Run the tests that take minutes: many states with known truth; abuse, kills and a soak of the service
 	@$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal -m long $(ARGS)
+
+test-backends: $(VENV)/.installed-dev ## Run the tests of FAISS and Qdrant (its local mode), which it installs
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[faiss,qdrant]'
+	@$(BIN)/pytest -n 0 -m backends tests/test_indexes.py $(ARGS)
 
 check: $(VENV)/.installed-dev ## Check format, style, types and the direction of imports
 	@$(BIN)/ruff format --check .

@@ -78,6 +78,7 @@ from pairseek.estimates import (
 from pairseek.forecasts import expected_path
 from pairseek.gains import expected_gain, expected_gains
 from pairseek.goals import Goal, goal_of
+from pairseek.indexes import CatalogueIndex
 from pairseek.model.curvature import extended_items, extended_points, extended_prior
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
@@ -476,7 +477,7 @@ class Search:
         *,
         only: Iterable[object] | None = None,
         exclude: Iterable[object] | None = None,
-        among: Items | None = None,
+        among: Items | CatalogueIndex | None = None,
         diversity: float = 0.0,
     ) -> list[Recommendation]:
         """Return the items of highest probability of being the user's best; for a list, of highest expected utility.
@@ -492,13 +493,18 @@ class Search:
         only, exclude
             Items that may and that may not be recommended: ids, or a mask of one bool for each item.
         among
-            Other items in the same coordinates, such as tomorrow's catalogue, to recommend from.
+            Other items in the same coordinates, such as tomorrow's catalogue, to recommend from; or millions of them in
+            a vector database, which say neither probabilities nor distances: see `pairseek.indexes`.
         diversity
             Least distance of two recommended items, as a share of the root mean square distance of two items, from 0
             to 1. It is halved as often as too few items are left.
         """
         if isinstance(self.items, Space):
             raise Unsupported("a continuous Space has no items to recommend: read estimate().point")
+        if isinstance(among, CatalogueIndex):
+            if diversity:
+                raise Unsupported("diversity needs the coordinates of the items: give Items as among, or no diversity")
+            return self._recommended_from(among, count, only, exclude)
         if among is not None and not isinstance(among, Items):
             raise InvalidParameter(f"among is {among!r}: give Items, such as Items.from_vectors(...)", field="among")
         items = self.items if among is None else among
@@ -514,6 +520,21 @@ class Search:
         shelf = Shelf(items, self._modelled(items), self._belief_about(items), typical, unit, rows)
         by_utility = self.goal.name == "list"
         return recommendations(shelf, self.estimate(), count, by_utility=by_utility, diversity=diversity)
+
+    def _recommended_from(
+        self, among: CatalogueIndex, count: int, only: Iterable[object] | None, exclude: Iterable[object] | None
+    ) -> list[Recommendation]:
+        """Return the items of highest expected utility in a vector database."""
+        assert isinstance(self.items, Items)
+        belief, found = self.belief, self.belief.residuals
+        typical = typical_response(self.response, belief)
+        shown: dict[ItemId, float] = {}
+        if found is not None:
+            unit = typical_unit(self.items, typical.noise_kind.name)
+            pairs = zip(found.rows.tolist(), (unit * found.mean).tolist(), strict=True)
+            shown = {self.items.ids[row]: mean for row, mean in pairs if row >= 0}
+        names: list[Any] = [None if some is None else list(some) for some in (only, exclude)]
+        return among.recommend(belief, typical.reference, count, shown=shown, only=names[0], exclude=names[1])
 
     # Persistence
 

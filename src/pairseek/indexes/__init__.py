@@ -1,0 +1,14 @@
+"""Catalogues of millions of items to recommend from: exact by numpy, or in FAISS or Qdrant.
+
+The expected utility of an item, appeal - k E|w - x|², is linear in a vector of the item alone: with the mean μ of the
+belief and any origin o it is k (2 (μ - o)·(x - o) + appeal/k - |x - o|²), but for what all items share. So the best
+items are those of the highest inner product of (2 (μ - o), 1) with (x - o, appeal/k - |x - o|²), which any vector
+database finds. An unknown curvature of the utility is one more coordinate of x, as it is in a search.
+"""
+
+from pairseek.indexes.base import CatalogueIndex, Hit, VectorIndex
+from pairseek.indexes.exact import ExactIndex
+from pairseek.indexes.faiss import FaissIndex
+from pairseek.indexes.qdrant import QdrantIndex
+
+__all__ = ["CatalogueIndex", "ExactIndex", "FaissIndex", "Hit", "QdrantIndex", "VectorIndex"]

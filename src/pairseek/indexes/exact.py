@@ -1,0 +1,116 @@
+"""`ExactIndex`: all inner products by numpy, for up to about a million items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pairseek.core.types import BoolArray, FloatArray, ItemId
+from pairseek.errors import InvalidItems, InvalidParameter
+from pairseek.indexes.base import Hit
+
+
+class Columns:
+    """Ids and payload of items, and filters over them.
+
+    A filter is a mapping from columns to the value that an item must have, or to a list of values of which it must have
+    one; or a mask of one bool for each item.
+    """
+
+    def __init__(self) -> None:
+        self.ids: list[ItemId] = []
+        self.rows: dict[ItemId, int] = {}
+        self.payload: dict[str, np.ndarray[Any, Any]] = {}
+
+    def add(self, ids: Sequence[ItemId], payload: Mapping[str, Sequence[Any]]) -> None:
+        """Add items, all with the same columns."""
+        if self.ids and set(payload) != set(self.payload):
+            raise InvalidItems(f"the items have the columns {sorted(payload)}, others have {sorted(self.payload)}")
+        again = next((name for name in ids if name in self.rows), None)
+        if again is not None:
+            raise InvalidItems(f"the item {again!r} is in the index already: give every item once")
+        self.rows.update(zip(ids, range(len(self.ids), len(self.ids) + len(ids)), strict=True))
+        self.ids.extend(ids)
+        for name, values in payload.items():
+            before = self.payload.get(name)
+            self.payload[name] = np.asarray(values) if before is None else np.append(before, np.asarray(values))
+
+    def mask(self, where: Any, only: Iterable[ItemId] | None, exclude: Iterable[ItemId]) -> BoolArray | None:
+        """Return an (n,) mask of the items that may be found; None for all."""
+        exclude = list(exclude)
+        if where is None and only is None and not exclude:
+            return None
+        allowed = self._matching(where)
+        if only is not None:
+            listed = np.zeros(len(self.ids), dtype=np.bool_)
+            listed[self._rows(only)] = True
+            allowed &= listed
+        allowed[self._rows(exclude)] = False
+        return allowed
+
+    def _rows(self, names: Iterable[ItemId]) -> list[int]:
+        return [self.rows[name] for name in names if name in self.rows]
+
+    def _matching(self, where: Any) -> BoolArray:
+        n = len(self.ids)
+        if where is None:
+            return np.ones(n, dtype=np.bool_)
+        if not isinstance(where, Mapping):
+            mask = np.array(where)
+            if mask.shape != (n,) or mask.dtype != np.bool_:
+                raise InvalidParameter(
+                    f"the filter is not a mapping of columns, nor a mask of {n} bools", field="where"
+                )
+            return mask
+        allowed = np.ones(n, dtype=np.bool_)
+        for name, wanted in where.items():
+            if name not in self.payload:
+                raise InvalidParameter(
+                    f"the filter names the column {name!r}: give one of {', '.join(sorted(self.payload)) or 'none'}",
+                    field="where",
+                )
+            values = self.payload[name]
+            several = isinstance(wanted, list | tuple | set | frozenset)
+            allowed &= np.isin(values, list(wanted)) if several else values == wanted
+        return allowed
+
+
+class ExactIndex:
+    """All inner products, in single precision: 40 MB and some 10 ms for a million items in nine dimensions."""
+
+    def __init__(self) -> None:
+        self._columns = Columns()
+        self._vectors: np.ndarray[Any, np.dtype[np.float32]] | None = None
+
+    def add(self, ids: Sequence[ItemId], vectors: FloatArray, payload: Mapping[str, Sequence[Any]]) -> None:
+        """Add items."""
+        self._columns.add(ids, payload)
+        single = np.asarray(vectors, dtype=np.float32)
+        self._vectors = single if self._vectors is None else np.concatenate([self._vectors, single])
+
+    def best(
+        self,
+        query: FloatArray,
+        count: int,
+        *,
+        where: Any = None,
+        only: Sequence[ItemId] | None = None,
+        exclude: Sequence[ItemId] = (),
+    ) -> list[Hit]:
+        """Return the items of highest inner product."""
+        if self._vectors is None:
+            return []
+        mask = self._columns.mask(where, only, exclude)
+        rows = np.arange(len(self._vectors)) if mask is None else np.flatnonzero(mask)
+        if not len(rows):
+            return []
+        few = mask is not None and 8 * len(rows) < len(mask)
+        vectors = self._vectors[rows] if few else self._vectors
+        scores = vectors @ np.asarray(query, dtype=np.float32)
+        scores = scores if few or mask is None else scores[rows]
+        count = min(count, len(rows))
+        top = np.argpartition(scores, len(rows) - count)[len(rows) - count :]
+        top = top[np.lexsort((rows[top], -scores[top]))]
+        return [(self._columns.ids[row], float(score)) for row, score in zip(rows[top], scores[top], strict=True)]

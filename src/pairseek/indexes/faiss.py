@@ -1,0 +1,58 @@
+"""`FaissIndex`: items in an index of FAISS, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pairseek.core.types import FloatArray, ItemId
+from pairseek.errors import MissingExtra
+from pairseek.indexes.base import Hit
+from pairseek.indexes.exact import Columns
+
+
+class FaissIndex:
+    """An index of FAISS for inner products, and the payload of the items beside it.
+
+    Parameters
+    ----------
+    index
+        A trained, empty index of FAISS with the metric of inner products. None: ``IndexFlatIP``, which is exact.
+    """
+
+    def __init__(self, index: Any = None) -> None:
+        try:
+            import faiss
+        except ImportError:
+            raise MissingExtra("FaissIndex", "faiss") from None
+        self._faiss, self._index, self._columns = faiss, index, Columns()
+
+    def add(self, ids: Sequence[ItemId], vectors: FloatArray, payload: Mapping[str, Sequence[Any]]) -> None:
+        """Add items."""
+        self._columns.add(ids, payload)
+        if self._index is None:
+            self._index = self._faiss.IndexFlatIP(vectors.shape[1])
+        self._index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+
+    def best(
+        self,
+        query: FloatArray,
+        count: int,
+        *,
+        where: Any = None,
+        only: Sequence[ItemId] | None = None,
+        exclude: Sequence[ItemId] = (),
+    ) -> list[Hit]:
+        """Return the items of highest inner product, among those that pass the filter of `Columns`."""
+        if self._index is None:
+            return []
+        mask = self._columns.mask(where, only, exclude)
+        parameters = None
+        if mask is not None:
+            bits = np.packbits(mask, bitorder="little")
+            parameters = self._faiss.SearchParameters(sel=self._faiss.IDSelectorBitmap(bits))
+        scores, rows = self._index.search(np.asarray(query, dtype=np.float32)[None], count, params=parameters)
+        found = zip(rows[0].tolist(), scores[0].tolist(), strict=True)
+        return [(self._columns.ids[row], score) for row, score in found if row >= 0]

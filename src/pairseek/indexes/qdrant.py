@@ -1,0 +1,96 @@
+"""`QdrantIndex`: items in a collection of Qdrant."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pairseek.core.types import FloatArray, ItemId
+from pairseek.errors import MissingExtra
+from pairseek.indexes.base import Hit
+
+_SPACE = uuid.UUID("6f1f2a0e-4f0b-4a53-9a4e-0f7b8f6c2d11")
+_BATCH = 1000
+_ID = "pairseek_id"
+
+
+class QdrantIndex:
+    """A collection of Qdrant with the distance ``DOT``.
+
+    Filters are Qdrant's own (``models.Filter``), or a mapping from fields of the payload to a value or a list of
+    values.
+
+    Parameters
+    ----------
+    client
+        A ``QdrantClient``: of a server, or ``QdrantClient(":memory:")``.
+    collection
+        Name of the collection. It is created if it does not exist.
+    """
+
+    def __init__(self, client: Any, collection: str) -> None:
+        try:
+            from qdrant_client import models
+        except ImportError:
+            raise MissingExtra("QdrantIndex", "qdrant") from None
+        self.client, self.collection, self._models = client, collection, models
+
+    def add(self, ids: Sequence[ItemId], vectors: FloatArray, payload: Mapping[str, Sequence[Any]]) -> None:
+        """Add items, or replace those of the same ids."""
+        models = self._models
+        if not self.client.collection_exists(self.collection):
+            size = models.VectorParams(size=vectors.shape[1], distance=models.Distance.DOT)
+            self.client.create_collection(self.collection, vectors_config=size)
+        for start in range(0, len(ids), _BATCH):
+            some = range(start, min(start + _BATCH, len(ids)))
+            self.client.upsert(
+                self.collection,
+                models.Batch(
+                    ids=[_name(ids[row]) for row in some],
+                    vectors=np.asarray(vectors[some.start : some.stop], dtype=np.float32).tolist(),
+                    payloads=[
+                        {_ID: ids[row], **{key: _plain(column[row]) for key, column in payload.items()}} for row in some
+                    ],
+                ),
+            )
+
+    def best(
+        self,
+        query: FloatArray,
+        count: int,
+        *,
+        where: Any = None,
+        only: Sequence[ItemId] | None = None,
+        exclude: Sequence[ItemId] = (),
+    ) -> list[Hit]:
+        """Return the items of highest inner product, as the collection finds them."""
+        models = self._models
+        if isinstance(where, Mapping):
+            where = models.Filter(must=[self._condition(key, value) for key, value in where.items()])
+        must = [where] if where is not None else []
+        if only is not None:
+            must.append(models.HasIdCondition(has_id=[_name(name) for name in only]))
+        barred = [models.HasIdCondition(has_id=[_name(name) for name in exclude])] if exclude else None
+        wanted = models.Filter(must=must, must_not=barred) if must or barred else None
+        found = self.client.query_points(
+            self.collection, query=np.asarray(query, dtype=np.float32).tolist(), query_filter=wanted, limit=count
+        )
+        return [(point.payload[_ID], float(point.score)) for point in found.points]
+
+    def _condition(self, key: str, value: Any) -> Any:
+        models = self._models
+        several = isinstance(value, list | tuple | set | frozenset)
+        match = models.MatchAny(any=list(value)) if several else models.MatchValue(value=value)
+        return models.FieldCondition(key=key, match=match)
+
+
+def _name(item: ItemId) -> str:
+    """Return the id of a point, which Qdrant wants to be a number or a UUID."""
+    return str(uuid.uuid5(_SPACE, repr(item)))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,160 @@
+"""Recommendations from a vector database beside those from items.
+
+The tests of FAISS and Qdrant have the mark `backends` and are run by `make test-backends`, which installs both; the
+ordinary suite leaves them out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pairseek as ps
+from pairseek.errors import InvalidItems, InvalidParameter, MissingExtra, StoreUnavailable, Unsupported
+from pairseek.indexes import CatalogueIndex, ExactIndex, FaissIndex, QdrantIndex
+
+N, D = 3000, 5
+
+
+def faiss_index():
+    return FaissIndex()
+
+
+def qdrant_index():
+    import qdrant_client
+
+    return QdrantIndex(qdrant_client.QdrantClient(":memory:"), "shelf")
+
+
+INDEXES = [
+    ExactIndex,
+    pytest.param(faiss_index, marks=pytest.mark.backends),
+    pytest.param(qdrant_index, marks=pytest.mark.backends),
+]
+
+
+@pytest.fixture(scope="module")
+def items():
+    rng = np.random.default_rng(3)
+    appeal = rng.standard_normal(N)
+    return ps.Items(rng.standard_normal((N, D)), [f"i{k}" for k in range(N)], appeal=appeal)
+
+
+def searched(items, **settings):
+    search = ps.Search(items, askable=200, rng=2, **settings)
+    for number in range(6):
+        query = search.ask()
+        search.tell(query, winner=query.left if number % 3 else query.right)
+    return search
+
+
+SETTINGS = {
+    "default": {},
+    "plain": {"response": ps.Logistic(0.4, "constant")},
+    "residual": {"response": ps.Logistic(0.4, "normalized", residual=2.0)},
+}
+
+
+@pytest.mark.parametrize("index", INDEXES)
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_the_best_items_are_those_of_the_search_itself(items, index, settings):
+    search = searched(items, **SETTINGS[settings], goal="list")
+    stock = np.arange(N) % 3 != 0
+    shelf = CatalogueIndex.of(index(), items, search, {"stock": stock, "kind": np.where(stock, "a", "b")})
+    expected = search.recommend(10)
+    found = search.recommend(10, among=shelf)
+    # Vectors have single precision: items whose utilities agree to 1e-5 may change places.
+    utilities = [one.expected_utility for one in expected]
+    assert len({one.id for one in found} & {one.id for one in expected}) >= 9
+    np.testing.assert_allclose([one.expected_utility for one in found], utilities, rtol=1e-4, atol=1e-4)
+    wanted = search.recommend(10, only=stock, exclude=["i1"])
+    for filter in ({"stock": True}, {"kind": ["a"]}, {"stock": True, "kind": "a"}):
+        found = search.recommend(10, among=shelf.where(filter), exclude=["i1", "gone"])
+        np.testing.assert_allclose(
+            [one.expected_utility for one in found], [one.expected_utility for one in wanted], rtol=1e-4, atol=1e-4
+        )
+        assert all(stock[items.index(one.id)] for one in found)
+    few = search.recommend(10, among=shelf, only=["i4", "i5", "nothing"])
+    assert {one.id for one in few} == {"i4", "i5"}
+
+
+def test_an_item_that_was_shown_and_liked_is_found_however_far_it_is(items):
+    search = searched(items, response=ps.Logistic(0.4, "constant", residual=20.0))
+    shelf = CatalogueIndex.of(ExactIndex(), items, search)
+    found = [one.id for one in search.recommend(5, among=shelf)]
+    assert found == [one.id for one in search.recommend(5)]
+    assert set(found) & {event.winner for event in search.history}
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_items_are_added_later(items, index):
+    search = searched(items)
+    rows = np.arange(N)
+    shelf = CatalogueIndex.of(index(), items.subset(rows[: N // 2]), search)
+    shelf.add(items.subset(rows[N // 2 :]))
+    assert search.recommend(1, among=shelf)[0].id == search.recommend(1)[0].id
+
+
+class _Down:
+    def add(self, ids, vectors, payload):
+        pass
+
+    def best(self, *_, **__):
+        raise ConnectionError("refused")
+
+
+def test_a_database_that_is_down_is_said_and_the_search_goes_on(items):
+    search = searched(items)
+    shelf = CatalogueIndex.of(_Down(), items, search)
+    with pytest.raises(StoreUnavailable, match=r"the vector database did not answer.*refused"):
+        search.recommend(3, among=shelf)
+    query = search.ask()
+    search.tell(query, winner=query.left)
+    assert search.answers == 7
+
+
+def test_bad_input_is_refused(items):
+    search = searched(items)
+    shelf = CatalogueIndex.of(ExactIndex(), items, search, {"stock": np.ones(N, dtype=bool)})
+    with pytest.raises(InvalidParameter, match="leave no item to recommend"):
+        search.recommend(3, among=shelf.where({"stock": False}))
+    with pytest.raises(InvalidParameter, match="leave no item to recommend"):
+        search.recommend(3, among=shelf, only=["nothing"])
+    with pytest.raises(InvalidParameter, match="names the column 'colour'"):
+        search.recommend(3, among=shelf.where({"colour": "red"}))
+    with pytest.raises(InvalidParameter, match="nor a mask of 3000 bools"):
+        search.recommend(3, among=shelf.where([True]))
+    with pytest.raises(Unsupported, match="diversity needs the coordinates"):
+        search.recommend(3, among=shelf, diversity=0.5)
+    with pytest.raises(InvalidItems, match="in the index already"):
+        shelf.add(items, {"stock": np.ones(N, dtype=bool)})
+    with pytest.raises(InvalidItems, match="has 1 values and there are 3000 items"):
+        CatalogueIndex.of(ExactIndex(), items, search, {"stock": [True]})
+    with pytest.raises(InvalidItems, match="place their vectors by the same map"):
+        shelf.add(ps.Items([[0.0, 0.0], [1.0, 1.0]], ["a", "b"]))
+    other = ps.Search(items, response=ps.Logistic(7.0, "constant"), rng=1)
+    with pytest.raises(InvalidParameter, match="among was filled for searches with k"):
+        other.recommend(3, among=shelf)
+    assert ExactIndex().best(np.zeros(3), 2) == []
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "faiss", None)
+    monkeypatch.setitem(__import__("sys").modules, "qdrant_client", None)
+    with pytest.raises(MissingExtra, match=r"pairseek\[faiss\]"):
+        FaissIndex()
+    with pytest.raises(MissingExtra, match=r"pairseek\[qdrant\]"):
+        QdrantIndex(None, "shelf")
+
+
+@pytest.mark.backends
+def test_a_filter_of_qdrant_is_passed_through(items):
+    from qdrant_client import models
+
+    search = searched(items)
+    price = np.linspace(0.0, 100.0, N)
+    shelf = CatalogueIndex.of(qdrant_index(), items, search, {"price": price})
+    cheap = models.Filter(must=[models.FieldCondition(key="price", range=models.Range(lte=50.0))])
+    found = search.recommend(5, among=shelf.where(cheap))
+    expected = search.recommend(5, only=price <= 50.0)
+    assert [one.id for one in found] == [one.id for one in expected]
