@@ -34,7 +34,7 @@ Standardize: TypeAlias = bool | Literal["auto"]
 
 @dataclass(frozen=True, eq=False)
 class VectorMap:
-    """A linear map of vectors to coordinates: ``(vectors - centre) @ axes``.
+    """A linear map of vectors to coordinates: ``(vectors - centre) @ axes + offset``.
 
     Attributes
     ----------
@@ -44,6 +44,8 @@ class VectorMap:
         (D, d) directions, with the scale of the coordinates.
     provenance
         How the map was made: vectors, variances, and the reason for the number of dimensions.
+    offset
+        (d,) coordinates of the centre; zeros if None.
 
     Examples
     --------
@@ -56,13 +58,16 @@ class VectorMap:
     centre: FloatArray
     axes: FloatArray
     provenance: JSON = field(default_factory=dict, repr=False)
+    offset: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        for name in ("centre", "axes"):
-            array = np.array(getattr(self, name), dtype=np.float64)
+        for name in ("centre", "axes", "offset"):
+            value = getattr(self, name)
+            array = np.array(np.zeros(np.shape(self.axes)[-1]) if value is None else value, dtype=np.float64)
             array.flags.writeable = False
             object.__setattr__(self, name, array)
-        if self.axes.ndim != 2 or self.centre.shape != self.axes.shape[:1]:
+        shapes = self.axes.ndim, self.centre.shape, np.asarray(self.offset).shape
+        if shapes != (2, self.axes.shape[:1], self.axes.shape[1:]):
             raise InvalidParameter(
                 f"a VectorMap has a centre of shape {self.centre.shape} and axes of shape {self.axes.shape}: give "
                 f"(D,) and (D, d)"
@@ -76,19 +81,28 @@ class VectorMap:
         array = checked_vectors(vectors, ids, length=len(self.centre))
         # einsum, because the last digits of matrix products depend on the number of rows and of threads.
         parts = [np.einsum("nD,Dd->nd", rows - self.centre, self.axes) for rows in chunks(array)]
-        return np.concatenate(parts)
+        return np.concatenate(parts) + self.offset
 
     def save(self, path: str | Path) -> None:
         """Write the map to a JSON file with a checksum, atomically."""
-        body = {"centre": self.centre.tolist(), "axes": self.axes.tolist(), "provenance": self.provenance}
-        files.write(path, body, KIND)
+        files.write(path, self.record(), KIND)
+
+    def record(self) -> JSON:
+        """Return the map as plain data."""
+        arrays = {name: getattr(self, name).tolist() for name in ("centre", "axes", "offset")}
+        return {**arrays, "provenance": self.provenance}
+
+    @classmethod
+    def from_record(cls, record: JSON) -> Self:
+        """Return the map that `record` described."""
+        return cls(record["centre"], record["axes"], record["provenance"], record["offset"])
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a map that `save` wrote."""
         record = files.read(path, KIND)
         try:
-            return cls(record["centre"], record["axes"], record["provenance"])
+            return cls.from_record(record)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidFile(f"{path} is not a valid map of vectors: {error!r}; the file was not changed") from error
 
@@ -219,6 +233,7 @@ def principal_map(
     provenance: JSON = {
         "vectors": {"n": n, "length": length},
         "standardized": scaled,
+        "directions": most,
         "dimension": d,
         "chosen": dimension == "auto",
         "answers": answers,

@@ -75,6 +75,26 @@ class LearningStep:
 
 
 @dataclass(frozen=True, eq=False)
+class Smoother:
+    """A linear regression of the items' parameters on features of the items.
+
+    Attributes
+    ----------
+    design
+        (n, b) features.
+    solution
+        (b, n) matrix whose product with the parameters is their coefficients.
+    """
+
+    design: FloatArray
+    solution: FloatArray
+
+    def coefficients(self, values: FloatArray) -> FloatArray:
+        """Return the (b, q) coefficients of (n, q) parameters."""
+        return np.asarray(self.solution @ values)
+
+
+@dataclass(frozen=True, eq=False)
 class Start:
     """Initial values of a fit, which are also the centres of its hyperpriors.
 
@@ -90,6 +110,8 @@ class Start:
         (d, d) covariance S.
     free
         Whether the fit estimates V with S fixed to the identity, or S with V fixed.
+    smoother
+        Regression that gives the prior means of the parameters of the items, if V is free. None: zero.
     """
 
     basis: FloatArray | None
@@ -98,6 +120,13 @@ class Start:
     factors: FloatArray
     spread: FloatArray
     free: bool
+    smoother: Smoother | None = None
+
+    def centre(self, values: FloatArray) -> FloatArray:
+        """Return the (n, q) prior means of the items' (n, q) parameters, given the parameters of all of them."""
+        if self.smoother is None:
+            return np.zeros_like(values)
+        return np.asarray(self.smoother.design @ self.smoother.coefficients(values))
 
     def base(self, coefficients: FloatArray) -> FloatArray:
         """Return the (n,) utilities of the items for a person at the mean."""
@@ -302,15 +331,16 @@ def _m_step(data: Data | RatingData, start: Start, state: FitState, counts: Floa
     found = data.derivatives(_model(start, state), state.found, counts, q)
     if start.basis is not None:
         found = _in_basis(found, start.basis)
-    away, tight = _hyperprior(start, state, found)
-    step, by_threshold, variance = _newton(found, found.slope - away * tight, tight)
+    off, tight = _hyperprior(start, state, found)
+    step, by_threshold, variance = _newton(found, found.slope - off * tight, tight)
     values = state.coefficients[:, None]
     values = step + (np.column_stack([values, state.factors]) if start.free else values)
     loose = np.isnan(start.looseness)
     scale = state.scale
     if loose.any():
         usual = (1.0, 1.0) if start.basis is None else (_PSEUDO_ITEMS, _APPEAL)
-        scale = _deviation((values[:, 0] - start.coefficients)[loose], variance[loose, 0], *usual)
+        away = values[:, :1] - start.coefficients[:, None]
+        scale = _deviation((away - start.centre(away))[loose, 0], variance[loose, 0], *usual)
     thresholds = data.moved(state.thresholds, by_threshold)
     factors = np.ascontiguousarray(values[:, 1:]) if start.free else state.factors
     moved = replace(state, coefficients=values[:, 0], factors=factors, thresholds=thresholds, scale=scale)
@@ -349,6 +379,7 @@ def _hyperprior(start: Start, state: FitState, found: Derivatives) -> tuple[Floa
     if not start.free:
         return away, tight
     away = np.column_stack([away, state.factors])
+    away = away - start.centre(away)
     tight = np.column_stack([tight, np.tile(state.ridge**-2, (len(away), 1))])
     if state.shift is not None:
         # The estimated deviations pull all items together towards 0, with the weight of all items. Ratings with few
@@ -471,7 +502,7 @@ def _absorb_moments(start: Start, state: FitState, counts: FloatArray) -> FitSta
     state = replace(state, coefficients=coefficients, thresholds=thresholds)
     state = _transformed(state, mean, np.eye(len(mean)), counts)
     if start.free and d:
-        state = _rotate(state, spread, counts)
+        state = _rotate(start, state, spread, counts)
     elif d:
         varying = state.factors - state.factors.mean(axis=0)
         width = np.sqrt(np.einsum("ni,ij,nj->", varying, spread, varying) / (len(varying) * d))
@@ -487,7 +518,7 @@ def _transformed(state: FitState, centre: FloatArray, matrix: FloatArray, counts
     return replace(state, found=found, shift=shift)
 
 
-def _rotate(state: FitState, spread: FloatArray, counts: FloatArray) -> FitState:
+def _rotate(start: Start, state: FitState, spread: FloatArray, counts: FloatArray) -> FitState:
     """Transform z, with the covariance `spread`, to principal axes and unit variances; remove linear shifts.
 
     The axes are in order of decreasing variance of the utilities: V'V of the centred V is diagonal, and the largest
@@ -508,5 +539,5 @@ def _rotate(state: FitState, spread: FloatArray, counts: FloatArray) -> FitState
     return replace(
         _transformed(state, np.zeros(len(back)), back, counts),
         factors=np.ascontiguousarray(factors * signs),
-        ridge=np.sqrt((np.sum(factors**2, axis=0) + 1.0) / (len(factors) + 1.0)),
+        ridge=np.sqrt((np.sum((factors - start.centre(factors)) ** 2, axis=0) + 1.0) / (len(factors) + 1.0)),
     )

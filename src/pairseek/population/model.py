@@ -15,7 +15,7 @@ from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
 from pairseek.population.choices import Choices
 from pairseek.population.data import Data, RatingData, data_of
-from pairseek.population.fit import TOLERANCE, FitState, LearningStep, Start, fit, log_evidence
+from pairseek.population.fit import TOLERANCE, FitState, LearningStep, Smoother, Start, fit, log_evidence
 from pairseek.population.predictive import MOST_ITEMS, Predictive, predictive
 
 # Lower bound of k as a share of the default k. A smaller estimate means that people prefer extremes and that no ideal
@@ -246,6 +246,7 @@ def fit_model(
     tolerance: float = TOLERANCE,
     cautious: bool = True,
     progress: Callable[[LearningStep], None] | None = None,
+    smoother: Smoother | None = None,
 ) -> tuple[FittedModel, FitState, str | None]:
     """Fit a population model.
 
@@ -263,6 +264,8 @@ def fit_model(
         Whether the parameters describe a new person, with what the fit leaves open, or are the estimates themselves.
     progress
         Called after each iteration.
+    smoother
+        Regression of the items' parameters on features of the items, if their coordinates are learned.
 
     Returns
     -------
@@ -270,7 +273,7 @@ def fit_model(
         The parameters of a search, the state of the fit, and a note if the choices are uninformative.
     """
     data = data_of(choices)
-    start = start_of(data, learned, items)
+    start = replace(start_of(data, learned, items), smoother=smoother)
     counts = np.ones(data.people) if people is None else people
     state = fit(data, start, people=people, state=state, rounds=rounds, tolerance=tolerance, progress=progress)
     found = predictive(data, start, state, counts) if cautious else Predictive.exact(start, state)

@@ -20,12 +20,21 @@ from pairseek.model.items import Items, Space
 from pairseek.model.priors import GaussianPrior
 from pairseek.model.responses import Logistic, Response
 from pairseek.model.unknowns import Unknown
+from pairseek.model.vector_tables import read_vectors
+from pairseek.model.vectors import VectorMap, checked_vectors
 from pairseek.population import fit as fitting
 from pairseek.population.choices import Choices
 from pairseek.population.data import Data
 from pairseek.population.model import FitOptions, FittedModel, fit_model
 from pairseek.population.residual import ResidualSetting, best_residual, scale_of, splits
 from pairseek.population.selection import choose, options
+from pairseek.population.vector_fit import (
+    VectorFeatures,
+    appeal_of,
+    choose_shrinkage,
+    linear_map,
+    population_map,
+)
 
 KIND = files.FileFormat("pairseek population", 1, "a population")
 Setting = bool | Literal["auto"]
@@ -63,6 +72,9 @@ class Population:
         from ratings with an appeal; otherwise None. `utility_belief` takes them into account, and searches do not.
     residual
         Standard deviation of a person's residual utility of an item, in logits.
+    vector_map
+        Map from vectors to the utility of an item over k, for a person at the mean, and to its coordinates; None
+        without vectors.
 
     Examples
     --------
@@ -84,6 +96,7 @@ class Population:
     tie_width: float = 0.0
     utility_error: FloatArray | None = None
     residual: float = 0.0
+    vector_map: VectorMap | None = None
 
     def __post_init__(self) -> None:
         for array in (self.mean, self.covariance, self.utility_error):
@@ -92,7 +105,7 @@ class Population:
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.items, self.mean, self.covariance, self.k, self.honest, self.people, self.given, self.provenance)
-        return type(self), (*fields, self.tie_width, self.utility_error, self.residual)
+        return type(self), (*fields, self.tie_width, self.utility_error, self.residual, self.vector_map)
 
     def __repr__(self) -> str:
         return f"Population({self.people} people, {self.items.n} items, d={self.items.d}, k={self.k:.3g})"
@@ -146,6 +159,7 @@ class Population:
         items: Items | None = None,
         *,
         dimension: int | Literal["auto"] | None = None,
+        vectors: Any = None,
         appeal: Setting = True,
         rescale: Setting = False,
         curvature: Setting = False,
@@ -165,6 +179,10 @@ class Population:
             Items with coordinates. None means that the coordinates are learned.
         dimension
             Number of dimensions in which to learn the coordinates.
+        vectors
+            Vectors of the items, with `dimension`: what `Items.from_vectors` takes, or `Items`; an array without ids
+            is in the order of ``choices.ids``. A linear map from them to coordinates and appeal is learned, beside what
+            is special about items that were compared, and places items that nobody compared.
         appeal, rescale, curvature
             Further options of the fit: see `FitOptions`.
         residual
@@ -182,11 +200,18 @@ class Population:
             raise InvalidParameter(
                 f"a population takes items with coordinates, or the dimension in which to learn them; received {what}"
             )
-        usable = _usable(choices, items)
+        table = None if vectors is None else _vector_table(vectors, choices, items)
+        usable = _usable(choices, items) if table is None else _compared(choices, table)
         tried = options(len(usable.ids), dimension=dimension, appeal=appeal, rescale=rescale, curvature=curvature)
         chosen = choose(usable, items, tried, rng=seed, progress=progress) if len(tried) > 1 else None
         learned = tried[0] if chosen is None else chosen.best
-        model, state, note = fit_model(usable, items, learned, progress=progress)
+        known, smoother, shrunk = None, None, None
+        if table is not None:
+            places = {name: row for row, name in enumerate(table.ids)}
+            known = VectorFeatures.of(table.vectors[[places[name] for name in usable.ids]], usable.ids)
+            shrunk = choose_shrinkage(usable, known, learned, seed, progress)
+            smoother = known.smoother(np.ones(len(usable.ids), dtype=np.bool_), shrunk.shrinkage)
+        model, state, note = fit_model(usable, items, learned, progress=progress, smoother=smoother)
         configuration: JSON = {**learned.record(), "noise": "constant", "items": None if items is None else items.hash}
         provenance: JSON = {
             "pairseek": __version__,
@@ -202,10 +227,52 @@ class Population:
             "choice": None if chosen is None else chosen.record(),
         }
         fitted = cls.of(model, state, usable, items, provenance)
+        if table is not None and known is not None and smoother is not None and shrunk is not None:
+            provenance["vectors"] = {
+                "items": len(table.ids),
+                "compared": len(usable.ids),
+                "shrinkage": shrunk.shrinkage,
+            }
+            provenance["vectors"]["tried"] = [list(pair) for pair in shrunk.tried]
+            fitted = replace(fitted, vector_map=population_map(known, linear_map(model, smoother)))
         if residual == "auto" or residual == "implied":
             people = splits(usable, seed)
             residual = best_residual(people, fitted.items, fitted.prior, fitted.k, progress, residual)
-        return fitted.with_residual(residual)
+        fitted = fitted.with_residual(residual)
+        return fitted if table is None else fitted.with_vectors(table.vectors, table.ids, labels=table.labels)
+
+    def with_vectors(
+        self, vectors: Any, ids: Sequence[ItemId] | None = None, *, labels: Sequence[str] | None = None
+    ) -> Self:
+        """Return the population for the items of these vectors, such as tomorrow's catalogue.
+
+        Items that people compared are where the choices placed them, all others where the map of a population with
+        vectors places them.
+
+        Parameters
+        ----------
+        vectors, ids, labels
+            As for `Items.from_vectors`.
+        """
+        if self.vector_map is None:
+            raise Unsupported("this population knows no vectors: fit it with Population.fit(choices, vectors=...)")
+        table = read_vectors(vectors)
+        names: list[Any] = list(ids if ids is not None else table.ids or ())
+        places = self.vector_map.place(table.vectors, names)
+        if len(names) != len(places):
+            raise InvalidParameter(
+                f"there are {len(places)} vectors and {len(names)} ids: give one for each, ids=[...]"
+            )
+        points, appeal = np.array(places[:, 1:]), appeal_of(places, self.k, np.asarray(self.mean))
+        error = None if self.utility_error is None else np.full(len(names), float(np.std(self.utilities()[0])))
+        for row, name in enumerate(names):
+            own = self.items.find(name)
+            if own >= 0:
+                points[row], appeal[row] = self.items.coordinates[own], self.items.appeal[own]
+                if error is not None and self.utility_error is not None:
+                    error[row] = self.utility_error[own]
+        texts = table.labels if labels is None else labels
+        return replace(self, items=_items(points, names, texts, appeal, dict(table.data)), utility_error=error)
 
     def with_residual(self, residual: float) -> Self:
         """Return the population with a part of its noise as residual utilities: see `pairseek.population.residual`.
@@ -369,6 +436,7 @@ class Population:
             "tie_width": self.tie_width,
             "utility_error": None if self.utility_error is None else self.utility_error.tolist(),
             "residual": self.residual,
+            "vector_map": None if self.vector_map is None else self.vector_map.record(),
         }
 
     @classmethod
@@ -405,7 +473,48 @@ class Population:
             if error.shape != (items.n,) or not np.all((error >= 0.0) & (error < np.inf)):
                 raise InvalidFile(f"utility_error must be {items.n} numbers that are at least 0, one for each item")
         people, given, provenance = int(record["people"]), record["given"], dict(record["provenance"])
-        return cls(items, mean, covariance, k, honest, people, given, provenance, width, error, residual)
+        vector_map = None if record.get("vector_map") is None else VectorMap.from_record(record["vector_map"])
+        return cls(items, mean, covariance, k, honest, people, given, provenance, width, error, residual, vector_map)
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    vectors: FloatArray
+    ids: list[ItemId]
+    labels: Sequence[str] | None
+
+
+def _vector_table(vectors: Any, choices: Choices, items: Items | None) -> _Table:
+    """Return vectors with the ids of their items."""
+    if not isinstance(choices, Choices):
+        _usable(choices, None)
+    if items is not None:
+        raise InvalidParameter("vectors is given with items: give vectors and a dimension, or items with coordinates")
+    if isinstance(vectors, Items):
+        return _Table(np.asarray(vectors.coordinates), list(vectors.ids), vectors.labels)
+    table = read_vectors(vectors)
+    array = checked_vectors(table.vectors, table.ids)
+    names = choices.ids if table.ids is None else table.ids
+    if len(names) != len(array):
+        raise InvalidParameter(
+            f"there are {len(array)} vectors without ids and {len(names)} items in the choices: give a mapping of ids "
+            f"to vectors, or a table with a column id",
+            field="vectors",
+        )
+    known = Items._unwarned(array, names)
+    return _Table(np.asarray(known.coordinates), list(known.ids), table.labels)
+
+
+def _compared(choices: Choices, table: _Table) -> Choices:
+    """Return the usable choices about the items that somebody compared, all of which must have a vector."""
+    if not isinstance(choices, Choices):
+        return _usable(choices, None)
+    alone, known = set(choices.uncompared), set(table.ids)
+    names = [name for name in choices.ids if name not in alone]
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise InvalidChoices(f"there is no vector of {quoted(missing)}: give one, or remove the choices about it")
+    return _usable(choices.of_items(names), None)
 
 
 def _items(
