@@ -13,7 +13,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo terminal test test-long test-backends check bench docs docs-serve docs-check clean clean-kernels
+.PHONY: help demo terminal test test-long test-backends check bench dist docs docs-serve docs-check clean clean-kernels
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ bench: $(VENV)/.installed-dev ## Measure speed against the authors' way, and the
 	@$(BIN)/python benchmarks/allpairs.py
 	@$(BIN)/python benchmarks/allpairs.py --large
 	@$(BIN)/python benchmarks/embed.py $(ARGS)
+
+dist: $(VENV)/.installed-dev ## Build sdist and wheel, and try them in clean environments: make dist ARGS="--extras cli,web"
+	@$(BIN)/python benchmarks/dist.py $(ARGS)
 
 docs: $(VENV)/.installed-docs ## Build the documentation site into site/, run its notebooks, fail on warnings
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

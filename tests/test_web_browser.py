@@ -312,6 +312,10 @@ def test_a_researcher_makes_a_study_and_looks_at_who_came(visit, visitors) -> No
     assert Axe().run(page).violations_count == 0
 
     page.get_by_role("link", name="New study").click()
+    assert page.evaluate("document.documentElement.scrollHeight") < 2500
+    assert not page.get_by_label("Name in the link").is_visible()
+    for fold in page.locator("details.fold > summary").all():
+        fold.click()
     page.get_by_label("Title").fill("Walks <b>")
     page.get_by_label("Name in the link").fill("walks")
     page.get_by_label("Answers per person").fill("5")
@@ -319,14 +323,15 @@ def test_a_researcher_makes_a_study_and_looks_at_who_came(visit, visitors) -> No
     page.get_by_label("Practice pair, right id").fill("w2")
     page.get_by_label("Further settings").fill("prior: somewhere")
     page.get_by_role("button", name="Create the study", exact=True).click()
-    assert "no items were sent" in page.get_by_role("alert").inner_text()
+    page.get_by_role("alert").filter(has_text="no items were sent").wait_for()
     assert page.get_by_label("Title").input_value() == "Walks <b>"
     items = {"name": "walks.csv", "mimeType": "text/csv", "buffer": WALKS.encode()}
     page.locator("#f-items").set_input_files(items)
     page.get_by_role("button", name="Create the study", exact=True).click()
-    assert "somewhere" in page.get_by_role("alert").inner_text()
+    page.get_by_role("alert").filter(has_text="somewhere").wait_for()
+    # The chosen file stays chosen, and the fold with the error is open.
+    assert page.evaluate("document.getElementById('f-items').files[0].name") == "walks.csv"
     page.get_by_label("Further settings").fill("rest: {pair: 3}")
-    page.locator("#f-items").set_input_files(items)
     page.get_by_role("button", name="Create the study", exact=True).click()
     page.wait_for_url("**/studies/walks")
     assert "pair: 3" in page.locator(".configuration pre").text_content()

@@ -300,6 +300,7 @@ STUDY = {
     **USER,
     "study": study_row(),
     "link": "https://studies.example.org/s/colours?PROLIFIC_PID={{%PROLIFIC_PID%}}",
+    "qr": {"local": False, "size": 29, "path": "M4 4.5h7M13 4.5h1"},
     "live": LIVE,
     "map": study_map(),
     "people": people(),

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 from types import FrameType
 
@@ -78,7 +79,8 @@ def serve(
         known = prepare(settings, demo=demo)
         address = announce(host, listening.getsockname()[1])
         if announced is not None:
-            announced(address)
+            announced(settings.address.rstrip("/") or address)
+        settings = settings if settings.address else replace(settings, address=address)
         if workers == 1:
             run(settings, listening, known)
         else:

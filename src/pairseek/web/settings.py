@@ -28,6 +28,9 @@ class Settings:
         Key that signs cookies and forms; empty: generated once and stored in the database.
     password
         Password of the first user, ``admin``; empty: generated and printed once.
+    address
+        Address of the service as participants reach it, such as ``https://studies.example.org``, for links shown to a
+        researcher who works on the server itself; empty: the one of the machine in its network.
     https
         Send cookies over TLS only, and enable HSTS.
     trusted_proxies
@@ -68,6 +71,7 @@ class Settings:
     secret: str = ""
     password: str = ""
     https: bool = False
+    address: str = ""
     trusted_proxies: str = ""
     cors_origins: str = ""
     kept_sessions: int = 5000

@@ -405,6 +405,14 @@ class LearningContext(TypedDict):
     extensible: bool
 
 
+class QrCode(TypedDict):
+    """QR code of a link as a path of strokes in a square; ``local`` where only this computer reaches the link."""
+
+    local: bool
+    size: int
+    path: str
+
+
 class StudyPage(TypedDict):
     """``study``: the dashboard; ``filling`` is the number of simulated people requested just before.
 
@@ -414,6 +422,7 @@ class StudyPage(TypedDict):
     user: User
     study: StudyContext
     link: str
+    qr: QrCode
     live: LiveContext
     map: StudyMap
     people: list[PersonRow]

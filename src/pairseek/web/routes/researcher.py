@@ -42,6 +42,7 @@ from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.media import MOST_PICTURES
 from pairseek.web.views import researcher as views
 from pairseek.web.views.findings import report_page
+from pairseek.web.views.links import public_address
 from pairseek.web.views.similarity import similarity_page
 
 router = APIRouter(include_in_schema=False)
@@ -212,7 +213,7 @@ def show_study(
 ) -> Response:
     """Show the views."""
     study = service.catalogue.named(slug)
-    link = f"{str(request.base_url).rstrip('/')}/s/{slug}"
+    link = f"{public_address(str(request.base_url), service.settings.address)}/s/{slug}"
     filling = min(max(0, filling), simulated.MOST)
     if study.configuration.is_similarity:
         found = similarity_page(service, who, study, link, filling=filling, page=page, learning=bool(learning))

@@ -54,6 +54,7 @@ from pairseek.web.sessions import history
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.forms import NEVER, STOPS
 from pairseek.web.views.findings import findings_context
+from pairseek.web.views.links import qr_code
 from pairseek.web.views.overview import person
 from pairseek.web.views.result import dots, flat, nearest
 
@@ -141,6 +142,7 @@ def study_page(
         "user": user_facts(user),
         "study": study_facts(service, study.row, study.items.n),
         "link": link,
+        "qr": qr_code(link),
         "live": live(service, study),
         "map": {"items": _thin(dots(study.items)), "people": [point for _, point in reversed(everyone) if point]},
         "people": [row for row, _ in shown],

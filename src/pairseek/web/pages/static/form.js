@@ -1,0 +1,50 @@
+// Form for a new study: an error comes back without a new page, so that the chosen files stay chosen.
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (form.enctype !== "multipart/form-data" || form.dataset.plain) return;
+  event.preventDefault();
+  const button = form.querySelector("button:not([type=button])");
+  button.disabled = true;
+  let reply;
+  try {
+    reply = await fetch(form.action, { method: "POST", body: new FormData(form) });
+  } catch {
+    // Without a connection the browser says so itself.
+    form.dataset.plain = "true";
+    form.submit();
+    return;
+  }
+  if (reply.redirected) {
+    location.assign(reply.url);
+    return;
+  }
+  const main = document.getElementById("main");
+  const received = new DOMParser().parseFromString(await reply.text(), "text/html").getElementById("main");
+  for (const old of main.querySelectorAll("input[type=file]")) {
+    const fresh = received.querySelector(`#${CSS.escape(old.id)}`);
+    if (!fresh) continue;
+    for (const name of ["aria-invalid", "aria-describedby"]) {
+      if (fresh.hasAttribute(name)) old.setAttribute(name, fresh.getAttribute(name));
+      else old.removeAttribute(name);
+    }
+    fresh.replaceWith(old);
+  }
+  const folds = received.querySelectorAll("details");
+  main.querySelectorAll("details").forEach((old, place) => {
+    if (old.open) folds[place]?.setAttribute("open", "");
+  });
+  main.replaceChildren(...received.childNodes);
+  const alert = main.querySelector("[role=alert]");
+  if (alert) {
+    alert.tabIndex = -1;
+    alert.focus();
+    scrollTo(0, 0);
+  }
+});
+
+// A link to a field that is folded away unfolds it.
+addEventListener("click", (event) => {
+  const target = event.target.closest("a[href^='#f-']");
+  const field = target && document.getElementById(decodeURIComponent(target.hash.slice(1)));
+  if (field) field.closest("details")?.setAttribute("open", "");
+});
