@@ -34,7 +34,9 @@ SMOKE = {
         "items = ps.Items.from_frame(pa.table({'id': [1, 2], 'x': [0.0, 1.0]})); items.to_frame('pyarrow')"
     ),
     "data": "import pooch; from pairseek.datasets import food10k_facts; food10k_facts(4)",
-    "web": "from pairseek.web.app import create_app\nfrom pairseek.web.settings import Settings\ncreate_app(Settings())",
+    "web": (
+        "from pairseek.web.app import create_app\nfrom pairseek.web.settings import Settings\ncreate_app(Settings())"
+    ),
     "postgres": "import psycopg",
     "cluster": "import distributed; from pairseek.runs.cluster import on_cluster",
 }
