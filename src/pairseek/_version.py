@@ -1,6 +1,6 @@
 """The version, in one place."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 MODEL_VERSION = 3
 """Version of the mathematics: it changes when the same parts and answers lead to another belief or another pair."""
