@@ -18,7 +18,8 @@ from pairseek.model.items import Items
 from pairseek.store import sessions as stored
 from pairseek.store.database import Database
 from pairseek.web.auth import set_password
-from pairseek.web.data import findings, tables
+from pairseek.web.data import codebook, findings, tables
+from pairseek.web.data.codebook_german import GERMAN
 from pairseek.web.data.findings import group_answers, ranking_of, study_findings
 from pairseek.web.pages.map import PICTURE, draw_map
 from pairseek.web.sessions.live import SubmittedAnswer
@@ -109,6 +110,8 @@ def test_the_page_is_computed_outside_of_the_request_and_kept(visitors, sessions
     report = browser.get("/studies/which/report.html?language=de")
     assert "attachment" in report.headers["content-disposition"]
     assert "Rangliste der Gruppe" in report.text
+    assert "Kennung der Sitzung: eine Teilnahme einer Person." in report.text
+    assert "Id of the session" not in report.text
     assert not re.findall(r"(?:src|href)=\"(?!#|data:)[^\"]*\"", report.text)
     assert browser.get("/studies/which/report.html?language=xx").status_code == 422
     # Findings change with the sessions.
@@ -233,3 +236,9 @@ def test_a_result_shows_pictures_in_place_of_dots() -> None:
     assert address == "/media/s/a/320"
     assert (x + PICTURE // 2, y + PICTURE // 2) == (72, 72 + drawing.height - 144)
     assert drawing.names == ()
+
+
+def test_the_codebook_is_complete_in_german() -> None:
+    assert set(GERMAN) == codebook.texts()
+    assert all(codebook.in_language(words, "de") != words for words in codebook.texts())
+    assert all(codebook.in_language(words, "en") == words for words in codebook.texts())

@@ -37,7 +37,7 @@ def command(
         if language not in languages():
             raise InvalidParameter(f"--language is {language!r}: give one of {', '.join(languages())}")
         study = find_study(opened, slug)
-        data = report_page(opened, study, study_findings(opened, study), everyone=everyone)
+        data = report_page(opened, study, study_findings(opened, study), everyone=everyone, language=language)
         target = Path(f"{slug}-report.html") if out is None else out
         target.write_text(render_report(data, language=language), encoding="utf-8")
     typer.echo(f"Wrote {target}")

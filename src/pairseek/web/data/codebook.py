@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from pairseek.core.media import MEDIA
+from pairseek.web.data.codebook_german import GERMAN
 
 _MEANINGS = {
     "study": "Name of the study in its link.",
@@ -90,6 +91,7 @@ _COORDINATES = {
     "estimates": "Coordinate of the estimate (posterior mean, or the procedure's own).",
     "items": "Coordinate of the item, standardized and scaled as the study says.",
 }
+_TRUTH = "Coordinate of a simulated person's true point."
 
 
 def is_known(column: str) -> bool:
@@ -97,12 +99,23 @@ def is_known(column: str) -> bool:
     return column in _MEANINGS or any(name == column for _, name in _OTHERWISE)
 
 
+def texts() -> set[str]:
+    """Return every description that the codebook can contain."""
+    parts = (_MEANINGS, _OTHERWISE, _NUMBERED, _COORDINATES)
+    return {_TRUTH, *(words for part in parts for words in part.values())}
+
+
+def in_language(words: str, language: str) -> str:
+    """Return a description in a language, as far as there is a translation."""
+    return GERMAN.get(words, words) if language == "de" else words
+
+
 def meaning(table: str, column: str, coordinates: Sequence[str] = ()) -> str:
     """Return the description of a column; ``coordinates`` are the columns of the items' coordinates."""
     if column in coordinates:
         return _COORDINATES[table]
     if column.removeprefix("truth_") in coordinates:
-        return "Coordinate of a simulated person's true point."
+        return _TRUTH
     if (table, column) in _OTHERWISE:
         return _OTHERWISE[table, column]
     for pattern, words in _NUMBERED.items():

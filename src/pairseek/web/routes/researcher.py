@@ -263,7 +263,7 @@ def download_report(
     found, _ = service.findings.look(study)
     if found is None:
         found = service.findings.awaited(study)
-    data = report_page(service.database, study, found, everyone=bool(everyone))
+    data = report_page(service.database, study, found, everyone=bool(everyone), language=language)
     headers = {"content-disposition": f'attachment; filename="{slug}-report-{language}.html"'}
     return HTMLResponse(render_report(data, language=language), headers=headers)
 

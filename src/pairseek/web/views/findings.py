@@ -15,6 +15,7 @@ from pairseek.ranking import Ranking, Segmentation
 from pairseek.store import media
 from pairseek.store.database import Database, now
 from pairseek.web.data import tables
+from pairseek.web.data.codebook import in_language
 from pairseek.web.data.findings import GroupAnswers, GroupFindings, Participation, StudyFindings
 from pairseek.web.pages.contexts import (
     CardContext,
@@ -185,8 +186,10 @@ def _flipped(sign: str) -> str:
     return "\N{MINUS SIGN}" if sign == "+" else "+"
 
 
-def report_page(database: Database, study: Study, found: StudyFindings, *, everyone: bool) -> ReportPage:
-    """Return the context of the report, with every picture in it."""
+def report_page(
+    database: Database, study: Study, found: StudyFindings, *, everyone: bool, language: str = "en"
+) -> ReportPage:
+    """Return the context of the report, with every picture in it, and the codebook in a language."""
     context = findings_context(study, found, everyone=everyone)
     embed = _embedding(database, study)
     context["ranking"] = [{**row, "card": embed(row["card"])} for row in context["ranking"]]
@@ -209,7 +212,7 @@ def report_page(database: Database, study: Study, found: StudyFindings, *, every
         "findings": context,
         "dimensions": study.items.d,
         "codebook": [
-            {"table": table, "column": column, "meaning": words}
+            {"table": table, "column": column, "meaning": in_language(words, language)}
             for table, columns in tables.codebook(study).items()
             for column, words in columns.items()
         ],
