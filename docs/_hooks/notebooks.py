@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,13 @@ _done: dict[str, tuple[str, dict[str, bytes]]] = {}
 
 def on_files(files: Files, *, config: Any, **_: Any) -> Files:
     """Add a page for each notebook, and its pictures."""
-    for path in sorted((Path(config.docs_dir) / _FOLDER).glob("*.ipynb")):
-        text = path.read_text(encoding="utf-8")
-        if text not in _done:
-            _done[text] = render(path)
+    notebooks = {
+        path: path.read_text(encoding="utf-8") for path in sorted((Path(config.docs_dir) / _FOLDER).glob("*.ipynb"))
+    }
+    new = [path for path, text in notebooks.items() if text not in _done]
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        _done.update(zip((notebooks[path] for path in new), pool.map(render, new), strict=True))
+    for path, text in notebooks.items():
         page, pictures = _done[text]
         files.append(File.generated(config, f"{_FOLDER}/{path.stem}.md", content=page))
         for name, content in pictures.items():
