@@ -1,0 +1,115 @@
+"""Searches inside a back end: time and size with a catalogue of vectors, and items that nobody compared.
+
+    python benchmarks/backend.py                       # time and size; ratios to a matrix product in the same run
+    python benchmarks/backend.py --people --splits 10  # recorded people: items that were left out of the fit
+
+People: vectors are the eight coordinates that a population of one part of the choosing half has for all items; a
+population with vectors is fitted to the other part, without a fifth of the items. People of the reporting half answer
+ten pairs of the other items, and pairs with a left-out item are predicted: with the population, and by the utility of
+an item for the mean person alone, which the vectors tell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pairseek as ps
+from pairseek.population.selection import predicted
+from pairseek.population.vector_fit import without_items
+from rivals import data_folder, half_of
+
+KEY = b"a key of the benchmark, 32 bytes"
+DATA = ("gss_music", "food_world_cup")
+
+
+def timed(work: Any) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def speed(n: int, length: int, people: int) -> None:
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((n, length), dtype=np.float32) / np.sqrt(np.arange(1, length + 1, dtype=np.float32))
+    matrix = rng.standard_normal((1000, 1000))
+    reference = min(timed(lambda: matrix @ matrix) for _ in range(5))
+    began = time.perf_counter()
+    items = ps.Items.from_vectors(vectors, ids=[f"sku-{i}" for i in range(n)])
+    print(f"from_vectors {n} x {length} to {items.d}: {time.perf_counter() - began:.2f} s")
+    turns, lists = [], []
+    for person in range(people):
+        search = ps.Search(items, rng=person)
+        query = search.ask()
+        for number in range(10):
+            began = time.perf_counter()
+            search.tell(query, winner=query.left)
+            query = search.ask()
+            if person or number:
+                turns.append(time.perf_counter() - began)
+            lists.append(timed(lambda: search.recommend(10, exclude=["sku-1"])))  # noqa: B023
+    for name, values in (("answer and question", turns), ("recommend 10", lists[1:])):
+        middle, most = float(np.median(values)), max(values)
+        print(f"{name}: {1e3 * middle:.1f} / {1e3 * most:.1f} ms, {middle / reference:.1f} products of 1000 x 1000")
+    print(f"record {len(json.dumps(search.to_dict()))} bytes, token {len(search.to_token(key=KEY))} bytes")
+
+
+def left_out(name: str, splits: int, people: int) -> None:
+    choices = ps.Choices.read(Path(data_folder()) / name / "ratings.csv").usable()
+    rng = np.random.default_rng(0)
+    halves = {half: [] for half in ("choosing", "reporting")}
+    for row, person in enumerate(choices.people):
+        halves[half_of(person)].append(row)
+    choosing, reporting = (rng.permutation(halves[half]) for half in ("choosing", "reporting"))
+    teachers, others = (choices.only(np.sort(part[:people])) for part in np.array_split(choosing, 2))
+    tested = choices.only(np.sort(reporting[:people]))
+    vectors = ps.Population.fit(teachers, dimension=8, residual=0.0).items
+    rows = []
+    for split in range(splits):
+        gone = np.zeros(len(choices.ids), dtype=np.bool_)
+        gone[np.random.default_rng(split).permutation(len(gone))[: len(gone) // 5]] = True
+        population = ps.Population.fit(without_items(others, gone), vectors=vectors, dimension=4, residual=0.0)
+        population = population.with_vectors(vectors.coordinates, choices.ids)
+        about = gone[tested.winner] | gone[tested.loser]
+        shown = ~about & (np.random.default_rng(split).random(len(about)) < _share(tested, ~about))
+        base, factors = population.utilities()
+        flat = np.zeros_like(factors)
+        answered = predicted(tested.rows(shown), tested.rows(about), base, factors, np.asarray(population.covariance))
+        alone = predicted(tested.rows(shown), tested.rows(about), base, flat, np.asarray(population.covariance))
+        asked = np.bincount(tested.person[about], minlength=len(tested.people)) > 0
+        rows.append([found[1][asked].mean() for found in (answered, alone)])
+        print(f"{name} split {split}: population {rows[-1][0]:.3f}, vectors alone {rows[-1][1]:.3f}", flush=True)
+    mean, lead = np.mean(rows, axis=0), np.diff(np.array(rows)[:, ::-1], axis=1)
+    error = lead.std(ddof=1) / np.sqrt(splits) if splits > 1 else float("nan")
+    print(f"{name}: {mean[0]:.3f} and {mean[1]:.3f}, a lead of {lead.mean():.3f} ± {error:.3f} over {splits} splits")
+
+
+def _share(choices: ps.Choices, usable: Any) -> Any:
+    """Return, for each choice, the share of the person's usable choices that makes ten of them."""
+    count = np.bincount(choices.person[usable], minlength=len(choices.people))
+    return (10.0 / np.maximum(count, 1))[choices.person]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--items", type=int, default=50_000)
+    parser.add_argument("--length", type=int, default=384)
+    parser.add_argument("--shoppers", type=int, default=5)
+    parser.add_argument("--people", action="store_true")
+    parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--count", type=int, default=500)
+    given = parser.parse_args()
+    if given.people:
+        for name in DATA:
+            left_out(name, given.splits, given.count)
+    else:
+        speed(given.items, given.length, given.shoppers)
+
+
+if __name__ == "__main__":
+    main()
