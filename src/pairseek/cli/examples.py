@@ -40,6 +40,9 @@ EXAMPLES = {
     "user add": ("pairseek user add maria",),
     "user remove": ("pairseek user remove maria",),
     "user list": ("pairseek user list",),
+    "token create": ("pairseek token create shop --scope read --scope answer",),
+    "token list": ("pairseek token list",),
+    "token revoke": ("pairseek token revoke 1",),
     "db upgrade": ("pairseek db upgrade",),
     "db version": ("pairseek db version",),
 }
