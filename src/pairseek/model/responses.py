@@ -124,6 +124,12 @@ class Response:
         lapses = isinstance(self.lapse, Unknown)
         object.__setattr__(self, "reliability", checked_reliability(self.reliability, lapses=lapses))
         self._check_logits()
+        if isinstance(self.k, Unknown) and isinstance(self.reliability, Unknown):
+            raise InvalidParameter("k and reliability are both unknown, and are the same factor: infer one of the two")
+        if isinstance(self.noise, Unknown):
+            object.__setattr__(self, "noise", checked_noise(self.noise))
+        else:
+            noise_kind(self.noise)
         object.__setattr__(self, "curvature", checked_curvature(self.curvature))
         if self.curvature != 1.0 and self.noise != "constant":
             raise InvalidParameter(
@@ -131,12 +137,6 @@ class Response:
                 f"meaning under constant noise alone, whose logits are differences of utilities; give noise='constant'",
                 field="curvature",
             )
-        if isinstance(self.k, Unknown) and isinstance(self.reliability, Unknown):
-            raise InvalidParameter("k and reliability are both unknown, and are the same factor: infer one of the two")
-        if isinstance(self.noise, Unknown):
-            object.__setattr__(self, "noise", checked_noise(self.noise))
-        else:
-            noise_kind(self.noise)
         if isinstance(self.k, Unknown):
             object.__setattr__(self, "k", checked_unknown_k(self.k, lapses=lapses))
         elif self.k is not None:
