@@ -71,7 +71,7 @@ def estimate_of(database, session):
 def with_other_defaults(monkeypatch):
     """Defaults of the prior, and with it of k, of the choice of pairs, and of the posterior."""
     monkeypatch.setattr(defaults, "PRIOR_FACTOR", 9.0)
-    monkeypatch.setattr(defaults, "GAP", 0.9)
+    monkeypatch.setattr(defaults, "PROMISING", 4)
     monkeypatch.setattr(defaults, "FEW", 0)
     monkeypatch.setattr(defaults, "EP", lambda: ps.Particles(300))
 
@@ -95,7 +95,7 @@ def test_other_defaults_change_no_session_that_has_begun(database, monkeypatch):
     record = database.read(lambda c: stored.contents(c, [row.parts for row in rows]))
     old, new = record[rows[0].parts], record[rows[2].parts]
     assert new["prior"]["covariance"] == pytest.approx(9.0 * np.array(old["prior"]["covariance"]))
-    assert (old["candidates"]["gap"], new["candidates"]["gap"]) == (0.03, 0.9)
+    assert (old["candidates"]["items"], new["candidates"]["items"]) == (256, 4)
     assert (old["posterior"]["name"], new["posterior"]["name"]) == ("ep", "particles")
     assert others != expected
     assert not np.allclose(estimate_of(database, fresh).point, found.point, rtol=0.05)

@@ -53,7 +53,6 @@ RESIDUAL_ALONE = 1.5
 """Standard deviation of utilities in logits, where items have no coordinates."""
 
 
-@lru_cache(maxsize=4)
 def default_prior(items: Items | Space) -> Prior:
     """Return a Gaussian with the mean and covariance of the items; uniform on a continuous space.
 
@@ -64,20 +63,25 @@ def default_prior(items: Items | Space) -> Prior:
         return UniformBox(items.low, items.high)
     if not items.d:
         return GaussianPrior()
+    return _gaussian(items, PRIOR_FACTOR)
+
+
+# Once for a catalogue: every search of a new person begins with it.
+@lru_cache(maxsize=8)
+def _gaussian(items: Items, factor: float) -> GaussianPrior:
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         centre, covariance = _moments(items)
         _check_spread(float(np.sqrt(np.trace(covariance) / items.d)))
-    values, vectors = np.linalg.eigh(PRIOR_FACTOR * covariance)
+    values, vectors = np.linalg.eigh(factor * covariance)
     floor = THIN**2 * values[-1]
     if values[0] < floor:
         covariance = (vectors * np.maximum(values, floor)) @ vectors.T
         return GaussianPrior(centre, 0.5 * (covariance + covariance.T))
-    return GaussianPrior(centre, PRIOR_FACTOR * covariance)
+    return GaussianPrior(centre, factor * covariance)
 
 
-@lru_cache(maxsize=8)
 def _moments(items: Items) -> tuple[FloatArray, FloatArray]:
-    """Return mean and covariance of items, once for a catalogue: every search of a new person begins with them."""
+    """Return mean and covariance of items."""
     if items.d > _FEW_DIMENSIONS:
         mean, covariance = sample_moments(items.coordinates, np.full(items.n, 1.0 / items.n))
         return mean, covariance * (items.n / (items.n - 1))
