@@ -110,11 +110,12 @@ def test_a_strategy_without_a_surface_gets_the_list_or_a_weighted_sample():
             return -candidates.length
 
     few = ps.Items(np.random.default_rng(0).standard_normal((50, 2)))
-    query = ps.Search(few, strategy=Nearest(), posterior=ps.Particles(200), rng=1).ask()
+    parts = {"response": ps.Logistic(), "strategy": Nearest(), "posterior": ps.Particles(200)}
+    query = ps.Search(few, **parts, rng=1).ask()
     distances = np.linalg.norm(few.coordinates[:, None] - few.coordinates, axis=2) + 9 * np.eye(50)
     assert distances[query.left, query.right] == distances.min()
     many = ps.Items(np.random.default_rng(0).standard_normal((3000, 2)))
-    query = ps.Search(many, strategy=Nearest(), posterior=ps.Particles(200), rng=1).ask()
+    query = ps.Search(many, **parts, rng=1).ask()
     assert "drawn where good pairs are likely" in query.info.candidates
 
 
@@ -188,7 +189,7 @@ def test_items_whose_squares_are_no_numbers_are_refused(scale):
 
 def test_a_belief_that_is_not_finite_is_refused():
     items = ps.Items(np.random.default_rng(0).standard_normal((10, 2)))
-    belief = ps.Search(items, rng=1).belief
+    belief = ps.Search(items, response=ps.Logistic(), rng=1).belief
     for changed in ({"covariance": np.diag([np.inf, 1.0])}, {"mean": np.array([np.nan, 0.0])}):
         scene = SelectionContext.of(items, replace(belief, **changed), ps.Logistic(1.0), ps.InfoGain())
         for source in (ps.AllPairs(), ps.AllPairs(listed=100), WeightedPairs(), ps.SampledPairs(count=5)):

@@ -90,7 +90,7 @@ def test_the_samples_of_a_strategy_of_ones_own_change_with_the_answers():
 
 def test_equal_scores_are_told_apart_by_the_order_of_the_items():
     corners = ps.Items([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], ids=["d", "c", "b", "a"])
-    query = ps.Search(corners, rng=3).ask()
+    query = ps.Search(corners, response=ps.Logistic(residual=ps.Unknown()), rng=3).ask()
     # Under normalized noise every plane through the middle of the prior tells as much: the first pair that has one.
     assert {query.left, query.right} == {"d", "c"}
 
@@ -98,7 +98,7 @@ def test_equal_scores_are_told_apart_by_the_order_of_the_items():
 class TestLaterDefaults:
     """A search that has begun keeps every part with its numbers."""
 
-    CHANGES: ClassVar = {"PRIOR_FACTOR": 9.0, "GAP": 0.5, "RESCORE": 512, "FEW": 0}
+    CHANGES: ClassVar = {"PRIOR_FACTOR": 9.0, "PROMISING": 4, "RESCORE": 16, "FEW": 0}
 
     def begun(self, tmp_path):
         _, search = pairs(ITEMS, 4)
@@ -122,9 +122,9 @@ class TestLaterDefaults:
         assert saved["model"] == MODEL_VERSION
         assert saved["posterior"] == {"name": "ep", "points": 2048}
         assert saved["candidates"] == {
-            "name": "all_pairs",
-            "gap": 0.03,
-            "budget": 100_000_000,
+            "name": "proposed_pairs",
+            "items": 256,
+            "improved": 4,
             "rescore": 0,
             "listed": 100_000,
         }
@@ -146,9 +146,20 @@ class TestDefaultPrior:
         assert np.sqrt(values[:2] / values[-1]) == pytest.approx([1e-3, 1e-3], rel=1e-6)
 
     def test_an_answer_one_deviation_away_is_right_88_times_in_100(self):
-        search = ps.Search(ITEMS)
+        search = ps.Search(ITEMS, response=ps.Logistic())
         spread = np.sqrt(np.trace(search.prior.covariance) / 3)
         assert 1 / (1 + np.exp(-search.response.k * spread)) == pytest.approx(0.88, abs=0.001)
+
+    @pytest.mark.parametrize("d", [1, 3, 12])
+    def test_the_logit_of_two_random_items_has_a_root_mean_square_of_three_and_a_half(self, d):
+        """For a random person and a curvature of 1, in any number of dimensions."""
+        rng = np.random.default_rng(0)
+        items = ps.Items(rng.standard_normal((2000, d)))
+        people, first, second = (items.coordinates[rng.permutation(2000)] for _ in range(3))
+        k = ps.Search(items).response.k
+        logits = k * (np.sum((people - second) ** 2, axis=1) - np.sum((people - first) ** 2, axis=1))
+        # The standard error of the root mean square of 2000 logits is about 2 %.
+        assert np.sqrt(np.mean(logits**2)) == pytest.approx(np.sqrt(12), rel=0.1)
 
     @pytest.mark.parametrize("d", [4, 12])
     def test_it_suits_people_where_the_items_are(self, d):

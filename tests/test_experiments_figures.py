@@ -361,7 +361,7 @@ class TestPlanning:
         found = plan(items, Question(strategies=("random",), questions=2, users=2), tmp_path / "plan")
         assert found.target == pytest.approx(found.needs[0].radius[0] / 2)
         assert found.needs[0].half is None
-        assert found.response.k == pytest.approx(ps.Search(items, rng=0).response.k)
+        assert found.response.k == pytest.approx(ps.Search(items, response=ps.Logistic(), rng=0).response.k)
 
     def test_a_bad_target_is_named(self):
         with pytest.raises(InvalidParameter, match="target radius is -1"):

@@ -80,6 +80,7 @@ class TestKeeping:
             "reliability": 1.0,
             "tie_width": 0.0,
             "residual": None,
+            "curvature": 1.0,
         }
         assert serialization.encode(serialization.decode("response", record)) == record
         assert serialization.decode("response", {"name": "probit", "k": {"name": "unknown"}}) == ps.Probit(ps.Unknown())

@@ -341,7 +341,7 @@ def _answering_record(part: Truth) -> Any:
         return part
     if isinstance(part, Response):
         record = part_record("response", part)
-        ordinary = {"lapse": 0.0, "reliability": 1.0, "tie_width": 0.0}
+        ordinary = {"lapse": 0.0, "reliability": 1.0, "tie_width": 0.0, "curvature": 1.0}
         return {name: value for name, value in record.items() if ordinary.get(name) != value}
     return {f.name: getattr(part, f.name) for f in fields(part) if getattr(part, f.name) is not None}
 

@@ -110,7 +110,7 @@ def _data(value: object, folder: Path | None) -> str:
 
 
 # Settings that only a response has, not an `Answering`.
-_OF_RESPONSE = {"lapse", "reliability", "tie_width"}
+_OF_RESPONSE = {"lapse", "reliability", "tie_width", "curvature"}
 
 
 def _answering(field: str, value: object) -> Answering | Response:
