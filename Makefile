@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
 BIN := $(VENV)/bin
+# One more than there are cores, up to five: many tests wait for a browser or for a server.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(5, 1 + (os.cpu_count() or 1)))')
 
 # Reference data beside the checkout, if they are there; the tests pass without them.
 ifndef PAIRSEEK_DATA
@@ -25,7 +27,7 @@ terminal: $(VENV)/.installed-cli ## Search for a colour in the terminal: make te
 	@if [ -t 0 ]; then $(BIN)/pairseek demo $(ARGS); else $(BIN)/pairseek demo --simulate $(ARGS); fi
 
 test: $(VENV)/.installed-dev ## Run the tests: make test ARGS="-k demo"
-	@$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 test-long: $(VENV)/.installed-dev ## Run the tests that take minutes: many states with known truth; abuse, kills and a soak of the service
 	@$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal -m long $(ARGS)

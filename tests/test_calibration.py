@@ -84,7 +84,7 @@ def p_values(found):
     return counts, (2 * norm.sf(np.abs(found.mean(axis=0) - DRAWS / 2) / error)).tolist()
 
 
-@pytest.mark.parametrize(("d", "runs"), [(2, 250), (4, 200)])
+@pytest.mark.parametrize(("d", "runs"), [(2, 250), pytest.param(4, 200, marks=pytest.mark.long)])
 def test_the_truth_is_one_more_draw_from_the_posterior(d, runs):
     """Tried: with the likelihood to the power 0.6, or 1.6, in the particles this fails, at p = 1e-8 and 7e-7."""
     counts, means = p_values(ranks(d, 3.0, runs))

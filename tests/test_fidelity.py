@@ -60,6 +60,7 @@ def test_infogain_with_its_short_list_is_within_one_percent_and_five_in_the_wors
     assert max(found) <= 0.05
 
 
+@pytest.mark.long
 def test_infogain_needs_the_short_list():
     """By table alone it is good in the median, not in the worst state: before any answer the belief is a cube."""
     found = [s.by_table for s in of("infogain")]

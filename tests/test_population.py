@@ -125,6 +125,7 @@ class TestTheKernels:
 
 
 class TestWhatIsIdentifiable:
+    @pytest.mark.long
     def test_utilities_and_their_spread_are_recovered_with_calibrated_intervals(self):
         utility, variance = [], []
         for seed in range(24):

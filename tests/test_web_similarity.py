@@ -268,6 +268,7 @@ def test_two_learners_at_once_are_one(database):
     assert database.read(lambda c: populations.versions(c, study.row.id)) == [1]
 
 
+@pytest.mark.long
 def test_another_process_learns_the_same_map(database):
     study = made(database, random=0.2)
     judged(database, study, 3)
