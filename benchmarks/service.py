@@ -10,6 +10,8 @@
                                                                  # two servers behind a round-robin proxy, one killed
     python benchmarks/service.py --people 50 --items 100000 --dimensions 8
     python benchmarks/service.py --soak 20000 --items 1000       # memory of the workers over many short sessions
+    python benchmarks/service.py --people 100 --learn auto       # 200 items without coordinates, sessions of 12 answers
+                                                                 # and a study that learns meanwhile; off: that does not
 
 The study has 12,624 items in four dimensions and default settings: nothing is set but the number of answers. Two
 workers serve it. People are small asyncio clients on the same machine, so they take their share of its cores. Each
@@ -42,7 +44,7 @@ import numpy as np
 
 import pairseek as ps
 from pairseek.model.items import Items
-from pairseek.store import migrate, sessions
+from pairseek.store import migrate, populations, sessions
 from pairseek.store.database import Database
 from pairseek.web.studies.configuration import configured
 from pairseek.web.studies.creation import create_study
@@ -142,6 +144,13 @@ class Person:
 
     async def _live(self, until: float) -> None:
         await asyncio.sleep(self.rng.random() * self.pace)
+        while time.perf_counter() < until:
+            await self._answer_all(until)
+            # Whoever is through makes room for somebody else.
+            self.browser.close()
+            self.browser, self.number, self.said = Browser(self.browser.port), self.number + 1_000_000, {}
+
+    async def _answer_all(self, until: float) -> None:
         state = await self._begin()
         session = await self._session()
         self.measured.acknowledged[session] = self.said
@@ -454,8 +463,15 @@ def reference(items: Items) -> float:
     return float(np.median(spent))
 
 
+def study(options) -> tuple[Items, dict]:
+    """Items and settings of the study."""
+    if options.learn:
+        return Items(ids=[str(k) for k in range(200)]), {**settings(12), "learn": options.learn}
+    return catalogue(options.items, options.dimensions), settings(1000)
+
+
 def run(options) -> int:
-    items = catalogue(options.items, options.dimensions)
+    items, made = study(options)
     ps.set_thread_count(1)
     base = reference(items)
     print(f"reference: {1000 * base:.1f} ms for an answer and the next question (one thread, no service)", flush=True)
@@ -472,7 +488,7 @@ def run(options) -> int:
                 url = f"sqlite:///{stack.enter_context(tempfile.TemporaryDirectory())}/load.db"
             opened = Database(url)
             migrate.ready(opened)
-            create_study(opened, configured(settings(1000)), items, is_open=True, who="benchmark")
+            create_study(opened, configured(made), items, is_open=True, who="benchmark")
             opened.close()
             servers = [Server(url, options.workers) for _ in range(options.servers)]
             for server in servers:
@@ -506,8 +522,16 @@ def run(options) -> int:
                     f"  processor: {spent:.1f} ms an answer in the workers ({spent / 1000 / base:.1f} times the "
                     f"reference); cores in use: {used / passed:.2f} by the workers, {own / passed:.2f} by the people"
                 )
-            print("  " + check(url, measured))
+            print("  " + check(url, measured) + learned(url))
     return worst
+
+
+def learned(url: str) -> str:
+    """Say how many versions a study has learned."""
+    opened = Database(url)
+    found = opened.read(lambda connection: populations.versions(connection, 1))
+    opened.close()
+    return f"; {len(found)} versions were learned meanwhile" if found else ""
 
 
 def report(options, people: int, measured: Measured, base: float, log: list[str]) -> int:
@@ -544,6 +568,9 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--servers", type=int, default=1)
     parser.add_argument("--soak", type=int, metavar="SESSIONS", help="short sessions, and the memory of the workers")
+    parser.add_argument(
+        "--learn", choices=["auto", "off"], help="items without coordinates; learn from sessions or not"
+    )
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
     parser.add_argument("--faults", choices=["worker", "server", "one", "database", "restart"])
     parser.add_argument("--restart", type=int, metavar="ANSWERS", help="sessions of so many answers, and a restart")
