@@ -472,6 +472,7 @@ def study(options) -> tuple[Items, dict]:
 
 def run(options) -> int:
     items, made = study(options)
+    options.items = items.n
     ps.set_thread_count(1)
     base = reference(items)
     print(f"reference: {1000 * base:.1f} ms for an answer and the next question (one thread, no service)", flush=True)
