@@ -34,7 +34,7 @@ EXTRAS = {
 _KERNELS = ("pairseek.numerics.pair_kernels", "pairseek.posteriors.ep_kernels", "pairseek.numerics.tables")
 
 
-class Finding(NamedTuple):
+class ReportLine(NamedTuple):
     """One line of the report; `fine` is None where it is neither right nor wrong."""
 
     topic: str
@@ -69,20 +69,20 @@ def command(
         raise typer.Exit(1)
 
 
-def _installed() -> Iterator[Finding]:
-    yield Finding("pairseek", f"{__version__} in {Path(__file__).parents[1]}", fine=True)
-    yield Finding("Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}", fine=True)
+def _installed() -> Iterator[ReportLine]:
+    yield ReportLine("pairseek", f"{__version__} in {Path(__file__).parents[1]}", fine=True)
+    yield ReportLine("Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}", fine=True)
     core = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba"))
-    yield Finding("core", f"{core}; {plural(os.cpu_count() or 1, 'processor')}", fine=True)
+    yield ReportLine("core", f"{core}; {plural(os.cpu_count() or 1, 'processor')}", fine=True)
     for extra, purpose in EXTRAS.items():
         missing = [name for name in _packages(extra) if not _there(name)]
         if missing:
             text = f"not installed ({purpose}): pip install 'pairseek[{extra}]'"
             if len(missing) < len(_packages(extra)):
                 text += f"; {', '.join(missing)} missing"
-            yield Finding(extra, text, fine=None)
+            yield ReportLine(extra, text, fine=None)
         else:
-            yield Finding(extra, f"installed ({purpose})", fine=True)
+            yield ReportLine(extra, f"installed ({purpose})", fine=True)
 
 
 def _packages(extra: str) -> list[str]:
@@ -103,7 +103,7 @@ def _there(name: str) -> bool:
     return True
 
 
-def _compiled() -> Iterator[Finding]:
+def _compiled() -> Iterator[ReportLine]:
     found, folders = 0, set()
     for name in _KERNELS:
         for kernel in vars(import_module(name)).values():
@@ -112,9 +112,9 @@ def _compiled() -> Iterator[Finding]:
                 folders.add(str(cache))
                 found += any(Path(cache).glob(f"*.{kernel.__name__}-*.nbi"))
     if found:
-        yield Finding("kernels", f"compiled, in {sorted(folders)[0]}", fine=True)
+        yield ReportLine("kernels", f"compiled, in {sorted(folders)[0]}", fine=True)
     else:
-        yield Finding(
+        yield ReportLine(
             "kernels", "not compiled yet: the first search takes half a minute longer, or use --compile", None
         )
 
@@ -128,25 +128,25 @@ def _compile() -> None:
     search.ask()
 
 
-def _data() -> Finding:
+def _data() -> ReportLine:
     from pairseek.datasets.food10k import local_folder
 
     folder = local_folder()
     if folder is not None:
-        return Finding("data", f"the paper's embeddings are in {folder}", fine=True)
+        return ReportLine("data", f"the paper's embeddings are in {folder}", fine=True)
     given = os.environ.get("PAIRSEEK_DATA")
     if given:
-        return Finding("data", f"PAIRSEEK_DATA is {given}, which has no folder data/food10k", fine=False)
-    return Finding("data", "the paper's embeddings are fetched at first use; --data synthetic needs none", fine=None)
+        return ReportLine("data", f"PAIRSEEK_DATA is {given}, which has no folder data/food10k", fine=False)
+    return ReportLine("data", "the paper's embeddings are fetched at first use; --data synthetic needs none", fine=None)
 
 
-def _database(url: str | None) -> Finding:
+def _database(url: str | None) -> ReportLine:
     from pairseek.cli.database import open_database, require_web
 
     try:
         require_web()
     except PairseekError:
-        return Finding("database", "not used: studies need the extra 'web'", fine=None)
+        return ReportLine("database", "not used: studies need the extra 'web'", fine=None)
     from pairseek.store import migrate
     from pairseek.web.settings import Settings
 
@@ -155,13 +155,13 @@ def _database(url: str | None) -> Finding:
         # An address may hold a password.
         shown = re.sub(r"//[^@/]*@", "//…@", name)
         if "://" not in name and not Path(name).exists():
-            return Finding("database", f"{shown} does not exist yet: pairseek serve creates it", fine=None)
+            return ReportLine("database", f"{shown} does not exist yet: pairseek serve creates it", fine=None)
         with open_database(url, create=False, migrated=False) as database:
             current, newest = migrate.current(database), migrate.newest()
     except (PairseekError, OSError) as error:
-        return Finding("database", f"does not answer: {' '.join(str(error).split())}", fine=False)
+        return ReportLine("database", f"does not answer: {' '.join(str(error).split())}", fine=False)
     if current != newest:
-        return Finding(
+        return ReportLine(
             "database", f"{shown} has tables of version {current}, not {newest}: pairseek db upgrade", fine=False
         )
-    return Finding("database", f"{shown} answers, tables of version {current}", fine=True)
+    return ReportLine("database", f"{shown} answers, tables of version {current}", fine=True)

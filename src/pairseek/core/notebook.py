@@ -29,7 +29,7 @@ _PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".we
 _CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:middle;background:none"
 
 
-class Catalogue(Protocol):
+class ShownItems(Protocol):
     """The part of `Items` that a representation reads."""
 
     @property
@@ -281,7 +281,7 @@ def _names(
 # Items
 
 
-def items_panel(items: Catalogue) -> str:
+def items_panel(items: ShownItems) -> str:
     """Return the representation of items: a map and the first rows."""
     n, d = items.coordinates.shape
     title = f"{n:,} items" + (f" in {plural(d, 'dimension')}" if d else " without coordinates")
@@ -289,7 +289,9 @@ def items_panel(items: Catalogue) -> str:
     return panel(title, drawing, item_rows(items, range(min(n, 5)), {}, more=n - 5), note=note)
 
 
-def item_rows(items: Catalogue, rows: Sequence[int], further: Mapping[str, Sequence[object]], *, more: int = 0) -> Html:
+def item_rows(
+    items: ShownItems, rows: Sequence[int], further: Mapping[str, Sequence[object]], *, more: int = 0
+) -> Html:
     """Return a table of items, with pictures or colours if there are some, and further columns."""
     columns: dict[str, Sequence[object]] = {}
     samples = samples_of(items.data, rows)
@@ -307,7 +309,7 @@ def item_rows(items: Catalogue, rows: Sequence[int], further: Mapping[str, Seque
 
 
 def items_map(
-    items: Catalogue,
+    items: ShownItems,
     names: Mapping[int, str] | None = None,
     mean: FloatArray | None = None,
     covariance: FloatArray | None = None,

@@ -255,7 +255,7 @@ ItemName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class RecommendBody(_Schema):
-    """What may be recommended."""
+    """Request for recommended items."""
 
     count: int = Field(default=5, ge=1, le=100)
     only: list[ItemName] | None = Field(
