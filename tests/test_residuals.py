@@ -614,3 +614,14 @@ def test_points_are_the_leading_coordinates_of_the_samples_with_their_residual_u
     rows = [belief.residuals.rows.tolist().index(row) for row in (0, 9)]
     cross = np.cov(np.column_stack([belief.samples, belief.residuals.samples[:, rows]]), rowvar=False)[:3, 3:]
     assert cross == pytest.approx(belief.residuals.cross[:, rows], abs=0.05)
+
+
+def test_an_answer_about_two_items_at_one_point_tells_of_their_residual_utilities():
+    response = ps.Logistic(1.0, "constant", residual=1.5)
+    beside = ps.Items([[0.0], [0.0], [1.0], [2.0]], ids=["a", "b", "c", "d"])
+    found, alone = (ps.Search(items, response=response, rng=1) for items in (beside, ps.Items(ids=list(beside.ids))))
+    for search in (found, alone):
+        search.observe("a", "b", winner="a")
+    assert alone.belief.residuals.mean[0] > 0.3
+    assert found.belief.residuals.mean == pytest.approx(alone.belief.residuals.mean, abs=1e-3)
+    assert found.belief.residuals.covariance == pytest.approx(alone.belief.residuals.covariance, abs=1e-3)
