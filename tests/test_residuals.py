@@ -625,3 +625,24 @@ def test_an_answer_about_two_items_at_one_point_tells_of_their_residual_utilitie
     assert alone.belief.residuals.mean[0] > 0.3
     assert found.belief.residuals.mean == pytest.approx(alone.belief.residuals.mean, abs=1e-3)
     assert found.belief.residuals.covariance == pytest.approx(alone.belief.residuals.covariance, abs=1e-3)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_the_credible_radius_is_that_of_many_draws(level):
+    """1024 points with exact moments; the error was at most 2 % in 36 cases, and that of 100,000 draws is below 1 %."""
+    rng = np.random.default_rng(6)
+    items = ps.Items(rng.standard_normal((200, 4)))
+    search = ps.Search(items, rng=1)
+    user = ps.SimulatedUser(items.coordinates[3], ps.Logistic(2.0), rng=2)
+    for _ in range(6):
+        query = search.ask()
+        search.tell(query, winner=user.answer(items, query))
+    estimate = search.estimate()
+    parts = estimate.belief.cloud._kept
+    counts = rng.multinomial(100_000, [weight for _, weight in parts])
+    drawn = [
+        rng.multivariate_normal(part.mean, part.covariance, count)
+        for (part, _), count in zip(parts, counts, strict=True)
+    ]
+    distances = np.linalg.norm(np.concatenate(drawn)[:, :4] - estimate.point, axis=1)
+    assert estimate.credible_radius(level) == pytest.approx(np.quantile(distances, level), rel=0.05)

@@ -40,6 +40,7 @@ _LEAST_K = 1e-100
 _MOST_OF_A_TREE = 8
 # With residual utilities: samples that are used, how many of them at a time, and items whose draws stay in memory.
 _SAMPLES = 1024
+_RADIUS_POINTS = 1024
 _CHUNK = 64
 _FEW = 2000
 # Items whose utility must be so many deviations above its mean to be the best are left out: a probability of 1e-5.
@@ -113,12 +114,16 @@ class Estimate:
     reliability: ReliabilityEstimate | None = None
 
     def credible_radius(self, level: float = 0.95) -> float:
-        """Return the radius of the ball around the point that contains this share of the posterior."""
+        """Return the radius of the ball around the point that contains this share of the posterior, to about 2 %."""
         if not (is_number(level) and 0 < level < 1):
             raise InvalidParameter(f"the level of a credible radius is {level!r}: give a share between 0 and 1")
-        distances = np.linalg.norm(self.belief.samples[:, : len(self.point)] - self.point, axis=1)
+        belief = self.belief
+        # With residual utilities samples are points of Gaussians, of which some thousands are too many for one number.
+        points, weights = (belief.samples, belief.weights) if belief.residuals is None else belief.draw(_RADIUS_POINTS)
+        offsets = points[:, : len(self.point)] - self.point
+        distances = np.sqrt(np.einsum("nd,nd->n", offsets, offsets))
         order = np.argsort(distances, kind="stable")
-        mass = np.cumsum(self.belief.weights[order])
+        mass = np.cumsum(weights[order])
         return float(distances[order[min(np.searchsorted(mass, level * mass[-1]), len(order) - 1)]])
 
     def _repr_html_(self) -> str:

@@ -18,13 +18,12 @@ from pairseek.candidates.all_pairs import AllPairs, certified_gap, description, 
 from pairseek.candidates.branch_and_bound.bounds import TABLE, TRACE, steepness, value
 from pairseek.candidates.branch_and_bound.finalists import keep
 from pairseek.candidates.branch_and_bound.search import SearchResult
-from pairseek.candidates.branch_and_bound.view import Model, utility_model
+from pairseek.candidates.branch_and_bound.view import Model, residual_variance, utility_model
 from pairseek.candidates.context import Selection, SelectionContext
 from pairseek.core.limits import Limit
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.numerics.jit import inner, kernel, read_only
-from pairseek.numerics.mixtures import TWICE
 from pairseek.numerics.pair_kernels import CONSTANT, pair_constant, steepest_length
 from pairseek.numerics.parallel import for_ranges
 from pairseek.numerics.tables import S_MAX, interpolate
@@ -41,11 +40,14 @@ _EXACT, _ITERATIONS, _PRODUCT_ROWS = 64, 12, 64
 _STRATA = 32
 # Pairs that are kept by the sketch to be scored exactly.
 _KEPT = 64
-# Items from which strata are made.
+# Items from which strata are made, and the middle of all is taken.
 _SAMPLE = 1024
 _CHUNK = 2048
-_ROWS = 32
+_ROWS = 128
 _LANES = 512
+# Least deviation of a logit that is looked at for the highest ratio of mean and deviation, the slack of that ratio, the
+# growth of the utility reached after which it is computed again, and the highest ratio.
+_LEAST_S, _SLACK, _STEP, _FAR = 0.05, 1.3, 1.02, 40.0
 
 
 @dataclass(frozen=True)
@@ -111,8 +113,6 @@ class ProposedPairs:
         bound = max(utility, sketch.bound()) if rows is permitted else math.inf
         zero = median_score(context) if shape.signed else 0.0
         gap = certified_gap(SearchResult(keys, utility, bound, scored), zero)
-        if context.response.residual_deviation > 0.0:
-            gap += TWICE
         known = gap < math.inf
         words = description(len(rows), scored, gap if known else None, rescored, context.caveat)
         return Selection(
@@ -167,6 +167,8 @@ class Sketch:
         (r + 2,) the leading eigenvalues, the mean of the others as items vary along them, and the largest of these.
     model
         The utility, as the kernels of branch and bound take it.
+    own
+        Variance that the residual utilities of two items not shown yet add to their logit.
     resting
         Sorted keys of the pairs that rest.
     total
@@ -178,6 +180,7 @@ class Sketch:
     facts: FloatArray
     values: FloatArray
     model: Model
+    own: float
     resting: IntArray
     total: int
 
@@ -189,12 +192,13 @@ class Sketch:
         r = axes.shape[1]
         credit = np.ascontiguousarray(credits_of(context.appeal[rows], context.response))
         columns, facts = np.empty((r + 2, len(rows))), np.empty((3, len(rows)))
-        model = utility_model(context, shape)
-        middle = context.points[rows[:: max(1, len(rows) // 4096)]].mean(axis=0)
+        own = residual_variance(context.response)
+        model = utility_model(context, shape, 0.0)
+        middle = context.points[rows[:: max(1, len(rows) // _SAMPLE)]].mean(axis=0)
         places = (middle, np.array(belief.mean), axes, credit)
         noise = (model[1], model[2])
         for_ranges(_sketch, len(rows), _CHUNK, read_only(context.points), rows, places, values, noise, columns, facts)
-        return cls(rows, columns, facts, values, model, context.resting.pairs, len(context.points))
+        return cls(rows, columns, facts, values, model, own, context.resting.pairs, len(context.points))
 
     def best_pairs(self, items: int, improved: int) -> tuple[IntArray | None, int]:
         """Return the keys of the best pairs by the sketch, None if all rest, and the number of pairs scored."""
@@ -206,7 +210,8 @@ class Sketch:
         pairs = np.stack(np.divmod(keys, self.total), axis=1)
         # The first items of the best pairs, best first.
         good = np.searchsorted(self.rows, list(dict.fromkeys(pairs.ravel().tolist()))[:improved])
-        more = self._scan(good, np.arange(len(self.rows)), float(utilities[-1]) if len(keys) == _KEPT else -np.inf)
+        least = float(utilities[-1]) if len(keys) == _KEPT else -np.inf
+        more = self._scan(good, np.arange(len(self.rows)), least)
         utilities, keys = _best(np.append(utilities, more[0]), np.append(keys, more[1]), _KEPT)
         return keys, scored + len(good) * len(self.rows)
 
@@ -220,10 +225,12 @@ class Sketch:
         chosen = np.zeros(len(cost), dtype=np.bool_)
         chosen[_highest(potential, count - count // 2)] = True
         edges = np.sort(cost[:: max(1, len(cost) // _SAMPLE)])
-        stratum = np.searchsorted(edges[:: max(1, len(edges) // _STRATA)][1:], cost)
-        order = np.argsort(stratum.astype(np.int8), kind="stable")
-        for part in np.split(order, np.flatnonzero(np.diff(stratum[order])) + 1):
-            chosen[part[_highest(potential[part], count // (2 * _STRATA))]] = True
+        inside = edges[:: max(1, len(edges) // _STRATA)][1:]
+        bounds = np.full(2 * _STRATA - 1, np.inf)
+        bounds[: len(inside)] = inside[: len(bounds)]
+        best = np.empty((len(bounds) + 1, count // (2 * _STRATA)), dtype=np.int64)
+        _best_of_strata(potential, cost, bounds, best)
+        chosen[best[best >= 0]] = True
         return np.flatnonzero(chosen)
 
     def _scan(self, first: IntArray, second: IntArray, least: float = -np.inf) -> tuple[FloatArray, IntArray]:
@@ -235,7 +242,8 @@ class Sketch:
         pieces = -(-len(first) // rows)
         utilities, keys = np.full((pieces, _KEPT), least), np.full((pieces, _KEPT), -1)
         names = (self.rows[first], self.rows[second], self.total)
-        arguments = (mine, columns, self.values, self.model, names, self.resting, int(same), rows, utilities, keys)
+        model = (*self.model, self.own)
+        arguments = (mine, columns, self.values, model, names, self.resting, int(same), rows, utilities, keys)
         for_ranges(_scan_pairs, len(first), rows, *arguments)
         return _best(utilities.ravel(), keys.ravel(), _KEPT)
 
@@ -248,9 +256,12 @@ class Sketch:
         steep = float(steepness(steepest_length(0.0, longest, noise), k, noise))
         highest = steep * float(np.max(self.values)) ** 0.5
         if noise == CONSTANT:
-            highest = min(highest, 2.0 * k * float(np.sum(np.sqrt(np.partition(self.facts[1], -2)[-2:]))))
+            first = int(np.argmax(self.facts[1]))
+            second = np.max(np.delete(self.facts[1], first), initial=0.0)
+            highest = min(highest, 2.0 * k * float(np.sqrt(self.facts[1, first]) + np.sqrt(second)))
         out = np.empty(1)
-        _value_at(highest * (1.0 + 1e-9), float(np.max(self.values)), self.model, out)
+        deviation = math.sqrt(highest**2 + self.own) * (1.0 + 1e-9)
+        _value_at(deviation, float(np.max(self.values)), self.model, out)
         return float(out[0]) * (1.0 + 1e-9)
 
 
@@ -313,7 +324,36 @@ def _best(utilities: FloatArray, keys: IntArray, count: int) -> tuple[FloatArray
 
 
 @kernel
-def _sketch(
+def _best_of_strata(values: FloatArray, cost: FloatArray, bounds: FloatArray, out: IntArray) -> None:
+    """Write the places of the highest values of each stratum, of equal ones the first, and -1 where it has fewer.
+
+    The strata are a power of two, and ``bounds`` are the sorted upper bounds of all but the last.
+    """
+    strata, count = out.shape
+    out[:] = -1
+    if count == 0:
+        return
+    least = np.full(strata, -math.inf)
+    for place in range(len(values)):
+        stratum, step = 0, strata // 2
+        while step > 0:
+            # Without a branch, which would be mispredicted half of the time.
+            stratum += step if bounds[stratum + step - 1] < cost[place] else 0
+            step //= 2
+        if not values[place] > least[stratum]:
+            continue
+        mine = out[stratum]
+        at = count - 1
+        while at > 0 and (mine[at - 1] < 0 or values[place] > values[mine[at - 1]]):
+            mine[at] = mine[at - 1]
+            at -= 1
+        mine[at] = place
+        if mine[count - 1] >= 0:
+            least[stratum] = values[mine[count - 1]]
+
+
+@kernel
+def _sketch(  # noqa: C901
     start: int,
     stop: int,
     points: FloatArray,
@@ -324,40 +364,49 @@ def _sketch(
     columns: FloatArray,
     facts: FloatArray,
 ) -> None:
-    """Write the columns and facts of a `Sketch` for the places from start to stop."""
+    """Write the columns and facts of a `Sketch` for the places from start to stop.
+
+    One coordinate of many items at a time, so that the loops use vector registers.
+    """
     middle, mean, axes, credit = places
     noise, k = model
     d, r = axes.shape
-    along = np.empty(r)
-    for place in range(start, stop):
-        x = points[rows[place]]
-        along[:] = 0.0
-        energy = 0.0
-        cost = 0.0
-        for h in range(d):
-            moved = x[h] - middle[h]
-            energy += moved * moved
-            cost += (x[h] - mean[h]) * (x[h] - mean[h])
-            axis = axes[h]
-            for c in range(r):
-                along[c] += moved * axis[c]
-        tail = energy
-        spread = 0.0
+    moved = np.empty(_LANES)
+    for begin in range(start, stop, _LANES):
+        width = min(_LANES, stop - begin)
+        potential, reach, energy = facts[:, begin : begin + width]
+        tail, cost = columns[r:, begin : begin + width]
+        energy[:] = 0.0
+        for j in range(width):
+            cost[j] = -credit[begin + j]
         for c in range(r):
-            columns[c, place] = along[c]
-            tail -= along[c] * along[c]
-            spread += values[c] * along[c] * along[c]
-        tail = max(tail, 0.0)
-        columns[r, place] = tail
-        columns[r + 1, place] = cost - credit[place]
-        length = 4.0 * math.sqrt(energy)
-        deviation = (
-            pair_constant(length, k, noise) * 4.0 * math.sqrt(spread + values[r] * tail) if length > 0.0 else 0.0
-        )
-        facts[0, place] = deviation
-        # All eigenvalues of the rest are at most the last number.
-        facts[1, place] = spread + (values[r + 1] * tail if tail > 0.0 else 0.0)
-        facts[2, place] = energy
+            columns[c, begin : begin + width] = 0.0
+        for h in range(d):
+            for j in range(width):
+                moved[j] = points[rows[begin + j], h]
+            for j in range(width):
+                cost[j] += (moved[j] - mean[h]) * (moved[j] - mean[h])
+                moved[j] -= middle[h]
+                energy[j] += moved[j] * moved[j]
+            for c in range(r):
+                line, weight = columns[c, begin : begin + width], axes[h, c]
+                for j in range(width):
+                    line[j] += moved[j] * weight
+        reach[:] = 0.0
+        for j in range(width):
+            tail[j] = energy[j]
+        for c in range(r):
+            line, weight = columns[c, begin : begin + width], values[c]
+            for j in range(width):
+                tail[j] -= line[j] * line[j]
+                reach[j] += weight * line[j] * line[j]
+        for j in range(width):
+            tail[j] = max(tail[j], 0.0)
+            length = 4.0 * math.sqrt(energy[j])
+            deviation = 4.0 * math.sqrt(reach[j] + values[r] * tail[j])
+            potential[j] = pair_constant(length, k, noise) * deviation if length > 0.0 else 0.0
+            # All eigenvalues of the rest are at most the last number.
+            reach[j] += values[r + 1] * tail[j] if tail[j] > 0.0 else 0.0
 
 
 @kernel
@@ -378,6 +427,27 @@ def _least_deviation(reached: float, shape: int, table: FloatArray) -> float:
         else:
             high = middle
     return low if shape == TABLE else 0.0
+
+
+@inner
+def _highest_ratio(reached: float, least: float, table: FloatArray) -> float:
+    """Return about the highest m²/(1 + s²) at which a pair exceeds a utility, to spare looks into the table.
+
+    A probability depends on little else than m/sqrt(1 + s²), so that a few values of s stand for all.
+    """
+    highest = 0.0
+    s = max(least, _LEAST_S)
+    while s < S_MAX:
+        low, high = 0.0, _FAR * math.sqrt(1.0 + s * s)
+        for _ in range(16):
+            middle = 0.5 * (low + high)
+            if interpolate(table, middle, s) > reached:
+                low = middle
+            else:
+                high = middle
+        highest = max(highest, high * high / (1.0 + s * s))
+        s *= 1.5
+    return _SLACK * highest
 
 
 @inner
@@ -430,26 +500,37 @@ def _scan_pairs(
     ``names`` is (rows of the first items, rows of the second ones, number of items); ``once`` is 1 where both are the
     same list, and each pair is looked at once.
     """
-    shape, noise, k, penalty, table, above = model
+    shape, noise, k, penalty, table, above, own = model
     rows, others, total = names
     r, m = columns.shape[0] - 2, columns.shape[1]
     found, kept = utilities[start // chunk], keys[start // chunk]
     spreads = np.empty(_LANES), np.empty(_LANES), np.empty(_LANES)
+    reached, least, narrow = math.nan, 0.0, 0.0
+    certain, steep = 0.0, math.inf
     for i in range(start, stop):
-        least = _least_deviation(found[_KEPT - 1], shape, above)
+        if found[_KEPT - 1] != reached:
+            reached = found[_KEPT - 1]
+            least = _least_deviation(reached, shape, above)
+            # Under constant noise both follow without a root.
+            narrow = max(least * least - own, 0.0) / (4.0 * k * k) if noise == CONSTANT else 0.0
+        if noise == CONSTANT and shape == TABLE and reached > certain:
+            certain = reached * _STEP
+            steep = _highest_ratio(reached, least, above)
         for begin in range(once * (i + 1), m, _LANES):
             width = min(_LANES, m - begin)
             _spreads(mine[i], columns, values, shape, begin, width, spreads)
             for j in range(width):
                 square, variance = spreads[0][j], spreads[1][j]
-                if not square > 0.0:
+                if variance < narrow or not square > 0.0:
+                    continue
+                margin = abs(mine[i, r + 1] - columns[r + 1, begin + j])
+                if k * k * margin * margin > steep * (1.0 + own + 4.0 * k * k * variance):
                     continue
                 length = 2.0 * math.sqrt(square)
                 constant = pair_constant(length, k, noise)
-                s = constant * 2.0 * math.sqrt(variance)
+                s = math.sqrt(4.0 * constant * constant * variance + own)
                 if s < least:
                     continue
-                margin = abs(mine[i, r + 1] - columns[r + 1, begin + j])
                 gain = spreads[2][j] / variance if variance > 0.0 else 0.0
                 u = value(shape, penalty, table, constant * margin, s, margin / length, gain)
                 p, q = rows[i], others[begin + j]

@@ -17,6 +17,7 @@ from pairseek.core.types import FloatArray
 from pairseek.model.items import Items
 from pairseek.model.priors import GaussianPrior, Prior
 from pairseek.model.responses import Response
+from pairseek.model.unknowns import Normal
 
 
 def extended_points(
@@ -42,6 +43,13 @@ def extended_prior(prior: Prior, response: Response, d: int) -> Prior:
     unknown = response.curvature_prior
     if unknown is None or not d:
         return prior
+    assert isinstance(prior, GaussianPrior)
+    return _extended_prior(prior, unknown, d)
+
+
+# One for all searches among the same items.
+@lru_cache(maxsize=8)
+def _extended_prior(prior: GaussianPrior, unknown: Normal, d: int) -> GaussianPrior:
     mean, spread = _scale(prior, d)
     covariance = np.zeros((d + 1, d + 1))
     covariance[:d, :d] = prior.moments(d)[1]

@@ -224,6 +224,11 @@ class PriorForm:
     @classmethod
     def of(cls, prior: Prior, d: int) -> PriorForm:
         """Return the form of a prior in d dimensions."""
+        # A search with an unknown residual infers several times under one prior.
+        return _form_with_residuals(prior, d) if isinstance(prior, WithResiduals) else cls._of(prior, d)
+
+    @classmethod
+    def _of(cls, prior: Prior, d: int) -> PriorForm:
         origin, covariance = prior.moments(d)
         if not (np.all(np.isfinite(origin)) and np.all(np.isfinite(covariance))):
             raise InvalidParameter(f"the prior {prior!r} has no finite mean and covariance: use Particles() with it")
@@ -240,21 +245,25 @@ class PriorForm:
         residuals = prior.count if isinstance(prior, WithResiduals) else 0
         return cls(origin, unit, covariance, scaled, boxed, residuals, isinstance(prior, WithinSpan))
 
-    def without(self, dropped: IntArray) -> PriorForm:
-        """Return the form without some of the residual utilities, which are independent of everything else."""
-        if not len(dropped):
-            return self
-        kept = np.delete(np.arange(len(self.origin)), dropped)
-        low, high, centre, precision = self.scaled
-        scaled = low[kept], high[kept], centre[kept], np.ascontiguousarray(precision[np.ix_(kept, kept)])
-        covariance = self.covariance[np.ix_(kept, kept)]
-        residuals = self.residuals - len(dropped)
-        return PriorForm(self.origin[kept], self.unit[kept], covariance, scaled, self.boxed, residuals)
-
     def data(self, factors: Factors) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the answers in units of the prior."""
         slopes = np.ascontiguousarray(factors.slopes * self.unit)
         return slopes, factors.offsets + np.einsum("md,d->m", factors.slopes, self.origin), factors.decided
+
+
+@lru_cache(maxsize=4)
+def _form_with_residuals(prior: WithResiduals, d: int) -> PriorForm:
+    return PriorForm._of(prior, d)
+
+
+@lru_cache(maxsize=4)
+def _with_fewer_residuals(form: PriorForm, count: int) -> PriorForm:
+    """Return the form without so many of the residual utilities, which are independent and alike."""
+    n = len(form.origin) - count
+    low, high, centre, precision = form.scaled
+    scaled = low[:n], high[:n], centre[:n], np.ascontiguousarray(precision[:n, :n])
+    covariance = np.ascontiguousarray(form.covariance[:n, :n])
+    return PriorForm(form.origin[:n], form.unit[:n], covariance, scaled, form.boxed, form.residuals - count)
 
 
 def gaussian_fit(
@@ -273,18 +282,19 @@ def gaussian_fit(
     form = prior if isinstance(prior, PriorForm) else PriorForm.of(prior, d)
     private = _PrivateParts.of(factors, form)
     slopes, offsets, decided = form.data(factors)
-    kept = np.delete(np.arange(d), private.columns)
+    others = np.ones(m + d, dtype=np.bool_)
+    others[m + private.columns] = False
+    kept = np.flatnonzero(others[m:])
     data = (np.ascontiguousarray(slopes[:, kept]), offsets, decided)
-    rows = np.concatenate([np.arange(m), m + kept])
-    sites = np.empty((m + len(kept), 2)) if start is None else start[rows]
+    sites = np.empty((m + len(kept), 2)) if start is None else start[others]
     facts, mean, out = np.empty(4), np.empty(len(kept)), np.empty((len(kept), len(kept)))
     warm, own = start is not None, private.variances(m)
-    scaled = form.without(private.columns).scaled
+    scaled = _with_fewer_residuals(form, len(private.columns)).scaled if len(private.columns) else form.scaled
     propagate(data, own, scaled, _rule(), factors.link, factors.model, goal, warm, sites, mean, out, facts)
     if len(private.columns):
         mean, out = private.joined(kept, data, sites, mean, out)
-        found, sites = sites, np.zeros((m + d, 2))
-        sites[rows] = found
+        known, sites = sites, np.zeros((m + d, 2))
+        sites[others] = known
     log_evidence = float(facts[3] + np.sum(np.log(form.unit)) + factors.constant)
     if m == 0:
         found = form.origin.copy(), form.covariance.copy()
@@ -347,22 +357,21 @@ class _PrivateParts:
         private residual utility e, with the factor a, is normal with the mean a(ν - τt) and the variance 1 - τa².
         """
         slopes, offsets, _ = data
-        size, own = len(kept) + len(self.columns), slopes[self.answers]
+        known, own = len(kept), slopes[self.answers]
         tau, nu = sites[self.answers].T
         along = np.einsum("pk,kl->pl", own, covariance)
         pull = tau * self.factors
         cross = -pull[:, None] * along
-        inner = np.outer(pull, pull) * np.einsum("pk,qk->pq", along, own)
-        inner[np.diag_indices(len(inner))] += 1.0 - pull * self.factors
+        inner = np.einsum("pk,qk->pq", along, own) * (pull[:, None] * pull)
+        inner.ravel()[:: len(inner) + 1] += 1.0 - pull * self.factors
+        size = known + len(self.columns)
         whole, centre = np.empty((size, size)), np.empty(size)
-        whole[np.ix_(kept, kept)] = covariance
-        whole[np.ix_(self.columns, kept)] = cross
-        whole[np.ix_(kept, self.columns)] = cross.T
-        whole[np.ix_(self.columns, self.columns)] = 0.5 * (inner + inner.T)
-        centre[kept] = mean
+        whole[:known, :known], whole[known:, :known], whole[:known, known:] = covariance, cross, cross.T
+        whole[known:, known:] = 0.5 * (inner + inner.T)
         explained = offsets[self.answers] + np.einsum("pk,k->p", own, mean)
-        centre[self.columns] = self.factors * nu - pull * explained
-        return centre, whole
+        centre[:known], centre[known:] = mean, self.factors * nu - pull * explained
+        order = np.argsort(np.concatenate([kept, self.columns]))
+        return centre[order], np.ascontiguousarray(whole[order[:, None], order])
 
 
 def log_prior_mass(prior: Prior, d: int) -> float:

@@ -44,6 +44,8 @@ _PLACES = (-math.sqrt(3.0), 0.0, math.sqrt(3.0))
 _WEIGHTS = (1.0 / 6.0, 2.0 / 3.0, 1.0 / 6.0)
 # Values of less weight have no samples.
 _NEGLIGIBLE = 0.002
+# Least number of samples of a value.
+_FEWEST = 16
 
 
 def infer_with_residuals(
@@ -69,10 +71,12 @@ def infer_with_residuals(
     basis = np.ascontiguousarray(basis[:rank])
     along = np.einsum("ms,rs->mr", signs, basis)
 
+    extended = WithResiduals(prior, d, rank)
+
     def inferred(deviation: float) -> Belief:
         scale = response.typical_reliability * deviation
-        slopes = np.ascontiguousarray(np.concatenate([evidence.slopes, scale * along], axis=1))
-        joint = posterior.infer(replace(evidence, slopes=slopes), WithResiduals(prior, d, rank), response)
+        slopes = np.concatenate([evidence.slopes, scale * along], axis=1)
+        joint = posterior.infer(replace(evidence, slopes=slopes), extended, response)
         return _divided(joint, d, rows, basis, deviation)
 
     unknown = response.residual_prior
@@ -95,13 +99,12 @@ def _mixed(beliefs: Sequence[Belief], weights: FloatArray) -> Belief:
     """Return the mixture of beliefs at several deviations of the residual utilities."""
     parts = [belief.residuals for belief in beliefs if belief.residuals is not None]
     d = len(beliefs[0].mean)
-    means = np.array([np.concatenate([b.mean, part.mean]) for b, part in zip(beliefs, parts, strict=True)])
-    covariances = np.array(
-        [
-            np.block([[b.covariance, part.cross], [part.cross.T, part.covariance]])
-            for b, part in zip(beliefs, parts, strict=True)
-        ]
-    )
+    size = d + len(parts[0].rows)
+    means, covariances = np.empty((len(parts), size)), np.empty((len(parts), size, size))
+    for j, (belief, part) in enumerate(zip(beliefs, parts, strict=True)):
+        means[j, :d], means[j, d:] = belief.mean, part.mean
+        covariances[j, :d, :d], covariances[j, d:, d:] = belief.covariance, part.covariance
+        covariances[j, :d, d:], covariances[j, d:, :d] = part.cross, part.cross.T
     mean = np.einsum("j,ji->i", weights, means)
     apart = means - mean
     covariance = np.einsum("j,jik->ik", weights, covariances) + np.einsum("j,ji,jk->ik", weights, apart, apart)
@@ -144,8 +147,11 @@ class _MixedSamples:
 
     def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:
         """Return (S, d) points and their weights."""
+        # Powers of two, so that few sets of standard points serve all weights.
         drawn = [
-            (belief.samples, belief.weights) if count is None else belief.draw(max(2, math.ceil(weight * count)))
+            (belief.samples, belief.weights)
+            if count is None
+            else belief.draw(max(_FEWEST, 2 ** math.ceil(math.log2(weight * count))))
             for belief, weight in self._kept
         ]
         shares = [weight * own for (_, weight), (_, own) in zip(self._kept, drawn, strict=True)]

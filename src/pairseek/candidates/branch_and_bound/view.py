@@ -13,6 +13,7 @@ from pairseek.candidates.branch_and_bound.tree import LANES, Tree, boxes, tree_o
 from pairseek.candidates.context import SelectionContext
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.errors import InvalidParameter
+from pairseek.model.responses import Response
 from pairseek.numerics.jit import kernel
 from pairseek.numerics.mixtures import TableName, table
 from pairseek.numerics.pair_kernels import CONSTANT, steepest_length
@@ -110,17 +111,21 @@ class CatalogueView:
             centre, half = (low[:, :d] + high[:, :d]) / 2, (high[:, :d] - low[:, :d]) / 2 + 1e-14 * tree.reach
         ranges = np.stack([low[:, d], high[:, d], high[:, d + 1]], axis=1)
         cells = (centre, half, tree.centre, tree.half, ranges, values)
-        model = utility_model(context, shape)
+        model = utility_model(context, shape, residual_variance(context.response))
         root = np.ascontiguousarray(vectors * np.sqrt(values))
         points = (columns, tree.columns, tree.order, tree.points, mean, root, credit)
         return cls(tree, model, cells, points, _scale(tree, ranges, values, model[2], model[1]))
 
 
-def utility_model(context: SelectionContext, shape: UtilityShape) -> Model:
-    """Return `CatalogueView.model`: the utility of pairs of items that were not shown yet."""
+def residual_variance(response: Response) -> float:
+    """Return the variance that the residual utilities of two items that were not shown yet add to their logit."""
+    return float(2.0 * (response.typical_reliability * response.residual_deviation) ** 2)
+
+
+def utility_model(context: SelectionContext, shape: UtilityShape, variance: float) -> Model:
+    """Return `CatalogueView.model`: the utility of pairs whose logits have this variance besides that of the point."""
     response, known = context.response, context.belief.reliability
     spread = 0.0 if known is None else known.spread
-    variance = 2.0 * (response.typical_reliability * response.residual_deviation) ** 2
     of_pairs, of_cells = _tables(response.link, shape.table, spread, response.share, response.tie_width, variance)
     kind = SHAPE_KINDS.index(shape.kind)
     return kind, response.noise_kind.code, logit_constant(response), shape.penalty, of_pairs, of_cells
