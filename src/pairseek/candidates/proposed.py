@@ -38,6 +38,8 @@ _AXES, _SQUARE = 12, 512
 _EXACT, _ITERATIONS, _PRODUCT_ROWS = 64, 12, 64
 # Half of the promising items come from strata of equal cost, which holds partners for each other.
 _STRATA = 32
+# Items below this quantile of the potential are in no good pair, and are not looked at there.
+_LOW = 0.6
 # Pairs that are kept by the sketch to be scored exactly.
 _KEPT = 64
 # Items from which strata are made, and the middle of all is taken.
@@ -229,7 +231,8 @@ class Sketch:
         bounds = np.full(2 * _STRATA - 1, np.inf)
         bounds[: len(inside)] = inside[: len(bounds)]
         best = np.empty((len(bounds) + 1, count // (2 * _STRATA)), dtype=np.int64)
-        _best_of_strata(potential, cost, bounds, best)
+        some = potential[:: max(1, len(potential) // _SAMPLE)]
+        _best_of_strata(potential, cost, float(np.quantile(some, _LOW)), bounds, best)
         chosen[best[best >= 0]] = True
         return np.flatnonzero(chosen)
 
@@ -324,10 +327,11 @@ def _best(utilities: FloatArray, keys: IntArray, count: int) -> tuple[FloatArray
 
 
 @kernel
-def _best_of_strata(values: FloatArray, cost: FloatArray, bounds: FloatArray, out: IntArray) -> None:
+def _best_of_strata(values: FloatArray, cost: FloatArray, low: float, bounds: FloatArray, out: IntArray) -> None:
     """Write the places of the highest values of each stratum, of equal ones the first, and -1 where it has fewer.
 
-    The strata are a power of two, and ``bounds`` are the sorted upper bounds of all but the last.
+    Values below ``low`` are left out. The strata are a power of two, and ``bounds`` are the sorted upper bounds of all
+    but the last.
     """
     strata, count = out.shape
     out[:] = -1
@@ -335,6 +339,8 @@ def _best_of_strata(values: FloatArray, cost: FloatArray, bounds: FloatArray, ou
         return
     least = np.full(strata, -math.inf)
     for place in range(len(values)):
+        if values[place] < low:
+            continue
         stratum, step = 0, strata // 2
         while step > 0:
             # Without a branch, which would be mispredicted half of the time.
@@ -505,6 +511,7 @@ def _scan_pairs(
     r, m = columns.shape[0] - 2, columns.shape[1]
     found, kept = utilities[start // chunk], keys[start // chunk]
     spreads = np.empty(_LANES), np.empty(_LANES), np.empty(_LANES)
+    hopes = np.empty(_LANES)
     reached, least, narrow = math.nan, 0.0, 0.0
     certain, steep = 0.0, math.inf
     for i in range(start, stop):
@@ -520,12 +527,14 @@ def _scan_pairs(
             width = min(_LANES, m - begin)
             _spreads(mine[i], columns, values, shape, begin, width, spreads)
             for j in range(width):
+                apart = mine[i, r + 1] - columns[r + 1, begin + j]
+                possible = steep * (1.0 + own + 4.0 * k * k * spreads[1][j]) - k * k * apart * apart
+                hopes[j] = min(possible, spreads[1][j] - narrow)
+            for j in range(width):
                 square, variance = spreads[0][j], spreads[1][j]
-                if variance < narrow or not square > 0.0:
+                if hopes[j] < 0.0 or not square > 0.0:
                     continue
                 margin = abs(mine[i, r + 1] - columns[r + 1, begin + j])
-                if k * k * margin * margin > steep * (1.0 + own + 4.0 * k * k * variance):
-                    continue
                 length = 2.0 * math.sqrt(square)
                 constant = pair_constant(length, k, noise)
                 s = math.sqrt(4.0 * constant * constant * variance + own)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import gc
 import logging
 import os
 import secrets
@@ -77,6 +78,9 @@ def serve(
             # Only a single-threaded process can be forked safely; each worker uses one core.
             set_thread_count(1)
         known = prepare(settings, demo=demo)
+        # What lives as long as the server is not looked at again by the garbage collector, in any worker.
+        gc.collect()
+        gc.freeze()
         address = announce(host, listening.getsockname()[1])
         if announced is not None:
             announced(settings.address.rstrip("/") or address)
