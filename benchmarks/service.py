@@ -11,7 +11,8 @@
     python benchmarks/service.py --people 50 --items 100000 --dimensions 8
     python benchmarks/service.py --soak 20000 --items 1000       # memory of the workers over many short sessions
     python benchmarks/service.py --people 100 --learn auto       # 200 items without coordinates, sessions of 12 answers
-                                                                 # and a study that learns meanwhile; off: that does not
+                                                                 # and a study that learns meanwhile, or (off) not;
+                                                                 # people have tastes and come one after the other
 
 The study has 12,624 items in four dimensions and default settings: nothing is set but the number of answers. Two
 workers serve it. People are small asyncio clients on the same machine, so they take their share of its cores. Each
@@ -44,7 +45,7 @@ import numpy as np
 
 import pairseek as ps
 from pairseek.model.items import Items
-from pairseek.store import migrate, populations, sessions
+from pairseek.store import learning, migrate, populations, sessions
 from pairseek.store.database import Database
 from pairseek.web.studies.configuration import configured
 from pairseek.web.studies.creation import create_study
@@ -56,6 +57,10 @@ PEOPLE = [50, 100, 200]
 FAULTS = 10
 SHORT = 3
 """Answers of a session in a soak."""
+LEARN_ANSWERS = 12
+"""Answers of a session in a study that learns."""
+TASTES = np.random.default_rng(18).normal(size=(200, 3))
+"""Two coordinates and the appeal of each item of such a study, which only the people know."""
 _LIMITS = ("STARTS_PER_MINUTE", "STARTS_PER_DAY", "REQUESTS_PER_MINUTE", "MOST_SESSIONS")
 
 
@@ -130,9 +135,9 @@ class Measured:
 class Person:
     """One participant: begins, thinks, answers, until it is over."""
 
-    def __init__(self, port: int, number: int, measured: Measured, pace: float) -> None:
+    def __init__(self, port: int, number: int, measured: Measured, pace: float, *, tastes: bool = False) -> None:
         self.browser = Browser(port)
-        self.number, self.measured, self.pace = number, measured, pace
+        self.number, self.measured, self.pace, self.tastes = number, measured, pace, tastes
         self.rng = random.Random(number)
         self.said: dict[str, str] = {}
 
@@ -143,7 +148,8 @@ class Person:
             self.browser.close()
 
     async def _live(self, until: float) -> None:
-        await asyncio.sleep(self.rng.random() * self.pace)
+        # Those who find a study that learns come throughout the time of a session, as people do.
+        await asyncio.sleep(self.rng.random() * self.pace * (LEARN_ANSWERS if self.tastes else 1))
         while time.perf_counter() < until:
             await self._answer_all(until)
             # Whoever is through makes room for somebody else.
@@ -163,7 +169,7 @@ class Person:
                 # As a page that gives up waiting: the connection is of no use any more.
                 looking.cancel()
                 await asyncio.gather(looking, return_exceptions=True)
-            outcome = self.rng.choice(["left", "right"])
+            outcome = self._preferred(state["query"]) if self.tastes else self.rng.choice(["left", "right"])
             began = time.perf_counter()
             state = await self._answer(query, outcome)
             spent = time.perf_counter() - began
@@ -175,6 +181,13 @@ class Person:
                 if pair != state["query"]:
                     self.measured.wrong.append(f"{session} {query}")
             self.measured.waits.append(0.0 if pair else spent)
+
+    def _preferred(self, query) -> str:
+        """Choose by an ideal point and an appeal that people share, with the noise of a logistic model."""
+        point = np.random.default_rng([2019, self.number]).normal(size=2)
+        left, right = (TASTES[int(query[side]["id"])] for side in ("left", "right"))
+        gap = sum((right[:2] - point) ** 2) - sum((left[:2] - point) ** 2) + left[2] - right[2]
+        return "left" if self.rng.random() < 1 / (1 + np.exp(-gap)) else "right"
 
     async def _begin(self):
         while True:
@@ -300,11 +313,11 @@ def _lives(pid: int) -> bool:
         return False
 
 
-async def drive(port: int, people: int, seconds: float, pace: float, disturb=None) -> Measured:
+async def drive(port: int, people: int, seconds: float, pace: float, disturb=None, *, tastes=False) -> Measured:
     """Let people answer for so long; ``disturb`` runs beside them."""
     measured = Measured()
     until = time.perf_counter() + seconds
-    tasks = [asyncio.create_task(Person(port, k, measured, pace).live(until)) for k in range(people)]
+    tasks = [asyncio.create_task(Person(port, k, measured, pace, tastes=tastes).live(until)) for k in range(people)]
     beside = asyncio.create_task(asyncio.to_thread(disturb, until)) if disturb else None
     done = await asyncio.gather(*tasks, return_exceptions=True)
     measured.errors += [repr(one) for one in done if isinstance(one, BaseException)]
@@ -466,7 +479,7 @@ def reference(items: Items) -> float:
 def study(options) -> tuple[Items, dict]:
     """Items and settings of the study."""
     if options.learn:
-        return Items(ids=[str(k) for k in range(200)]), {**settings(12), "learn": options.learn}
+        return Items(ids=[str(k) for k in range(len(TASTES))]), {**settings(LEARN_ANSWERS), "learn": options.learn}
     return catalogue(options.items, options.dimensions), settings(1000)
 
 
@@ -513,7 +526,9 @@ def run(options) -> int:
             disturb = disturber(options.faults, servers[0], cluster, FAULTS, log) if options.faults else None
             before = 0.0 if options.faults else sum(server.spent() for server in servers)
             own, began = time.process_time(), time.perf_counter()
-            measured = asyncio.run(drive(port, people, options.seconds, options.pace, disturb))
+            measured = asyncio.run(
+                drive(port, people, options.seconds, options.pace, disturb, tastes=bool(options.learn))
+            )
             own, passed = time.process_time() - own, time.perf_counter() - began
             worst = max(worst, report(options, people, measured, base, log))
             if not options.faults:
@@ -523,16 +538,28 @@ def run(options) -> int:
                     f"  processor: {spent:.1f} ms an answer in the workers ({spent / 1000 / base:.1f} times the "
                     f"reference); cores in use: {used / passed:.2f} by the workers, {own / passed:.2f} by the people"
                 )
-            print("  " + check(url, measured) + learned(url))
+            print("  " + check(url, measured) + (learned(url) if options.learn else ""))
     return worst
 
 
 def learned(url: str) -> str:
-    """Say how many versions a study has learned."""
+    """Say how many versions a study has learned, and why it has not learned more."""
     opened = Database(url)
-    found = opened.read(lambda connection: populations.versions(connection, 1))
+    found, finished, state = opened.read(
+        lambda connection: (
+            populations.every(connection, 1),
+            learning.finished(connection, 1),
+            learning.state(connection, 1),
+        )
+    )
     opened.close()
-    return f"; {len(found)} versions were learned meanwhile" if found else ""
+    versions = ", ".join(f"{one['facts']['sessions']} in {one['facts']['seconds']:.0f} s" for one in reversed(found))
+    words = f"\n  {finished} sessions finished; {len(found)} versions learned meanwhile"
+    return (
+        words
+        + (f" (sessions and seconds: {versions})" if found else "")
+        + (f"; {state.failure}" if state.failure else "")
+    )
 
 
 def report(options, people: int, measured: Measured, base: float, log: list[str]) -> int:

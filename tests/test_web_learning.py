@@ -11,8 +11,7 @@ from helpers.serving import configuration, csrf_of, served
 from pairseek import cli
 from pairseek.client import Client
 from pairseek.errors import InvalidChoices, InvalidItems
-from pairseek.learning import FIRST, RANDOM_SHARE, learn
-from pairseek.learning.process import learn_apart
+from pairseek.learning import FIRST, RANDOM_SHARE
 from pairseek.model.items import Items
 from pairseek.population import Choices
 from pairseek.store import learning as stored_learning
@@ -163,10 +162,10 @@ class TestLearning:
         answered(database, FIRST)
         entered, go, found = threading.Event(), threading.Event(), []
 
-        def slow(*given, **named):
+        def slow(*given):
             entered.set()
             assert go.wait(20)
-            return learn(*given, **named)
+            return populations.learned(*given)
 
         one = threading.Thread(target=lambda: found.append(populations.learn_if_due(database, study(database), slow)))
         one.start()
@@ -182,12 +181,12 @@ class TestLearning:
         populations.learn_if_due(database, study(database))
         answered(database, 3, seed=5)
 
-        def fails(*_given, **_named):
+        def fails(*_given):
             raise InvalidChoices("the answers are strange")
 
         assert populations.learn_if_due(database, study(database), fails) is None
         state = database.read(lambda c: stored_learning.state(c, study(database).row.id))
-        assert state.failure == "the study 'which' has learned nothing: the answers are strange"
+        assert state.failure == "the answers are strange"
         sessions = worker(database)
         assert sessions.by_id(answered(database, 1, count=1)[0]).population == 1
         # It is not tried again before more people have come.
@@ -237,16 +236,6 @@ class TestLearning:
             create_study(database, configuration(slug=slug, **settings), items, is_open=True, who="test")
         named = {slug: Catalogue(database).named(slug) for slug in ("plain", "auto")}
         assert [one.configuration.learns(one.items) for one in named.values()] == [False, True]
-
-    @pytest.mark.long
-    def test_another_process_learns_the_same(self, database):
-        answered(database, FIRST)
-        choices, _ = populations._choices(database, study(database))
-        here, apart = learn(choices, ITEMS), learn_apart(choices, ITEMS)
-        assert apart.population.record() == here.population.record()
-        assert apart.after == here.after
-        with pytest.raises(InvalidChoices, match="nothing to learn from"):
-            learn_apart(choices.only([0]), ITEMS)
 
 
 class TestRandomShare:

@@ -10,7 +10,6 @@ import pairseek as ps
 from helpers.serving import configuration, csrf_of, served, some_items
 from pairseek import cli
 from pairseek.errors import InvalidChoices
-from pairseek.learning import learn
 from pairseek.population import Choices
 from pairseek.store import migrate
 from pairseek.store import sessions as stored
@@ -207,7 +206,7 @@ def test_a_file_of_choices_is_never_written_over(tmp_path, monkeypatch, capsys):
 
 def test_the_button(tmp_path, monkeypatch):
     # Here and not in another process, which takes longer.
-    monkeypatch.setattr(learner, "learn_apart", learn)
+    monkeypatch.setattr(learner, "learn_apart", populations.learned)
     with served(tmp_path / "b.db", studies=[(configuration(answers=12), ITEMS)]) as visitors:
         database = visitors.service.database
         set_password(database, "ann", "a long password")

@@ -12,7 +12,6 @@ import pytest
 from helpers.serving import answer, begin, cheap_passwords, configuration, csrf_of, served
 from pairseek import cli
 from pairseek.embed import Triplets
-from pairseek.embed.map_process import learn_map_apart
 from pairseek.embed.similarity_map import SimilarityMap
 from pairseek.errors import InvalidItems, InvalidParameter, InvalidTriplets
 from pairseek.model.items import Items
@@ -254,7 +253,7 @@ def test_all_left_and_an_item_nobody_saw_are_findings(database):
 def test_two_learners_at_once_are_one(database):
     study = made(database)
     judged(database, study, 2)
-    with try_lock(database, f"learn-{study.row.id}") as held:
+    with try_lock(database, similarity.lock_name(study)) as held:
         assert held
         similarity.learn_if_due(database, study)
         with pytest.raises(Problem, match="is learning already"):
@@ -266,25 +265,6 @@ def test_two_learners_at_once_are_one(database):
     for one in threads:
         one.join()
     assert database.read(lambda c: populations.versions(c, study.row.id)) == [1]
-
-
-@pytest.mark.long
-def test_another_process_learns_the_same_map(database):
-    study = made(database, random=0.2)
-    judged(database, study, 3)
-    found = similarity.judgements(database, study)
-    fitted, apart = Triplets.from_ids(found.judged, IDS), Triplets.from_ids(found.apart, IDS)
-    here = SimilarityMap.learn(fitted, apart, labels=study.items.labels)
-    there = learn_map_apart(fitted, apart, labels=study.items.labels)
-    # One thread or several may sum in another order.
-    assert np.allclose(there.final.coordinates, here.final.coordinates, atol=1e-6)
-    assert there.findings == here.findings
-    again = learn_map_apart(fitted, start=here, dimensions=2)
-    assert again.final.coordinates.shape == (N, 2)
-    with pytest.raises(InvalidTriplets, match="1 judgement: a map needs at least 10"):
-        learn_map_apart(fitted.take(np.array([0])))
-    with pytest.raises(InvalidItems, match="9 dimensions: use at most 4"):
-        learn_map_apart(fitted, dimensions=9)
 
 
 # Exports

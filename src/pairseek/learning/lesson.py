@@ -95,13 +95,6 @@ class Lesson:
             "seconds": round(self.seconds, 3),
         }
 
-    @classmethod
-    def from_record(cls, population: Population, record: JSON) -> Lesson:
-        """Build a lesson from its population and the data that `record` returns."""
-        before, after = (None if record[name] is None else HeldOut(**record[name]) for name in ("before", "after"))
-        counts = (record["sessions"], record["answers"], record["dimension"])
-        return cls(population, *counts, before, after, tuple(record["unmet"]), record["seconds"])
-
 
 def learn(
     choices: Choices,

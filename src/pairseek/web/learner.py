@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 from queue import SimpleQueue
 
-from pairseek.embed.map_process import learn_map_apart
-from pairseek.learning.process import learn_apart
 from pairseek.store import studies
 from pairseek.store.database import Database
 from pairseek.web.data import populations, similarity
+from pairseek.web.learning_process import learn_apart
 from pairseek.web.rounds import Rounds
-from pairseek.web.studies.catalogue import Catalogue
+from pairseek.web.studies.catalogue import Catalogue, Study
 
 # Seconds between two looks for studies that have enough new sessions.
 _ROUND = 10.0
@@ -40,7 +39,7 @@ class Learner:
         self._rounds.start()
 
     def stop(self) -> None:
-        """End the thread. A study that is learning goes on in its process, whose result is discarded."""
+        """End the thread. A study that is learning goes on in its process until this one ends; the result is lost."""
         self._rounds.stop()
 
     def soon(self) -> None:
@@ -54,18 +53,21 @@ class Learner:
 
     def round(self) -> None:
         """Let every study learn whose owner wants it, or that has enough new sessions."""
-        while not self._requests.empty():
+        for _ in range(self._requests.qsize()):
             slug, who = self._requests.get()
-            study = self._catalogue.named(slug)
-            if study.configuration.is_similarity:
-                similarity.learn_now(self._database, study, who, learn_map_apart, noted=True)
-            else:
-                populations.learn_now(self._database, study, who, learn_apart)
+            if not self._learn_now(self._catalogue.named(slug), who):
+                # Answers may have been voided since the learning that is under way began: the next round tries again.
+                self._requests.put((slug, who))
         for row in self._database.read(studies.every):
             if self._rounds.stopped:
                 return
             study = self._catalogue.named(row.slug)
             if study.configuration.is_similarity:
-                similarity.learn_if_due(self._database, study, run=learn_map_apart)
+                similarity.learn_if_due(self._database, study, run=learn_apart)
             else:
                 populations.learn_if_due(self._database, study, learn_apart)
+
+    def _learn_now(self, study: Study, who: str) -> bool:
+        if study.configuration.is_similarity:
+            return similarity.learn_now(self._database, study, who, learn_apart, noted=True)
+        return populations.learn_now(self._database, study, who, learn_apart)

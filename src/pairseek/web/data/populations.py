@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import zlib
 from collections import Counter
 from collections.abc import Callable
+from typing import TypeAlias
 
 import sqlalchemy as sa
 
 from pairseek.core.types import JSON
-from pairseek.errors import InvalidChoices, PairseekError
-from pairseek.learning import Lesson, is_due, learn
+from pairseek.errors import InvalidChoices, PairseekError, StoreUnavailable
+from pairseek.learning import is_due, learn
 from pairseek.population import Choices, Population
 from pairseek.store import learning, populations, studies
 from pairseek.store.database import Database
 from pairseek.store.locks import try_lock
+from pairseek.web.data.learned import LearnedVersion
 from pairseek.web.errors import Problem
 from pairseek.web.sessions import history
 from pairseek.web.studies.catalogue import Study
 
+Learn: TypeAlias = Callable[[Database, Study], LearnedVersion]
 LEARNER = "pairseek"
 """Author of the versions that a study learned by itself."""
 # Number of times that a fit is repeated because a participant was forgotten meanwhile.
@@ -29,37 +30,42 @@ _TRIES = 3
 logger = logging.getLogger("pairseek.web")
 
 
-def fit(database: Database, study: Study, who: str, run: Callable[..., Lesson] = learn) -> tuple[int, Population]:
+def fit(database: Database, study: Study, who: str, run: Learn | None = None) -> tuple[int, Population]:
     """Learn from the finished sessions, store what was learned, and return its version with it.
 
-    Sessions that begin later use the new version. ``run`` does the work, here or in another process.
+    Sessions that begin later use the new version. ``run`` does the work: `learned`, here or in another process.
     """
     for _ in range(_TRIES - 1):
         try:
-            return _fit(database, study, who, run)
+            return _fit(database, study, who, run or learned)
         except sa.exc.IntegrityError:
             # Someone was forgotten during the fit, or another fit has just been stored.
             continue
-    return _fit(database, study, who, run)
+    return _fit(database, study, who, run or learned)
 
 
-def _fit(database: Database, study: Study, who: str, run: Callable[..., Lesson]) -> tuple[int, Population]:
+def _fit(database: Database, study: Study, who: str, run: Learn) -> tuple[int, Population]:
+    found, number = run(database, study), study.row.id
+
+    def keep(connection: sa.Connection) -> int:
+        version = populations.add(connection, number, found.content, who, found.sessions, found.facts)
+        studies.note(connection, who, "population", study.row.slug, version=version, **found.note)
+        learning.tried(connection, number, learning.finished(connection, number))
+        return version
+
+    return database.write(keep), Population.from_record(found.learned)
+
+
+def learned(database: Database, study: Study) -> LearnedVersion:
+    """Learn from the finished sessions of a study; nothing is stored."""
     choices, people = _choices(database, study)
     previous, known = _previous(database, study)
     try:
-        lesson = run(choices, study.items, previous=previous, since=set(people) - known)
+        lesson = learn(choices, study.items, previous=previous, since=set(people) - known)
     except InvalidChoices as error:
         raise InvalidChoices(f"the study {study.row.slug!r} has learned nothing: {error}") from None
     found = lesson.population
-    content = zlib.compress(json.dumps(found.record(), allow_nan=False).encode(), 6)
-
-    def keep(connection: sa.Connection) -> int:
-        version = populations.add(connection, study.row.id, content, who, people, lesson.record())
-        studies.note(connection, who, "population", study.row.slug, version=version, people=found.people)
-        learning.tried(connection, study.row.id, learning.finished(connection, study.row.id))
-        return version
-
-    return database.write(keep), found
+    return LearnedVersion.of(found.record(), people, lesson.record(), {"people": found.people})
 
 
 def _previous(database: Database, study: Study) -> tuple[Population | None, set[str]]:
@@ -84,7 +90,7 @@ def is_on(study: Study, state: learning.LearningRow) -> bool:
     return study.configuration.learns(study.items) if state.is_on is None else state.is_on
 
 
-def learn_if_due(database: Database, study: Study, run: Callable[..., Lesson] = learn) -> int | None:
+def learn_if_due(database: Database, study: Study, run: Learn | None = None) -> int | None:
     """Learn if the study learns by itself and has enough new sessions; return the new version, or None.
 
     Of several workers and servers, one learns at a time. If learning fails, the newest version stays, and the owner of
@@ -92,18 +98,32 @@ def learn_if_due(database: Database, study: Study, run: Callable[..., Lesson] = 
     """
     if not _is_due(database, study):
         return None
-    with try_lock(database, f"learning-{study.row.id}") as held:
+    with try_lock(database, lock_name(study)) as held:
         # Another worker may have learned since.
-        if not held or not _is_due(database, study):
-            return None
-        return learn_now(database, study, LEARNER, run)
+        return _learn_now(database, study, LEARNER, run) if held and _is_due(database, study) else None
 
 
-def learn_now(database: Database, study: Study, who: str, run: Callable[..., Lesson] = learn) -> int | None:
+def learn_now(database: Database, study: Study, who: str, run: Learn | None = None) -> bool:
+    """Learn unless somebody else is learning, and return whether it was tried; a failure is stored for the owner."""
+    with try_lock(database, lock_name(study)) as held:
+        if held:
+            _learn_now(database, study, who, run)
+        return held
+
+
+def lock_name(study: Study) -> str:
+    """Return the name of the lock that whoever learns holds."""
+    return f"learning-{study.row.id}"
+
+
+def _learn_now(database: Database, study: Study, who: str, run: Learn | None) -> int | None:
     """Learn and return the new version; if that fails, store why, for the owner of the study, and return None."""
     count = database.read(lambda connection: learning.finished(connection, study.row.id))
     try:
         return fit(database, study, who, run)[0]
+    except StoreUnavailable:
+        # The answers are not to blame: the next round tries again.
+        raise
     except PairseekError as error:
         words = str(error)
         logger.warning("learning failed", extra={"facts": {"study": study.row.slug, "why": words[:300]}})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -13,12 +12,14 @@ import sqlalchemy as sa
 from pairseek.core.types import JSON
 from pairseek.embed.similarity_map import LEAST_JUDGEMENTS, SimilarityMap
 from pairseek.embed.triplets import Triplets
-from pairseek.errors import InvalidTriplets, PairseekError
+from pairseek.errors import InvalidTriplets, PairseekError, StoreUnavailable
 from pairseek.model.items import Items
 from pairseek.store import media, populations, studies
 from pairseek.store.counts import counts
 from pairseek.store.database import Database
 from pairseek.store.locks import try_lock
+from pairseek.web.data.learned import LearnedVersion
+from pairseek.web.data.populations import LEARNER, Learn, lock_name
 from pairseek.web.errors import Problem
 from pairseek.web.sessions import history
 from pairseek.web.studies.catalogue import Study
@@ -107,9 +108,7 @@ def is_due(items: int, answers: int, before: int | None) -> bool:
     return answers - before >= max(items // 2, LEAST_JUDGEMENTS)
 
 
-def learn_if_due(
-    database: Database, study: Study, who: str = "pairseek", run: Callable[..., SimilarityMap] = SimilarityMap.learn
-) -> None:
+def learn_if_due(database: Database, study: Study, who: str = LEARNER, run: Learn | None = None) -> None:
     """Learn a new version if there are enough new answers and nobody else is learning.
 
     A failure leaves the last version in use, and is noted in the audit log of the study.
@@ -120,14 +119,15 @@ def learn_if_due(
         learn_now(database, study, who, run, noted=False)
 
 
-def learn_now(
-    database: Database, study: Study, who: str, run: Callable[..., SimilarityMap] = SimilarityMap.learn, *, noted: bool
-) -> None:
-    """Learn a new version unless somebody else is learning; note a failure in the audit log of the study."""
+def learn_now(database: Database, study: Study, who: str, run: Learn | None = None, *, noted: bool) -> bool:
+    """Learn unless somebody else is learning, and return whether it was tried; the audit log notes a failure."""
     try:
         learn(database, study, who, run, noted=noted)
     except Problem:
-        return  # somebody else is learning
+        return False  # somebody else is learning
+    except StoreUnavailable:
+        # The answers are not to blame: the next round tries again.
+        raise
     except PairseekError as error:
         reason = str(error)
         logger.warning("a map was not learned", extra={"facts": {"study": study.row.slug, "why": reason}})
@@ -136,22 +136,16 @@ def learn_now(
             database.write(
                 lambda connection: studies.note(connection, who, "learning_failed", study.row.slug, reason=reason)
             )
+    return True
 
 
-def learn(
-    database: Database,
-    study: Study,
-    who: str,
-    run: Callable[..., SimilarityMap] = SimilarityMap.learn,
-    *,
-    noted: bool = True,
-) -> int:
+def learn(database: Database, study: Study, who: str, run: Learn | None = None, *, noted: bool = True) -> int:
     """Learn a map from all valid judgements, store it, and return its version. Sessions that begin later use it.
 
-    ``run`` does the work, here or in another process. The audit log notes what people have done, not the many versions
-    that are learned by themselves.
+    ``run`` does the work: `learned`, here or in another process. The audit log notes what people have done, not the
+    many versions that are learned by themselves.
     """
-    with try_lock(database, f"learn-{study.row.id}") as held:
+    with try_lock(database, lock_name(study)) as held:
         if not held:
             raise Problem(
                 409,
@@ -162,11 +156,11 @@ def learn(
             )
         for _ in range(_TRIES - 1):
             try:
-                return _learn(database, study, who, run, noted=noted)
+                return _learn(database, study, who, run or learned, noted=noted)
             except sa.exc.IntegrityError:
                 # Someone was forgotten meanwhile.
                 continue
-        return _learn(database, study, who, run, noted=noted)
+        return _learn(database, study, who, run or learned, noted=noted)
 
 
 def check(database: Database, study: Study) -> Judgements:
@@ -179,22 +173,28 @@ def check(database: Database, study: Study) -> Judgements:
     return found
 
 
-def _learn(database: Database, study: Study, who: str, run: Callable[..., SimilarityMap], *, noted: bool) -> int:
+def learned(database: Database, study: Study) -> LearnedVersion:
+    """Learn a map from all valid judgements of a study; nothing is stored."""
     before, answers = latest(database, study), _answers(database, study)
     found, ids = check(database, study), study.items.ids
-    learned = run(
+    result = SimilarityMap.learn(
         Triplets.from_ids(found.judged, ids),
         Triplets.from_ids(found.apart, ids) if found.apart else None,
         dimensions=study.configuration.dimensions,
         start=None if before is None else before.learned,
         labels=study.items.labels,
     )
-    content = zlib.compress(json.dumps({**learned.record(), "answers": answers}, allow_nan=False).encode(), 6)
+    facts = {"answers": answers}
+    return LearnedVersion.of({**result.record(), **facts}, found.sessions, facts, {"judgements": result.judgements})
+
+
+def _learn(database: Database, study: Study, who: str, run: Learn, *, noted: bool) -> int:
+    found, number = run(database, study), study.row.id
 
     def keep(connection: sa.Connection) -> int:
-        version = populations.add(connection, study.row.id, content, who, found.sessions, {"answers": answers})
+        version = populations.add(connection, number, found.content, who, found.sessions, found.facts)
         if noted:
-            studies.note(connection, who, "map", study.row.slug, version=version, judgements=learned.judgements)
+            studies.note(connection, who, "map", study.row.slug, version=version, **found.note)
         return version
 
     return database.write(keep)
