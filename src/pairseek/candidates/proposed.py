@@ -20,18 +20,17 @@ from pairseek.candidates.branch_and_bound.finalists import keep
 from pairseek.candidates.branch_and_bound.search import SearchResult
 from pairseek.candidates.branch_and_bound.view import Model, residual_variance, utility_model
 from pairseek.candidates.context import Selection, SelectionContext
+from pairseek.candidates.core_set import SIZE, core_set
 from pairseek.core.limits import Limit
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.numerics.jit import inner, kernel, read_only
-from pairseek.numerics.pair_kernels import CONSTANT, pair_constant, steepest_length
+from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, pair_constant, steepest_length
 from pairseek.numerics.parallel import for_ranges
 from pairseek.numerics.tables import S_MAX, interpolate
 from pairseek.strategies.features import credits_of, square_root
 from pairseek.strategies.shape import UtilityShape, shape_of
 
-# Coordinates of items that one choice reads: of larger catalogues, a part of the items is sketched.
-_COORDINATES = 6_400_000
 # The sketch has so many axes at least, and d of them while d² is no larger than the second number.
 _AXES, _SQUARE = 12, 512
 # Dimensions up to which eigenvectors are exact, and iterations that approximate the leading ones in more.
@@ -56,8 +55,10 @@ _LEAST_S, _SLACK, _STEP, _FAR = 0.05, 1.3, 1.02, 40.0
 class ProposedPairs:
     """The best pair of a proposal: promising items, all pairs of these, and the best partners of the best of them.
 
-    It takes O(n d) time, without a guarantee. ``gap`` of the choice is what is certain all the same: the distance to
-    a bound on the utility of any pair, which is loose.
+    There is no guarantee. For up to 4096 items, ``gap`` of the choice is what is certain all the same: the distance to
+    a bound on the utility of any pair, which is loose. Of more items, that many stand for all, so that the time of a
+    question does not grow with their number: those farthest from the middle, and some at random. Under decaying noise,
+    whose best pairs are near neighbours, all items are looked at.
 
     Where pairs are few, or the score of the strategy is not a function of mean and deviation of the logit, it is
     `AllPairs`.
@@ -87,15 +88,11 @@ class ProposedPairs:
     def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
         """Return the best pair of the proposal; None if the rules of rest leave none."""
         shape = shape_of(context.strategy)
-        rows = permitted = _permitted(context)
+        rows = _permitted(context)
         if shape is None or not self._applies(context, shape) or len(rows) < 2:
             return self._all_pairs.choose(context, rng)
-        n, d = context.points.shape
-        most = max(self.items, _COORDINATES // d)
-        if len(rows) > most:
-            # Not keyed by the belief, whose last digits in many dimensions depend on the linear algebra library.
-            some = np.random.default_rng([n, len(context.history), len(context.pending)])
-            rows = np.sort(some.choice(rows, most, replace=False))
+        n = len(context.points)
+        everything = n <= SIZE or context.response.noise_kind.code == DECAYING
         sketch = Sketch.of(context, shape, rows)
         keys, scored = sketch.best_pairs(self.items, self.improved)
         if keys is None:
@@ -112,7 +109,7 @@ class ProposedPairs:
         if not scores[row] > -np.inf:
             return self._all_pairs.choose(context, rng)
         utility = float(scores[row])
-        bound = max(utility, sketch.bound()) if rows is permitted else math.inf
+        bound = max(utility, sketch.bound()) if everything else math.inf
         zero = median_score(context) if shape.signed else 0.0
         gap = certified_gap(SearchResult(keys, utility, bound, scored), zero)
         known = gap < math.inf
@@ -142,13 +139,26 @@ class ProposedPairs:
 
 
 def _permitted(context: SelectionContext) -> IntArray:
-    """Return the rows of items that may be asked: those that do not rest and, with residuals, were not shown."""
-    free = np.ones(len(context.points), dtype=np.bool_)
-    free[context.resting.items] = False
+    """Return the rows of items that are looked at: those that do not rest and, with residuals, were not shown.
+
+    Of a large catalogue, a part stands for all, unless most of it was shown already.
+    """
+    everything = np.arange(len(context.points))
+    # Under decaying noise good pairs are near neighbours, of which a part of the items has few.
+    known = everything if context.response.noise_kind.code == DECAYING else core_set(context.points)
+    shown = context.resting.items
     if context.belief.residuals is not None:
         # Each has a residual variance of its own; all others have the same.
-        free[context.belief.residuals.rows] = False
-    return np.flatnonzero(free)
+        shown = np.union1d(shown, context.belief.residuals.rows)
+    rows = _without(known, shown)
+    return rows if 2 * len(rows) > len(known) else _without(everything, shown)
+
+
+def _without(rows: IntArray, some: IntArray) -> IntArray:
+    """Return sorted rows without some sorted others."""
+    places = np.searchsorted(rows, some)
+    inside = places < len(rows)
+    return np.delete(rows, places[inside][rows[places[inside]] == some[inside]])
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,6 +103,14 @@ def residual_unit(points: FloatArray, response: Response) -> float:
     return 1.0 / float(kind.pair_constant(1.0, np.array([length]))[0])
 
 
+def _places(rows: IntArray, wanted: IntArray) -> IntArray:
+    """Return the place of each wanted row among sorted ones, -1 if it is not there."""
+    if not len(rows):
+        return np.full(len(wanted), -1)
+    places = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
+    return np.where(rows[places] == wanted, places, -1)
+
+
 @dataclass(frozen=True, eq=False)
 class PairFeatures:
     """Margin, length, noise constant and variance of m pairs under a belief. Strategies need no coordinates.
@@ -196,13 +204,10 @@ class PairFeatures:
         Its variance is r² Var(ε_p - ε_q) and twice the covariance with the other part of the logit.
         """
         r = self.response.typical_reliability
-        n = len(self.points)
-        mean, variance = np.zeros(n), np.full(n, found.deviation**2)
-        mean[found.rows], variance[found.rows] = found.mean, np.diag(found.covariance)
-        place = np.full(n, -1)
-        place[found.rows] = np.arange(len(found.rows))
-        p, q = place[self.first], place[self.second]
-        total = r * r * (variance[self.first] + variance[self.second])
+        p, q = (_places(found.rows, side) for side in (self.first, self.second))
+        # The last entry is about an item that was not shown; the place of such an item is -1.
+        mean, variance = np.append(found.mean, 0.0), np.append(np.diag(found.covariance), found.deviation**2)
+        total = r * r * (variance[p] + variance[q])
         both = np.flatnonzero((p >= 0) & (q >= 0))
         total[both] -= 2.0 * r * r * found.covariance[p[both], q[both]]
         for sign, side in ((1.0, p), (-1.0, q)):
@@ -210,7 +215,7 @@ class PairFeatures:
             normal = 2.0 * (self.points[self.first[shown]] - self.points[self.second[shown]])
             along = np.einsum("md,md->m", normal, found.cross.T[side[shown]])
             total[shown] += 2.0 * r * sign * self.constant[shown] * along
-        return replace(self, residual_mean=r * (mean[self.first] - mean[self.second]), residual_variance=total)
+        return replace(self, residual_mean=r * (mean[p] - mean[q]), residual_variance=total)
 
     def take(self, rows: IntArray) -> PairFeatures:
         """Return the features of a subset of the pairs."""

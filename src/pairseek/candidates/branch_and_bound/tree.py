@@ -7,19 +7,17 @@ positions from t n >> v to (t + 1) n >> v of one order of the items.
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import dataclass
 
 import numpy as np
 
+from pairseek.core.caching import once_for_an_array
 from pairseek.core.types import FloatArray, IntArray
 
 LEAF = 64
 """Largest number of items in a leaf: enough to fill vector registers, few enough for tight bounds."""
 LANES = 16
 """Number of positions that a kernel reads at a time; columns are padded with as many NaN."""
-
-_cache: dict[int, tuple[weakref.ref[FloatArray], Tree]] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,17 +79,10 @@ class Tree:
         return np.stack([number * n >> level, (number + 1) * n >> level], axis=1)
 
 
+@once_for_an_array
 def tree_of(points: FloatArray) -> Tree:
     """Return the tree of these points, cached for a read-only array."""
-    if points.flags.writeable:
-        return Tree.of(points)
-    key = id(points)
-    found = _cache.get(key)
-    if found is not None and found[0]() is points:
-        return found[1]
-    tree = Tree.of(points)
-    _cache[key] = weakref.ref(points, lambda _: _cache.pop(key, None)), tree
-    return tree
+    return Tree.of(points)
 
 
 def boxes(columns: FloatArray, n: int, depth: int) -> tuple[FloatArray, FloatArray]:
