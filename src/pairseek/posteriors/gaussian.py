@@ -502,7 +502,7 @@ def _rule() -> tuple[FloatArray, FloatArray]:
     return np.polynomial.legendre.leggauss(_NODES)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=128)
 def standard_points(n: int, d: int) -> FloatArray:
     """Return (n, d) points whose mean is 0 and whose covariance is the identity, spread like a standard normal.
 

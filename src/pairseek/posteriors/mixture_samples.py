@@ -24,6 +24,8 @@ _WIDENING = 1.5
 _OF_PRIOR = 0.15
 # Nodes of less weight do not enter the mixture.
 _DROPPED = 1e-4
+# The number of samples of a node is a multiple of it.
+_MULTIPLE = 16
 GOLDEN = 0.6180339887498949
 """Multiples of the golden ratio, modulo 1, are spread evenly."""
 
@@ -107,7 +109,7 @@ class GaussianMixture:
         parts: list[tuple[FloatArray, FloatArray, IntArray]] = []
         for index in np.flatnonzero(self.weights > _DROPPED).tolist():
             weight = float(self.weights[index])
-            share = max(2, math.ceil(n * weight))
+            share = _MULTIPLE * math.ceil(n * weight / _MULTIPLE)
             samples, weights = self.nodes[index].point.belief.draw(share)
             if len(weights) > 2 * share:
                 # A sampler returns all its particles; some of them suffice.
@@ -224,7 +226,8 @@ class JointSamples:
         """Return samples, the (S, N) probability of each node at each, and the posterior of the parameters."""
         d = len(self.nodes[0].point.belief.mean)
         parts = []
-        counts = np.ceil(n * self._proposal).astype(np.int64)
+        # Multiples, so that few sets of standard points serve all shares.
+        counts = _MULTIPLE * np.ceil(n * self._proposal / _MULTIPLE).astype(np.int64)
         for index in np.flatnonzero(counts).tolist():
             belief = self.nodes[index].point.belief
             root = square_root(_WIDENING * belief.covariance)
