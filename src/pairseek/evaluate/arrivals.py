@@ -171,7 +171,12 @@ class _Arrivals:
         number = _rng(seed, _FOLDS).permutation(len(self.able)) % max(folds, 2)
         mine = self.able[number == fold]
         others = self.choices.only(np.setdiff1d(np.arange(len(self.choices.people)), mine))
-        population = fitted_to_all(others, self.plan.told, seed)
+        population: Population | None
+        try:
+            population = fitted_to_all(others, self.plan.told, seed)
+        except InvalidChoices:
+            # Choices no better than random teach no coordinates: there is nothing to tell.
+            population = None
         items = Items(ids=self.choices.ids)
         out = []
         for row in mine.tolist():
