@@ -12,11 +12,13 @@ from PIL import Image
 
 from helpers.serving import GUARD, answer, begin, configuration, csrf_of, served, some_items
 from pairseek.client import Client, ServiceError
+from pairseek.errors import InvalidItems
 from pairseek.store import schema, sessions
 from pairseek.web.auth import set_password
 from pairseek.web.sessions import history
 from pairseek.web.sessions.live import SubmittedAnswer
-from pairseek.web.studies.creation import create_study
+from pairseek.web.studies.creation import create_study, from_file
+from pairseek.web.studies.media import items_of_pictures
 
 PASSWORD = "a long password"
 CSV = "id,label,x,y\na,Apple,0,0\nb,<script>alert(1)</script>,1,0\nc,Cherry,0,1\nd,Date,1,1\n"
@@ -199,6 +201,68 @@ def test_what_is_wrong_with_a_form_is_said_on_it(ann, fields, items, words):
     reply = make(ann, fields, items)
     assert reply.status_code in (409, 422)
     assert words in reply.text
+
+
+def packed(files):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in (files | {"woods/.DS_Store": b"of the system"}).items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+WOODS = {"red-oak.png": png("red"), "silver_birch.png": png("grey"), "Elm.png": png("green"), "ash.png": png("blue")}
+
+
+@pytest.mark.parametrize(
+    "images",
+    [
+        [(name, content, "image/png") for name, content in WOODS.items()],
+        [("woods.zip", packed({f"woods/{name}": content for name, content in WOODS.items()}), "application/zip")],
+    ],
+    ids=["files", "zip"],
+)
+def test_pictures_alone_make_a_study_and_are_added_to_it(visitors, ann, images):
+    sent = {"csrf": csrf_of(ann.get("/studies/new")), "title": f"Woods {len(images)}"}
+    slug = f"woods-{len(images)}"
+    reply = ann.post("/studies/new", data=sent, files=[("items", ("", "")), *(("images", one) for one in images)])
+    assert reply.headers.get("location") == f"/studies/{slug}", reply.text
+    items = visitors.service.catalogue.named(slug).items
+    assert dict(zip(items.ids, items.labels, strict=True)) == {
+        "ash": "Ash",
+        "Elm": "Elm",
+        "red-oak": "Red oak",
+        "silver_birch": "Silver birch",
+    }
+    assert {name.split("/")[-1] for name in items.data["image_file"]} == set(WOODS)
+    more = [("images", (name, png("black"), "image/png")) for name in ("fir.png", "yew.png")]
+    reply = ann.post(f"/studies/{slug}/items", data={"csrf": csrf_of(ann.get(f"/studies/{slug}"))}, files=more)
+    assert reply.status_code == 303, reply.text
+    items = visitors.service.catalogue.named(slug).items
+    assert (items.ids[-1], items.labels[-1], bool(items.data["image"][-1])) == ("yew", "Yew", True)
+
+
+def test_a_study_without_items_and_pictures_says_what_to_choose(ann):
+    reply = ann.post("/studies/new", data={"csrf": csrf_of(ann.get("/studies/new")), "title": "Nothing"})
+    assert reply.status_code == 422
+    assert "choose pictures, or a CSV or Parquet file with a column id or label" in reply.text
+
+
+def test_a_folder_of_pictures_is_enough_for_a_study_file(tmp_path):
+    (tmp_path / "woods").mkdir()
+    (tmp_path / "woods.yaml").write_text("title: Woods\nitems: woods\n")
+    with pytest.raises(InvalidItems, match="has no pictures: put them there, or name a CSV file"):
+        from_file(tmp_path / "woods.yaml")
+    for name, content in WOODS.items():
+        (tmp_path / "woods" / name).write_bytes(content)
+    _, items, _, files = from_file(tmp_path / "woods.yaml")
+    assert items.labels == ("Ash", "Elm", "Red oak", "Silver birch")
+    assert set(files) == set(WOODS)
+
+
+def test_pictures_of_one_name_and_two_kinds_are_two_items():
+    items = items_of_pictures({"oak.png": bytes, "oak.jpg": str.encode})
+    assert (items.ids, items.labels) == (("oak.jpg", "oak.png"), ("Oak", "Oak"))
 
 
 def test_a_study_is_made_from_a_yaml_file_with_pictures_in_a_zip(visitors, ann):

@@ -469,7 +469,7 @@ REPORT = {
     "made": "2026-11-15T13:00:00+00:00",
     "version": "0.1.0",
     "findings": FOUND,
-    "dimensions": 2,
+    "balanced": False,
     "codebook": [{"table": "answers", "column": "rt_ms", "meaning": "Reaction time."}],
 }
 TOKENS = {

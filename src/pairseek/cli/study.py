@@ -86,7 +86,7 @@ def close_study(slug: Slug, *, database: DatabaseOption = None) -> None:
 @app.command("add")
 def add(
     slug: Slug,
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="CSV of the new items: id, label and what people see.")],
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="CSV of the new items, or a folder of pictures.")],
     *,
     database: DatabaseOption = None,
 ) -> None:
@@ -96,11 +96,9 @@ def add(
     next. Sessions that have begun keep their items.
     """
     with open_database(database, create=False) as opened:
-        from pairseek.web.studies.creation import add_items, read_items
-        from pairseek.web.studies.media import from_folder
+        from pairseek.web.studies.creation import add_items, items_in
 
-        items = read_items(path)
-        files = from_folder(items, path.parent)
+        items, files = items_in(path)
         count = add_items(opened, find_study(opened, slug), items, who=current_user(), files=files)
     typer.echo(f"Added {plural(items.n, 'item')}: the study {slug} has {count:,}.")
 

@@ -17,9 +17,9 @@ from pairseek.store.database import Database
 from pairseek.store.media import StoredPicture
 from pairseek.web.sessions.history import populations_of
 from pairseek.web.studies.catalogue import Study
-from pairseek.web.studies.configuration import StudyConfiguration, check, configured, read_items
-from pairseek.web.studies.creation import from_file
-from pairseek.web.studies.media import Files, copies, from_folder, with_pictures
+from pairseek.web.studies.configuration import StudyConfiguration, check, configured
+from pairseek.web.studies.creation import from_file, items_in
+from pairseek.web.studies.media import Files, copies, spoken_name, with_pictures
 
 
 def from_study_file(path: Path) -> QuizSource:
@@ -30,11 +30,10 @@ def from_study_file(path: Path) -> QuizSource:
 
 def from_items_file(path: Path, population: Path | None = None) -> QuizSource:
     """Read an items file; the quiz is named after it."""
-    items = read_items(path)
+    items, files = items_in(path)
     found = None if population is None else Population.load(population)
-    name = path.stem.replace("_", " ").replace("-", " ").strip() or "Quiz"
-    configuration = configured({"title": name[0].upper() + name[1:200], "answers": ANSWERS})
-    return _with_files(configuration, items, from_folder(items, path.parent), found)
+    configuration = configured({"title": spoken_name(path.resolve().stem)[:200], "answers": ANSWERS})
+    return _with_files(configuration, items, files, found)
 
 
 def from_database(database: Database, study: Study) -> QuizSource:

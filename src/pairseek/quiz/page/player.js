@@ -107,9 +107,9 @@ kbd { flex: none; min-width: 1.75em; border: 1px solid var(--line); border-radiu
 @media (hover: hover) {
   .card:hover { box-shadow: 0 0 0 1px var(--soft), 0 1.25rem 2.5rem -1.5rem rgb(0 0 0 / 35%); transform: translateY(-3px); }
 }
-@media (hover: none) and (pointer: coarse) { kbd { display: none; } }
+@media (hover: none) and (pointer: coarse) { kbd, .only-keys { display: none; } }
 @container (max-width: 40rem) {
-  kbd { display: none; }
+  kbd, .only-keys { display: none; }
   .run h1, .run h2 { text-align: left; }
   .pick { min-height: 2.75rem; padding: 0.5rem 1rem; }
   .nameless .pick { position: absolute; inset: 0; padding: 0; }
@@ -256,6 +256,7 @@ li { display: grid; grid-template-columns: 3.5rem 1fr auto; align-items: center;
       const count = { count: tree.answers };
       const length = quiz.early() ? say("quiz.most", count) : say("quiz.length", count);
       const how = made("div", { className: "prose", innerHTML: tree.instructions });
+      const keys = made("span", { className: "only-keys", textContent: say("quiz.keys") });
       if (!tree.instructions) how.append(made("p", { textContent: say("start.instructions") }));
       screen(
         "column",
@@ -263,7 +264,7 @@ li { display: grid; grid-template-columns: 3.5rem 1fr auto; align-items: center;
         heading(tree.title),
         made("p", { className: "lead", textContent: length }),
         how,
-        made("p", { className: "soft", textContent: say("quiz.keys") + (page ? ` ${say("quiz.private")}` : "") }),
+        made("p", { className: "soft" }, `${say("start.tap")} `, keys, page ? ` ${say("quiz.private")}` : ""),
         made("p", {}, button("primary", restart, say("start.begin"))),
       );
     }

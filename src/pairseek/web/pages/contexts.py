@@ -626,7 +626,7 @@ class CodebookRow(TypedDict):
 
 
 class ReportPage(TypedDict):
-    """``_report``: the stand-alone report of a study."""
+    """``_report``: the stand-alone report of a study; ``balanced`` where its first people were asked balanced pairs."""
 
     title: str
     slug: str
@@ -634,7 +634,7 @@ class ReportPage(TypedDict):
     made: str
     version: str
     findings: FindingsContext
-    dimensions: int
+    balanced: bool
     codebook: list[CodebookRow]
 
 

@@ -6,7 +6,6 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -20,6 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter, PairseekError
+from pairseek.model.items import Items
 from pairseek.store import people, sessions, studies
 from pairseek.store.database import stamp
 from pairseek.store.sessions import SessionRow
@@ -39,7 +39,8 @@ from pairseek.web.sessions import simulated
 from pairseek.web.sessions.warmup import warm_study
 from pairseek.web.studies import creation, forms
 from pairseek.web.studies.catalogue import Study
-from pairseek.web.studies.media import MOST_PICTURES
+from pairseek.web.studies.configuration import StudyConfiguration
+from pairseek.web.studies.media import MOST_PICTURES, Files
 from pairseek.web.views import researcher as views
 from pairseek.web.views.findings import report_page
 from pairseek.web.views.links import public_address
@@ -186,19 +187,17 @@ def _make(request: Request, service: Service, who: Account, form: FormData) -> R
 def _made(service: Service, who: str, form: FormData, values: dict[str, str]) -> str:
     record = forms.record_of(form.get("yaml"), values)
     configuration, is_open = creation.from_record(record)
-    sent = form.get("items")
-    if not isinstance(sent, UploadFile) or not sent.filename:
-        raise InvalidItems("no items were sent: choose a CSV file with an id and a label")
-    items = creation.read_items(
-        Path(sent.filename[:100]),
-        scaled=configuration.scaled,
-        standardize=configuration.standardize,
-        content=sent.file.read(),
-        placed=not configuration.is_similarity,
-    )
+    items, files = _items_sent(form, configuration)
+    return creation.create_study(service.database, configuration, items, is_open=is_open, who=who, files=files)
+
+
+def _items_sent(form: FormData, configuration: StudyConfiguration | None = None) -> tuple[Items, Files]:
     pictures = [file for file in form.getlist("images") if isinstance(file, UploadFile) and file.filename]
     files = forms.pictures_of(pictures)
-    return creation.create_study(service.database, configuration, items, is_open=is_open, who=who, files=files)
+    sent = form.get("items")
+    if isinstance(sent, UploadFile) and sent.filename:
+        return creation.items_sent(sent.filename, sent.file.read(), files, configuration), files
+    return creation.items_sent("", None, files, configuration), files
 
 
 @router.get("/studies/{slug}")
@@ -350,11 +349,8 @@ async def add_items(slug: str, request: Request, service: TheService, who: Resea
 
 
 def _add_items(slug: str, service: Service, who: Account, form: FormData) -> Response:
-    sent = form.get("items")
-    if not isinstance(sent, UploadFile) or not sent.filename:
-        raise InvalidItems("no items were sent: choose a CSV file with an id and a label")
-    items = creation.read_items(Path(sent.filename[:100]), content=sent.file.read())
-    creation.add_items(service.database, service.catalogue.named(slug), items, who=who.name)
+    items, files = _items_sent(form)
+    creation.add_items(service.database, service.catalogue.named(slug), items, who=who.name, files=files)
     return RedirectResponse(f"/studies/{slug}#more-items", 303)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 import sqlalchemy as sa
@@ -27,9 +28,15 @@ from pairseek.web.studies.configuration import (
     read_yaml,
     study_items,
 )
-from pairseek.web.studies.media import Files, copies, from_folder, with_pictures
+from pairseek.web.studies.media import Files, copies, from_folder, from_picture_folder, items_of_pictures, with_pictures
 
-__all__ = ["add_items", "create_study", "from_file", "from_record", "read_items", "set_open"]
+__all__ = ["add_items", "create_study", "from_file", "from_record", "items_in", "items_sent", "set_open"]
+
+
+class _ItemSettings(TypedDict, total=False):
+    scaled: bool
+    standardize: bool
+    placed: bool
 
 
 def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
@@ -44,13 +51,48 @@ def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
         raise InvalidParameter(f"{path} names no items: add items: FILE.csv, a path beside the study's file")
     place = path.parent / str(record["items"])
     configuration, is_open = from_record(record)
-    items = read_items(
-        place,
-        scaled=configuration.scaled,
-        standardize=configuration.standardize,
-        placed=not configuration.is_similarity,
-    )
-    return configuration, items, is_open, from_folder(items, place.parent)
+    items, files = items_in(place, configuration)
+    return configuration, items, is_open, files
+
+
+def items_in(path: Path, configuration: StudyConfiguration | None = None) -> tuple[Items, Files]:
+    """Read items with their pictures from a CSV or Parquet file, or from a folder of pictures."""
+    settings = _settings_of_items(configuration)
+    if path.is_dir():
+        files = from_picture_folder(path)
+        nothing = f"the folder {path} has no pictures: put them there, or name a CSV file"
+        return _pictured(files, settings, nothing), files
+    items = read_items(path, **settings)
+    return items, from_folder(items, path.parent)
+
+
+def items_sent(
+    name: str, content: bytes | None, files: Files, configuration: StudyConfiguration | None = None
+) -> Items:
+    """Read the items of a form: from an uploaded file, or without one from the pictures alone."""
+    settings = _settings_of_items(configuration)
+    if content is None:
+        nothing = "no items were sent: choose pictures, or a CSV or Parquet file with a column id or label"
+        return _pictured(files, settings, nothing)
+    return read_items(Path(name[:100]), content=content, **settings)
+
+
+def _settings_of_items(configuration: StudyConfiguration | None) -> _ItemSettings:
+    if configuration is None:
+        return {}
+    return {
+        "scaled": configuration.scaled,
+        "standardize": configuration.standardize,
+        "placed": not configuration.is_similarity,
+    }
+
+
+def _pictured(files: Files, settings: _ItemSettings, nothing: str) -> Items:
+    items = items_of_pictures(files)
+    if items is None:
+        raise InvalidItems(nothing)
+    scaled, standardize = settings.get("scaled", False), settings.get("standardize", False)
+    return study_items(items, scaled=scaled, standardize=standardize)
 
 
 def from_record(record: JSON) -> tuple[StudyConfiguration, bool]:

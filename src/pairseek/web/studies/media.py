@@ -43,6 +43,40 @@ def from_folder(items: Items, folder: Path) -> Files:
     return files
 
 
+def from_picture_folder(folder: Path) -> Files:
+    """Return the files of a folder of pictures by name."""
+    return {path.name: path.read_bytes for path in folder.iterdir() if path.is_file()}
+
+
+def items_of_pictures(files: Files) -> Items | None:
+    """Return one item for each picture, or None without pictures.
+
+    An item is named after its file: `red-oak.jpg` is the item `red-oak`, called Red oak.
+    """
+    # A zip has each file by its path and by its name; the readers tell which are the same.
+    names = {read: name for name, read in files.items() if not _is_of_the_system(name)}
+    pictures = sorted(names.values(), key=str.casefold)
+    if not pictures:
+        return None
+    stems = [PurePosixPath(name).stem for name in pictures]
+    distinct = len(set(stems)) == len(stems)
+    return Items(
+        ids=stems if distinct else pictures, labels=[spoken_name(stem) for stem in stems], data={"image": pictures}
+    )
+
+
+def spoken_name(stem: str) -> str:
+    """Return the name of a file as a person would write it: `red-oak` is Red oak."""
+    words = " ".join(stem.replace("_", " ").replace("-", " ").split()) or stem
+    return words[0].upper() + words[1:]
+
+
+def _is_of_the_system(name: str) -> bool:
+    """Return whether an operating system put the file there, as a thumbnail or a setting of the folder."""
+    last = PurePosixPath(name).name
+    return last.startswith(".") or last.casefold() in ("thumbs.db", "desktop.ini")
+
+
 def from_zip(file: BinaryIO) -> Files:
     """Return the pictures of a zip by file name and by path."""
     try:

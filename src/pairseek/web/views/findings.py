@@ -210,7 +210,7 @@ def report_page(
         "made": now(),
         "version": __version__,
         "findings": context,
-        "dimensions": study.items.d,
+        "balanced": not study.items.d and study.configuration.learns(study.items),
         "codebook": [
             {"table": table, "column": column, "meaning": in_language(words, language)}
             for table, columns in tables.codebook(study).items()
