@@ -110,6 +110,8 @@ def test_a_quiz_from_a_file_without_a_network(visit, folder, device) -> None:
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     assert page.title() == "Which colour?"
+    assert page.get_by_text("Tap or click a card.").is_visible()
+    assert page.get_by_text("The arrow keys choose too.").is_visible() == (device is DESKTOP)
     usable(page)
     page.get_by_role("button", name="Begin").click()
     search = ps.Search(ps.datasets.colours(), rng=0)
