@@ -20,7 +20,7 @@ import pytest
 
 import pairseek as ps
 from pairseek.errors import InvalidFile, InvalidParameter, PairseekError
-from pairseek.experiments import Contender, Results, Task, read_record, run, to_toml
+from pairseek.experiments import Contender, Results, Task, read_record, read_specification, run, to_toml
 from pairseek.runs import cluster as cluster_module
 from pairseek.runs import processes
 from pairseek.runs.journal import JOURNAL, RUN, ResultsFolder, read_journal
@@ -127,6 +127,40 @@ class TestRunning:
         ):
             run(spec, tmp_path)
         assert Task(0, 0, 0) in read_journal(tmp_path / JOURNAL)
+
+    def test_a_script_without_a_main_guard_is_refused_before_it_starts_workers(self, tmp_path):
+        script = tmp_path / "script.py"
+        script.write_text(
+            "import pairseek as ps\n"
+            "from pairseek.experiments import Contender, Setting, Specification, run\n"
+            "print('begins')\n"
+            "def work():\n"
+            "    setting = Setting(data=ps.datasets.colours(), scaled=False, prior=None)\n"
+            "    spec = Specification('mine', (setting,), (Contender(ps.Random()),), queries=1, trials=1)\n"
+            "    run(spec, 'out')\n"
+            "work()\n"
+        )
+        ended = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (ended.returncode, ended.stdout) == (1, "begins\n")
+        assert "script.py, line 8, starts worker processes" in ended.stderr
+        assert 'below `if __name__ == "__main__":`' in ended.stderr
+        assert not (tmp_path / "out").exists()
+
+    def test_a_strategy_in_a_module_beside_the_specification_is_found_by_workers_too(self, tmp_path):
+        (tmp_path / "beside_it.py").write_text(
+            "from dataclasses import dataclass\n"
+            "from typing import ClassVar\n"
+            "@dataclass(frozen=True)\n"
+            "class Widest:\n"
+            "    name: ClassVar[str] = 'widest'\n"
+            "    def score(self, candidates, belief):\n"
+            "        return candidates.variance\n"
+        )
+        (tmp_path / "mine.toml").write_text(
+            "data = 'colours'\nqueries = 2\ntrials = 1\nstrategies = ['beside_it:Widest']\n"
+        )
+        results = run(read_specification(tmp_path / "mine.toml"), tmp_path / "out")
+        assert np.isfinite(results.values).all()
 
     def test_a_worker_that_dies_is_replaced(self, tmp_path):
         spec = replace(SPEC, strategies=(Contender(Deadly(str(tmp_path / "died"))),), trials=2)

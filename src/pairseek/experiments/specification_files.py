@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
@@ -21,7 +22,7 @@ _FILES = (".csv", ".parquet", ".npy", ".npz", ".mat")
 
 
 def read_specification(path: str | Path) -> Specification:
-    """Read a specification from a TOML file; paths of data files are relative to it."""
+    """Read a specification from a TOML file; data files and modules beside it are found."""
     path = Path(path)
     try:
         record = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -30,6 +31,9 @@ def read_specification(path: str | Path) -> Specification:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidParameter(f"{path} cannot be read as TOML: {error}") from None
     record.setdefault("name", path.stem)
+    # Worker processes get the search path for modules too. The folder comes last, so it hides no installed module.
+    if (folder := str(path.parent.resolve())) not in sys.path:
+        sys.path.append(folder)
     try:
         return read_record(record, folder=path.parent)
     except InvalidParameter as error:

@@ -58,5 +58,6 @@ def _imported(kind: str, name: str) -> Any:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidParameter(
-            f"the {kind} {name!r} cannot be imported ({error}): give module:Class of an importable module"
+            f"the {kind} {name!r} cannot be imported ({error}): give module:Class of a module that is installed, or "
+            f"that is in the folder of the specification"
         ) from None

@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from typing import TypeVar
 
 from pairseek.errors import PairseekError
+from pairseek.runs.main_guard import require_main_guard
 from pairseek.runs.pickling import pickled
 from pairseek.runs.plan import Task, WorkOf
 from pairseek.runs.worker import KEPT, describe_failure, perform, prepare_pickled
@@ -40,6 +41,7 @@ def on_processes(
     A worker that dies is replaced and its task run again. An exception in a task ends the run; outcomes that arrived
     before have been passed on. An error message ends with ``kept``, which says what happens to them.
     """
+    require_main_guard()
     data = pickled(work)
     remaining = dict.fromkeys(pending)
     broken = 0
@@ -51,7 +53,7 @@ def on_processes(
             if broken > _BROKEN_POOLS:
                 raise PairseekError(
                     f"worker processes died {broken} times: if memory ran out, run the same command again with fewer "
-                    f"jobs; if a script starts this run, do so below `if __name__ == '__main__':`; {kept}"
+                    f"jobs; {kept}"
                 ) from None
 
 

@@ -13,6 +13,7 @@ from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
 from pairseek.runs.cluster import on_cluster
 from pairseek.runs.journal import RUN, ResultsFolder
+from pairseek.runs.main_guard import require_main_guard
 from pairseek.runs.plan import Outcome, RunPlan, RunStatus, Task, Work
 from pairseek.runs.processes import on_processes
 
@@ -51,6 +52,8 @@ def run_plan(
         raise InvalidParameter(
             f"jobs is {jobs} and a scheduler is given: the cluster has its own workers; leave jobs out"
         )
+    if scheduler is None:
+        require_main_guard()  # before the folder is made
     with ResultsFolder.opened(Path(folder), plan) as results:
         began = noted = time.perf_counter()
         pending = [task for task in plan.tasks() if task not in results.outcomes]
