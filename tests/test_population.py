@@ -622,3 +622,31 @@ class TestItsFile:
         files.write(tmp_path / "p.json", record, KIND)
         with pytest.raises(InvalidFile, match=r"is not a valid population: the covariance .* positive definite"):
             ps.Population.load(tmp_path / "p.json")
+
+
+def test_other_items_are_placed_as_the_population_has_its_own():
+    rng = np.random.default_rng(2)
+    points = rng.standard_normal((30, 2))
+    names = [f"i{row}" for row in range(30)]
+    utility = 1.5 - rng.standard_normal((40, 2)) @ points.T - np.sum(points**2, axis=1)
+    rows = []
+    for person in range(40):
+        for _ in range(10):
+            a, b = rng.choice(30, 2, replace=False)
+            winner, loser = (a, b) if utility[person, a] > utility[person, b] else (b, a)
+            rows.append((f"u{person}", names[winner], names[loser]))
+    items = ps.Items(points, names)
+    population = ps.Population.fit(ps.Choices.from_pairs(rows), items, curvature=True, residual=0.0)
+    assert population.describes(items)
+    some = population.among(items.subset(np.arange(20)))
+    assert some.describes(items.subset(np.arange(20)))
+    # Of the subset, the others are other items: the coordinate of the curvature follows exactly.
+    others = some.placed(items)
+    assert np.allclose(others.coordinates, population.items.coordinates, atol=1e-8)
+    assert np.allclose(others.appeal[:20], population.items.appeal[:20])
+    # Utilities of the ten for the mean person, against the population that did see them compared.
+    before, after = (replace(some, items=one).utilities()[0][20:] for one in (population.items, others))
+    assert np.corrcoef(before, after)[0, 1] > 0.9
+    learned = ps.Population.fit(ps.Choices.from_pairs(rows), dimension=2, residual=0.0)
+    with pytest.raises(ps.errors.Unsupported, match="cannot place other items"):
+        learned.placed(items)

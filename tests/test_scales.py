@@ -392,5 +392,5 @@ def test_a_stored_study_is_read_without_a_warning(tmp_path):
             database, configured({"title": "Wine"}), uneven(ids=[f"w{k}" for k in range(60)]), is_open=True, who="x"
         )
         row = database.read(lambda connection: studies.by_slug(connection, "wine"))
-        content = database.read(lambda connection: studies.items(connection, row.id))
+        _, content = database.read(lambda connection: studies.with_items(connection, row.id))
         assert unpack_items(content).scale_note.startswith(SAID)

@@ -154,11 +154,13 @@ def test_the_example_of_the_page_runs_as_it_is_written(visitors, tmp_path, monke
     command = re.search(r"pairseek (token create .*) > token.txt", PAGE)[1]
     out = run(capsys, *command.split(), "--user", "test", "--database", visitors.database)[1]
     Path("token.txt").write_text(out)
-    code = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]
-    exec(code.replace("http://127.0.0.1:8421", visitors.address), {})
+    names = {}
+    for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(code.replace("http://127.0.0.1:8421", visitors.address), names)
     said = capsys.readouterr().out
-    assert said.count("RecommendedItem") == 2
+    assert said.count("RecommendedItem") == 4
     assert "merlot" not in said
+    assert said.count("CatalogueVersion") == 2
 
 
 def test_the_page_of_the_example_asks_and_recommends(visitors, client, browser):

@@ -149,7 +149,9 @@ def gone_items(names: Iterable[ItemId], before: Items, now: Items) -> list[GoneI
     gone = [name for name in dict.fromkeys(names) if now.find(name) < 0]
     if not gone:
         return []
-    if before.d != now.d or not _same_space(before, now):
+    strangers = not any(now.find(name) >= 0 for name in before.ids)
+    unknown = strangers and (before.vector_map is None or now.vector_map is not before.vector_map)
+    if before.d != now.d or unknown or not same_space(before, now):
         raise OtherCatalogue(
             f"answers are about {quoted(gone)}, which the catalogue has no more, and the two catalogues have different "
             f"coordinates: place both by the same map, or keep these items and leave them out of askable"
@@ -159,10 +161,12 @@ def gone_items(names: Iterable[ItemId], before: Items, now: Items) -> list[GoneI
     return [GoneItem(name, *place) for name, place in zip(gone, places, strict=True)]
 
 
-def _same_space(before: Items, now: Items) -> bool:
-    some = [name for name in before.ids[:: max(1, before.n // 200)] if now.find(name) >= 0]
+def same_space(before: Items, now: Items) -> bool:
+    """Return whether most items that both catalogues have are at the same place; True if they have none in common."""
+    common = [name for name in before.ids if now.find(name) >= 0]
+    some = common[:: max(1, len(common) // 200)]
     if not some:
-        return before.vector_map is not None and now.vector_map is before.vector_map
+        return True
     first, second = ([items.index(name) for name in some] for items in (before, now))
     away = np.linalg.norm(before.coordinates[first] - now.coordinates[second], axis=1)
     return bool(np.median(away) <= 1e-6 * max(before.spread, 1e-300))

@@ -97,6 +97,19 @@ class StudyFacts:
 
 
 @dataclass(frozen=True)
+class CatalogueVersion:
+    """A version of a study's items: its hash, numbers of items and of sessions that began with it.
+
+    ``replaced_at`` is None for the newest.
+    """
+
+    catalogue: str
+    items: int
+    sessions: int
+    replaced_at: str | None
+
+
+@dataclass(frozen=True)
 class _Connection:
     address: str
     token: str = field(repr=False)
@@ -186,8 +199,8 @@ class Session:
         diversity
             Least distance of two recommended items, as a share of the typical distance, from 0 to 1.
         catalogue
-            Version of the items that the caller knows, `StudyFacts.catalogue`; another one is a `ServiceError` with
-            the code ``other_catalogue``.
+            Version of the study's items to recommend from, such as `StudyFacts.catalogue`; one that the study does not
+            have is a `ServiceError` with the code ``other_catalogue``. None: that with which the session began.
         """
         body = {
             "count": count,
@@ -236,6 +249,29 @@ class Client:
         """Create a study and return its slug. An item is ``{"id": ..., "coordinates": [...]}`` with display columns."""
         body = {"configuration": dict(configuration), "items": [dict(item) for item in items], "open": is_open}
         return str(self._connection.json("POST", "/studies", body, again=False)["slug"])
+
+    def replace_items(
+        self, slug: str, items: Sequence[Mapping[str, Any]], *, catalogue: str | None = None
+    ) -> StudyFacts:
+        """Replace the items of a study by others in the same coordinates. The request is idempotent.
+
+        Parameters
+        ----------
+        slug
+            The study.
+        items
+            The other items, as in `create_study`. Sessions that have begun keep their own.
+        catalogue
+            Version of the items to be replaced, `StudyFacts.catalogue`; if the study has another one by now, a
+            `ServiceError` with the code ``other_catalogue``. None: whichever it has.
+        """
+        body = {"items": [dict(item) for item in items], "catalogue": catalogue}
+        return StudyFacts(**self._connection.json("PUT", f"/studies/{_quoted(slug)}/items", body))
+
+    def catalogues(self, slug: str) -> list[CatalogueVersion]:
+        """List the versions of the items of a study, newest first."""
+        found = self._connection.json("GET", f"/studies/{_quoted(slug)}/catalogues")
+        return [CatalogueVersion(**one) for one in found]
 
     def set_open(self, slug: str, *, is_open: bool) -> None:
         """Open or close a study."""

@@ -323,6 +323,38 @@ class Population:
     def _known(self) -> set[ItemId]:
         return set(self.items.ids)
 
+    def describes(self, items: Items) -> bool:
+        """Return whether it was fitted to exactly these items, so that `matched` takes them."""
+        return items.hash in (self.items.hash, self.given)
+
+    def among(self, items: Items) -> Self:
+        """Return the population of some of the items that it was fitted to with given coordinates, in their order."""
+        rows = np.array([self.items.index(name) for name in items.ids], dtype=np.int64)
+        error = None if self.utility_error is None else self.utility_error[rows]
+        return replace(self, items=self.items.subset(rows), given=items.hash, utility_error=error)
+
+    def placed(self, items: Items) -> Items:
+        """Return other items of the given coordinates as the population has its own, such as tomorrow's catalogue.
+
+        An item that it was fitted to keeps its learned appeal. Others have the appeal, beside their own, that a
+        regression of the learned one on the coordinates and their square predicts. A coordinate for the curvature
+        follows by the same regression, exactly.
+        """
+        known, d = self.items, items.d
+        if self.given is None or d > known.d or self.provenance.get("configuration", {}).get("rescale"):
+            raise Unsupported("this population has learned coordinates of its own: it cannot place other items")
+        before, now = (
+            np.column_stack([points, np.sum(points**2, axis=1), np.ones(len(points))])
+            for points in (np.asarray(known.coordinates)[:, :d], np.asarray(items.coordinates))
+        )
+        learned = np.column_stack([known.coordinates[:, d:], known.appeal])
+        found = now @ np.linalg.lstsq(before, learned, rcond=None)[0]
+        found[:, -1] += items.appeal
+        rows = np.array([known.find(name) for name in items.ids])
+        found[rows >= 0] = learned[rows[rows >= 0]]
+        points = np.column_stack([items.coordinates, found[:, :-1]])
+        return Items._unwarned(points, items.ids, items.labels, found[:, -1], items.data)
+
     def matched(self, items: Items | Space) -> Items:
         """Return the items with the learned appeal and coordinates; reject items of another population.
 

@@ -14,6 +14,7 @@ from pairseek.store import parts as stored_parts
 from pairseek.store.database import now
 from pairseek.store.schema import (
     blurs,
+    catalogues,
     events,
     learned_from,
     learning,
@@ -50,6 +51,7 @@ class Began:
     id: str
     population: int
     finished: bool
+    catalogue: int
 
 
 def sessions_of_person(connection: sa.Connection, study_id: int, person: str) -> list[str]:
@@ -96,9 +98,10 @@ def drop_population(connection: sa.Connection, study_id: int, version: int) -> N
 def began_with(connection: sa.Connection, study_id: int, versions: Iterable[int]) -> list[Began]:
     """Return the sessions that began with populations of these versions, locked until the transaction ends."""
     same = (sessions.c.study_id == study_id) & sessions.c.population.in_(list(versions))
-    chosen = sa.select(sessions.c.id, sessions.c.population, sessions.c.finished_at).where(same)
+    names = ("id", "population", "finished_at", "catalogue")
+    chosen = sa.select(*(sessions.c[name] for name in names)).where(same)
     rows = connection.execute(chosen.order_by(sessions.c.id).with_for_update())
-    return [Began(row.id, row.population, row.finished_at is not None) for row in rows]
+    return [Began(row.id, row.population, row.finished_at is not None, row.catalogue) for row in rows]
 
 
 def replace_parts(
@@ -167,7 +170,7 @@ def delete_study(connection: sa.Connection, study_id: int) -> Deleted | None:
     mine = lock(connection, mine)
     connection.execute(learned_from.delete().where(learned_from.c.study_id == study_id))
     deleted = delete_sessions(connection, mine)
-    for table in (learning, populations, media, tokens):
+    for table in (learning, populations, media, tokens, catalogues):
         connection.execute(table.delete().where(table.c.study_id == study_id))
     connection.execute(studies.delete().where(studies.c.id == study_id))
     retire(connection, study_id)

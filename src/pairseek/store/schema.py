@@ -88,8 +88,23 @@ studies = sa.Table(
     sa.Column("created_at", TIME, nullable=False),
     sa.Column("created_by", NAME, nullable=False),
     sa.Column("closed_at", TIME, nullable=True),
-    # How often items were added; workers read the items again when it has changed.
+    # How often items were added or replaced; workers read the items again when it has changed.
     sa.Column("additions", sa.Integer, nullable=False, server_default="0"),
+    # Number of the catalogue in `items`; earlier ones are in `catalogues`.
+    sa.Column("catalogue", sa.Integer, nullable=False, server_default="0"),
+)
+
+# Items of a study that were replaced by others. Sessions that began with them refer to them.
+catalogues = sa.Table(
+    "catalogues",
+    metadata,
+    sa.Column("study_id", sa.ForeignKey("studies.id"), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    # Hash of ids, coordinates and appeal, and how many items there are.
+    sa.Column("hash", KEY, nullable=False),
+    sa.Column("count", sa.Integer, nullable=False),
+    sa.Column("items", sa.LargeBinary, nullable=False),
+    sa.Column("replaced_at", TIME, nullable=False),
 )
 
 # How a study learns from its own people; without a row, as its configuration says.
@@ -172,6 +187,8 @@ sessions = sa.Table(
     sa.Column("final", sa.JSON(none_as_null=True), nullable=True),
     sa.Column("truth", sa.JSON(none_as_null=True), nullable=True),
     sa.Column("population", sa.Integer, nullable=True),
+    # Number of the catalogue of the study that it began with.
+    sa.Column("catalogue", sa.Integer, nullable=False, server_default="0"),
     sa.Column("parts", sa.ForeignKey("parts.key"), nullable=False),
     sa.Column("opened_by", KEY, nullable=True),
     sa.Index("ix_sessions_study_id_kind", "study_id", "kind"),

@@ -23,7 +23,7 @@ class SessionRow:
     ``finished_at`` is the time of the last answer, and ``confirmed_at`` that at which the person went on to the result.
     ``browser`` is a hash that only the browser that began the session can repeat. ``population`` is the version of the
     study's population that it began with; None before there was one. ``parts`` is the key of the resolved parts of its
-    search.
+    search, and ``catalogue`` the number of the catalogue of items that it began with.
     """
 
     id: str
@@ -44,6 +44,7 @@ class SessionRow:
     population: int | None
     parts: str
     browser: str | None
+    catalogue: int
     is_open: bool
 
 
@@ -104,6 +105,13 @@ def release(connection: sa.Connection, study_id: int, claim: str, until: str) ->
     """Take this claim from sessions that began until a time; a concurrent start keeps its own."""
     held = (sessions.c.study_id == study_id) & (sessions.c.claim == claim) & (sessions.c.created_at <= until)
     connection.execute(sessions.update().where(held).values(claim=None))
+
+
+def count_by_catalogue(connection: sa.Connection, study_id: int) -> dict[int, int]:
+    """Return the number of sessions except previews that began with each catalogue of a study, by its number."""
+    mine = (sessions.c.study_id == study_id) & (sessions.c.kind != "preview")
+    chosen = sa.select(sessions.c.catalogue, sa.func.count()).where(mine).group_by(sessions.c.catalogue)
+    return {int(number): int(count) for number, count in connection.execute(chosen)}
 
 
 def count(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> int:

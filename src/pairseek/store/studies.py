@@ -1,4 +1,4 @@
-"""Studies: immutable items and configuration, and the open state."""
+"""Studies: immutable configuration, versions of the items, and the open state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from pairseek.core.types import JSON
 from pairseek.store import meta
 from pairseek.store.database import now
-from pairseek.store.schema import audit, media, studies
+from pairseek.store.schema import audit, catalogues, media, sessions, studies
 
 # Key in `meta` of the highest number of a deleted study.
 _LAST = "last_study"
@@ -29,6 +29,17 @@ class StudyRow:
     created_by: str
     closed_at: str | None = None
     additions: int = 0
+    catalogue: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueRow:
+    """Items that were replaced, without their content."""
+
+    number: int
+    hash: str
+    count: int
+    replaced_at: str
 
 
 _COLUMNS: list[sa.Column[Any]] = [studies.c[name] for name in StudyRow.__slots__]
@@ -71,9 +82,10 @@ def every(connection: sa.Connection) -> Sequence[StudyRow]:
     return [StudyRow(*row) for row in connection.execute(sa.select(*_COLUMNS).order_by(studies.c.id.desc()))]
 
 
-def items(connection: sa.Connection, study_id: int) -> bytes:
-    """Return the items as they were stored."""
-    return bytes(connection.execute(sa.select(studies.c["items"]).where(studies.c.id == study_id)).scalar_one())
+def with_items(connection: sa.Connection, study_id: int) -> tuple[StudyRow, bytes] | None:
+    """Return the study with this number and its items, as they were stored."""
+    row = connection.execute(sa.select(*_COLUMNS, studies.c["items"]).where(studies.c.id == study_id)).first()
+    return None if row is None else (StudyRow(*row[:-1]), bytes(row[-1]))
 
 
 def replace_items(connection: sa.Connection, study_id: int, content: bytes, *, additions: int) -> bool:
@@ -81,6 +93,42 @@ def replace_items(connection: sa.Connection, study_id: int, content: bytes, *, a
     same = (studies.c.id == study_id) & (studies.c.additions == additions)
     values = {"items": content, "additions": additions + 1}
     return connection.execute(studies.update().where(same).values(values)).rowcount == 1
+
+
+def add_catalogue(connection: sa.Connection, row: StudyRow, content: bytes, *, hash: str, count: int) -> bool:
+    """Store other items in place of the present ones, which stay as a catalogue with this hash and number of items.
+
+    Return False if items were added or replaced since the row was read.
+    """
+    same = (studies.c.id == row.id) & (studies.c.additions == row.additions)
+    before = connection.execute(sa.select(studies.c["items"]).where(same).with_for_update()).scalar()
+    if before is None:
+        return False
+    values = {"study_id": row.id, "number": row.catalogue, "hash": hash, "count": count, "items": before}
+    connection.execute(catalogues.insert().values(replaced_at=now(), **values))
+    changed = {"items": content, "additions": row.additions + 1, "catalogue": row.catalogue + 1}
+    return connection.execute(studies.update().where(same).values(changed)).rowcount == 1
+
+
+def drop_catalogues(connection: sa.Connection, study_id: int, until: str) -> None:
+    """Delete the catalogues that were replaced before a time and that no session began with."""
+    began = sa.exists().where((sessions.c.study_id == study_id) & (sessions.c.catalogue == catalogues.c.number))
+    old = (catalogues.c.study_id == study_id) & (catalogues.c.replaced_at < until)
+    connection.execute(catalogues.delete().where(old & ~began))
+
+
+def earlier(connection: sa.Connection, study_id: int) -> list[CatalogueRow]:
+    """Return the catalogues of a study that were replaced, oldest first."""
+    columns = [catalogues.c[name] for name in CatalogueRow.__slots__]
+    chosen = sa.select(*columns).where(catalogues.c.study_id == study_id).order_by(catalogues.c.number)
+    return [CatalogueRow(*row) for row in connection.execute(chosen)]
+
+
+def earlier_items(connection: sa.Connection, study_id: int, number: int) -> bytes | None:
+    """Return the items of a catalogue that was replaced; None if there is none with this number."""
+    same = (catalogues.c.study_id == study_id) & (catalogues.c.number == number)
+    found = connection.execute(sa.select(catalogues.c["items"]).where(same)).scalar()
+    return None if found is None else bytes(found)
 
 
 def set_open(connection: sa.Connection, study_id: int, *, is_open: bool) -> None:

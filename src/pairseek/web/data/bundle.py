@@ -38,10 +38,12 @@ from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import StudyConfiguration, configured
 
 FORMAT = "pairseek bundle"
-FORMAT_VERSION = 2
+FORMAT_VERSION, WITH_CATALOGUES = 2, 3
+"""Versions of the format: of a study, and of a study whose items were replaced."""
 MOST_CANDIDATES = 100_000
 """Triplets among which a session of a similarity study may choose."""
 POPULATIONS = "populations.json"
+CATALOGUES = "catalogues.json"
 PARTS = "parts.json"
 TOLERANCE = 0.1
 """Tolerance of replayed estimates, relative to the radius, for other versions or processors: rounding can change the
@@ -77,16 +79,22 @@ def write(database: Database, study: Study, out: BinaryIO, ranking: Callable[[St
         archive.writestr("study.json", _json(_study_record(study)))
         learned: dict[str, JSON] = {}
         began: dict[str, JSON] = {}
+        catalogues: set[int] = set()
         with archive.open("sessions.jsonl", "w") as file:
             for one in history.all_histories(database, study):
                 file.write(json.dumps(_session_record(study, one)).encode() + b"\n")
                 began[one.row.parts] = one.parts.record
+                catalogues.add(one.row.catalogue)
                 population = one.parts.population
                 if population is not None and str(one.row.population) not in learned:
                     learned[str(one.row.population)] = population.record()
         archive.writestr(PARTS, _json(began))
         archive.writestr(POPULATIONS, _json(learned))
         archive.writestr("items.json", _json(serialization.items_record(study.items)))
+        if study.row.catalogue:
+            numbers = sorted(set(catalogues) - {study.row.catalogue})
+            records = {str(number): serialization.items_record(study.at(number).items) for number in numbers}
+            archive.writestr(CATALOGUES, _json(records))
         archive.writestr("codebook.csv", _codebook(study))
         archive.writestr("README.txt", _README.format(slug=study.row.slug))
 
@@ -97,6 +105,7 @@ answers, participants, estimates, items, ranking   tables as CSV, and as Parquet
 codebook.csv        descriptions of the columns of all tables
 study.json          configuration of the study, and versions of the software
 items.json          the items, with coordinates in full precision
+catalogues.json     if the items were replaced: the earlier ones that sessions began with, by number
 parts.json          the parts of the searches with all settings, by key, and their model version
 populations.json    the populations with which sessions began, by version
 sessions.jsonl      one session per line: seed, key of its parts, queries, answers, and who voided them
@@ -108,11 +117,12 @@ pairseek replay FILE.zip recomputes every estimate and reports the differences.
 def _study_record(study: Study) -> JSON:
     return {
         "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format_version": WITH_CATALOGUES if study.row.catalogue else FORMAT_VERSION,
         "made_at": now(),
         "slug": study.row.slug,
         "created_at": study.row.created_at,
         "items_hash": study.items.hash,
+        "catalogue": study.row.catalogue,
         "configuration": study.configuration.model_dump(mode="json"),
         "versions": versions(),
     }
@@ -175,13 +185,13 @@ class Bundle:
     configuration: StudyConfiguration
     versions: JSON
     sessions: tuple[JSON, ...]
-    parts: Mapping[tuple[int | None, str], Parts]
-    """By version of the population and key."""
+    parts: Mapping[tuple[int | None, str, int], Parts]
+    """By version of the population, key, and number of the catalogue."""
     path: Path
 
     def parts_of(self, session: JSON) -> Parts:
         """Return the parts with which a session began."""
-        return self.parts[session["population"], session["parts"]]
+        return self.parts[_began(session)]
 
     @property
     def current(self) -> tuple[JSON, ...]:
@@ -212,16 +222,20 @@ def read(path: Path) -> Bundle:
             _check_format(path, record)
             names = ("items.json", "sessions.jsonl", PARTS, POPULATIONS)
             items, sessions, parts, learned = (archive.read(name) for name in names)
-        given = serialization.items_from(json.loads(items))
-        if not isinstance(given, Items):
+            replaced = archive.read(CATALOGUES) if record["format_version"] == WITH_CATALOGUES else b"{}"
+        catalogues = {int(number): serialization.items_from(one) for number, one in json.loads(replaced).items()}
+        catalogues[int(record.get("catalogue", 0))] = serialization.items_from(json.loads(items))
+        given = {number: one for number, one in catalogues.items() if isinstance(one, Items)}
+        if len(given) < len(catalogues):
             raise InvalidFile(f"{path} has no items, but a continuous space: it is not a bundle of pairseek")
         people = tuple(json.loads(line) for line in sessions.splitlines() if line)
         known = {int(number): learned_from_record(one) for number, one in json.loads(learned).items()}
         pieces = json.loads(parts)
-        began = {(one["population"], one["parts"]) for one in people}
         shared = {
-            (version, key): Parts.stored(given, pieces[key], None if version is None else known[version])
-            for version, key in began
+            (version, key, number): Parts.stored(
+                given[number], pieces[key], None if version is None else known[version]
+            )
+            for version, key, number in map(_began, people)
         }
         bundle = Bundle(record["slug"], configured(record["configuration"]), record["versions"], people, shared, path)
         for one in shared.values():
@@ -241,6 +255,11 @@ def read(path: Path) -> Bundle:
             f"{record['versions'].get('pairseek')}"
         )
     return bundle
+
+
+def _began(session: JSON) -> tuple[int | None, str, int]:
+    """Return version of the population, key of the parts, and number of the catalogue that a session began with."""
+    return session["population"], session["parts"], session.get("catalogue", 0)
 
 
 def _check_parts(parts: Parts) -> None:
@@ -275,9 +294,10 @@ def _check_format(path: Path, record: Any) -> None:
             f"{path} has the format {record.get('format')!r}, not {FORMAT!r}: it is not a bundle of pairseek"
         )
     found = record.get("format_version")
-    if found != FORMAT_VERSION:
+    if found not in (FORMAT_VERSION, WITH_CATALOGUES):
         raise InvalidFile(
-            f"{path} is a bundle of format version {found}, and this pairseek reads version {FORMAT_VERSION}: "
+            f"{path} is a bundle of format version {found}, and this pairseek reads versions {FORMAT_VERSION} and "
+            f"{WITH_CATALOGUES}: "
             f"replay it with the pairseek that wrote it, {record.get('versions', {}).get('pairseek')}"
         )
 

@@ -174,7 +174,7 @@ def _choices(study: Study, histories: list[SessionHistory]) -> Choices | None:
                 tied.append((one.row.id, left, right))
             else:
                 rows.append((one.row.id, winner, right if winner == left else left))
-    return Choices.from_pairs(rows, ids=study.items.ids, tied=tied) if rows or tied else None
+    return Choices.from_pairs(rows, ids=study.every_item.ids, tied=tied) if rows or tied else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +223,7 @@ CACHE = FindingsCache()
 def ranking_of(database: Database, study: Study, *, everyone: bool = False) -> Ranking:
     """Return the group ranking of a study; raise `InvalidChoices` if there is nothing to rank."""
     choices = group_answers(database, study).choices(everyone=everyone)
-    return CACHE.of(choices, study.items).ranking
+    return CACHE.of(choices, study.every_item).ranking
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +246,7 @@ def study_findings(database: Database, study: Study) -> StudyFindings:
 
 def _attempted(group: GroupAnswers, study: Study, *, everyone: bool) -> GroupFindings | str:
     try:
-        return CACHE.of(group.choices(everyone=everyone), study.items)
+        return CACHE.of(group.choices(everyone=everyone), study.every_item)
     except InvalidChoices as error:
         return str(error)
 
@@ -303,7 +303,7 @@ class FindingsKeeper:
         """Return the newest findings that are known, and those being computed; None if the known ones are current."""
         number = study.row.id
         rows = self._database.read(lambda connection: sessions.of_study(connection, number, ["person", "simulated"]))
-        mark = hash(tuple((row.id, row.version, row.finished_at is None) for row in rows))
+        mark = hash((study.row.additions, *((row.id, row.version, row.finished_at is None) for row in rows)))
         with self._lock:
             stored = self._known.get(number)
             if stored is not None and stored[0] == mark:

@@ -138,9 +138,9 @@ def _replace_parts(connection: sa.Connection, study: Study, versions: Sequence[i
     for version in versions:
         ended = [one.id for one in began if one.finished and one.population == version]
         deletion.replace_parts(connection, ended, dropped_record(version))
-    going = [one.id for one in began if not one.finished]
-    if going:
-        record = Parts.resolved(study.configuration, study.items).record
+    for number in {one.catalogue for one in began if not one.finished}:
+        going = [one.id for one in began if not one.finished and one.catalogue == number]
+        record = Parts.resolved(study.configuration, study.at(number).items).record
         deletion.replace_parts(connection, going, record, without=_ESTIMATES)
     reasons = {
         one.id: f"began with population {one.population}, which was learned from a participant who was forgotten"

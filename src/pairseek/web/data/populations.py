@@ -60,11 +60,15 @@ def learned(database: Database, study: Study) -> LearnedVersion:
     """Learn from the finished sessions of a study; nothing is stored."""
     choices, people = _choices(database, study)
     previous, known = _previous(database, study)
+    items = study.every_item
+    if previous is not None and items.d and not previous.describes(items):
+        previous = None
     try:
-        lesson = learn(choices, study.items, previous=previous, since=set(people) - known)
+        lesson = learn(choices, items, previous=previous, since=set(people) - known)
     except InvalidChoices as error:
         raise InvalidChoices(f"the study {study.row.slug!r} has learned nothing: {error}") from None
-    found = lesson.population
+    # Answers about items that are gone have taught it, too.
+    found = lesson.population if items is study.items else lesson.population.among(study.items)
     return LearnedVersion.of(found.record(), people, lesson.record(), {"people": found.people})
 
 
@@ -192,7 +196,7 @@ def _choices(database: Database, study: Study) -> tuple[Choices, list[str]]:
         raise InvalidChoices(
             f"the study {study.row.slug!r} has no finished session with an answer: a population needs two people"
         )
-    return Choices.from_pairs(rows, ids=study.items.ids, tied=tied), people
+    return Choices.from_pairs(rows, ids=study.every_item.ids, tied=tied), people
 
 
 def versions(database: Database, study: Study) -> list[JSON]:

@@ -155,8 +155,8 @@ def _reliability(found: JSON | None) -> JSON:
 
 
 def item_rows(study: Study) -> Iterator[JSON]:
-    """Yield one row for each item."""
-    items = study.items
+    """Yield one row for each item, also of those that were replaced."""
+    items = study.every_item
     for row in range(items.n):
         yield {
             "id": items.ids[row],
@@ -199,7 +199,7 @@ def columns_of(study: Study, table: str) -> list[str]:
     ids = dict.fromkeys(("participant", "prolific_pid", "prolific_study", "prolific_session"))
     ends = dict.fromkeys(("finished_at", "confirmed_at", "reason", "final", "truth", "population", "browser"))
     began = {"id": "", "study_id": study.row.id, "kind": "person", "seed": 0, "created_at": "", "version": 0}
-    row = SessionRow(**began, **ids, **ends, parts="", is_open=True)  # type: ignore[arg-type]
+    row = SessionRow(**began, **ids, **ends, parts="", catalogue=0, is_open=True)  # type: ignore[arg-type]
     nobody = SessionHistory(row, Parts.resolved(study.configuration, study.items))
     if table == "answers":
         event = EventRow("", 0, "p1", "answer", "left", None, None, None, None, "", None)

@@ -11,8 +11,11 @@ from fastapi.security import HTTPBearer
 from starlette.responses import Response, StreamingResponse
 
 from pairseek.core.media import inline_media
+from pairseek.core.text import plural
 from pairseek.core.types import JSON
+from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
+from pairseek.population import Population
 from pairseek.store import sessions, studies
 from pairseek.store.deletion import Deleted
 from pairseek.store.sessions import SessionRow
@@ -24,6 +27,7 @@ from pairseek.web.routes import schemas
 from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import closed, gone
 from pairseek.web.sessions.links import signed_link
+from pairseek.web.sessions.state import SessionState
 from pairseek.web.sessions.warmup import warm_study
 from pairseek.web.studies import creation
 from pairseek.web.studies.catalogue import Study
@@ -169,23 +173,75 @@ def create_study(body: schemas.NewStudy, request: Request, service: TheService, 
     """Create a study."""
     who.need("write")
     configuration = configured(body.configuration)
-    data = {
-        name: [item.medium(name) for item in body.items]
-        for name in inline_media()
-        if any(item.medium(name) for item in body.items)
-    }
-    placed = any(item.coordinates for item in body.items) and not configuration.is_similarity
-    items = Items._unwarned(
-        [item.coordinates for item in body.items] if placed else None,
-        [item.id for item in body.items],
-        [item.id if item.label is None else item.label for item in body.items],
-        [item.appeal for item in body.items],
-        data,
-    )
+    items = _items(body.items, placed=not configuration.is_similarity)
     ready = study_items(items, scaled=configuration.scaled, standardize=configuration.standardize)
     slug = creation.create_study(service.database, configuration, ready, is_open=body.open, who=who.label)
     service.later(lambda: warm_study(service.catalogue.named(slug)))
     return _facts(service.catalogue.named(slug), request)
+
+
+def _items(given: list[schemas.NewItem], *, placed: bool) -> Items:
+    data = {
+        name: [item.medium(name) for item in given]
+        for name in inline_media()
+        if any(item.medium(name) for item in given)
+    }
+    placed = placed and any(item.coordinates for item in given)
+    d = len(given[0].coordinates)
+    other = next((item for item in given if placed and len(item.coordinates) != d), None)
+    if other is not None:
+        raise InvalidItems(
+            f"the item {other.id!r} has {plural(len(other.coordinates), 'coordinate')} and {given[0].id!r} has {d}: "
+            f"give all items the same number"
+        )
+    return Items._unwarned(
+        [item.coordinates for item in given] if placed else None,
+        [item.id for item in given],
+        [item.id if item.label is None else item.label for item in given],
+        [item.appeal for item in given],
+        data,
+    )
+
+
+@router.put("/studies/{slug}/items", tags=["studies"], response_model=schemas.StudySchema)
+def replace_items(body: schemas.OtherItems, slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
+    """Replace the items of a study by others in the same coordinates, such as tomorrow's catalogue.
+
+    Sessions that have begun keep their items, and answers about items that are gone count on. The request is
+    idempotent.
+    """
+    study = _study(service, slug, who, "write")
+    items = _items(body.items, placed=True)
+    if body.catalogue not in (None, study.items.hash) and items.hash != study.items.hash:
+        raise _other_catalogue(body.catalogue, f"The study has the items of version {study.items.hash}.")
+    if creation.replace_items(service.database, study, items, who=who.label):
+        service.later(lambda: warm_study(service.catalogue.named(slug)))
+    return _facts(service.catalogue.named(slug), request)
+
+
+@router.get("/studies/{slug}/catalogues", tags=["studies"], response_model=list[schemas.CatalogueSchema])
+def list_catalogues(slug: Slug, service: TheService, who: TheCaller) -> list[JSON]:
+    """List the versions of the items of a study, newest first, without those that no session began with."""
+    study = _study(service, slug, who, "read")
+    earlier, began = service.database.read(
+        lambda c: (studies.earlier(c, study.row.id), sessions.count_by_catalogue(c, study.row.id))
+    )
+    found: list[tuple[int, str, int, str | None]] = [(study.row.catalogue, study.items.hash, study.items.n, None)]
+    found += [(one.number, one.hash, one.count, one.replaced_at) for one in reversed(earlier)]
+    return [
+        {"catalogue": name, "items": count, "sessions": began.get(number, 0), "replaced_at": at}
+        for number, name, count, at in found
+    ]
+
+
+def _other_catalogue(received: object, hint: str) -> Problem:
+    return Problem(
+        409,
+        "other_catalogue",
+        "the study has no items of the version that the request names",
+        received=received,
+        hint=hint,
+    )
 
 
 @router.get("/studies/{slug}", tags=["studies"], response_model=schemas.StudySchema)
@@ -242,10 +298,14 @@ def _deleted(service: Service, deleted: Deleted) -> JSON:
 def list_sessions(slug: Slug, service: TheService, who: TheCaller) -> list[JSON]:
     """List the sessions of a study."""
     study = _study(service, slug, who, "read")
-    rows = service.database.read(lambda c: sessions.of_study(c, study.row.id, ["person", "simulated"]))
+    rows, earlier = service.database.read(
+        lambda c: (sessions.of_study(c, study.row.id, ["person", "simulated"]), studies.earlier(c, study.row.id))
+    )
+    hashes = {one.number: one.hash for one in earlier}
     return [
         {
             "session": row.id,
+            "catalogue": hashes.get(row.catalogue, study.items.hash),
             "participant": row.participant,
             "prolific_pid": row.prolific_pid,
             "simulated": row.kind == "simulated",
@@ -335,22 +395,32 @@ def estimate(row: ReadableSession, service: TheService) -> JSON:
         }
 
 
+def _recommended_items(service: Service, row: SessionRow, state: SessionState, version: str | None) -> Items | None:
+    """Return the items of a version to recommend from; None for those of the session."""
+    # Without the appeal that a population gives them.
+    own = state.parts.given.hash
+    if version is None or version == own:
+        return None
+    study = service.catalogue.refreshed(row.study_id)
+    rows = service.database.read(lambda connection: studies.earlier(connection, row.study_id))
+    numbers = {one.hash: one.number for one in rows} | {study.items.hash: study.row.catalogue}
+    if version not in numbers:
+        raise _other_catalogue(version, f"Read the study again; this session has the items of version {own}.")
+    items = study.at(numbers[version]).items
+    population = state.parts.population
+    return population.placed(items) if isinstance(population, Population) else items
+
+
 def _recommended(service: Service, row: SessionRow, wanted: schemas.RecommendBody) -> list[JSON]:
     _check_preference(service, row)
     with service.gate.working():
         state = service.sessions.session_state(row)
-        # Without the appeal that a population gives them.
-        version = state.parts.given.hash
-        if wanted.catalogue is not None and wanted.catalogue != version:
-            raise Problem(
-                409,
-                "other_catalogue",
-                "the items of this session have another version than the request names",
-                received=wanted.catalogue,
-                hint=f"Read the study again; its session has the items of version {version}.",
-            )
         found = state.search.recommend(
-            wanted.count, only=wanted.only, exclude=wanted.exclude or None, diversity=wanted.diversity
+            wanted.count,
+            only=wanted.only,
+            exclude=wanted.exclude or None,
+            among=_recommended_items(service, row, state, wanted.catalogue),
+            diversity=wanted.diversity,
         )
     return [
         {

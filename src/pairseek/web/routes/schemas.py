@@ -166,6 +166,24 @@ class NewStudy(_Schema):
     open: bool = True
 
 
+class OtherItems(_Schema):
+    """Items that replace those of a study."""
+
+    items: list[NewItem] = Field(min_length=2)
+    catalogue: str | None = Field(
+        default=None, max_length=64, description="version of the items to be replaced; if it is another, a conflict"
+    )
+
+
+class CatalogueSchema(_Schema):
+    """Version of the items of a study."""
+
+    catalogue: str = Field(description="hash of the ids, coordinates and appeal of the items")
+    items: int = Field(description="number of items")
+    sessions: int = Field(description="number of sessions that began with them")
+    replaced_at: str | None = Field(description="when others took their place; null for the newest")
+
+
 class StudySchema(_Schema):
     """Study."""
 
@@ -216,6 +234,7 @@ class SessionSchema(_Schema):
     """Session in a list."""
 
     session: str
+    catalogue: str = Field(description="version of the items that it began with")
     participant: str | None
     prolific_pid: str | None
     simulated: bool
@@ -264,7 +283,9 @@ class RecommendBody(_Schema):
     exclude: list[ItemName] = Field(default=[], max_length=200_000, description="ids of items that may not")
     diversity: float = Field(default=0.0, ge=0, le=1, description="least distance, as a share of the typical one")
     catalogue: str | None = Field(
-        default=None, max_length=64, description="version of the items that the caller knows; another is a conflict"
+        default=None,
+        max_length=64,
+        description="version of the study's items to recommend from; null: the one that the session began with",
     )
 
 

@@ -33,8 +33,9 @@ _KINDS = ("response", "prior", "posterior", "strategy", "candidates", "rest", "s
 
 Learned: TypeAlias = Population | SimilarityMap
 """What a study has learned from its people: a population, or the map of a similarity study."""
-PartsKey: TypeAlias = tuple[int, int | None, str]
-"""Study, version of its population and key of the parts: sessions with the same share one `Parts`."""
+PartsKey: TypeAlias = tuple[int, int | None, str, int]
+"""Study, version of its population, key of the parts and number of the catalogue: sessions with the same share one
+`Parts`."""
 
 
 _DROPPED = "dropped_population"
@@ -208,7 +209,7 @@ def first_items(items: Items, count: int) -> Items:
 
 def parts_key(row: SessionRow) -> PartsKey:
     """Return the key of the parts of a session."""
-    return row.study_id, row.population, row.parts
+    return row.study_id, row.population, row.parts, row.catalogue
 
 
 def records_of(database: Database, rows: Iterable[SessionRow]) -> dict[str, JSON]:

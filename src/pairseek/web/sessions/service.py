@@ -22,6 +22,7 @@ import sqlalchemy as sa
 
 from pairseek.core.types import JSON
 from pairseek.errors import AnswerConflict, UnknownQuery
+from pairseek.population import Population
 from pairseek.store import cache, events, locks, parts, populations, sessions
 from pairseek.store.database import Database, now, stamp
 from pairseek.store.events import EventRow, QueryRow, VersionConflict
@@ -166,9 +167,11 @@ class Sessions:
         session_id = secrets.token_hex(16)
         token = visitor.token(session_id)
         version = self.database.read(lambda connection: populations.current(connection, study.row.id))
-        resolved = Parts.resolved(
-            study.configuration, study.items, self._population(study, version), self._design(study, version)
-        )
+        learned = self._population(study, version)
+        if isinstance(learned, Population) and study.items.d and not learned.describes(study.items):
+            # It was learned before the items were replaced.
+            version = learned = None
+        resolved = Parts.resolved(study.configuration, study.items, learned, self._design(study, version))
         if seed is None and study.configuration.seed is None:
             seed = secrets.randbits(63)
 
@@ -186,6 +189,7 @@ class Sessions:
             values = {name: visitor.identity.get(name) for name in sessions.IDENTITIES}
             began = {"population": version, "parts": parts.add(connection, resolved.record)}
             bound = {"claim": claim, "browser": visitor.browser, "study_id": study.row.id, "token_hash": hashed(token)}
+            bound |= {"catalogue": study.row.catalogue}
             sessions.add(connection, {"id": session_id, "seed": chosen, **values, **further, **began, **bound})
             return session_id, token
 
@@ -321,7 +325,7 @@ class Sessions:
         """Return the session in memory, which is loaded if necessary."""
         live = self.peek(row.id)
         if live is None:
-            study = self.catalogue.numbered(row.study_id)
+            study = self._study(row)
             # Version -1 never occurs in a row, so the first use reads the events.
             began = self._began(study, row)
             if began.count > study.items.n:
@@ -334,6 +338,14 @@ class Sessions:
             while len(self._live) > self._kept:
                 self._live.popitem(last=False)
             return live
+
+    def _study(self, row: SessionRow) -> Study:
+        """Return the study with the items that a session began with."""
+        study = self.catalogue.numbered(row.study_id)
+        if row.catalogue > study.row.catalogue:
+            # Another worker has replaced the items, and this one has not read them yet.
+            study = self.catalogue.refreshed(row.study_id)
+        return study.at(row.catalogue)
 
     def _began(self, study: Study, row: SessionRow) -> Parts:
         """Return the parts of a session, one shared object for all sessions that began with them."""

@@ -1,11 +1,13 @@
-"""Catalogue of studies, cached in memory because configurations never change, and items only when some are added."""
+"""Catalogue of studies, cached in memory because configurations never change, and items only with a new version."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from pairseek.core.media import loaded_media
 from pairseek.model.items import Items
@@ -18,16 +20,86 @@ from pairseek.web.studies.cards import card
 from pairseek.web.studies.configuration import StudyConfiguration, configured, unpack_items
 
 _KEPT = 32
+# Catalogues of one study that were replaced and are in memory.
+_KEPT_EARLIER = 4
+
+
+class EarlierItems:
+    """Items of a study that were replaced by others, read from the database when they are needed."""
+
+    def __init__(self, database: Database, study_id: int) -> None:
+        self._database, self._study_id = database, study_id
+        self._lock = threading.RLock()
+        self._known: OrderedDict[int, Items] = OrderedDict()
+        self._joined: tuple[int, Items] | None = None
+
+    def numbered(self, number: int) -> Items:
+        """Return the items of a catalogue by its number."""
+        with self._lock:
+            if number not in self._known:
+                read = self._database.read(lambda c: studies.earlier_items(c, self._study_id, number))
+                if read is None:
+                    raise not_found("catalogue", number)
+                self._known[number] = unpack_items(read)
+                while len(self._known) > _KEPT_EARLIER:
+                    self._known.popitem(last=False)
+            return self._known[number]
+
+    def joined(self, row: StudyRow, items: Items) -> Items:
+        """Return these items, and those of all earlier catalogues that are gone."""
+        with self._lock:
+            if self._joined is None or self._joined[0] != row.additions:
+                numbers = [one.number for one in self._database.read(lambda c: studies.earlier(c, self._study_id))]
+                for number in reversed(numbers):
+                    items = joined_items(items, self.numbered(number))
+                self._joined = row.additions, items
+            return self._joined[1]
+
+
+def joined_items(items: Items, others: Items) -> Items:
+    """Return items, followed by the others that have new ids; all have the same dimension."""
+    rows = [row for row, name in enumerate(others.ids) if items.find(name) < 0]
+    if not rows:
+        return items
+    added = others.subset(np.array(rows))
+    columns = dict.fromkeys([*items.data, *added.data])
+    data = {name: (*items.data.get(name, ("",) * items.n), *added.data.get(name, ("",) * added.n)) for name in columns}
+    return Items._unwarned(
+        np.concatenate([items.coordinates, added.coordinates]) if items.d else None,
+        (*items.ids, *added.ids),
+        (*items.labels, *added.labels),
+        np.concatenate([items.appeal, added.appeal]),
+        data,
+        items.columns,
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Study with its items."""
+    """Study with its items: those of the newest catalogue, or of another one after `at`."""
 
     row: StudyRow
     configuration: StudyConfiguration
     items: Items
     pictures: dict[str, list[tuple[int, int]]] = field(repr=False)
+    earlier: EarlierItems = field(repr=False)
+    _newest: Items | None = None
+
+    @property
+    def newest(self) -> Items:
+        """Items of the newest catalogue, with which sessions begin."""
+        return self.items if self._newest is None else self._newest
+
+    def at(self, catalogue: int) -> Study:
+        """Return the study with the items of a catalogue by its number, as a session has them."""
+        if catalogue == self.row.catalogue:
+            return self if self._newest is None else replace(self, items=self._newest, _newest=None)
+        return replace(self, items=self.earlier.numbered(catalogue), _newest=self.newest)
+
+    @property
+    def every_item(self) -> Items:
+        """Items of all catalogues; where they differ, as the newest has them. Answers may be about any of them."""
+        return self.newest if self.row.catalogue == 0 else self.earlier.joined(self.row, self.newest)
 
     @property
     def has_media(self) -> bool:
@@ -36,7 +108,8 @@ class Study:
 
     def card(self, item: str) -> CardContext:
         """Return the card of an item."""
-        return card(self.items, self.items.index(item), self.pictures, f"/media/{self.row.slug}")
+        items = self.items if self.items.find(item) >= 0 else self.every_item
+        return card(items, items.index(item), self.pictures, f"/media/{self.row.slug}")
 
 
 class Catalogue:
@@ -53,7 +126,10 @@ class Catalogue:
     def __init__(self, database: Database, known: Mapping[int, Study] | None = None) -> None:
         self._database = database
         self._lock, self._reading = threading.Lock(), threading.Lock()
-        self._known: OrderedDict[int, Study] = OrderedDict(known or {})
+        # A connection of the process before the fork must not be used.
+        self._known: OrderedDict[int, Study] = OrderedDict(
+            (number, replace(study, earlier=EarlierItems(database, number))) for number, study in (known or {}).items()
+        )
 
     @property
     def known(self) -> dict[int, Study]:
@@ -110,13 +186,19 @@ class Catalogue:
             known = self._known.get(row.id)
         if known is None or known.row.additions != row.additions:
             return None
-        return Study(row, known.configuration, known.items, known.pictures)
+        return replace(known, row=row)
 
     def _read(self, row: StudyRow) -> Study:
-        content, pictures = self._database.read(
-            lambda connection: (studies.items(connection, row.id), media.sizes(connection, row.id))
+        number = row.id
+        found, pictures = self._database.read(
+            lambda connection: (studies.with_items(connection, number), media.sizes(connection, number))
         )
-        study = Study(row, configured(row.configuration), unpack_items(content), pictures)
+        if found is None:
+            raise not_found("study", number)
+        # The row belongs to the items, which may have been replaced since the caller read its own.
+        row, content = found
+        earlier = EarlierItems(self._database, row.id)
+        study = Study(row, configured(row.configuration), unpack_items(content), pictures, earlier)
         with self._lock:
             self._known[row.id] = study
             while len(self._known) > _KEPT:

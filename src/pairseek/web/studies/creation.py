@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
 import sqlalchemy as sa
 
+from pairseek.catalogues import same_space
+from pairseek.core.media import inline_media
 from pairseek.core.text import quoted
 from pairseek.core.types import JSON
-from pairseek.errors import InvalidItems, InvalidParameter
+from pairseek.errors import InvalidItems, InvalidParameter, Unsupported
 from pairseek.model.items import Items
 from pairseek.store import media, studies
-from pairseek.store.database import Database
+from pairseek.store.database import Database, stamp
 from pairseek.store.media import StoredPicture
 from pairseek.store.studies import StudyRow
 from pairseek.web.errors import Problem
@@ -30,7 +33,10 @@ from pairseek.web.studies.configuration import (
 )
 from pairseek.web.studies.media import Files, copies, from_folder, from_picture_folder, items_of_pictures, with_pictures
 
-__all__ = ["add_items", "create_study", "from_file", "from_record", "items_in", "items_sent", "set_open"]
+__all__ = ["add_items", "create_study", "from_file", "from_record", "items_in", "items_sent", "replace_items", "set_open"]
+
+# Time after which a catalogue that no session began with is deleted; none takes so long to begin.
+_UNUSED = timedelta(days=1)
 
 
 class _ItemSettings(TypedDict, total=False):
@@ -182,14 +188,77 @@ def add_items(database: Database, study: Study, items: Items, *, who: str, files
         return True
 
     if not database.write(change):
-        raise Problem(
-            409,
-            "items_changed",
-            f"items were added to the study {slug!r} at the same time",
-            received=slug,
-            hint="Look at its items, and add the others again.",
-        )
+        raise _items_changed(slug)
     return joined.n
+
+
+def replace_items(database: Database, study: Study, items: Items, *, who: str) -> bool:
+    """Replace the items of a study by others in the same coordinates; return False if they are the same.
+
+    Sessions that have begun keep their items, and the answers about items that are gone count on. Pictures of items
+    that stay are kept.
+    """
+    slug, known, configuration = study.row.slug, study.items, study.configuration
+    if configuration.is_similarity or not known.d:
+        raise Unsupported(
+            f"the items of the study {slug!r} have no coordinates, and only items with coordinates can be replaced: "
+            f"add items to it, or make another study"
+        )
+    if configuration.scaled or configuration.standardize:
+        setting = "standardize" if configuration.standardize else "scaled"
+        raise Unsupported(
+            f"the study {slug!r} has the setting {setting!r}, by which other items would get other coordinates: make a "
+            f"study without it, of items that you have scaled yourself"
+        )
+    if items.d != known.d:
+        raise InvalidItems(
+            f"the items have {items.d} coordinates and those of the study {slug!r} have {known.d}: place both by the "
+            f"same map"
+        )
+    if not same_space(known, items):
+        raise InvalidItems(
+            f"most items that the study {slug!r} has already are at other coordinates now: place old and new items by "
+            f"the same map, or make another study"
+        )
+    items = study_items(_with_pictures_of(known, items), scaled=False)
+    check(configuration, items)
+    packed = pack_items(items)
+    if packed == pack_items(known):
+        return False
+
+    def change(connection: sa.Connection) -> bool:
+        if not studies.add_catalogue(connection, study.row, packed, hash=known.hash, count=known.n):
+            return False
+        studies.drop_catalogues(connection, study.row.id, stamp(datetime.now(UTC) - _UNUSED))
+        studies.note(connection, who, "replace_items", slug, count=items.n)
+        return True
+
+    try:
+        changed = database.write(change)
+    except sa.exc.IntegrityError:
+        changed = False
+    if not changed:
+        raise _items_changed(slug)
+    return True
+
+
+def _with_pictures_of(known: Items, items: Items) -> Items:
+    """Return items with the pictures that the known items of the same ids have, and with the known column names."""
+    data = dict(items.data)
+    for name in set(known.data) - set(inline_media()) - set(data):
+        rows = [known.find(one) for one in items.ids]
+        data[name] = tuple(str(known.data[name][row]) if row >= 0 else "" for row in rows)
+    return Items._unwarned(items.coordinates, items.ids, items.labels, items.appeal, data, known.columns)
+
+
+def _items_changed(slug: str) -> Problem:
+    return Problem(
+        409,
+        "items_changed",
+        f"the items of the study {slug!r} were changed at the same time",
+        received=slug,
+        hint="Look at its items, and change them again.",
+    )
 
 
 def _add_pictures(database: Database, number: int, readers: dict[str, Callable[[], bytes]]) -> None:

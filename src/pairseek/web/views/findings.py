@@ -138,7 +138,7 @@ def _quality(one: Participation, shown: GroupFindings | str) -> QualityRow:
 
 def _map(study: Study, group: GroupAnswers, shown: GroupFindings) -> GroupMap:
     """Return the items, the people who count and the names of the axes, on the plane of the map."""
-    items = study.items
+    items = study.every_item
     places = dict(zip(map(str, items.ids), flat(items, items.coordinates), strict=True))
     best: list[GroupItem] = [
         {"card": study.card(str(one.id)), "point": places[str(one.id)], "place": one.place}

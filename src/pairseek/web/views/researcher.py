@@ -76,6 +76,7 @@ _SHOWN = (
     "learning_off",
     "choose_version",
     "add_items",
+    "replace_items",
     "forget",
     "expire",
     "delete_study",
@@ -452,7 +453,8 @@ def _even_samples(belief: Belief, d: int) -> FloatArray:
 
 
 def _label(study: Study, item: str) -> str:
-    return study.items.labels[study.items.index(item)]
+    items = study.every_item
+    return items.labels[items.index(item)]
 
 
 def _thin(all_dots: list[Dot]) -> list[Dot]:

@@ -85,6 +85,7 @@ def found(study: Study, one: SessionHistory) -> SessionResult:
     """
     goal = study.configuration.goal
     done = one.done
+    study = study.at(one.row.catalogue)
     if study.configuration.is_similarity:
         return SessionResult([], None, _manner(done))
     state = one.state(study, done) if one.parts.is_current else None
