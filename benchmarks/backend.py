@@ -2,11 +2,17 @@
 
     python benchmarks/backend.py                       # time and size; ratios to a matrix product in the same run
     python benchmarks/backend.py --people --splits 10  # recorded people: items that were left out of the fit
+    python benchmarks/backend.py --ranks --count 60    # simulated people: rank of the pick after ten answers
 
 People: vectors are the eight coordinates that a population of one part of the choosing half has for all items; a
 population with vectors is fitted to the other part, without a fifth of the items. People of the reporting half answer
 ten pairs of the other items, and pairs with a left-out item are predicted: with the population, and by the utility of
 an item for the mean person alone, which the vectors tell.
+
+Ranks: the rank of the recommended item in a person's own order, 1 for the best, with the settings that a search has by
+default, and for the goal of one best item. Items are normal, with variances that fall as 1/i. People are drawn from the
+prior of the default model, with their curvature and residual utilities; or their taste is the distance from their point
+alone.
 """
 
 from __future__ import annotations
@@ -18,8 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 import pairseek as ps
+from pairseek.model.curvature import extended_prior
 from pairseek.population.selection import predicted
 from pairseek.population.vector_fit import without_items
 from rivals import data_folder, half_of
@@ -89,6 +97,45 @@ def left_out(name: str, splits: int, people: int) -> None:
     print(f"{name}: {mean[0]:.3f} and {mean[1]:.3f}, a lead of {lead.mean():.3f} ± {error:.3f} over {splits} splits")
 
 
+def rank(items: ps.Items, seed: int, *, residual: bool, goal: str) -> int:
+    """Return the rank of the pick of one simulated person after ten answers."""
+    search = ps.Search(items, rng=seed, goal=goal, stop=10)
+    rng = np.random.default_rng([seed, items.n, items.d])
+    response, d = search.response, items.d
+    k = response.constant
+    modelled = search.modelled_items if residual else items
+    prior = extended_prior(search.prior, response, d) if residual else search.prior
+    point = prior.sample(1, modelled.d, rng)[0]
+    utility = modelled.appeal - k * np.sum((modelled.coordinates - point) ** 2, axis=1)
+    if residual:
+        utility = utility + _residual(response, rng) * rng.standard_normal(items.n)
+    while search.finished is None:
+        query = search.ask()
+        left, right = (utility[items.index(side)] for side in (query.left, query.right))
+        search.tell(query, winner=query.left if rng.random() < expit(left - right) else query.right)
+    return 1 + int(np.sum(utility > utility[items.index(search.recommend(1)[0].id)]))
+
+
+def _residual(response: Any, rng: np.random.Generator) -> float:
+    """Return a standard deviation of residual utilities, drawn from its prior."""
+    prior = response.residual_prior
+    return float(prior.median * np.exp(prior.spread * rng.standard_normal()))
+
+
+def ranks(people: int, sizes: list[int], dimensions: list[int]) -> None:
+    """Print a Markdown table of mean ranks and their standard errors."""
+    print("| d | n | default people | goal best | distance alone | goal best |\n|---|---|---|---|---|---|")
+    for d in dimensions:
+        for n in sizes:
+            points = np.random.default_rng(d).standard_normal((n, d)) / np.sqrt(np.arange(1, d + 1))
+            items, cells = ps.Items(points), []
+            for residual in (True, False):
+                for goal in ("taste", "best"):
+                    found = [rank(items, seed, residual=residual, goal=goal) for seed in range(people)]
+                    cells.append(f"{np.mean(found):.1f} ± {np.std(found, ddof=1) / np.sqrt(people):.1f}")
+            print(f"| {d} | {n:,} | {' | '.join(cells)} |", flush=True)
+
+
 def _share(choices: ps.Choices, usable: Any) -> Any:
     """Return, for each choice, the share of the person's usable choices that makes ten of them."""
     count = np.bincount(choices.person[usable], minlength=len(choices.people))
@@ -103,8 +150,13 @@ def main() -> None:
     parser.add_argument("--people", action="store_true")
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--ranks", action="store_true")
+    parser.add_argument("--n", type=int, nargs="+", default=[200, 2000, 20_000])
+    parser.add_argument("--d", type=int, nargs="+", default=[2, 4, 8, 16])
     given = parser.parse_args()
-    if given.people:
+    if given.ranks:
+        ranks(given.count, given.n, given.d)
+    elif given.people:
         for name in DATA:
             left_out(name, given.splits, given.count)
     else:

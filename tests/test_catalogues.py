@@ -91,7 +91,7 @@ def test_probabilities_are_those_of_what_may_be_recommended(residual):
     assert {one.id for one in search.recommend(300, only=items.ids[:50])} == set(items.ids[:50])
     assert {one.id for one in search.recommend(300, exclude=items.ids[:250])} == set(items.ids[250:])
     assert [one.id for one in search.recommend(1, only=["p7"])] == ["p7"]
-    assert search.recommend(1, only=["p7"])[0].probability == pytest.approx(1.0, abs=0.03)
+    assert search.recommend(1, only=["p7"])[0].probability == pytest.approx(1.0)
     everything = search.recommend(300)
     rest = [one.id for one in everything if one.id != everything[0].id]
     assert search.recommend(1, exclude=[everything[0].id])[0].id == rest[0] or residual == 0.0
@@ -111,6 +111,17 @@ def test_probabilities_with_residuals_agree_with_plain_draws():
     for one in found:
         # 256 samples of the point against some thousands of plain draws.
         assert one.probability == pytest.approx(best[items.index(one.id)], abs=0.03)
+
+
+@pytest.mark.parametrize("count", [1, 3, 20, 200])
+def test_probabilities_sum_to_one_over_what_may_be_recommended(count):
+    items = catalogue()
+    search = answered(ps.Search(items, response=LINEAR, rng=1))
+    shown = [event.winner for event in search.history]
+    allowed = list(dict.fromkeys([*shown[:2], *items.ids]))[:count]
+    found = search.recommend(count, only=allowed)
+    assert len(found) == count
+    assert sum(one.probability for one in found) == pytest.approx(1.0, abs=1e-9)
 
 
 def test_of_many_items_a_sample_stands_for_the_rest():

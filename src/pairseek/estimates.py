@@ -51,6 +51,8 @@ _LEAST_SHARE, _MANY_TIMES = 0.01, 20
 # others), samples times items, the most samples, bins of utilities, and a grid of the best utility, both in deviations
 # of a residual utility.
 _COUNTED, _WORK, _MOST_SAMPLES = 1024, 1 << 17, 256
+# Allowed items up to which the probabilities of all are computed, to divide by their sum.
+_SUMMED = 8
 _BIN, _BINS, _STEP = 0.125, 128, 0.125
 _GRID = np.arange(-4.0, 7.0, _STEP)
 CONSISTENT, RANDOM = 0.8, 0.6
@@ -440,7 +442,7 @@ def recommendations(
     if belief.residuals is None:
         chances = _share_best(shelf)[order]
     else:
-        chances = residual_chances(shelf, utility, highest, order)
+        chances = _normalized_chances(shelf, utility, highest, order)
     distances = np.linalg.norm(items.coordinates[order] - estimate.point, axis=1)
     found = (
         Recommendation(items.ids[i], items.labels[i], chance, float(utility[i]), away)
@@ -493,6 +495,18 @@ def _apart(items: Items, order: IntArray, count: int, diversity: float) -> IntAr
         if len(chosen) == count:
             return np.asarray(order[np.sort(chosen)])
         diversity = diversity / 2.0 if diversity > _LEAST_SHARE else 0.0
+
+
+def _normalized_chances(shelf: Shelf, utility: FloatArray, highest: IntArray, wanted: IntArray) -> FloatArray:
+    """Return `residual_chances`; of few items, or if all are wanted, their sum over all that are allowed is 1.
+
+    The sum of the quadratures is 1 to about 1e-3.
+    """
+    if shelf.allowed > max(_SUMMED, len(wanted)):
+        return residual_chances(shelf, utility, highest, wanted)
+    every = np.arange(shelf.items.n) if shelf.rows is None else shelf.rows
+    chances = residual_chances(shelf, utility, highest, every)
+    return np.asarray(chances[np.searchsorted(every, wanted)] / np.sum(chances))
 
 
 def residual_chances(shelf: Shelf, utility: FloatArray, highest: IntArray, wanted: IntArray) -> FloatArray:
