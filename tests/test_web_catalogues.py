@@ -169,8 +169,14 @@ def test_replacing_is_idempotent_and_refused_in_words(visitors):
     with pytest.raises(ServiceError, match="no study"):
         client.replace_items("nothing", items_of(TODAY))
     reader = Client(visitors.address, make_token(visitors.service.database, "r", ["read"], "test"))
-    with pytest.raises(ServiceError, match="write"):
-        reader.replace_items("which", items_of(TODAY))
+    large = items_of(TODAY, label="long " * 4000)
+    for given in (items_of(TODAY), large):
+        with pytest.raises(ServiceError, match="write"):
+            reader.replace_items("which", given)
+    # A token of this study alone; a body of 600 kB, as catalogues are.
+    number = Catalogue(visitors.service.database).named("which").row.id
+    own = Client(visitors.address, make_token(visitors.service.database, "o", ["write"], "test", study_id=number))
+    assert own.replace_items("which", items_of(TODAY, label="long " * 4000)).items == 30
 
 
 @pytest.mark.parametrize(

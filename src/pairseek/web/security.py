@@ -43,9 +43,9 @@ _HOST = b"__Host-"
 _PATH = re.compile(rb"; Path=[^;]*", re.IGNORECASE)
 CSRF_FIELD = "csrf"
 GUARD_HEADER = "x-pairseek"
-# Routes that accept uploads.
-_OPEN_UPLOAD = "/api/v1/studies"
-UPLOADS = ("/studies/new", _OPEN_UPLOAD)
+# Routes that accept uploads: the form for a new study, and those of the API with the scope ``write``.
+UPLOAD_FORM = "/studies/new"
+_OPEN_UPLOADS = (("POST", re.compile(r"/api/v1/studies")), ("PUT", re.compile(r"/api/v1/studies/[^/]+/items")))
 # Headers by which proxies say for whom they ask.
 _FORWARDING = (b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip", b"forwarded", b"via")
 # Paths without a rate limit: cached files and health checks.
@@ -82,10 +82,12 @@ class SecurityMiddleware:
             began = True
             await send(message)
 
-        most = self.settings.most_upload if scope["path"] in UPLOADS else self.settings.most_body
+        open_upload = any(scope["method"] == method and path.fullmatch(scope["path"]) for method, path in _OPEN_UPLOADS)
+        upload = open_upload or scope["path"] == UPLOAD_FORM
+        most = self.settings.most_upload if upload else self.settings.most_body
         try:
             self._admit(scope, most)
-            if scope["path"] == _OPEN_UPLOAD and scope["method"] == "POST":
+            if open_upload:
                 # The framework reads the body before it authenticates the caller.
                 await run_in_threadpool(_require_write, scope)
         except PairseekError as error:
@@ -140,9 +142,10 @@ class SecurityMiddleware:
 
 
 def _require_write(scope: Scope) -> None:
-    """Reject a large body from a caller who may not create studies."""
+    """Reject a large body from a caller who may not create studies, or replace the items of any."""
     database = scope["app"].state.service.database
-    caller(database, Headers(scope=scope).get("authorization")).need("write")
+    who = caller(database, Headers(scope=scope).get("authorization"))
+    who.need("write", who.study_id if scope["method"] == "PUT" else None)
 
 
 def _secured(name: bytes, value: bytes) -> tuple[bytes, bytes]:

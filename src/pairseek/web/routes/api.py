@@ -38,6 +38,8 @@ from pairseek.web.views.result import estimate_facts
 _ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": schemas.ErrorReply} for status in (400, 401, 403, 404, 409, 410, 413, 422, 429, 503)
 }
+_TEXT: JSON = {"schema": {"type": "string"}}
+_BINARY: JSON = {"schema": {"type": "string", "format": "binary"}}
 _bearer = HTTPBearer(auto_error=False, description="A token for programs, or the token of one session.")
 TheService = Annotated[Service, Depends(service_of)]
 
@@ -47,7 +49,13 @@ async def limited(request: Request, service: TheService) -> None:
     service.rates.calls.check(hashed(bearer(request.headers.get("authorization"))))
 
 
-router = APIRouter(prefix="/api/v1", responses=_ERRORS, dependencies=[Security(_bearer), Depends(limited)])
+# Generated clients name their functions by the ids of the operations.
+router = APIRouter(
+    prefix="/api/v1",
+    responses=_ERRORS,
+    dependencies=[Security(_bearer), Depends(limited)],
+    generate_unique_id_function=lambda route: route.name,
+)
 Slug = Annotated[str, Path(max_length=200, description="name of the study in its link")]
 SessionId = Annotated[str, Path(max_length=64, description="id of the session")]
 
@@ -459,7 +467,7 @@ def filtered_recommendations(body: schemas.RecommendBody, row: ReadableSession, 
     "/studies/{slug}/export/{table}.{ending}",
     tags=["data"],
     response_class=Response,
-    responses={200: {"content": {"text/csv": {}, "application/vnd.apache.parquet": {}}}},
+    responses={200: {"content": {"text/csv": _TEXT, "application/vnd.apache.parquet": _BINARY}}},
 )
 def export_table(
     slug: Slug,
@@ -476,7 +484,7 @@ def export_table(
     "/studies/{slug}/bundle.zip",
     tags=["data"],
     response_class=Response,
-    responses={200: {"content": {"application/zip": {}}}},
+    responses={200: {"content": {"application/zip": _BINARY}}},
 )
 def export_bundle(slug: Slug, service: TheService, who: TheCaller) -> Response:
     """Export the study as one zip."""
