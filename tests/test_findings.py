@@ -6,6 +6,7 @@ import io
 import re
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -185,7 +186,7 @@ def test_exports_have_the_names_of_the_researcher(visitors, sessions) -> None:
 def test_a_coordinate_does_not_hide_another_column(visitors) -> None:
     study = visitors.service.catalogue.named("which")
     items = Items._unwarned(study.items.coordinates, study.items.ids, None, None, None, ("radius", "seed"))
-    other = type(study)(study.row, study.configuration, items, {})
+    other = replace(study, items=items)
     assert tables.coordinate_names(other) == ["radius_coordinate", "seed_coordinate"]
 
 

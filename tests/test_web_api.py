@@ -142,7 +142,7 @@ def test_items_that_cannot_be_used_are_named(client):
     for records, words in (
         (RECORDS[:1], "at least 2"),
         ([*RECORDS[:2], RECORDS[0]], "the same id 'i0'"),
-        ([RECORDS[0], {"id": "x", "coordinates": [1.0]}], "of one length|table of numbers"),
+        ([RECORDS[0], {"id": "x", "coordinates": [1.0]}], "'x' has 1 coordinate and 'i0' has 2"),
         ([RECORDS[0], RECORDS[1] | {"colour": "red"}], "write it as #rrggbb"),
         ([RECORDS[0], RECORDS[1] | {"audio": "javascript:x"}], "give an address"),
     ):

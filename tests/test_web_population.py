@@ -99,7 +99,7 @@ def test_another_worker_asks_the_same_and_a_bundle_replays(database, tmp_path):
     path = tmp_path / "which.zip"
     path.write_bytes(content.getvalue())
     read = bundle.read(path)
-    assert {version for version, _ in read.parts} == {None, 1}
+    assert {version for version, _, _ in read.parts} == {None, 1}
     compared = list(bundle.replayed(read))
     assert len(compared) == 11
     assert all(one.same for one in compared)
