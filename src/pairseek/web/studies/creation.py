@@ -33,7 +33,16 @@ from pairseek.web.studies.configuration import (
 )
 from pairseek.web.studies.media import Files, copies, from_folder, from_picture_folder, items_of_pictures, with_pictures
 
-__all__ = ["add_items", "create_study", "from_file", "from_record", "items_in", "items_sent", "replace_items", "set_open"]
+__all__ = [
+    "add_items",
+    "create_study",
+    "from_file",
+    "from_record",
+    "items_in",
+    "items_sent",
+    "replace_items",
+    "set_open",
+]
 
 # Time after which a catalogue that no session began with is deleted; none takes so long to begin.
 _UNUSED = timedelta(days=1)
