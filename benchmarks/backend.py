@@ -124,7 +124,7 @@ def _residual(response: Any, rng: np.random.Generator) -> float:
 
 def ranks(people: int, sizes: list[int], dimensions: list[int]) -> None:
     """Print a Markdown table of mean ranks and their standard errors."""
-    print("| d | n | people of the default model | distance alone |\n|---|---|---|---|")
+    print("| d | n | drawn from the default model | distance alone |\n|---|---|---|---|")
     for d in dimensions:
         for n in sizes:
             points = np.random.default_rng(d).standard_normal((n, d)) / np.sqrt(np.arange(1, d + 1))
@@ -133,7 +133,7 @@ def ranks(people: int, sizes: list[int], dimensions: list[int]) -> None:
                 found = [rank(items, seed, residual=residual) for seed in range(people)]
                 share = 100.0 * np.mean(found) / n
                 error = np.std(found, ddof=1) / np.sqrt(people)
-                cells.append(f"{np.mean(found):.0f} ± {error:.0f} (best {share:.1f} %)")
+                cells.append(f"{np.mean(found):.0f} ± {error:.0f} (top {share:.1f} %)")
             print(f"| {d} | {n:,} | {' | '.join(cells)} |", flush=True)
 
 

@@ -132,7 +132,7 @@ def test_tokens_expire_and_keys_rotate(monkeypatch):
     for key in (b"short", "", 3, [], None):
         with pytest.raises(ps.errors.InvalidParameter, match="at least 16 bytes"):
             search.to_token(key=key)
-    for lifetime in (0, -1, float("nan")):
+    for lifetime in (0, -1, float("nan"), 1e12, "60", True):
         with pytest.raises(ps.errors.InvalidParameter, match="lifetime"):
             search.to_token(key=KEY, lifetime=lifetime)
 
@@ -243,10 +243,20 @@ class TestCatalogueChanges:
         with pytest.raises(ps.errors.OtherCatalogue, match="different coordinates: place both by the same map"):
             self.search().moved_to(turned)
         flat = ps.Items(self.now.coordinates[:, :2], ids=self.now.ids)
-        with pytest.raises(ps.errors.OtherCatalogue, match="2 coordinates and the search 3"):
+        with pytest.raises(ps.errors.OtherCatalogue, match="2 coordinates and those of the search have 3"):
             self.search().moved_to(flat)
 
     def test_the_ask_set_follows(self):
         asked = ps.Search(self.before, rng=1, askable=["p1", "p200", "p201"]).moved_to(self.now)
         assert asked.askable.ids == ("p200", "p201")
         assert ps.Search(self.before, rng=1, askable=20).moved_to(self.now).askable.n == 20
+
+
+def test_the_same_ids_in_another_number_of_coordinates_are_another_catalogue():
+    items = catalogue()
+    flat = ps.Items(np.asarray(items.coordinates)[:, :1], items.ids)
+    search = answered(ps.Search(items, rng=1))
+    with pytest.raises(ps.errors.OtherCatalogue, match="1 coordinates and those of the search have"):
+        ps.Search.from_token(search.to_token(key=KEY), items=flat, key=KEY, catalogues=[items])
+    with pytest.raises(ps.errors.OtherCatalogue, match="1 coordinates and those of the search have"):
+        ps.Search.from_dict(search.to_dict(), items=flat, catalogues=[items])

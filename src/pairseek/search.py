@@ -388,10 +388,7 @@ class Search:
         """
         if not isinstance(self.items, Items) or not isinstance(items, Items):
             raise Unsupported("moved_to needs items: a continuous Space has none")
-        if items.d != self.items.d:
-            raise OtherCatalogue(
-                f"the items have {items.d} coordinates and the search {self.items.d}: place both by the same map"
-            )
+        _check_dimension(self.items, items)
         if askable is None and self._askable is not None:
             kept = self._askable
             askable = kept if isinstance(kept, int) else [name for name in kept if items.find(name) >= 0]
@@ -403,6 +400,7 @@ class Search:
     def _take(self, events: Iterable[Event], pending: Iterable[Query], gone: Iterable[GoneItem], before: Items) -> None:
         """Take over the events of a search among other items."""
         assert isinstance(self.items, Items)
+        _check_dimension(before, self.items)
         self._events = list(events)
         self._gone = {one.id: one for one in gone if self.items.find(one.id) < 0}
         sides = [side for event in self._events for side in (event.left, event.right)]
@@ -506,7 +504,10 @@ class Search:
                 raise Unsupported("diversity needs the coordinates of the items: give Items as among, or no diversity")
             return self._recommended_from(among, count, only, exclude)
         if among is not None and not isinstance(among, Items):
-            raise InvalidParameter(f"among is {among!r}: give Items, such as Items.from_vectors(...)", field="among")
+            raise InvalidParameter(
+                f"among is of the type {type(among).__name__}: give Items, such as Items.from_vectors(...)",
+                field="among",
+            )
         items = self.items if among is None else among
         if items.d != self.items.d:
             raise InvalidParameter(
@@ -1067,6 +1068,14 @@ def _catalogue_of(name: str, catalogues: Iterable[Items]) -> Items:
         f"this search is about the catalogue {str(name)[:16]}, and these are {', '.join(x.hash[:16] for x in known)}: "
         f"give the items that it was begun with, or catalogues=[...] with the earlier ones"
     )
+
+
+def _check_dimension(before: Items, items: Items) -> None:
+    """Raise `OtherCatalogue` if the answers of a search cannot carry over to other items."""
+    if items.d != before.d:
+        raise OtherCatalogue(
+            f"the items have {items.d} coordinates and those of the search have {before.d}: place both by the same map"
+        )
 
 
 def _query_name(events: int, index: int) -> str:

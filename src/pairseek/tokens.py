@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from pairseek.core.validation import is_number
 from pairseek.errors import ExpiredToken, InvalidParameter, InvalidToken
 
 Key: TypeAlias = str | bytes | Sequence[str | bytes]
@@ -107,8 +108,10 @@ def keys_of(key: Key) -> list[bytes]:
 def sign(content: TokenContent, key: Key, lifetime: float | None = None) -> str:
     """Return a token that expires after `lifetime` seconds; never, if it is None."""
     secret = keys_of(key)[0]
-    if lifetime is not None and not 0 < lifetime < 2**31:
-        raise InvalidParameter(f"lifetime is {lifetime!r}: give a number of seconds above 0", field="lifetime")
+    if lifetime is not None and not (is_number(lifetime) and 0 < lifetime < 2**31):
+        raise InvalidParameter(
+            f"lifetime is {lifetime!r}: give a number of seconds, above 0 and below 2^31", field="lifetime"
+        )
     expiry = 0 if lifetime is None else int(time.time() + lifetime)
     if content.seed >= 1 << 64:
         raise InvalidParameter(f"the seed is {content.seed}, and a token holds at most 64 bits: use a smaller rng=...")
