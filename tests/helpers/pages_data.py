@@ -360,8 +360,33 @@ def similarity() -> dict:
         "vague_count": 6,
         "curve": [{"judgements": m, "error": e, "standard_error": 0.9 / m**0.5} for m, e in steps],
         "findings": [
-            {"level": "good", "name": "size", "found": "20 items in 2 dimensions, 190 pairs", "advice": ""},
-            {"level": "act", "name": "unseen items", "found": "1 item in no judgement: 'Plum'", "advice": "Collect."},
+            {
+                "level": "good",
+                "name": "size",
+                "found": "20 items in 2 dimensions, 190 pairs",
+                "advice": "",
+                "key": "size",
+                "advice_key": "",
+                "numbers": {"items": 20, "dimensions": 2, "pairs": 190},
+            },
+            {
+                "level": "act",
+                "name": "unseen items",
+                "found": "1 item in no judgement: 'Plum'",
+                "advice": "Collect.",
+                "key": "unseen",
+                "advice_key": "unseen.advice",
+                "numbers": {"count": 1, "names": "'Plum'"},
+            },
+            {
+                "level": "note",
+                "name": "outliers",
+                "found": "1 item is far from all others: Plum",
+                "advice": "Look at it.",
+                "key": "",
+                "advice_key": "",
+                "numbers": {},
+            },
         ],
     }
 

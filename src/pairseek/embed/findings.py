@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -55,12 +55,19 @@ class Finding:
         Description of the finding with its numbers.
     advice
         Recommended action; empty if none is needed.
+    key, advice_key
+        Names of the two sentences, by which a page says them in another language; empty if it cannot.
+    values
+        Numbers and names in the sentences.
     """
 
     name: str
     level: Level
     found: str
     advice: str = ""
+    key: str = ""
+    advice_key: str = ""
+    values: JSON = field(default_factory=dict, hash=False)
 
 
 Part = tuple[Finding, JSON]
@@ -78,23 +85,29 @@ def size(items: Items) -> Part:
     few = n < 10 * d
     advice = f"With so few items in {d} dimensions most of the space is empty: add items, or use fewer dimensions."
     found = f"{n:,} items in {d} dimension{'s' if d > 1 else ''}, {pairs:,} pairs"
-    return Finding("size", "act" if few else "good", found, advice if few else ""), {"items": n, "dimensions": d}
+    numbers: JSON = {"items": n, "dimensions": d}
+    values: JSON = {**numbers, "pairs": pairs}
+    if few:
+        return Finding("size", "act", found, advice, "size", "size.few", values), numbers
+    return Finding("size", "good", found, key="size", values=values), numbers
 
 
 def scales(items: Items) -> Part:
     """Compare the standard deviations of the columns."""
     contrast = items.scale_contrast
     if contrast is None:
-        return Finding("scales", "good", "no column varies"), {"scale_ratio": None}
+        return Finding("scales", "good", "no column varies", key="scales.none"), {"scale_ratio": None}
     numbers: JSON = {"scale_ratio": contrast.ratio}
     if not contrast.uneven:
         found = f"the standard deviations of the columns differ by a factor of {contrast.ratio:.3g}"
-        return Finding("scales", "good", found), numbers
+        return Finding("scales", "good", found, key="scales", values={"ratio": _short(contrast.ratio)}), numbers
     advice = (
         "Distances, and so preferences, depend on the widest columns alone: use --standardize, items.standardized() or "
         "standardize: true in a study, or scale the columns yourself, unless their units are meant to count so."
     )
-    return Finding("scales", "act", f"the columns differ {contrast}", advice), numbers
+    keys = ("scales.uneven", "scales.uneven.advice")
+    values = {"ratio": _short(contrast.ratio)}
+    return Finding("scales", "act", f"the columns differ {contrast}", advice, *keys, values), numbers
 
 
 def directions(items: Items) -> Part:
@@ -104,13 +117,18 @@ def directions(items: Items) -> Part:
     share = deviations / deviations[0]
     flat, narrow = int((share <= 1e-6).sum()), int((share < NARROW).sum())
     level: Level = "act" if flat else "note" if narrow else "good"
-    advice = ""
+    advice = key = ""
     if flat:
+        key = "directions.flat"
         advice = f"The items do not vary along {flat} of the directions: use PCA to {items.d - flat} dimensions."
     elif narrow:
+        key = "directions.narrow"
         advice = f"{narrow} of the directions are narrow and hardly matter: try {items.d - narrow} dimensions."
     found = f"standard deviations {', '.join(f'{x:.3g}' for x in deviations)}"
-    return Finding("spread along each direction", level, found, advice), {"spread": deviations.tolist()}
+    said: JSON = {"widest": _short(deviations[0]), "narrowest": _short(deviations[-1]), "count": flat or narrow}
+    said["rest"] = items.d - said["count"]
+    name = "spread along each direction"
+    return Finding(name, level, found, advice, "directions", key, said), {"spread": deviations.tolist()}
 
 
 def neighbours(items: Items) -> tuple[FloatArray, IntArray]:
@@ -139,24 +157,32 @@ def near_duplicates(items: Items, duplicates: BoolArray, nearest: IntArray) -> P
     """Report items with nearly equal coordinates."""
     count = int(duplicates.sum())
     if not count:
-        return Finding("near-duplicates", "good", "none"), {"near_duplicates": 0}
+        return Finding("near-duplicates", "good", "none", key="duplicates.none"), {"near_duplicates": 0}
     first = int(duplicates.argmax())
     example = f"{items.labels[first]} and {items.labels[int(nearest[first])]}"
     found = f"{count:,} items ({count / items.n:.1%}) have another at almost the same place, such as {example}"
     level: Level = "act" if count > 0.05 * items.n else "note"
     advice = "People cannot tell such items apart and no pair of them is asked: keep one of each, or leave them."
-    return Finding("near-duplicates", level, found, advice), {"near_duplicates": count}
+    values = {
+        "count": count,
+        "percent": _short(100 * count / items.n),
+        "first": items.labels[first],
+        "second": items.labels[int(nearest[first])],
+    }
+    keys = ("duplicates", "duplicates.advice")
+    return Finding("near-duplicates", level, found, advice, *keys, values), {"near_duplicates": count}
 
 
 def outlying(items: Items, outliers: BoolArray) -> Part:
     """Report items far from all others."""
     count = int(outliers.sum())
     if not count:
-        return Finding("outliers", "good", "none"), {"outliers": 0}
+        return Finding("outliers", "good", "none", key="outliers.none"), {"outliers": 0}
     found = f"{count:,} items ({count / items.n:.1%}) are far from all others: {_named(items, outliers)}"
     level: Level = "act" if count > 0.05 * items.n else "note"
     advice = "They enlarge the region of the search: inspect them, and remove those that do not belong."
-    return Finding("outliers", level, found, advice), {"outliers": count}
+    values = {"count": count, "percent": _short(100 * count / items.n), "names": _named(items, outliers)}
+    return Finding("outliers", level, found, advice, "outliers", "outliers.advice", values), {"outliers": count}
 
 
 def box(items: Items, prior: Prior, outside: BoolArray) -> Part:
@@ -165,20 +191,27 @@ def box(items: Items, prior: Prior, outside: BoolArray) -> Part:
     low, high = prior.box(items.d)
     numbers: JSON = {"outside_prior": share, "prior_covers_items": not outside.any()}
     if not np.all(np.isfinite(low)):
-        return Finding("prior", "good", "a normal distribution, without bounds"), numbers
+        return Finding("prior", "good", "a normal distribution, without bounds", key="prior.normal"), numbers
     bounds = f"the box from {_vector(low)} to {_vector(high)}"
+    values: JSON = {"low": _vector(low), "high": _vector(high), "percent": _short(100 * share)}
     if not outside.any():
         wide = (high - low) > 3.0 * np.ptp(items.coordinates, axis=0)
         if wide.any():
             advice = "Answers are wasted on empty space: use the default prior."
-            return Finding("prior", "act", f"{bounds} is over three times as wide as the items", advice), numbers
-        return Finding("prior", "good", f"{bounds} covers all items"), numbers
+            found, keys = f"{bounds} is over three times as wide as the items", ("prior.wide", "prior.wide.advice")
+            return Finding("prior", "act", found, advice, *keys, values), numbers
+        return Finding("prior", "good", f"{bounds} covers all items", key="prior.covers", values=values), numbers
     advice = (
         "The search places no user there, though these items can be shown. That is the paper's setting; if they may be "
         "favourites, widen the box, or use the default prior."
     )
     found = f"{share:.1%} of the items are outside {bounds}"
-    return Finding("prior", "note", found, advice), numbers
+    return Finding("prior", "note", found, advice, "prior.outside", "prior.outside.advice", values), numbers
+
+
+def _short(value: float) -> float:
+    """Round to three significant digits."""
+    return float(f"{value:.3g}")
 
 
 def _vector(values: FloatArray) -> str:
@@ -213,16 +246,17 @@ def informative(information: FloatArray) -> Part:
     found = (
         f"{share:.0%} of random pairs give at least {INFORMATIVE} bits at the first question, the best {best:.2f} bits"
     )
+    values: JSON = {"percent": round(100 * share), "bits": INFORMATIVE, "best": round(best, 2)}
     if best < INFORMATIVE:
         advice = (
             "Answers are almost random: check that k matches the scale of these items (pairseek fit-noise), or use "
             "items that differ more."
         )
-        return Finding("informative pairs", "act", found, advice), numbers
+        return Finding("informative pairs", "act", found, advice, "informative", "informative.random", values), numbers
     if share < 0.05:
         advice = "Few pairs are worth asking: choose them among all pairs (the default), not by chance."
-        return Finding("informative pairs", "note", found, advice), numbers
-    return Finding("informative pairs", "good", found), numbers
+        return Finding("informative pairs", "note", found, advice, "informative", "informative.few", values), numbers
+    return Finding("informative pairs", "good", found, key="informative", values=values), numbers
 
 
 def agreeing(response: Response, agreement: float) -> Part:
@@ -232,13 +266,14 @@ def agreeing(response: Response, agreement: float) -> Part:
         f"noise, k = {response.constant:.3g}); chosen pairs are harder"
     )
     numbers: JSON = {"agreeing_answers": agreement}
+    values: JSON = {"percent": round(100 * agreement), "k": _short(response.constant)}
     if agreement < 0.6:
         advice = "People answer nearly at random: ask clearer questions, or expect several times as many of them."
-        return Finding("predicted agreement", "act", found, advice), numbers
+        return Finding("predicted agreement", "act", found, advice, "agreeing", "agreeing.random", values), numbers
     if agreement > 0.98:
         advice = "People are rarely this reliable: check that k matches the scale of the items, or fit it to triplets."
-        return Finding("predicted agreement", "note", found, advice), numbers
-    return Finding("predicted agreement", "good", found), numbers
+        return Finding("predicted agreement", "note", found, advice, "agreeing", "agreeing.always", values), numbers
+    return Finding("predicted agreement", "good", found, key="agreeing", values=values), numbers
 
 
 def answers(
@@ -267,11 +302,22 @@ def answers(
         "expected_answers": half if half <= MOST_ANSWERS else None,
     }
     words = f"until the {LEVEL:.0%} radius falls from {first:.3g} to {target:.3g} ({people} simulated people)"
+    values: JSON = {
+        "count": min(half, MOST_ANSWERS),
+        "percent": round(100 * LEVEL),
+        "first": _short(first),
+        "target": _short(target),
+        "people": people,
+    }
     if half > MOST_ANSWERS:
         advice = "That is more than people give in one session: choose a larger radius, or use fewer dimensions."
-        return Finding("expected answers", "act", f"over {MOST_ANSWERS} answers {words}", advice), numbers
-    advice = "Before a study compare strategies and budgets with pairseek plan." if half else ""
-    return Finding("expected answers", "good", f"about {half} answers {words}", advice), numbers
+        found, keys = f"over {MOST_ANSWERS} answers {words}", ("answers.many", "answers.many.advice")
+        return Finding("expected answers", "act", found, advice, *keys, values), numbers
+    found = f"about {half} answers {words}"
+    if not half:
+        return Finding("expected answers", "good", found, key="answers", values=values), numbers
+    advice = "Before a study compare strategies and budgets with pairseek plan."
+    return Finding("expected answers", "good", found, advice, "answers", "answers.advice", values), numbers
 
 
 def _search(items: Items, response: Response, prior: Prior, target: float | None, rng: np.random.Generator) -> Search:
@@ -307,8 +353,17 @@ def judgements(items: Items, rows: IntArray, noise: NoiseFit | None, calibration
         f"{int(rare.sum())} items have fewer than {_FEWEST_TRIPLETS * items.d} and are placed loosely, such as "
         f"{_named(items, np.argsort(counts, kind='stable')[: int(rare.sum())])}: ask about them, or leave them out."
     )
+    values: JSON = {
+        "triplets": len(rows),
+        "mean": round(float(counts.mean())),
+        "fewest": int(counts.min()),
+        "count": int(rare.sum()),
+        "wanted": _FEWEST_TRIPLETS * items.d,
+        "names": _named(items, np.argsort(counts, kind="stable")[: int(rare.sum())]),
+    }
+    rarely = Finding("triplets", "note", found, advice, "triplets", "triplets.rare", values)
     yield (
-        Finding("triplets", "note" if rare.any() else "good", found, advice if rare.any() else ""),
+        rarely if rare.any() else Finding("triplets", "good", found, key="triplets", values=values),
         {"triplets": len(rows), "fewest_triplets": int(counts.min()), "items_with_few_triplets": int(rare.sum())},
     )
     error = triplet_error(items, rows)

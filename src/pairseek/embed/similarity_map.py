@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -156,7 +156,7 @@ class SimilarityMap:
             "k": self.k,
             "undecided": self.undecided.tolist(),
             "forecast": self.forecast,
-            "findings": [[one.name, one.level, one.found, one.advice] for one in self.findings],
+            "findings": [list(astuple(one)) for one in self.findings],
         }
 
     @classmethod
@@ -204,6 +204,9 @@ def _findings(found: SimilarityMap, every: Triplets, wrong: float, labels: Seque
                 "act",
                 f"{plural(len(every.unseen), 'item')} in no judgement: {quoted([names[one] for one in every.unseen])}",
                 "Collect judgements: they are asked about first. Until then they are at the centre of the map.",
+                "unseen",
+                "unseen.advice",
+                {"count": len(every.unseen), "names": quoted([names[one] for one in every.unseen])},
             )
         )
     # One-sided test at two standard errors of a coin.
@@ -215,6 +218,9 @@ def _findings(found: SimilarityMap, every: Triplets, wrong: float, labels: Seque
                 f"the map predicts judgements no better than a coin: {100 * wrong:.0f} % of {len(every):,} are wrong "
                 f"when they are held out",
                 "Collect more judgements; look for people who always choose one side or answer at once.",
+                "agreement",
+                "agreement.advice",
+                {"percent": round(100 * wrong), "count": len(every)},
             )
         )
     items = found.final.items()

@@ -471,12 +471,19 @@ class DimensionContext(TypedDict):
 
 
 class FindingContext(TypedDict):
-    """Finding about a map; ``level`` is ``good``, ``note`` or ``act``."""
+    """Finding about a map; ``level`` is ``good``, ``note`` or ``act``.
+
+    ``key`` and ``advice_key`` name its sentences among the messages, with ``numbers``; they are empty in earlier maps,
+    whose sentences are English.
+    """
 
     level: str
     name: str
     found: str
     advice: str
+    key: str
+    advice_key: str
+    numbers: dict[str, object]
 
 
 class SimilarityContext(TypedDict):

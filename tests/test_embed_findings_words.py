@@ -1,0 +1,70 @@
+"""Sentences of findings in the languages of the pages."""
+
+import re
+
+import numpy as np
+import pytest
+
+from pairseek.embed import Triplets
+from pairseek.embed import findings as parts
+from pairseek.embed.similarity_map import SimilarityMap
+from pairseek.model.items import Items
+from pairseek.model.priors import GaussianPrior, UniformBox
+from pairseek.model.responses import Logistic
+from pairseek.web.pages import text
+
+
+def found():
+    """Findings of every kind, good and bad."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(40, 2))
+    odd = np.vstack([points, points[:3] + 1e-9, [[80.0, 80.0]]])
+    for items in (
+        Items(points),
+        Items(points[:5]),
+        Items._unwarned(odd, None),
+        Items._unwarned(points * [1, 1e-9], None),
+    ):
+        yield parts.size(items)[0]
+        yield parts.scales(items)[0]
+        yield parts.directions(items)[0]
+        reach, nearest = parts.neighbours(items)
+        crowded, lonely = parts.crowded(items, reach), parts.lonely(reach)
+        yield parts.near_duplicates(items, crowded, nearest)[0]
+        yield parts.outlying(items, lonely)[0]
+    items = Items(points)
+    for prior in (GaussianPrior(0.0, 1.0), UniformBox(-90, 90), UniformBox(-3.5, 3.5), UniformBox(-1, 1)):
+        low, high = prior.box(2)
+        yield parts.box(items, prior, ((points < low) | (points > high)).any(axis=1))[0]
+    for bits in (0.01, 0.3):
+        yield parts.informative(np.full(100, bits))[0]
+    yield parts.informative(np.r_[np.zeros(99), 0.5])[0]
+    for share in (0.5, 0.8, 0.99):
+        yield parts.agreeing(Logistic(2.0, "constant"), share)[0]
+    rows = np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0], [3, 2, 1]] * 4)
+    yield from SimilarityMap.learn(Triplets(rows, list("abcdef")), labels=list("ABCDEF")).findings
+
+
+@pytest.mark.parametrize("language", text.languages())
+def test_every_finding_is_said_in_every_language(language):
+    words = text.words(language)
+    for one in found():
+        assert one.key, one
+        said = words.say(f"finding.{one.key}", **one.values)
+        assert words.knows("finding.name." + one.key.split(".")[0])
+        assert "{" not in said
+        assert bool(one.advice_key) == bool(one.advice), one
+        if one.advice_key:
+            said += words.say(f"finding.{one.advice_key}", **one.values)
+        if language != "en":
+            assert not re.search(r"\b(the|items|of|and|with)\b", said), said
+
+
+def test_a_map_of_an_earlier_version_keeps_its_sentences():
+    rows = np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0], [3, 2, 1]] * 4)
+    learned = SimilarityMap.learn(Triplets(rows, list("abcd")))
+    record = learned.record()
+    assert SimilarityMap.from_record(record).findings == learned.findings
+    old = {**record, "findings": [one[:4] for one in record["findings"]]}
+    assert SimilarityMap.from_record(old).findings[0].found == learned.findings[0].found
+    assert SimilarityMap.from_record(old).findings[0].key == ""
