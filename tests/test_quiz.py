@@ -18,6 +18,7 @@ import pytest
 from PIL import Image
 
 import pairseek as ps
+from helpers.quizzes import by_share
 from helpers.serving import some_items
 from pairseek.errors import InvalidItems, InvalidParameter, Unsupported
 from pairseek.quiz import settings
@@ -75,10 +76,10 @@ class Reader:
 
         record = self.record
         ids = [record["items"]["id"][read(record["bits"])] for _ in range(record["recommended"])]
-        probabilities = [read(16) / 65535 for _ in ids]
+        shares = [read(16) / 65535 for _ in ids]
         scaled = [low + step * read(16) for low, step in record["scales"]]
         point = np.array([read(32) for _ in range(record["dimensions"])], dtype=np.uint32).view(np.float32)
-        return {"ids": ids, "probabilities": probabilities, "radius": scaled[0], "point": point}
+        return {"ids": ids, "shares": shares, "radius": scaled[0], "point": point}
 
 
 def agree(record: dict, search: ps.Search, *, paths=None) -> None:
@@ -97,11 +98,11 @@ def agree(record: dict, search: ps.Search, *, paths=None) -> None:
             asked += 1
         assert n in reader.ends
         found, estimate = reader.result(n), here.estimate()
-        best = here.recommend(record["recommended"])
-        assert found["ids"] == [str(one.id) for one in best]
+        best = by_share(here, record["recommended"])
+        assert found["ids"] == [str(one.id) for one, _ in best]
         np.testing.assert_array_equal(found["point"], np.float32(estimate.point[:d]))
         # Half a step of 16 bits.
-        np.testing.assert_allclose(found["probabilities"], [one.probability for one in best], atol=0.5001 / 65535)
+        np.testing.assert_allclose(found["shares"], [share for _, share in best], atol=0.5001 / 65535)
         assert abs(found["radius"] - estimate.credible_radius()) <= 0.5001 * record["scales"][0][1] + 1e-15
     assert asked > 0
 

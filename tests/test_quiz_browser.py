@@ -15,6 +15,7 @@ from PIL import Image
 
 import pairseek as ps
 from helpers.browsers import DESKTOP, PHONE
+from helpers.quizzes import by_share
 from helpers.serving import some_items
 from pairseek.quiz.compiler import compile_quiz
 from pairseek.quiz.content import QuizSource
@@ -128,7 +129,7 @@ def test_a_quiz_from_a_file_without_a_network(visit, folder, device) -> None:
         (card.tap if device is PHONE else card.click)()
         search.tell(query, winner=getattr(query, side))
     page.get_by_role("heading", name="What we found").wait_for()
-    best = [one.label for one in search.recommend(6)]
+    best = [one.label for one, _ in by_share(search, 6)]
     assert page.locator("li > span:nth-of-type(1)").all_inner_texts() == best
     assert page.get_by_text("Thanks").is_visible()
     assert page.get_by_role("img", name="A map of the items").is_visible()
@@ -152,12 +153,11 @@ def test_the_module_reads_what_the_search_gives(visit, folder, host) -> None:
             query = search.ask()
             assert shown == [query.left, query.right]
             continue
-        estimate, best = search.estimate(), search.recommend(6)
-        assert [one["id"] for one in shown["recommendations"]] == [one.id for one in best]
-        assert [one["label"] for one in shown["recommendations"]] == [one.label for one in best]
-        np.testing.assert_allclose(
-            [one["probability"] for one in shown["recommendations"]], [one.probability for one in best], atol=1e-5
-        )
+        estimate, best = search.estimate(), by_share(search, 6)
+        assert [one["id"] for one in shown["recommendations"]] == [one.id for one, _ in best]
+        assert [one["label"] for one in shown["recommendations"]] == [one.label for one, _ in best]
+        shares = [one["share"] for one in shown["recommendations"]]
+        np.testing.assert_allclose(shares, [share for _, share in best], atol=1e-5)
         np.testing.assert_array_equal(np.float32(shown["estimate"]["point"]), np.float32(estimate.point))
         assert shown["estimate"]["radius"] == pytest.approx(estimate.credible_radius(), rel=1e-3)
         assert [one["winner"] for one in shown["answers"]] == [event.winner for event in search.history]
@@ -195,13 +195,13 @@ def test_the_example_of_the_docs_hands_over_answers_estimate_and_recommendations
         page.get_by_role("button", name="Left: ").click()
         query = search.ask()
         search.tell(query, winner=query.left)
-    best = search.recommend(1)[0]
+    best, share = by_share(search, 6)[0]
     page.get_by_text(f"After {DEPTH} answers we recommend {best.label}.").wait_for()
     first = search.history[0]
     logged = [[one.json_value() for one in message.args] for message in messages if message.type == "log"]
     assert logged[0] == [first.left, first.right, first.winner]
     np.testing.assert_allclose(logged[1][0], search.estimate().point, rtol=1e-6, atol=1e-7)
-    assert logged[2] == [best.id, pytest.approx(best.probability, abs=1e-5)]
+    assert logged[2] == [best.id, pytest.approx(share, abs=1e-5)]
     found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]})
     assert found.violations_count == 0, found.generate_report()
 

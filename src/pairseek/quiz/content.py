@@ -27,7 +27,7 @@ FORMAT, FORMAT_VERSION = "pairseek quiz", 1
 _WORDS = (
     "quiz.", "start.begin", "start.how", "start.instructions", "start.tap", "run.progress", "run.side.", "run.of",
     "run.undo", "run.announce", "run.last.undo", "result.title", "result.map", "result.caption", "result.nearest",
-    "result.share",
+    "result.share", "result.chosen.",
 )  # fmt: skip
 _NETWORK = ("audio", "video")
 # The map shows the region of an estimate up to this share of its width beyond the items.

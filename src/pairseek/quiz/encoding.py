@@ -7,7 +7,7 @@ positions. The fields of a result are, most significant bit first:
 
 =============================  ======================================================================
 ``recommended`` x ``bits``     recommended items, best first
-``recommended`` x 16           probability of each to be the best of all, in units of 1/65,535
+``recommended`` x 16           probability that each is chosen over another item, in units of 1/65,535
 4 x 16                         radius, and variance, covariance and variance on the map, in the units of
                                ``scales``: lowest value and step of each
 d x 32                         point, as 32-bit floats

@@ -27,7 +27,8 @@ class QuizResult:
     radius
         95 % credible radius.
     recommended
-        Rows of the recommended items, best first, with the probability that each is the best of all.
+        Rows of the recommended items with the probability that each is chosen over another item drawn at random, in
+        the order of that probability, as on the result page of a study.
     """
 
     point: FloatArray
@@ -117,7 +118,9 @@ def result_of(search: Search, recommended: int) -> QuizResult:
     """Return the result of a search after its answers."""
     estimate = search.estimate()
     items = items_of(search)
-    best = tuple((items.index(one.id), one.probability) for one in search.recommend(min(recommended, items.n)))
+    ids = [one.id for one in search.recommend(min(recommended, items.n))]
+    shares = sorted(zip(search.choice_shares(ids), ids, strict=True), key=lambda one: -one[0])
+    best = tuple((items.index(name), share) for share, name in shares)
     return QuizResult(
         np.asarray(estimate.point), np.asarray(estimate.covariance), float(estimate.credible_radius()), best
     )

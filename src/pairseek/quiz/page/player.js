@@ -360,12 +360,12 @@ li { display: grid; grid-template-columns: 3.5rem 1fr auto; align-items: center;
       const { answers, estimate, recommendations } = found;
       if (result) {
         const nearest = recommendations.map((item) => {
-          const percent = item.probability < 0.005 ? "< 1" : Math.round(100 * item.probability);
+          const percent = Math.round(100 * item.share);
           const share = made("span", { className: "soft", textContent: say("result.share", { percent }) });
           return made("li", {}, sample(item), made("span", { textContent: spoken(item) }), share);
         });
         const list = made("section", {}, made(page ? "h2" : "h3", { textContent: say("result.nearest") }));
-        list.append(made("ol", {}, ...nearest), made("p", { className: "soft", textContent: say("result.share.text") }));
+        list.append(made("ol", {}, ...nearest), made("p", { className: "soft", textContent: say("result.chosen.text") }));
         const parts = [list];
         if (tree.map) {
           const text = made("figcaption", { className: "soft", textContent: say("result.caption") });

@@ -57,7 +57,7 @@ export function openQuiz(tree, base = "") {
     for (let before = 0; before < n; before += 1) at += ends(before) ? size : 0;
     const next = (width) => read(results, (at += width) - width, width);
     const best = Array.from({ length: recommended }, () => next(bits));
-    const recommendations = best.map((row) => ({ ...item(row), probability: next(16) / 65535 }));
+    const recommendations = best.map((row) => ({ ...item(row), share: next(16) / 65535 }));
     const [radius, ...region] = scales.map(([low, step]) => low + step * next(16));
     const point = Array.from({ length: dimensions }, () => new Float32Array(Uint32Array.of(next(32)).buffer)[0]);
     const given = path.map((side, i) => {
