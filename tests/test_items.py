@@ -366,7 +366,10 @@ class TestCsv:
             ),
             ("id,region_id,x\n1,1,2\n2,1,3\n", r"'id' and 'region_id', which both look like ids"),
             ("ID,id,x\n1,1,2\n2,2,3\n", "'ID' and 'id', which both look like ids"),
-            ("id,Label,label,x\n1,1,2,3\n2,1,3,4\n", "'Label' and 'label': only one can be the label; keep the other"),
+            (
+                "id,Label,label,x\n1,1,2,3\n2,1,3,4\n",
+                "'Label' and 'label': only one can be the label; rename the other, or keep it",
+            ),
             ("x,\n1,2\n3,4\n", "column 2 has no name in the header"),
             (",x\n0.5,2\n3,4\n", "column 1 has no name in the header"),
             (",x\n3,2\n3,4\n", "column 1 has no name in the header"),
@@ -389,9 +392,7 @@ class TestCsv:
 
     def test_a_cell_that_is_no_number_is_told_with_line_and_column(self, tmp_path):
         path = write(tmp_path / "a.csv", "id,x,y\na,1,2\n\nb,3,oops\n")
-        message = (
-            r"a\.csv, line 4, column 'y': 'oops' is not a number; fix it, or keep the column as data with keep=\['y'\]"
-        )
+        message = r"a\.csv, line 4, column 'y': 'oops' is not a number; fix it, or keep it as data with keep=\['y'\]"
         with pytest.raises(InvalidItems, match=message):
             Items.from_csv(path)
 
@@ -433,7 +434,7 @@ class TestCsv:
     def test_says_that_a_file_is_no_text(self, tmp_path):
         path = tmp_path / "a.csv"
         path.write_bytes(b"\xff\xfe\x00\x01" * 10)
-        with pytest.raises(InvalidItems, match=r"a\.csv cannot be read as CSV"):
+        with pytest.raises(InvalidItems, match=r"a\.csv is not a text in UTF-8: save it as CSV in UTF-8"):
             Items.from_csv(path)
 
 

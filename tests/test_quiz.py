@@ -392,7 +392,7 @@ def test_from_a_study_with_pictures_to_a_quiz_and_from_the_database_to_the_same(
     ("arguments", "message"),
     [
         (("nothing.csv",), "nothing.csv"),
-        (("nothing.yaml",), "the study's file nothing.yaml cannot be read"),
+        (("nothing.yaml",), "there is no file nothing.yaml"),
         (("nothing",), "there is no database"),
         (("wines.csv", "--answers", 0), "the number of answers is 0"),
         (("wines.csv", "--seed", -1), "the seed is -1"),

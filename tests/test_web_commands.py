@@ -212,7 +212,7 @@ def test_a_database_that_is_not_there_is_not_made(folder, capsys, command):
         ("title: Wine\nitems: none.csv\n", "there is no file"),
         ("title: Wine\nitems: wines.csv\nopen: maybe\n", "'open' is 'maybe'"),
         ("title: Wine\nitems: wines.csv\nprior: {name: uniform_box, low: 3, high: 1}\n", "is empty"),
-        ("title: Wine\nitems: wines.csv\nanswer: 3\n", "there is no setting 'answer'"),
+        ("title: Wine\nitems: wines.csv\nanswer: 3\n", "there is no setting 'answer' (did you mean 'answers'?)"),
         ("- a\n- b\n", "names no items"),
         ("title: &a Wine\nitems: wines.csv\nquestion: *a\n", "contains aliases"),
     ],
@@ -223,3 +223,28 @@ def test_a_study_file_that_is_wrong_is_refused_with_its_reason(folder, capsys, t
     assert code == 2
     assert words in err
     assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("serve", "--port", "99999"), "a port is a number from 0 to 65535; give another --host or --port"),
+        (("serve", "--port", "many"), "see pairseek serve --help"),
+        (("study", "add"), "see pairseek study add --help"),
+        (("study", "list"), "there is no database"),
+        (("study", "create", "none.yaml"), "there is no file none.yaml"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_with_a_remedy(folder, capsys, arguments, words):
+    code, _, err = run(capsys, *arguments, *([] if arguments == ("study", "add") else ["--database", "fresh.db"]))
+    assert code == 2
+    assert words in err
+    assert "Input should" not in err
+    assert len(err.splitlines()) == 1
+    assert arguments[0] == "serve" or not (folder / "fresh.db").exists()
+
+
+def test_a_backup_into_a_folder_that_is_missing_says_so(folder, capsys):
+    assert run(capsys, "user", "list", "--database", "w.db")[0] == 0
+    code, _, err = run(capsys, "backup", "nowhere/b.gz", "--database", "w.db")
+    assert (code, err) == (2, "pairseek: cannot write nowhere/b.gz: there is no folder 'nowhere'; make it first\n")

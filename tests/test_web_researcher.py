@@ -560,3 +560,9 @@ def test_a_participant_cannot_act_in_anothers_session_or_study(visitors, ann):
         extra = {"json": body, "headers": GUARD} if method == "POST" else {}
         reply = thief.request(method, f"/s/elsewhere/{path}", **extra)
         assert reply.json()["error"]["code"] == "no_session", path
+
+
+def test_advice_about_a_column_is_for_people_and_not_for_programs(ann):
+    reply = make(ann, {"title": "Columns"}, "id,x,y\na,0,1\nb,1,red\n")
+    assert reply.status_code == 422
+    assert "&#39;red&#39; is not a number; fix it, or remove the column &#39;y&#39;" in reply.text

@@ -7,7 +7,7 @@ import contextlib
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -122,10 +122,29 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # The module of Typer's exceptions differs between versions, but all of them have this method.
         if not hasattr(error, "format_message"):
             raise
-        raise InvalidParameter(f"{error.format_message().rstrip('.')}; see pairseek --help") from None
+        raise InvalidParameter(f"{_in_words(error)}; see {_command_of(error)} --help") from None
     if sys.stdout is not None:
         sys.stdout.flush()
     return int(code or 0)
+
+
+def _in_words(error: Any) -> str:
+    """Return the message of a Typer error, with its advice in plain words."""
+    message: str = error.format_message().rstrip(".?")
+    for kind, words in (("an integer", "a whole number"), ("a number", "a number")):
+        typer_words = f"Input should be a valid {kind.split()[1]}, unable to parse string as {kind}"
+        message = message.replace(typer_words, f"give {words}")
+    return message
+
+
+def _command_of(error: Any) -> str:
+    """Return the command that an error concerns, as it is typed."""
+    names = []
+    context = getattr(error, "ctx", None)
+    while context is not None and context.parent is not None:
+        names.append(context.info_name)
+        context = context.parent
+    return " ".join(["pairseek", *reversed(names)])
 
 
 @contextlib.contextmanager

@@ -88,13 +88,19 @@ def _create_study(settings: Settings, path: Path) -> str:
     from pairseek.store import studies
     from pairseek.web.studies.creation import create_study, from_file
 
+    configuration, items, is_open, files = from_file(path)
+    slug = configuration.named()
     with open_database(settings.database) as database:
-        configuration, items, is_open, files = from_file(path)
-        slug = configuration.named()
         if database.read(lambda connection: studies.by_slug(connection, slug)) is None:
             create_study(database, configuration, items, is_open=is_open, who=current_user(), files=files)
             if items.scale_note is not None:
                 typer.echo(f"Note: {items.scale_note}", err=True)
+        else:
+            typer.echo(
+                f"The study {slug} exists already and stays as it was created; after a change in {path.name}, give it "
+                f"another slug.",
+                err=True,
+            )
     return slug
 
 

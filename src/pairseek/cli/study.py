@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pairseek.cli.database import confirm, current_user, find_study, open_database
+from pairseek.cli.database import confirm, current_user, find_study, open_database, require_web
 from pairseek.cli.options import DatabaseOption, Yes
 from pairseek.core.text import plural
 from pairseek.errors import InvalidParameter
@@ -37,10 +37,12 @@ def create(
         _create_from(source, slug, database)
         return
     assert path is not None
-    with open_database(database) as opened:
-        from pairseek.web.studies.creation import create_study, from_file
+    require_web()
+    from pairseek.web.studies.creation import create_study, from_file
 
-        configuration, items, is_open, files = from_file(path)
+    # The file is read first, so that a mistake in it leaves no empty database.
+    configuration, items, is_open, files = from_file(path)
+    with open_database(database) as opened:
         slug = create_study(opened, configuration, items, is_open=is_open, who=current_user(), files=files)
     if items.scale_note is not None:
         typer.echo(f"Note: {items.scale_note}", err=True)
@@ -61,7 +63,7 @@ def _create_from(source: str, slug: str | None, database: str | None) -> None:
 @app.command("list")
 def show(*, database: DatabaseOption = None) -> None:
     """List the studies with their slug, state and title."""
-    with open_database(database) as opened:
+    with open_database(database, create=False) as opened:
         from pairseek.store import studies
 
         rows = opened.read(studies.every)

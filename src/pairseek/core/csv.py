@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +79,11 @@ def _items(
     if unknown:
         raise InvalidItems(f"{path} has no column {unknown[0]!r}: its columns are {', '.join(header)}")
     free = [name for name in header if name not in keep]
-    label, appeal = _only(path, free, LABEL_COLUMN), _only(path, free, APPEAL_COLUMN)
+    aside = _Aside(removed=media)
+    label, appeal = _only(path, free, LABEL_COLUMN, aside), _only(path, free, APPEAL_COLUMN, aside)
     free = [name for name in free if name not in (label, appeal)]
     numbering = free[0] if free and free[0] == header[0] and _numbers_rows(header[0], table[header[0]]) else None
-    named = _id_column(path, [name for name in free if name != numbering])
+    named = _id_column(path, [name for name in free if name != numbering], aside)
     if not keep and named is None and label is None and appeal is None:
         _check_header(path, header)
     if named is None and free and free[0] == header[0] and not all(map(_is_number, table[header[0]])):
@@ -94,15 +96,25 @@ def _items(
         raise InvalidItems(f"{path}: column {header.index('') + 1} has no name in the header; name it, or remove it")
     ids = named if named is not None else numbering
     return {
-        "coordinates": np.column_stack([_numbers(path, name, table[name], lines) for name in coordinates])
+        "coordinates": np.column_stack([_numbers(path, name, table[name], lines, aside) for name in coordinates])
         if coordinates
         else None,
         "ids": table[ids] if ids is not None else None if coordinates else [str(row + 1) for row in range(len(lines))],
         "labels": None if label is None else table[label],
-        "appeal": None if appeal is None else _numbers(path, appeal, table[appeal], lines),
+        "appeal": None if appeal is None else _numbers(path, appeal, table[appeal], lines, aside),
         "data": {name: table[name] for name in keep},
         "columns": coordinates,
     }
+
+
+@dataclass(frozen=True)
+class _Aside:
+    """Advice for a column that cannot be used: people who send a file remove it, programs keep it as data."""
+
+    removed: bool
+
+    def __call__(self, column: str) -> str:
+        return f"remove the column {column!r}" if self.removed else f"keep it as data with keep=[{column!r}]"
 
 
 def read_lines(
@@ -120,7 +132,9 @@ def read_lines(
         rows = [(reader.line_num, row) for row in reader if any(map(str.strip, row))]
     except FileNotFoundError:
         raise error(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as problem:
+    except UnicodeDecodeError:
+        raise error(f"{path} is not a text in UTF-8: save it as CSV in UTF-8") from None
+    except (OSError, csv.Error) as problem:
         raise error(f"{path} cannot be read as CSV: {problem}") from None
     if not rows:
         raise error(f"{path} is empty: give {wanted}")
@@ -159,25 +173,25 @@ def _check_header(path: str, header: Sequence[str]) -> None:
         raise _headless(path, header)
 
 
-def _only(path: str, names: Sequence[str], wanted: str) -> str | None:
+def _only(path: str, names: Sequence[str], wanted: str, aside: _Aside) -> str | None:
     """Return the column with this name, regardless of case."""
     found = [name for name in names if name.casefold() == wanted]
     if len(found) > 1:
         raise InvalidItems(
-            f"{path} has the columns {found[0]!r} and {found[1]!r}: only one can be the {wanted}; "
-            f"keep the other as data with keep=[{found[1]!r}]"
+            f"{path} has the columns {found[0]!r} and {found[1]!r}: only one can be the {wanted}; rename the other, or "
+            f"{aside(found[1])}"
         )
     return found[0] if found else None
 
 
-def _id_column(path: str, names: Sequence[str]) -> str | None:
+def _id_column(path: str, names: Sequence[str], aside: _Aside) -> str | None:
     """Return the column of ids by its name; two possible columns are an error."""
     plain = [name for wanted in ID_COLUMNS for name in names if name.casefold() == wanted]
     found = plain + [name for name in names if name.casefold().endswith(("_id", "-id", " id", ".id"))]
     if len(found) > 1:
         raise InvalidItems(
-            f"{path} has the columns {found[0]!r} and {found[1]!r}, which both look like ids: keep one as data "
-            f"with keep=[{found[1]!r}], or rename it"
+            f"{path} has the columns {found[0]!r} and {found[1]!r}, which both look like ids: rename one, or "
+            f"{aside(found[1])}"
         )
     return found[0] if found else None
 
@@ -198,15 +212,14 @@ def _is_number(cell: Any) -> bool:
     return True
 
 
-def _numbers(path: str, column: str, cells: Sequence[Any], lines: Sequence[str]) -> FloatArray:
+def _numbers(path: str, column: str, cells: Sequence[Any], lines: Sequence[str], aside: _Aside) -> FloatArray:
     out = np.empty(len(cells))
     for row, (cell, line) in enumerate(zip(cells, lines, strict=True)):
         try:
             out[row] = float(cell)
         except (TypeError, ValueError):
             raise InvalidItems(
-                f"{path}, {line}, column {column!r}: {cell!r} is not a number; fix it, or keep the "
-                f"column as data with keep=[{column!r}]"
+                f"{path}, {line}, column {column!r}: {cell!r} is not a number; fix it, or {aside(column)}"
             ) from None
         if not np.isfinite(out[row]):
             raise InvalidItems(f"{path}, {line}, column {column!r}: {cell!r} is not a finite number")

@@ -30,6 +30,8 @@ def write(database: Database, path: Path) -> int:
     """Write all rows of one snapshot and return their number."""
     if path.exists():
         raise InvalidFile(f"{path} exists already: give another name; it was left as it is")
+    if not path.parent.is_dir():
+        raise InvalidFile(f"cannot write {path}: there is no folder {str(path.parent)!r}; make it first")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -134,9 +134,10 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, port))
-        except OSError as error:
+        except (OSError, OverflowError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "a port is a number from 0 to 65535"
             raise InvalidParameter(
-                f"cannot listen at {host}, port {port}: {error.strerror}; give another --host or --port"
+                f"cannot listen at {host}, port {port}: {reason}; give another --host or --port"
             ) from None
         yield listening
 

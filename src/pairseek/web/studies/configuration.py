@@ -21,6 +21,7 @@ from pairseek.candidates import Rest
 from pairseek.core.limits import Size, check_limits
 from pairseek.core.media import MEDIA, medium_of
 from pairseek.core.types import JSON
+from pairseek.core.validation import suggestion
 from pairseek.defaults import TIE_WIDTH, default_response
 from pairseek.embed.active import SHARE as APART
 from pairseek.embed.active import check_count
@@ -595,7 +596,9 @@ def _in_words(error: ErrorDetails) -> str:
             "with a column that shows each (colour, audio, ...), or search it in Python with Search(Space(...))"
         )
     if kind == "extra_forbidden":
-        return f"there is no setting {place!r}: remove it, or see docs/how-to/studies.md for the settings"
+        known = StudyConfiguration.model_fields if len(error["loc"]) == 1 else ()
+        near = suggestion(place, known)
+        return f"there is no setting {place!r}{near}: fix or remove it; docs/how-to/studies.md lists the settings"
     if kind == "missing":
         return f"the setting {place!r} is missing: add it"
     message = str(error["ctx"]["error"] if kind == "value_error" else error["msg"])

@@ -58,6 +58,10 @@ def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
     """Read configuration, items, open state and pictures from a YAML file."""
     try:
         record = read_yaml(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InvalidParameter(
+            f"there is no file {path}: give the path of the study's file, such as wine.yaml"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidParameter(f"the study's file {path} cannot be read: {error}") from None
     if isinstance(record, dict) and "space" in record:
