@@ -19,11 +19,11 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from pairseek import serialization
-from pairseek._version import MODEL_VERSION, __version__
+from pairseek import persistence, serialization
+from pairseek._version import MODEL_VERSION
 from pairseek.candidates import Rest
 from pairseek.candidates.context import SelectionContext, Source
-from pairseek.catalogues import GoneItem, Selected, askable_rows, gone_items, part_of, permitted_rows
+from pairseek.catalogues import GoneItem, Selected, askable_rows, part_of, permitted_rows
 from pairseek.compatibility import (
     check_appeal,
     check_askable,
@@ -56,10 +56,7 @@ from pairseek.errors import (
     InvalidAnswer,
     InvalidFile,
     InvalidParameter,
-    InvalidToken,
     NoPairLeft,
-    OtherCatalogue,
-    PairseekError,
     SearchFinished,
     UnknownQuery,
     Unsupported,
@@ -84,6 +81,7 @@ from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
 from pairseek.numerics.compilation import first_use
+from pairseek.persistence import SearchLog, check_dimension
 from pairseek.population import Population
 from pairseek.posteriors import Posterior
 from pairseek.posteriors.residuals import infer_with_residuals
@@ -92,10 +90,9 @@ from pairseek.selection import Draws, PairRules, choice_shares, next_query, pair
 from pairseek.stopping import AfterAnswers, StopRule
 from pairseek.strategies.base import Procedure, Utility
 from pairseek.strategies.features import typical_response
-from pairseek.tokens import Key, PackedEvent, TokenContent, short_configuration, sign, verify
+from pairseek.tokens import Key, verify
 
 _CHOICE, _SIDES, _PROCEDURE = range(3)
-_PARTS = ("response", "prior", "posterior", "strategy", "candidates", "rest", "stop")
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
@@ -388,27 +385,26 @@ class Search:
         """
         if not isinstance(self.items, Items) or not isinstance(items, Items):
             raise Unsupported("moved_to needs items: a continuous Space has none")
-        _check_dimension(self.items, items)
+        check_dimension(self.items, items)
         if askable is None and self._askable is not None:
             kept = self._askable
             askable = kept if isinstance(kept, int) else [name for name in kept if items.find(name) >= 0]
         parts = self._given if population is None else self._own
         other = type(self)(items, population=population, askable=askable, rng=self.seed, goal=self.goal.name, **parts)
-        other._take(self._events, self._pending, self._gone.values(), self.items)
+        other._adopt(self._log().carried(self.items, items))
         return other
 
-    def _take(self, events: Iterable[Event], pending: Iterable[Query], gone: Iterable[GoneItem], before: Items) -> None:
-        """Take over the events of a search among other items."""
-        assert isinstance(self.items, Items)
-        _check_dimension(before, self.items)
-        self._events = list(events)
-        self._gone = {one.id: one for one in gone if self.items.find(one.id) < 0}
-        sides = [side for event in self._events for side in (event.left, event.right)]
-        names = [side for side in sides if not isinstance(side, tuple) and side not in self._gone]
-        self._gone.update((one.id, one) for one in gone_items(names, before, self.items))
-        self._pending = [
-            query for query in pending if min(self.items.find(query.left), self.items.find(query.right)) >= 0
-        ]
+    def _log(self) -> SearchLog:
+        return SearchLog(self.seed, tuple(self._events), tuple(self._pending), tuple(self._gone.values()))
+
+    def _adopt(self, log: SearchLog) -> None:
+        """Take over events; reject those about items that neither the catalogue nor the items that are gone contain."""
+        self._events, self._pending = list(log.events), list(log.pending)
+        self._gone = {one.id: one for one in log.gone}
+        shown = [(e.left, e.right) for e in self._events] + [(q.left, q.right) for q in self._pending]
+        for side in (side for pair in shown for side in pair):
+            self._side(side)
+        serialization.check_order(self._events, self._pending)
 
     # State
 
@@ -560,18 +556,8 @@ class Search:
             files.write(path, self.to_dict(), files.LIGHT_SEARCH)
             return
         with self._lock:
-            events, pending, gone = self.history, self.pending, list(self._gone.values())
-        body = {
-            "pairseek_version": __version__,
-            "configuration": self.configuration,
-            "seed": self.seed,
-            "items": serialization.items_record(self.items),
-            "askable": self._askable,
-            "gone": [one.record() for one in gone],
-            "events": [serialization.event_record(event) for event in events],
-            "pending": [serialization.query_record(query) for query in pending],
-        }
-        files.write(path, body)
+            log = self._log()
+        files.write(path, persistence.file_record(log, self.items, self.configuration, self._askable))
 
     @_atomic
     def to_dict(self) -> JSON:
@@ -579,15 +565,7 @@ class Search:
 
         A long part, such as the prior of many dimensions, is named by its hash, and must be given again.
         """
-        return {
-            "pairseek_version": __version__,
-            "items": self._catalogue.hash,
-            "configuration": self._light_configuration(),
-            "seed": self.seed,
-            "gone": [one.record() for one in self._gone.values()],
-            "events": [serialization.light_event(event) for event in self._events],
-            "pending": [[query.id, query.left, query.right] for query in self._pending],
-        }
+        return persistence.light_record(self._log(), self.items, self._light_configuration())
 
     @classmethod
     def from_dict(
@@ -617,29 +595,10 @@ class Search:
         parts
             Parts that the record only names: response, prior, posterior, strategy, candidates, rest, stop.
         """
-        try:
-            saved = dict(record["configuration"])
-            known = {kind: _light_decoded(kind, saved[kind], parts.get(kind)) for kind in _PARTS if kind in saved}
-            if population is not None:
-                known = {kind: part for kind, part in known.items() if kind not in ("response", "prior")}
-            asked = saved["askable"] if isinstance(saved["askable"], int) else askable
-            events = [serialization.event_of_light(event) for event in record["events"]]
-            pending = [Query(str(name), left, right) for name, left, right in record["pending"]]
-            gone = [GoneItem.of_record(one) for one in record["gone"]]
-            goal, seed, name = saved["goal"], whole(record["seed"], "the seed", 0), record["items"]
-            model = saved["model"]
-        except PairseekError:
-            raise
-        except (TypeError, ValueError, LookupError, AttributeError) as error:
-            raise InvalidFile(f"this is not a record of to_dict(): {error!r}") from error
-        if model != MODEL_VERSION:
-            raise InvalidFile(f"it has version {model!r} of the model, and this pairseek expects {MODEL_VERSION}")
-        search = cls(items, rng=seed, goal=goal, population=population, askable=asked, **{**known, **parts})
-        if saved["askable"] is not None and not isinstance(saved["askable"], int) and askable is None:
-            raise InvalidParameter("the search had a list of items to ask about: give it again, askable=...")
-        before = _catalogue_of(name, [search._catalogue, items, *catalogues])
-        search._take(events, pending, gone, before)
-        search._check_events()
+        arguments, log, name = persistence.read_light_record(record, parts, askable, population=population is not None)
+        search = cls(items, population=population, **arguments)
+        before = persistence.named_catalogue(name, [search._catalogue, items, *catalogues])
+        search._adopt(log.carried(before, search._catalogue))
         return search
 
     @_atomic
@@ -656,35 +615,7 @@ class Search:
         lifetime
             Seconds until it expires. None: never.
         """
-        catalogue = self._catalogue
-        places = {catalogue.hash: 0}
-        catalogues, total = [(catalogue.hash, catalogue.n)], catalogue.n
-        for one in self._gone.values():
-            if one.catalogue not in places:
-                places[one.catalogue] = total
-                catalogues.append((one.catalogue, one.n))
-                total += one.n
-
-        def row(side: Side) -> int:
-            found = catalogue.find(side)
-            if found >= 0:
-                return found
-            one = self._gone[side]  # type: ignore[index]
-            return places[one.catalogue] + one.row
-
-        events = [
-            PackedEvent(
-                row(event.left),
-                row(event.right),
-                event.outcome if event.winner is None else "left" if event.winner == event.left else "right",
-                None if event.query is None else serialization.order(event.query),
-            )
-            for event in self._events
-        ]
-        pending = [(row(query.left), row(query.right), *serialization.order(query)) for query in self._pending]
-        configuration = serialization.digest(self._light_configuration())
-        content = TokenContent(tuple(catalogues), configuration, self.seed, tuple(events), tuple(pending))
-        return sign(content, key, lifetime)
+        return persistence.signed_token(self._log(), self.items, self._light_configuration(), key, lifetime)
 
     @classmethod
     def from_token(
@@ -707,61 +638,20 @@ class Search:
         """
         content = verify(token, key)
         search = cls(items, rng=content.seed, **configuration)
-        found = serialization.digest(search._light_configuration())
-        if short_configuration(found) != content.configuration:
-            raise OtherCatalogue(
-                "the token belongs to a search with other settings: give the arguments that the search was begun with"
-            )
         known = [search._catalogue, items, *catalogues]
-        books = [_catalogue_of(name, known) for name, _ in content.catalogues]
-
-        def side(row: int) -> ItemId:
-            for book in books:
-                if row < book.n:
-                    return book.ids[row]
-                row -= book.n
-            raise InvalidToken("the token names a row that no catalogue has")
-
-        events = []
-        for packed in content.events:
-            left, right = side(packed.left), side(packed.right)
-            letter = {"left": "l", "right": "r", "tie": "t", "skip": "s"}[packed.outcome]
-            name = None if packed.query is None else _query_name(*packed.query)
-            events.append(serialization.event_of_light([left, right, letter, name]))
-        pending = [Query(_query_name(count, index), side(a), side(b)) for a, b, count, index in content.pending]
-        sides = [name for event in events for name in (event.left, event.right)]
-        gone: list[GoneItem] = []
-        for book in books[1:]:
-            gone += gone_items([name for name in sides if book.find(name) >= 0], book, search._catalogue)  # type: ignore[misc]
-        search._take(events, pending, gone, books[0])
-        search._check_events()
+        log, before = persistence.read_token(content, search._light_configuration(), search._catalogue, known)
+        search._adopt(log.carried(before, search._catalogue))
         return search
 
     @property
     def _catalogue(self) -> Items:
-        if not isinstance(self.items, Items):
-            raise Unsupported("a continuous Space has no catalogue: use save()")
-        return self.items
+        return persistence.catalogue_of(self.items)
 
     def _askable_ids(self) -> list[ItemId] | None:
         return None if self._askable_rows is None else list(self.askable.ids)  # type: ignore[union-attr]
 
     def _light_configuration(self) -> JSON:
-        """Return what was given besides the items, as plain data; defaults follow from the items."""
-        given = self._given.items()
-        parts: dict[str, Any] = {name: serialization.light_part(part) for name, part in given if name != "stop"}
-        if "stop" in self._given:
-            parts["stop"] = [serialization.light_part(rule) for rule in self.stop]
-        asked = self._askable
-        some = asked if asked is None or isinstance(asked, int) else {"sha256": serialization.digest(asked)}
-        return {"model": MODEL_VERSION, "goal": self.goal.name, "askable": some, **parts}
-
-    def _check_events(self) -> None:
-        """Reject events about items that neither the catalogue nor the items that are gone contain."""
-        shown = [(e.left, e.right) for e in self._events] + [(q.left, q.right) for q in self._pending]
-        for side in (side for pair in shown for side in pair):
-            self._side(side)
-        serialization.check_order(self._events, self._pending)
+        return persistence.light_configuration(self._given, self.stop, self.goal.name, self._askable)
 
     @classmethod
     def load(
@@ -806,28 +696,9 @@ class Search:
     @classmethod
     def _from_record(cls, record: JSON, own: dict[str, Any]) -> Self:
         """Build a search from a record of `save`; `own` are parts that replace those of the record."""
-        saved = record["configuration"]
-        if saved["model"] != MODEL_VERSION:
-            raise InvalidFile(
-                f"it has version {saved['model']!r} of the model, and this pairseek expects {MODEL_VERSION}"
-            )
-        parts = {
-            kind: serialization.decode_saved(kind, saved[kind]) if part is None else part for kind, part in own.items()
-        }
-        if record["seed"] is None:
-            raise InvalidFile("its seed is null")
-        search = cls(
-            serialization.items_from(record["items"]),
-            rest=serialization.decode_saved("rest", saved["rest"]),
-            rng=record["seed"],
-            goal=saved.get("goal", "taste"),
-            askable=record.get("askable"),
-            **parts,
-        )
-        search._events = [serialization.event_from(event) for event in record["events"]]
-        search._pending = [serialization.query_from(query) for query in record["pending"]]
-        search._gone = {one.id: one for one in map(GoneItem.of_record, record.get("gone", []))}
-        search._check_events()
+        arguments, log = persistence.read_file_record(record, own)
+        search = cls(**arguments)
+        search._adopt(log)
         return search
 
     # Internals
@@ -931,7 +802,7 @@ class Search:
                 self._context(pending, self.askable),
                 PairRules(self.candidates, self.rest),
                 draws,
-                _query_name(events, index),
+                persistence.query_name(events, index),
             )
         if query is None or query.info is None:
             return None
@@ -1041,45 +912,6 @@ def _from_population(
         )
     matched = population.matched(items)
     return matched, population.answering(response), population.prior if prior is None else prior
-
-
-def _light_decoded(kind: str, record: Any, given: Any) -> Any:
-    """Return a part of a light record; one that is named by its hash alone must be given."""
-    if kind == "stop":
-        return given if given is not None else [_light_decoded("stop rule", rule, None) for rule in record]
-    if isinstance(record, Mapping) and "sha256" in record:
-        if given is None or serialization.digest(serialization.encode(given)) != record["sha256"]:
-            what = "is missing" if given is None else "is another one"
-            raise OtherCatalogue(
-                f"the search had a {kind} that its record only names, and it {what}: give it again, {kind}=..., or the "
-                f"population that it came from"
-            )
-        return given
-    return serialization.decode_saved("stop" if kind == "stop rule" else kind, record) if given is None else given
-
-
-def _catalogue_of(name: str, catalogues: Iterable[Items]) -> Items:
-    """Return the catalogue whose hash begins with this text."""
-    known = list(catalogues)
-    for items in known:
-        if isinstance(name, str) and name and items.hash.startswith(name):
-            return items
-    raise OtherCatalogue(
-        f"this search is about the catalogue {str(name)[:16]}, and these are {', '.join(x.hash[:16] for x in known)}: "
-        f"give the items that it was begun with, or catalogues=[...] with the earlier ones"
-    )
-
-
-def _check_dimension(before: Items, items: Items) -> None:
-    """Raise `OtherCatalogue` if the answers of a search cannot carry over to other items."""
-    if items.d != before.d:
-        raise OtherCatalogue(
-            f"the items have {items.d} coordinates and those of the search have {before.d}: place both by the same map"
-        )
-
-
-def _query_name(events: int, index: int) -> str:
-    return f"q{events}" if index == 0 else f"q{events}.{index}"
 
 
 def _is_tie(tie: object) -> bool:
