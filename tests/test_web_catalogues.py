@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import re
 
 import numpy as np
 import pytest
 
-from helpers.serving import served
+from helpers.serving import begin, csrf_of, served
 from pairseek.client import Client, ServiceError
 from pairseek.model.items import Items
-from pairseek.web.auth import make_token
+from pairseek.web.auth import make_token, set_password
 from pairseek.web.data import bundle, populations
 from pairseek.web.data.findings import ranking_of
 from pairseek.web.sessions.service import Sessions
@@ -105,6 +106,34 @@ def _sessions_keep_their_items(visitors, tmp_path):
     assert {str(one.id) for one in ranking.items} == {f"i{k}" for k in range(40)}
     # And the study is deleted with all of its versions.
     assert client.delete_study("which")["sessions"] == 3
+
+
+def test_pages_show_the_items_that_a_session_began_with(visitors):
+    client, person = visitors.client, visitors.browser()
+    state = begin(person)
+    answer = {"outcome": "left", "rt_ms": 500}
+    guard = {"X-Pairseek": "1"}
+    for step in range(8):
+        if step == 4:
+            client.replace_items("which", items_of(range(20, 40), label="novelty"))
+        body = answer | {"query": state["query"]["query"]}
+        state = person.post("/s/which/answer", json=body, headers=guard).json()
+    shown = person.get("/s/which/result")
+    assert shown.status_code == 200
+    assert "item " in shown.text
+    assert "novelty" not in shown.text
+    assert person.get("/s/which/mine").status_code == 200
+    set_password(visitors.service.database, "ann", "a long password")
+    browser = visitors.browser(headers={"accept": "text/html"}, follow_redirects=True)
+    page = browser.get("/login")
+    browser.post("/login", data={"csrf": csrf_of(page), "name": "ann", "password": "a long password"})
+    study = browser.get("/studies/which")
+    assert "replaced the items" in study.text
+    session = re.search(r"/studies/which/people/([0-9a-f]{32})", study.text)[1]
+    mine = browser.get(f"/studies/which/people/{session}")
+    assert mine.status_code == 200
+    assert "item " in mine.text
+    assert browser.get("/studies/which/findings").status_code == 200
 
 
 def test_what_is_learned_belongs_to_the_newest_items(visitors):

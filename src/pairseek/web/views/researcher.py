@@ -215,7 +215,8 @@ def findings_page(service: Service, user: Account, study: Study, *, everyone: bo
 
 
 def person_page(service: Service, user: Account, study: Study, row: SessionRow) -> PersonPage:
-    """Return the context of a participant's page."""
+    """Return the context of a participant's page, with the items that the session began with."""
+    study = study.at(row.catalogue)
     one = history.read_histories(service.database, study, [row])[0]
     done, along = one.done, history.estimates_along(study, one)
     found = history.latest_estimate(study, one, along)
@@ -453,7 +454,7 @@ def _even_samples(belief: Belief, d: int) -> FloatArray:
 
 
 def _label(study: Study, item: str) -> str:
-    items = study.every_item
+    items = study.items if study.items.find(item) >= 0 else study.every_item
     return items.labels[items.index(item)]
 
 
