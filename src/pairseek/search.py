@@ -128,8 +128,8 @@ class Search:
     strategy
         Rule that chooses pairs. None: that of the goal.
     candidates
-        Source of pairs. None: the best of all pairs to within 3 %; for a strategy without an upper bound, all pairs if
-        they are few, and otherwise a weighted sample.
+        Source of pairs. None: all pairs if they are few, and otherwise what suits the response, the strategy and the
+        number of dimensions.
     rest
         Number of questions before a pair or an item may be repeated. None: ``Rest()``.
     stop
