@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("", "cli", "plots", "baselines", "frames", "data", "web", "postgres", "cluster")
+EXTRAS = ("", "cli", "plots", "baselines", "frames", "data", "web", "postgres", "cluster", "faiss", "qdrant", "all")
 FIRST_QUESTION = """\
 import pairseek as ps
 search = ps.Search(ps.datasets.colours(), rng=7)
@@ -39,18 +40,20 @@ SMOKE = {
     ),
     "postgres": "import psycopg",
     "cluster": "import distributed; from pairseek.runs.cluster import on_cluster",
+    "faiss": "import faiss; from pairseek import indexes",
+    "qdrant": "import qdrant_client; from pairseek import indexes",
+    "all": FIRST_QUESTION,
 }
-USER_FILE = """\
-import pairseek as ps
-
-items = ps.Items([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], ids=["a", "b", "c"])
-search = ps.Search(items, stop=ps.AfterAnswers(2), rng=1)
-while search.finished is None:
-    query = search.ask()
-    search.tell(query, winner=query.left)
-best: ps.Recommendation = search.recommend(1)[0]
+# Follows the program of the README; mypy must find the one wrong line, and name the types of the others.
+CHECKED_LINES = """\
+reveal_type(items)
+reveal_type(search.finished)
+reveal_type(query)
+reveal_type(query.left)
+reveal_type(search.estimate().point)
+reveal_type(search.recommend(5))
 reveal_type(search.estimate().credible_radius())
-wrong: int = best.label
+wrong: int = search.recommend(1)[0].label
 """
 
 
@@ -102,13 +105,19 @@ def try_extra(extra: str, wheel: Path, folder: Path) -> None:
 
 
 def try_types(python: Path, folder: Path) -> None:
-    (folder / "program.py").write_text(USER_FILE)
+    program = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    if program is None:
+        sys.exit("README.md has no program in Python")
+    (folder / "program.py").write_text(program[1] + CHECKED_LINES)
     checked(python, "-m", "pip", "install", "--quiet", "mypy")
-    found = run(python, "-m", "mypy", "--strict", "program.py", cwd=folder).stdout
+    flags = ("--strict", "--disallow-any-expr")
+    found = run(python, "-m", "mypy", *flags, "program.py", cwd=folder).stdout
     errors = [line for line in found.splitlines() if ": error:" in line]
-    if 'Revealed type is "float"' not in found.replace("builtins.", "") or len(errors) != 1 or ":10:" not in errors[0]:
-        sys.exit(f"mypy --strict on a user's file said:\n{found}")
-    print("mypy --strict on a user's file: types are known, and the one wrong line is found")
+    revealed = [line for line in found.splitlines() if "Revealed type is" in line]
+    wrong = len((program[1] + CHECKED_LINES).splitlines())
+    if len(errors) != 1 or f":{wrong}:" not in errors[0] or len(revealed) != 7:
+        sys.exit(f"mypy {' '.join(flags)} on a user's file said:\n{found}")
+    print(f"mypy {' '.join(flags)} on the program of the README: no Any, and the one wrong line is found")
 
 
 def main() -> None:
