@@ -165,7 +165,7 @@ def test_the_process_ends_with_the_one_that_started_it(tmp_path):
     script = (
         "import sys; from pairseek.web import learning_process as p\n"
         "def waits(*_):\n    import os, time; sys.stderr.write(f'{os.getpid()}\\n'); time.sleep(600)\n"
-        "p.populations.learned = waits\np.main()"
+        "p.populations.learned = waits\nexec(p._PROGRAM)"
     )
     parent = (
         f"import sys; from pairseek.web import learning_process as p\n"

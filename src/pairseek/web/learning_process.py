@@ -21,9 +21,18 @@ from pairseek.web.data import populations, similarity
 from pairseek.web.data.learned import LearnedVersion
 from pairseek.web.studies.catalogue import Catalogue, Study
 
-# Seconds after which learning is given up, and the priority of its process.
+# Seconds after which learning is given up.
 _MOST_SECONDS = 3600.0
-_NICE = 10
+# Before the imports, which take seconds, the priority is lowered, where the system can, and a thread begins to wait for
+# the end of the process that asked: nobody would store the result then.
+_PROGRAM = f"""
+import os, sys, threading
+getattr(os, "nice", abs)(10)
+task = sys.stdin.buffer.readline()
+threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start()
+from {__name__} import main
+main(task)
+"""
 
 
 class LearningFailed(PairseekError):
@@ -36,7 +45,7 @@ def learn_apart(database: Database, study: Study) -> LearnedVersion:
     The process ends with this one, however that ends.
     """
     task = {"database": database.url.render_as_string(hide_password=False), "study": study.row.slug}
-    answer = _answer_of([sys.executable, "-m", __name__], task)
+    answer = _answer_of([sys.executable, "-c", _PROGRAM], task)
     if "error" in answer:
         raise (StoreUnavailable if answer["unavailable"] else LearningFailed)(answer["error"])
     return LearnedVersion.from_record(answer)
@@ -76,12 +85,9 @@ def _answer_of(command: list[str], task: JSON) -> JSON:
     return answer
 
 
-def main() -> None:
-    """Read a task from standard input, learn, and write the version to standard output."""
-    os.nice(_NICE)
-    task = json.loads(sys.stdin.buffer.readline())
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    json.dump(_learned(task), sys.stdout, allow_nan=False)
+def main(task: bytes) -> None:
+    """Do a task, and write the version that was learned to standard output."""
+    json.dump(_learned(json.loads(task)), sys.stdout, allow_nan=False)
 
 
 def _learned(task: JSON) -> JSON:
@@ -94,13 +100,3 @@ def _learned(task: JSON) -> JSON:
         return {"error": str(error), "unavailable": isinstance(error, StoreUnavailable)}
     finally:
         database.close()
-
-
-def _end_with_parent() -> None:
-    """Exit when the process that asked is gone: nobody would store the result."""
-    sys.stdin.buffer.read()
-    os._exit(1)
-
-
-if __name__ == "__main__":
-    main()
