@@ -73,7 +73,7 @@ def finish(page):
 
 def learn(database, study):
     """Learn from all answers, once the learner of the service has finished."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while True:
         try:
             return similarity.learn(database, study, "ann")
