@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pairseek.core.text import plural
 from pairseek.experiments.measures import MEASURES
 from pairseek.experiments.results import Results
 from pairseek.experiments.specification_files import to_toml
@@ -105,7 +106,7 @@ def _differences(results: Results, lag: int) -> Iterator[str]:
     labels = results.specification.labels
     if len(labels) < 2 or results.specification.trials < 2:
         return
-    base = "Random" if "Random" in labels else labels[-1]
+    base = "Random" if "Random" in labels else labels[0]
     marks = results.marks(MARKS)
     yield (
         f"<h3>Paired differences: each strategy minus {html.escape(base)}, over the same users</h3>"
@@ -157,8 +158,8 @@ def _what_was_run(results: Results, folder: Path | None) -> Iterator[str]:
     jobs = f"scheduler {last['scheduler']}" if last.get("scheduler") else f"{last.get('jobs', '?')} processes"
     yield "<h3>What was run, and how long it took</h3>"
     yield (
-        f"<p>{count:,} trials of {specification.queries} answers: {specification.trials} users, "
-        f"{len(specification.settings)} settings, {len(specification.strategies)} strategies, seed "
+        f"<p>{count:,} trials of {specification.queries} answers: {plural(specification.trials, 'user')}, "
+        f"{plural(len(specification.settings), 'setting')}, {len(specification.strategies)} strategies, seed "
         f"{specification.seed}. {duration(float(results.seconds[..., -1].sum()))} of processor time for asking and "
         f"estimating, {duration(spent)} of wall time in {len(sessions)} "
         f"session{'s' * (len(sessions) != 1)}, {html.escape(jobs)}, on {html.escape(str(last.get('processor', '')))} "
