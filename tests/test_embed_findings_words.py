@@ -60,6 +60,11 @@ def test_every_finding_is_said_in_every_language(language):
             assert not re.search(r"\b(the|items|of|and|with)\b", said), said
 
 
+def test_many_names_end_in_no_language():
+    assert parts.few(["a", "b"]) == "a, b"
+    assert parts.few("abcdefg") == "a, b, c, d, e, …"
+
+
 def test_a_map_of_an_earlier_version_keeps_its_sentences():
     rows = np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0], [3, 2, 1]] * 4)
     learned = SimilarityMap.learn(Triplets(rows, list("abcd")))

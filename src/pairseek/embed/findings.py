@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -76,6 +76,12 @@ Part = tuple[Finding, JSON]
 def _named(items: Items, marked: BoolArray | IntArray) -> str:
     places = np.flatnonzero(marked) if marked.dtype == bool else marked
     return listed(items.labels[i] for i in places.tolist())
+
+
+def few(names: Iterable[str], limit: int = 5) -> str:
+    """Join the first names, in no language; an ellipsis stands for the others."""
+    known = list(names)
+    return ", ".join(known[:limit]) + (", …" if len(known) > limit else "")
 
 
 def size(items: Items) -> Part:
@@ -181,7 +187,11 @@ def outlying(items: Items, outliers: BoolArray) -> Part:
     found = f"{count:,} items ({count / items.n:.1%}) are far from all others: {_named(items, outliers)}"
     level: Level = "act" if count > 0.05 * items.n else "note"
     advice = "They enlarge the region of the search: inspect them, and remove those that do not belong."
-    values = {"count": count, "percent": _short(100 * count / items.n), "names": _named(items, outliers)}
+    values = {
+        "count": count,
+        "percent": _short(100 * count / items.n),
+        "names": few(items.labels[i] for i in np.flatnonzero(outliers).tolist()),
+    }
     return Finding("outliers", level, found, advice, "outliers", "outliers.advice", values), {"outliers": count}
 
 
@@ -359,7 +369,7 @@ def judgements(items: Items, rows: IntArray, noise: NoiseFit | None, calibration
         "fewest": int(counts.min()),
         "count": int(rare.sum()),
         "wanted": _FEWEST_TRIPLETS * items.d,
-        "names": _named(items, np.argsort(counts, kind="stable")[: int(rare.sum())]),
+        "names": few(items.labels[i] for i in np.argsort(counts, kind="stable")[: int(rare.sum())].tolist()),
     }
     rarely = Finding("triplets", "note", found, advice, "triplets", "triplets.rare", values)
     yield (

@@ -12,7 +12,7 @@ import numpy as np
 from pairseek.core.text import plural, quoted
 from pairseek.core.types import JSON, FloatArray, ItemId
 from pairseek.embed.dimension import DimensionChoice
-from pairseek.embed.findings import Finding
+from pairseek.embed.findings import Finding, few
 from pairseek.embed.health import check
 from pairseek.embed.noise_scale import best_scale
 from pairseek.embed.placement import Placement
@@ -206,7 +206,7 @@ def _findings(found: SimilarityMap, every: Triplets, wrong: float, labels: Seque
                 "Collect judgements: they are asked about first. Until then they are at the centre of the map.",
                 "unseen",
                 "unseen.advice",
-                {"count": len(every.unseen), "names": quoted([names[one] for one in every.unseen])},
+                {"count": len(every.unseen), "names": few(names[one] for one in every.unseen)},
             )
         )
     # One-sided test at two standard errors of a coin.
