@@ -19,7 +19,7 @@ from pairseek.store import migrate, populations, studies
 from pairseek.store import sessions as stored
 from pairseek.store.database import Database
 from pairseek.store.locks import try_lock
-from pairseek.web import auth
+from pairseek.web import auth, learner
 from pairseek.web.data import bundle, forgetting, similarity, tables
 from pairseek.web.errors import Problem
 from pairseek.web.sessions import simulated
@@ -367,7 +367,9 @@ def test_the_form_makes_a_similarity_study():
 # Pages
 
 
-def test_pages_from_the_first_visitor_to_the_search(tmp_path):
+def test_pages_from_the_first_visitor_to_the_search(tmp_path, monkeypatch):
+    # Here and not in a process of low priority, which takes longer on a busy machine.
+    monkeypatch.setattr(learner, "learn_apart", similarity.learned)
     settings = alike(practice=True, random=0.2)
     with cheap_passwords(), served(tmp_path / "s.db", studies=[(settings, things())]) as visitors:
         database = visitors.service.database
