@@ -233,6 +233,8 @@ def test_a_study_file_that_is_wrong_is_refused_with_its_reason(folder, capsys, t
         (("study", "add"), "see pairseek study add --help"),
         (("study", "list"), "there is no database"),
         (("study", "create", "none.yaml"), "there is no file none.yaml"),
+        (("study", "create", "wines.csv"), "write a YAML file with title: ... and items: wines.csv, and give that"),
+        (("study", "create", "."), "has items and is not a study's file"),
     ],
 )
 def test_a_wrong_command_line_is_one_line_with_a_remedy(folder, capsys, arguments, words):

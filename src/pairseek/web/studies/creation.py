@@ -56,6 +56,11 @@ class _ItemSettings(TypedDict, total=False):
 
 def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
     """Read configuration, items, open state and pictures from a YAML file."""
+    if path.is_dir() or path.suffix.lower() in (".csv", ".parquet"):
+        raise InvalidParameter(
+            f"{path} has items and is not a study's file: write a YAML file with title: ... and items: "
+            f"{path.name or '.'}, and give that"
+        )
     try:
         record = read_yaml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
