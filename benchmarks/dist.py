@@ -13,7 +13,21 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("", "cli", "plots", "baselines", "frames", "data", "web", "postgres", "cluster", "faiss", "qdrant", "all")
+EXTRAS = (
+    "",
+    "cli",
+    "plots",
+    "baselines",
+    "frames",
+    "data",
+    "web",
+    "postgres",
+    "cluster",
+    "faiss",
+    "qdrant",
+    "pgvector",
+    "all",
+)
 FIRST_QUESTION = """\
 import pairseek as ps
 search = ps.Search(ps.datasets.colours(), rng=7)
@@ -42,6 +56,7 @@ SMOKE = {
     "cluster": "import distributed; from pairseek.runs.cluster import on_cluster",
     "faiss": "import faiss; from pairseek import indexes",
     "qdrant": "import qdrant_client; from pairseek import indexes",
+    "pgvector": "import psycopg; from pairseek.indexes import PgvectorIndex; PgvectorIndex(None, 'shelf')",
     "all": FIRST_QUESTION,
 }
 # Follows the program of the README; mypy must find the one wrong line, and name the types of the others.
