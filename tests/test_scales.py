@@ -302,6 +302,7 @@ class TestCommands:
         assert _create_study(settings, tmp_path / "wine.yaml") == "wine"
         assert capsys.readouterr().err.startswith(f"Note: {SAID}")
         assert _create_study(settings, tmp_path / "wine.yaml") == "wine"
+        assert capsys.readouterr().err.startswith("The study wine exists already")
         assert _create_study(settings, tmp_path / "even.yaml") == "even"
         assert capsys.readouterr().err == ""
 

@@ -346,7 +346,7 @@ class TestPages:
             page = browser.get("/login")
             browser.post("/login", data={"csrf": csrf_of(page), "name": "ann", "password": "a long password"})
             page = browser.get("/studies/new")
-            assert "if the items have no coordinates" in page.text
+            assert "If the items have no coordinates" in page.text
             dogs = b"id,label,text\na,Akita,Loyal\nb,Beagle,Merry\nc,Corgi,Loud\nd,Dachs,Long\n"
             placed = b"id,x\na,1\nb,2\nc,4\n"
             for slug, content, learn, learns in (
