@@ -516,7 +516,7 @@ class TestSamples:
         assert 1 <= len(weights) <= count
         assert len(belief.samples) == 16
 
-    def test_uneven_weights_are_resampled_and_moved(self):
+    def test_points_of_uneven_weights_are_resampled_from_more_of_them(self):
         """A box in twelve dimensions cuts off most of a Gaussian: the samples handed out still count."""
         rng = np.random.default_rng(0)
         response = Logistic(1.0)
@@ -524,7 +524,9 @@ class TestSamples:
         belief = last_belief(EP(), response, evidence_of(response, answers))
         assert belief.info.method == "ep"
         assert 1 / np.sum(belief.weights**2) > 500
-        assert len(np.unique(belief.samples, axis=0)) == len(belief.samples)
+        assert np.all(belief.weights == belief.weights[0])
+        # As many points as were drawn first, of which less than a twentieth counts, would leave some hundred.
+        assert len(np.unique(belief.samples, axis=0)) > 0.6 * len(belief.samples)
         assert np.all(np.abs(belief.samples) <= 1.0)
 
     def test_standard_points_have_exact_moments_and_are_evenly_spread(self):

@@ -309,7 +309,9 @@ def test_a_bundle_of_another_model_or_format_is_refused(database, tmp_path, caps
     path = tmp_path / "which.zip"
     bundled(database, tmp_path)
     older = edited(path, "study.json", lambda record: {**record, "format_version": 1})
-    with pytest.raises(InvalidFile, match="of format version 1, and this pairseek reads versions 2 and 3: replay it with the"):
+    with pytest.raises(
+        InvalidFile, match="of format version 1, and this pairseek reads versions 2 and 3: replay it with the"
+    ):
         bundle.read(older)
     of_another_model(database, *sessions)
     words = (

@@ -40,7 +40,8 @@ class EP:
     the posterior skewed along one direction, and in few dimensions at the faces of a box. The check has two parts: the
     largest standard deviation of an answer's logit under its cavity, and the moments of the posterior along lines
     through the mean. Where one of them fails, or in a box of up to three dimensions, importance samples from a wider
-    Gaussian replace EP; if their effective sample size is too small, tempered particles do.
+    Gaussian replace EP: more of them if their effective sample size is too small, and tempered particles if it is so
+    small that particles take less time.
     ``Belief.info.method`` tells which of the three was used.
 
     Where k, the reliability, the lapse or the noise kind is unknown, EP gives the evidence p(answers | parameters) at

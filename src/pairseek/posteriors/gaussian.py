@@ -68,8 +68,19 @@ _ROUNDS = 3
 _PARTICLES = 4000
 _PARTICLES_BY_DIMENSION = 24_000
 _SWEEPS = 2
-# Samples with an effective sample size below this share are resampled and moved before they are returned.
+# Samples with an effective sample size below this share are resampled from more points, or moved, before they are
+# returned.
 _EVEN = 0.25
+# Where too few importance samples count, their number is multiplied by a power of two up to this one. A point costs one
+# likelihood, and a move of a particle some dozens.
+_MOST_OVERSAMPLING = 32
+# Effective samples for each point where more importance samples are drawn, since the weights are then uneven.
+_COUNTED_OF_MORE = 0.8
+# Share of the wanted effective samples that suffices: the number of samples was chosen by an estimate of it.
+_NEARLY = 0.75
+# Dimensions up to which moments are computed from all importance samples, and not from points resampled from them: the
+# time of control variates grows with d⁴.
+_FEW_DIMENSIONS = 4
 
 GOAL = (_TOLERANCE, float(_MOST_SWEEPS))
 """Tolerance at which the sweeps of EP end, and their largest number."""
@@ -115,6 +126,8 @@ class GaussianCloud:
     points: int
     widening: float = 1.0
     """Factor on the covariance from which the points come, so that they cover a posterior with longer tails."""
+    oversampling: int = 1
+    """Importance samples for each of the points, which are resampled from them."""
 
     def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:
         """Return points with a weight above 0, and their weights."""
@@ -127,12 +140,22 @@ class GaussianCloud:
             for array in (samples, weights):
                 array.flags.writeable = False
             return samples, weights
-        samples, weights, _ = self.weighted if n == self.points else self._weighted(n)
-        if effective_samples(weights) < _EVEN * n:
+        return self._even(n)
+
+    def _even(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return n points of like weights: weighted as they are, resampled from more of them, or moved."""
+        samples, weights, _ = self.importance_samples(n)
+        counted = effective_samples(weights)
+        more = self.oversampled(2.0 * _EVEN * n, n) if counted < _EVEN * n else None
+        if more is not None:
+            samples, weights, _ = more.importance_samples(n)
+            counted = effective_samples(weights)
+        if len(weights) > n or counted < _EVEN * n:
             rng = generator_for(self.factors, n)
             samples = np.ascontiguousarray(samples[resampled(weights, n, rng)])
-            target = PointTarget(self.factors, self.prior)
-            samples, weights = target.move(samples, self.covariance, 1.0, _SWEEPS, rng), np.full(n, 1.0 / n)
+            weights = np.full(n, 1.0 / n)
+            if counted < _EVEN * n:
+                samples = PointTarget(self.factors, self.prior).move(samples, self.covariance, 1.0, _SWEEPS, rng)
         else:
             kept = weights > 0.0
             samples, weights = np.ascontiguousarray(samples[kept]), np.ascontiguousarray(weights[kept])
@@ -168,12 +191,25 @@ class GaussianCloud:
             array.flags.writeable = False
         return samples, weights
 
-    @cached_property
-    def weighted(self) -> tuple[FloatArray, FloatArray, float]:
-        """Return (points, d) importance samples, their (points,) weights, and the log evidence."""
-        return self._weighted(self.points)
+    def oversampled(self, least: float, n: int) -> GaussianCloud | None:
+        """Return the cloud with the importance samples for n points of which `least` count; None if that is too many."""
+        counted = effective_samples(self.importance_samples(n)[1])
+        factor = self.oversampling
+        while counted * factor < least * self.oversampling:
+            factor *= 2
+        if factor == self.oversampling:
+            return self
+        return replace(self, oversampling=factor) if factor <= _MOST_OVERSAMPLING else None
 
-    def _weighted(self, n: int) -> tuple[FloatArray, FloatArray, float]:
+    def importance_samples(self, n: int) -> tuple[FloatArray, FloatArray, float]:
+        """Return the importance samples for n points, their weights, and the log evidence."""
+        return self._weighted if n == self.points else self._importance_samples(n * self.oversampling)
+
+    @cached_property
+    def _weighted(self) -> tuple[FloatArray, FloatArray, float]:
+        return self._importance_samples(self.points * self.oversampling)
+
+    def _importance_samples(self, n: int) -> tuple[FloatArray, FloatArray, float]:
         covariance = self.widening * self.covariance
         root = square_root(covariance)
         # The points have exactly this mean and covariance, which removes most of the sampling variance.
@@ -470,17 +506,28 @@ def importance_sampled(fit: GaussianFit, factors: Factors, prior: Prior, points:
     cloud = GaussianCloud(fit.mean, fit.covariance, factors, prior, points, widening=1.0 + 4.0 / (d + 1.0))
     # With lapses there may be modes that no point from this Gaussian reaches.
     for _ in range(_ROUNDS if fit.converged and factors.plain else 0):
-        samples, weights, log_evidence = cloud.weighted
-        counted = effective_samples(weights)
-        if counted < max(_COUNTED * len(weights), least):
-            break
+        counted = effective_samples(cloud.importance_samples(points)[1])
+        if counted < max(_COUNTED * points, least):
+            enough = max(_COUNTED_OF_MORE * points, least)
+            more = cloud.oversampled(enough, points)
+            if more is None:
+                break
+            counted = effective_samples(more.importance_samples(points)[1])
+            if counted < _NEARLY * enough:
+                break
+            cloud = more
+        samples, weights, log_evidence = cloud.importance_samples(points)
+        if d > _FEW_DIMENSIONS:
+            samples, weights = cloud.draw(points)
         mean, covariance = controlled_moments(samples, weights, factors, prior)
         if _moment_distance(cloud, mean, covariance) < _FAR_MOMENTS:
             seconds = time.perf_counter() - began
             info = BeliefInfo("weighted", counted, **facts, log_evidence=log_evidence, seconds=seconds)
             for array in (mean, covariance):
                 array.flags.writeable = False
-            return PointBelief(Belief(mean, covariance, info, cloud), log_evidence)
+            # A copy is without the importance samples, which are many.
+            kept = cloud if cloud.oversampling == 1 else replace(cloud)
+            return PointBelief(Belief(mean, covariance, info, kept), log_evidence)
         cloud = replace(cloud, mean=mean, covariance=covariance)
     n = max(_PARTICLES, _PARTICLES_BY_DIMENSION // d)
     belief, gained = tempered_belief(factors, prior, n, _SWEEPS, generator_for(factors, n))
