@@ -14,10 +14,12 @@ from pairseek.cli.progress import RunProgress
 from pairseek.cli.runs import interruptible, job_count, print_paths
 from pairseek.errors import InvalidParameter
 from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, Wishes, reproduce
+from pairseek.experiments.common_trials import counted_elsewhere
 from pairseek.experiments.durations import relative_cost, remaining
 from pairseek.experiments.paper import PRESETS
 from pairseek.experiments.report import duration, write_report
 from pairseek.experiments.reproduction import chosen, specification_of
+from pairseek.experiments.spec import Specification
 
 ANNOUNCED_SECONDS = 60.0
 """Shortest processor time that is announced."""
@@ -115,8 +117,10 @@ def _announce(console: Console, names: list[str], wishes: Wishes, folder: Path) 
     for heading in ("figure", "trials to run", "processor time"):
         columns.add_column(heading, justify="left" if heading == "figure" else "right")
     total = 0.0
+    before: list[Specification] = []
     for name, found in specifications.items():
-        left = remaining(name, found, folder / name, factor=factor)
+        left = remaining(name, found, folder / name, factor=factor, elsewhere=counted_elsewhere(found, before))
+        before.append(found)
         total += left.seconds
         columns.add_row(name, f"{left.trials:,}", f"about {_rounded(left.seconds)}" if left.trials else "finished")
     console.print(columns, soft_wrap=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,7 +75,14 @@ class Remaining:
     seconds: float
 
 
-def remaining(name: str, specification: Specification, folder: Path, *, factor: float = 1.0) -> Remaining:
+def remaining(
+    name: str,
+    specification: Specification,
+    folder: Path,
+    *,
+    factor: float = 1.0,
+    elsewhere: Mapping[int, int] | None = None,
+) -> Remaining:
     """Return the trials of a figure that its folder does not hold yet.
 
     Parameters
@@ -83,6 +91,8 @@ def remaining(name: str, specification: Specification, folder: Path, *, factor: 
         Name of the figure.
     factor
         Processor time on this machine as a multiple of the recorded one, see `relative_cost`.
+    elsewhere
+        Number of trials of each strategy that other figures of the same run provide.
     """
     journal = folder / JOURNAL
     finished = read_journal(journal) if journal.exists() else {}
@@ -91,7 +101,7 @@ def remaining(name: str, specification: Specification, folder: Path, *, factor: 
     costs = TRIAL_SECONDS.get(name, {})
     trials, seconds = 0, 0.0
     for arm, label in enumerate(specification.labels):
-        pending = max(each - done[arm], 0)
+        pending = max(each - max(done[arm], (elsewhere or {}).get(arm, 0)), 0)
         trials += pending
         seconds += pending * costs.get(label, 0.0) * factor
     return Remaining(trials, seconds)

@@ -12,16 +12,18 @@ from pairseek.core.validation import one_of
 from pairseek.datasets import food10k, food10k_dimensions, synthetic
 from pairseek.errors import InvalidFile, InvalidParameter
 from pairseek.experiments import paper
+from pairseek.experiments.common_trials import finished_elsewhere
 from pairseek.experiments.figures import bounds, curves, dimensions, posterior, speed
 from pairseek.experiments.figures.curves import Panel, draw_panels
-from pairseek.experiments.paper import PRESETS, Preset
+from pairseek.experiments.paper import PRESETS, SPECIFICATIONS, Preset
 from pairseek.experiments.report import Section
 from pairseek.experiments.results import Results, TableFormat
 from pairseek.experiments.simulation import run
 from pairseek.experiments.spec import Specification
 from pairseek.model.metrics import triplet_error
 from pairseek.runs.figure_style import NamedFigure, SavedFigure, drawing, require_drawing, save
-from pairseek.runs.plan import RunStatus
+from pairseek.runs.journal import JOURNAL
+from pairseek.runs.plan import Outcome, RunStatus, Task
 
 DATA = ("food10k", "synthetic")
 
@@ -186,6 +188,8 @@ REPRODUCTIONS: dict[str, Reproduction] = {
     "figure2": Reproduction(
         "Figure 2: MSE and Kendall tau distance, matched and mismatched, d = 4", _figure2, (_AUTHORS,)
     ),
+    # Before the figures that have trials in common with it.
+    "supplement": Reproduction("MSE for d = 3, 5, 7, 9, 12, three noises, matched and mismatched", _supplement),
     "dimensions": Reproduction(
         "MSE against dimension at 20 and 60 answers, three noises",
         lambda results, lag: [
@@ -200,7 +204,6 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         lambda results, lag: [speed.draw_speed(results, lag=lag)],
         (_AUTHORS_SPEED,),
     ),
-    "supplement": Reproduction("MSE for d = 3, 5, 7, 9, 12, three noises, matched and mismatched", _supplement),
     "bounds": Reproduction(
         "Simulation against the bounds: EPMV's stopping time, least MSE",
         lambda results, lag: [bounds.draw_bounds(results, lag=lag)],
@@ -262,6 +265,7 @@ def reproduce(
             scheduler=wishes.scheduler,
             table=wishes.table,
             progress=progress,
+            known=_known(name, specification, folder.parent, wishes),
         )
     if wishes.data == "synthetic":
         notes = (
@@ -272,6 +276,16 @@ def reproduce(
     with drawing():
         pictures = save(reproduction.draw(results, wishes.lag), folder / "figures")
     return Section(reproduction.title, pictures, results, notes, folder)
+
+
+def _known(name: str, specification: Specification, folder: Path, wishes: Wishes) -> dict[Task, Outcome]:
+    """Return the trials of a figure that the folders of other figures hold."""
+    found: dict[Task, Outcome] = {}
+    for other in SPECIFICATIONS:
+        theirs = specification_of(other, replace(wishes, strategies=())) if other != name else None
+        if theirs is not None and (folder / other / JOURNAL).exists():
+            found |= finished_elsewhere(specification, theirs, folder / other)
+    return found
 
 
 def draw_any(results: Results, folder: Path, *, lag: int = 0) -> list[SavedFigure]:

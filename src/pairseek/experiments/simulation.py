@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pairseek.core.validation import one_of
 from pairseek.experiments.data import Parcel, load_items
 from pairseek.experiments.results import Results, TableFormat, require_parquet
 from pairseek.experiments.spec import Specification
-from pairseek.runs.plan import RunStatus
+from pairseek.runs.plan import Outcome, RunStatus, Task
 from pairseek.runs.runner import run_plan
 
 
@@ -21,6 +21,7 @@ def run(
     scheduler: str | None = None,
     table: TableFormat = "csv",
     progress: Callable[[RunStatus], None] | None = None,
+    known: Mapping[Task, Outcome] | None = None,
 ) -> Results:
     """Run the trials that are missing in the folder, and write the table. `Results.draw` writes the figures.
 
@@ -38,6 +39,8 @@ def run(
         ``"csv"`` or ``"parquet"``.
     progress
         Called at the start and after every trial.
+    known
+        Outcomes of trials that another experiment has in common with this one, see `common_trials`.
     """
     if one_of(table, "table", ("csv", "parquet")) == "parquet":
         require_parquet()
@@ -49,6 +52,7 @@ def run(
         jobs=jobs,
         scheduler=scheduler,
         progress=progress,
+        known=known,
     )
     results = Results.of(specification, outcomes, record)
     results.write(Path(folder), table)

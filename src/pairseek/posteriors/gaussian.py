@@ -192,7 +192,7 @@ class GaussianCloud:
         return samples, weights
 
     def oversampled(self, least: float, n: int) -> GaussianCloud | None:
-        """Return the cloud with the importance samples for n points of which `least` count; None if that is too many."""
+        """Return the cloud with as many importance samples for n points as leave `least`; None if they are too many."""
         counted = effective_samples(self.importance_samples(n)[1])
         factor = self.oversampling
         while counted * factor < least * self.oversampling:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pairseek.core.types import JSON
@@ -29,6 +29,7 @@ def run_plan(
     jobs: int = 1,
     scheduler: str | None = None,
     progress: Callable[[RunStatus], None] | None = None,
+    known: Mapping[Task, Outcome] | None = None,
 ) -> tuple[dict[Task, Outcome], JSON]:
     """Perform the tasks that the folder does not hold yet; return all outcomes and the record of the run.
 
@@ -46,6 +47,8 @@ def run_plan(
         Address of a dask scheduler to use instead, such as ``tcp://10.0.0.1:8786``.
     progress
         Called at the start and after every task.
+    known
+        Outcomes of tasks that are known from elsewhere; they are stored in the folder, and not computed.
     """
     whole(jobs, "jobs")
     if scheduler is not None and jobs != 1:
@@ -56,6 +59,10 @@ def run_plan(
         require_main_guard()  # before the folder is made
     with ResultsFolder.opened(Path(folder), plan) as results:
         began = noted = time.perf_counter()
+        elsewhere = known or {}
+        for task in plan.tasks():
+            if task in elsewhere and task not in results.outcomes:
+                results.add(elsewhere[task])
         pending = [task for task in plan.tasks() if task not in results.outcomes]
         done = Counter(task.arm for task in results.outcomes)
 

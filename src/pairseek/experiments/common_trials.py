@@ -1,0 +1,101 @@
+"""Trials that two experiments have in common, so that they are run once.
+
+A trial is a pure function of its setting, strategy and user. The first answers of a trial do not depend on how many
+follow, so a longer one contains the shorter one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from pairseek._version import MODEL_VERSION, __version__
+from pairseek.core.types import JSON
+from pairseek.experiments.data import load_items
+from pairseek.experiments.spec import Specification
+from pairseek.model.items import Items, Space
+from pairseek.runs.journal import JOURNAL, RUN, read_journal
+from pairseek.runs.plan import Outcome, Task
+from pairseek.strategies.base import Procedure
+
+
+def trial_keys(specification: Specification, items: tuple[Items | Space, ...]) -> dict[tuple[int, int], str]:
+    """Return a hash for each (setting, strategy): of everything that their trials depend on, except user and length."""
+    record = specification.record()
+    whole = {"model": MODEL_VERSION, **{name: record[name] for name in ("samples", "every", "seed")}}
+    whole["posterior"] = record.get("posterior")
+    keys = {}
+    for group, (setting, content) in enumerate(zip(record["settings"], items, strict=True)):
+        data = content.hash if isinstance(content, Items) else repr(content)
+        for arm, (contender, part) in enumerate(zip(specification.strategies, record["strategies"], strict=True)):
+            own: JSON = {**whole, "setting": {**setting, "data": data, "label": ""}, "strategy": {**part, "label": ""}}
+            if isinstance(contender.strategy, Procedure):
+                own["inferred"] = specification.procedure_posterior
+            else:
+                own["repeats"] = specification.repeats
+                own["strategy"]["rate"] = specification.rate if contender.rate is None else contender.rate
+            text = json.dumps(own, sort_keys=True, separators=(",", ":"))
+            keys[group, arm] = hashlib.sha256(text.encode()).hexdigest()
+    return keys
+
+
+def common(specification: Specification, other: Specification) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return each (setting, strategy) that another experiment has too, with its place there."""
+    measured = set(specification.metrics) <= set(other.metrics)
+    if not measured or specification.queries > other.queries or specification.every != other.every:
+        return {}
+    if specification.queries not in other.counts:
+        return {}
+    there = {key: place for place, key in trial_keys(other, load_items(other)).items()}
+    here = trial_keys(specification, load_items(specification))
+    return {place: there[key] for place, key in here.items() if key in there}
+
+
+def counted_elsewhere(specification: Specification, others: list[Specification]) -> Counter[int]:
+    """Return the number of trials of each strategy that other experiments have too."""
+    found = {
+        (*place, unit)
+        for other in others
+        for place in common(specification, other)
+        for unit in range(min(specification.trials, other.trials))
+    }
+    return Counter(arm for _, arm, _ in found)
+
+
+def finished_elsewhere(specification: Specification, other: Specification, folder: Path) -> dict[Task, Outcome]:
+    """Return the outcomes of trials in the folder of another experiment that this one has too."""
+    places = common(specification, other) if _is_of(other, folder) else {}
+    if not places:
+        return {}
+    outcomes = read_journal(folder / JOURNAL)
+    return dict(_shared(specification, other, places, outcomes))
+
+
+def _shared(
+    specification: Specification,
+    other: Specification,
+    places: dict[tuple[int, int], tuple[int, int]],
+    outcomes: dict[Task, Outcome],
+) -> Iterator[tuple[Task, Outcome]]:
+    rows = len(specification.counts)
+    columns = [other.metrics.index(name) for name in specification.metrics]
+    for (group, arm), place in places.items():
+        for unit in range(specification.trials):
+            found = outcomes.get(Task(*place, unit))
+            if found is not None:
+                values = tuple(tuple(row[column] for column in columns) for row in found.values[:rows])
+                task = Task(group, arm, unit)
+                yield task, Outcome(task, values, found.seconds[:rows], min(found.asked, specification.queries))
+
+
+def _is_of(specification: Specification, folder: Path) -> bool:
+    """Return whether a folder holds results of this experiment by this version."""
+    try:
+        run = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        found = run["identity"], run["pairseek"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return bool(found == (specification.identity(load_items(specification)), __version__))
