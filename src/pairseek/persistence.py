@@ -24,7 +24,7 @@ _LETTERS = {"left": "l", "right": "r", "tie": "t", "skip": "s"}
 
 @dataclass(frozen=True, eq=False)
 class SearchLog:
-    """What happened in a search.
+    """Seed, events and pending queries of a search.
 
     Attributes
     ----------
