@@ -16,11 +16,13 @@
 
 The study has 12,624 items in four dimensions and default settings: nothing is set but the number of answers. Two
 workers serve it. People are small asyncio clients on the same machine, so they take their share of its cores. Each
-opens the study as a browser does, asks for the prefetched pairs and answers at its own pace. "reply" is the time from
+opens the study as a browser does, asks for the prefetched pairs if the page says that there are any, and answers at its
+own pace. "reply" is the time from
 sending an answer to the arrival of the next pair; "wait" is what a person sees of it: nothing where the page held the
 next pair already. The processor time is that of the workers, prefetching and storage included, and beside it that of
 the people; when both together use all cores, the queue grows. The reference, measured before on the idle machine in
-the same run, is the bare search with the same settings: one answer and the next question.
+the same run, is the bare search with the same settings: one answer and the next question. A study without pictures,
+sounds or videos prefetches nothing.
 """
 
 from __future__ import annotations
@@ -157,15 +159,15 @@ class Person:
             self.browser, self.number, self.said = Browser(self.browser.port), self.number + 1_000_000, {}
 
     async def _answer_all(self, until: float) -> None:
-        state = await self._begin()
-        session = await self._session()
+        state, told = await self._begin()
+        session = told["session"]
         self.measured.acknowledged[session] = self.said
         while state["query"] is not None and time.perf_counter() < until:
             query = state["query"]["query"]
-            looking = asyncio.create_task(self._look_ahead(query))
+            looking = asyncio.create_task(self._look_ahead(query)) if told["prefetches"] else None
             await asyncio.sleep(self.pace * (0.75 + 0.5 * self.rng.random()))
-            held = looking.result() if looking.done() and not looking.exception() else None
-            if not looking.done():
+            held = looking.result() if looking and looking.done() and not looking.exception() else None
+            if looking and not looking.done():
                 # As a page that gives up waiting: the connection is of no use any more.
                 looking.cancel()
                 await asyncio.gather(looking, return_exceptions=True)
@@ -190,6 +192,7 @@ class Person:
         return "left" if self.rng.random() < 1 / (1 + np.exp(-gap)) else "right"
 
     async def _begin(self):
+        """Return the state of a new session, and what else the page of the pairs is told."""
         while True:
             with contextlib.suppress(OSError, EOFError, TimeoutError, asyncio.IncompleteReadError):
                 status, page = await self.browser.send("GET", f"/s/load?participant=person-{self.number}")
@@ -198,18 +201,10 @@ class Person:
                     form = "application/x-www-form-urlencoded"
                     status, _ = await self.browser.send("POST", "/s/load/start", b"csrf=" + csrf, form)
                     if status == 303:
-                        status, body = await self.browser.send("GET", "/s/load/state")
+                        status, page = await self.browser.send("GET", "/s/load/run")
                         if status == 200:
-                            return json.loads(body)
+                            return _block(page, "state"), _block(page, "run-data")
             self.measured.retries += 1
-            await asyncio.sleep(0.3)
-
-    async def _session(self) -> str:
-        while True:
-            with contextlib.suppress(OSError, EOFError, TimeoutError, asyncio.IncompleteReadError):
-                status, page = await self.browser.send("GET", "/s/load/mine")
-                if status == 200:
-                    return json.loads(page)["session"]
             await asyncio.sleep(0.3)
 
     async def _answer(self, query: str, outcome: str):
@@ -228,6 +223,11 @@ class Person:
     async def _look_ahead(self, query: str):
         status, body = await self.browser.send("GET", f"/s/load/prefetch?query={query}")
         return json.loads(body) if status == 200 else None
+
+
+def _block(page: bytes, name: str):
+    """Read a block of data that a page brings along."""
+    return json.loads(re.search(rb'<script type="application/json" id="%s">(.*?)</script>' % name.encode(), page)[1])
 
 
 class Server:
@@ -446,7 +446,7 @@ def soak(port: int, sessions: int, memory, at_once: int = 20) -> list[tuple[int,
     async def one_after_the_other() -> None:
         for number in numbers:
             person = Person(port, number, measured, 0.0)
-            state = await person._begin()
+            state, _ = await person._begin()
             for _ in range(SHORT):
                 state = await person._answer(state["query"]["query"], person.rng.choice(["left", "right"]))
             person.browser.close()

@@ -467,6 +467,16 @@ def test_pairs_go_on_while_the_service_prepares_nothing(visit, address, study) -
     shows(page, study.pair(("left", "right", "left")))
 
 
+def test_a_page_without_media_asks_for_no_prefetched_pairs(visit, address, study) -> None:
+    for study.offers_prefetch, asked in ((False, 0), (True, 2)):
+        study.events.clear()
+        page = visit(f"{address}/run", **DESKTOP)
+        press(page, study, "f", "left")
+        shows(page, study.pair(("left",)))
+        prefetched(page, study.pair(("left",)))
+        assert study.prefetches == asked
+
+
 def test_a_screen_reader_is_told_of_each_pair(visit, address, study) -> None:
     page = visit(f"{address}/run", **DESKTOP)
     for outcomes in [(), ("left",)]:

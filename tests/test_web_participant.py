@@ -355,14 +355,18 @@ def test_what_goes_wrong_inside_is_said_without_details(tmp_path, monkeypatch):
         assert "The service has an internal error" in page.text
 
 
-@pytest.mark.parametrize(("data", "status"), [({}, 204), ({"audio": "https://example.org/a.mp3"}, 200)])
-def test_pairs_are_prefetched_where_a_page_must_load_something(tmp_path, data, status):
+@pytest.mark.parametrize(("data", "needed"), [({}, False), ({"audio": "https://example.org/a.mp3"}, True)])
+def test_pairs_are_prefetched_where_a_page_must_load_something(tmp_path, data, needed):
     plain = some_items()
     items = ps.Items(plain.coordinates, plain.ids, data={name: [value] * plain.n for name, value in data.items()})
     with served(tmp_path / "a.db", studies=[(configuration(), items)], prefetch="media") as visitors:
         client = visitors.browser()
         state = begin(client)
-        assert client.get("/s/which/prefetch", params={"query": state["query"]["query"]}).status_code == status
+        # On a busy machine the pairs may take longer than a request waits for them.
+        replies = (client.get("/s/which/prefetch", params={"query": state["query"]["query"]}) for _ in range(20))
+        assert any(reply.status_code == 200 for reply in replies) == needed
+        # The page asks for them only then.
+        assert f'"prefetches":{str(needed).lower()}' in client.get("/s/which/run").text
 
 
 def test_another_word_for_prefetching_is_refused():

@@ -42,6 +42,8 @@ class Study:
     kind: str = "colour"
     practice: bool = False
     prefetch: bool = True
+    offers_prefetch: bool = True
+    """Whether the page of the pairs is told that the service prefetches."""
     down: bool = False
     closed: bool = False
     undo: bool = True
@@ -128,8 +130,8 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
         if study.state()["status"] == "finished" and study.state()["can"]["undo"] is None:
             return RedirectResponse(f"/s/{SLUG}/result", 303)
         data = {"study": STUDY, "session": "s1", "question": None, "state": study.state(), "preview": False}
-        offers = {"undo": study.undo, "tie": True, "skip": True}
-        return html("run", {**data, "similarity": False, "offers": offers, "practice": study.practice or None})
+        data |= {"similarity": False, "practice": study.practice or None, "prefetch": study.offers_prefetch}
+        return html("run", {**data, "offers": {"undo": study.undo, "tie": True, "skip": True}})
 
     async def result(request: Request) -> Response:
         study.confirmed = study.state()["status"] == "finished"

@@ -117,7 +117,8 @@ class Offers(TypedDict):
 class RunPage(TypedDict):
     """``run``: the pairs. ``session`` is the public name under which the browser stores unsent answers.
 
-    ``practice`` is None, a pair, or True for a pair that the page brings along. ``similarity``: pairs have an anchor.
+    ``practice`` is None, a pair, or True for a pair that the page brings along. ``prefetch``: the service has the next
+    pairs before the answer. ``similarity``: pairs have an anchor.
     """
 
     study: StudyHead
@@ -127,6 +128,7 @@ class RunPage(TypedDict):
     state: StateContext
     offers: Offers
     practice: PracticeContext | bool | None
+    prefetch: bool
     preview: bool
 
 

@@ -160,7 +160,8 @@ def run(slug: str, request: Request, service: TheService) -> Response:
         return RedirectResponse(f"/s/{slug}/result", 303)
     if state["status"] == "closed":
         return _closed(service, request, study, row)
-    return service.page(request, "run", views.run_page(study, row, state), language=study.configuration.language)
+    data = views.run_page(study, row, state, prefetch=service.prefetcher_of(row) is not None)
+    return service.page(request, "run", data, language=study.configuration.language)
 
 
 @router.get("/s/{slug}/result")

@@ -46,7 +46,7 @@ def start_page(study: Study, *, begun: bool, preview: bool) -> StartPage:
     }
 
 
-def run_page(study: Study, row: SessionRow, state: StateContext) -> RunPage:
+def run_page(study: Study, row: SessionRow, state: StateContext, *, prefetch: bool) -> RunPage:
     """Return the context of the page with the pairs."""
     practice, offer = study.configuration.practice, study.configuration.offer
     pair: PracticeContext | bool | None = None
@@ -63,6 +63,7 @@ def run_page(study: Study, row: SessionRow, state: StateContext) -> RunPage:
         "state": state,
         "offers": {"undo": offer.undo, "tie": offer.tie, "skip": offer.skip},
         "practice": pair,
+        "prefetch": prefetch,
         "preview": row.kind == "preview",
     }
 

@@ -26,7 +26,7 @@ export function openPrefetch(base) {
       try {
         reply = await get(`${base}/prefetch?query=${encodeURIComponent(query)}`);
       } catch {
-        break; // prefetching is optional
+        break; // it is optional
       }
       if (reply) {
         if (wanted !== query) return;

@@ -12,7 +12,7 @@ import { block, speaker } from "./words.js";
 const GUARD_MS = 250; // a press this soon after a pair appeared was meant for the one before
 const STALE_MS = 30000;
 
-const { slug, session, offers, practice } = block("run-data");
+const { slug, session, offers, practice, prefetches } = block("run-data");
 const words = block("words");
 const say = speaker(words, document.documentElement.lang);
 const base = `/s/${encodeURIComponent(slug)}`;
@@ -98,7 +98,7 @@ function draw() {
 async function look() {
   const query = asked();
   if (!query || record.read().ops.length) return;
-  await prefetch.look(query);
+  if (prefetches) await prefetch.look(query);
   if (query === asked()) part("stage").dataset.prefetched = query;
 }
 
