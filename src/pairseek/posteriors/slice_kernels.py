@@ -59,21 +59,25 @@ def log_densities(
     z = np.empty(m)
     for row in range(start, stop):
         x = points[row]
-        total = 0.0
+        outside = 0
         for i in range(d):
             if x[i] < low[i] or x[i] > high[i]:
-                total = -np.inf
+                outside += 1
+        # In many dimensions a box cuts off most points of a Gaussian.
+        if outside:
+            out[row] = -np.inf
+            continue
+        total = 0.0
+        for i in range(d):
             for h in range(d):
                 total -= 0.5 * precision[i, h] * (x[i] - centre[i]) * (x[h] - centre[h])
                 total += 0.5 * base_precision[i, h] * (x[i] - base_centre[i]) * (x[h] - base_centre[h])
-        if total > -np.inf:
-            for j in range(m):
-                logit = offsets[j]
-                for i in range(d):
-                    logit += slopes[j, i] * x[i]
-                z[j] = logit
-            total += log_line(0.0, z, z, decided, link, model)
-        out[row] = total
+        for j in range(m):
+            logit = offsets[j]
+            for i in range(d):
+                logit += slopes[j, i] * x[i]
+            z[j] = logit
+        out[row] = total + log_line(0.0, z, z, decided, link, model)
 
 
 @kernel
