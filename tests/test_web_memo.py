@@ -2,12 +2,13 @@
 
 import dataclasses
 
-import numpy as np
 import pytest
 
 from helpers.serving import configuration, some_items
+from pairseek import search
+from pairseek.core.types import Event
 from pairseek.web.sessions import memo
-from pairseek.web.sessions.memo import Memo, RecallingSource
+from pairseek.web.sessions.memo import Memo
 from pairseek.web.sessions.parts import Parts
 from pairseek.web.sessions.schedule import AnsweredPair
 from pairseek.web.sessions.state import SessionState, learned
@@ -61,18 +62,23 @@ def test_a_memo_changes_nothing(changes):
 def test_the_pairs_of_those_who_answer_alike_are_found_once(monkeypatch):
     made = configuration()
     parts = Parts.resolved(made, ITEMS)
-    source = parts.source
-    chosen = []
+    chosen, inferred = [], []
+    choose_pair, infer = search.choose_pair, search.Search._inferred
 
-    class Counted:
-        def choose(self, context, rng):
-            chosen.append(len(context.history))
-            return source.source.choose(context, rng)
+    def counted(items, strategy, context, *further):
+        chosen.append(len(context.history))
+        return choose_pair(items, strategy, context, *further)
 
-    vars(parts)["source"] = RecallingSource(Counted())
+    def counted_beliefs(one):
+        inferred.append(one.answers)
+        return infer(one)
+
+    monkeypatch.setattr(search, "choose_pair", counted)
+    monkeypatch.setattr(search.Search, "_inferred", counted_beliefs)
     for seed in range(10):
         row_after(made, parts, seed, [1, 1, 0])
     assert chosen == [0, 1, 2, 3]
+    assert inferred == [0, 1, 2, 3], "a pair that is known needs no belief"
     monkeypatch.setattr(memo, "DEEPEST", 1)
     for seed in range(2):
         row_after(made, parts, seed, [1, 1, 0])
@@ -82,12 +88,16 @@ def test_the_pairs_of_those_who_answer_alike_are_found_once(monkeypatch):
 def test_it_is_bounded(monkeypatch):
     monkeypatch.setattr(memo, "_MOST", 10)
     kept = Memo()
+
+    def path(number):
+        return [Event("a", str(number), "answer", "a")]
+
     for number in range(50):
-        kept.keep(bytes([number]), number)
-        assert kept.recall(bytes([max(0, number - 1)])) is not None
+        kept.keep(path(number), number)
+        assert kept.recall(path(max(0, number - 1))) is not None
     assert len(kept) == 10
-    assert kept.recall(bytes([49])) == (49,)
-    assert kept.recall(bytes([0])) is None
+    assert kept.recall(path(49)) == 49
+    assert kept.recall(path(0)) is None
 
 
 def test_the_order_of_answers_and_ties_tells_paths_apart():
@@ -110,15 +120,18 @@ def test_the_order_of_answers_and_ties_tells_paths_apart():
     assert len(set(one)) == len(one)
 
 
-def test_what_a_session_draws_is_not_kept():
-    class Drawing:
-        def choose(self, context, rng):
-            return int(rng.integers(10**9))
-
-    class Context:
-        history, pending, strategy = (), (), "any"
-        resting = type("Resting", (), {"pairs": np.empty(0, np.int64), "items": np.empty(0, np.int64)})
-
-    source = RecallingSource(Drawing())
-    assert len({source.choose(Context, np.random.default_rng(seed)) for seed in range(5)}) == 5
-    assert len(source.memo) == 0
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"strategy": "random"},
+        {"candidates": {"name": "sampled_pairs", "count": 500}},
+        {"strategy": "actrank", "response": {"name": "logistic"}, "prior": {"name": "uniform_box", "low": -9, "high": 9}},
+    ],
+    ids=["strategy", "candidates", "procedure"],
+)
+def test_what_a_session_draws_is_not_kept(changes):
+    made = configuration(**changes)
+    parts = Parts.resolved(made, ITEMS)
+    pairs = [row_after(made, parts, seed, [])[0] for seed in range(5)]
+    assert len({frozenset((one.left, one.right)) for one in pairs}) > 1
+    assert len(parts._pairs) == 0

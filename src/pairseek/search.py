@@ -86,7 +86,7 @@ from pairseek.population import Population
 from pairseek.posteriors import Posterior
 from pairseek.posteriors.residuals import infer_with_residuals
 from pairseek.posteriors.span import infer_within_span
-from pairseek.selection import Draws, PairRules, choice_shares, next_query, pair_info
+from pairseek.selection import ChosenPair, Draws, PairMemo, PairRules, choice_shares, choose_pair, pair_info
 from pairseek.stopping import AfterAnswers, StopRule
 from pairseek.strategies.base import Procedure, Utility
 from pairseek.strategies.features import typical_response
@@ -211,7 +211,8 @@ class Search:
         self._pending: list[Query] = []
         self._gone: dict[ItemId, GoneItem] = {}
         self._belief: Belief | None = None
-        self._next: tuple[int, Query | None] | None = None
+        self._next: tuple[int, ChosenPair | None] | None = None
+        self._memo: PairMemo | None = None
 
     def __repr__(self) -> str:
         items = self.items
@@ -240,7 +241,7 @@ class Search:
     @_atomic
     def __getstate__(self) -> dict[str, Any]:
         # A copy is independent of the original: it has its own lists and its own lock.
-        own = {"_events": list(self._events), "_pending": list(self._pending), "_belief": None}
+        own = {"_events": list(self._events), "_pending": list(self._pending), "_belief": None, "_memo": None}
         return {name: own.get(name, value) for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -275,7 +276,8 @@ class Search:
         count = min([count, *allowed])
         while len(self._pending) < count:
             try:
-                query = self._query(len(self._pending), self._pending)
+                index = len(self._pending)
+                query = self._shown(self._chosen(index, self._pending), index)
             except NoPairLeft:
                 break
             assert query is not None  # Only procedures return None.
@@ -362,10 +364,13 @@ class Search:
         return event
 
     @_atomic
-    def continued(self, events: Sequence[Event]) -> Self:
-        """Return a copy of this search with these events instead of its own."""
+    def continued(self, events: Sequence[Event], *, memo: PairMemo | None = None) -> Self:
+        """Return a copy of this search with these events instead of its own.
+
+        ``memo`` recalls the pairs that other searches with the same configuration have chosen after the same events.
+        """
         other = copy.copy(self)
-        other._events, other._pending, other._next = list(events), [], None
+        other._events, other._pending, other._next, other._memo = list(events), [], None, memo
         return other
 
     @_atomic
@@ -762,8 +767,8 @@ class Search:
         """Return the cached query that `ask` would return if none were pending; None when a procedure has finished."""
         count = len(self._events)
         if self._next is None or self._next[0] != count:
-            self._next = (count, self._query(0, ()))
-        return self._next[1]
+            self._next = (count, self._chosen(0, ()))
+        return self._shown(self._next[1], 0)
 
     def _modelled(self, items: Items) -> Items:
         return extended_items(items, self.prior, self.response)
@@ -786,27 +791,29 @@ class Search:
         context = SelectionContext.of(modelled, belief, typical_response(self.response, belief), strategy)
         return replace(context, history=self.history, pending=pending)
 
-    def _query(self, index: int, pending: Sequence[Query]) -> Query | None:
-        """Compute query `index` after the present events, given pending ones; None when a procedure has finished."""
+    def _chosen(self, index: int, pending: Sequence[Query]) -> ChosenPair | None:
+        """Choose pair `index` after the present events, given pending ones; None when a procedure has finished."""
+        memo = None if pending else self._memo
+        known = None if memo is None else memo.recall(self._events)
+        if known is not None:
+            return known
         began = time.perf_counter()
-        events = len(self._events)
-        draws = Draws(
-            self._rng(_CHOICE, events=events, index=index),
-            self._rng(_SIDES, events=events, index=index),
-            self._rng(_PROCEDURE),
-        )
+        draws = Draws(self._rng(_CHOICE, events=len(self._events), index=index), self._rng(_PROCEDURE))
         with first_use():
-            query = next_query(
-                self.askable,
-                self.strategy,
-                self._context(pending, self.askable),
-                PairRules(self.candidates, self.rest),
-                draws,
-                persistence.query_name(events, index),
-            )
-        if query is None or query.info is None:
+            context, rules = self._context(pending, self.askable), PairRules(self.candidates, self.rest)
+            pair = choose_pair(self.askable, self.strategy, context, rules, draws)
+        if pair is None:
             return None
-        return replace(query, info=replace(query.info, seconds=time.perf_counter() - began))
+        pair = replace(pair, info=replace(pair.info, seconds=time.perf_counter() - began))
+        if memo is not None and not pair.drawn:
+            memo.keep(self._events, pair)
+        return pair
+
+    def _shown(self, pair: ChosenPair | None, index: int) -> Query | None:
+        """Return query `index` after the present events, with the sides of this search."""
+        events = len(self._events)
+        sides = self._rng(_SIDES, events=events, index=index)
+        return None if pair is None else pair.query(persistence.query_name(events, index), sides)
 
     def _record(self, query: Query | str, outcome: Outcome, winner: object) -> None:
         """Record the outcome of a pending query; verify that a repeated outcome agrees with the recorded one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from pairseek.candidates import Rest
 from pairseek.candidates.context import Selection, SelectionContext, Source, keyed_generator
 from pairseek.candidates.continuous import continuous_features
 from pairseek.core.text import plural
-from pairseek.core.types import FloatArray, Query, QueryInfo, Side
+from pairseek.core.types import Event, FloatArray, Query, QueryInfo, Side
 from pairseek.errors import NoPairLeft
 from pairseek.model.items import Items, Space
 from pairseek.strategies.base import Procedure, Utility, rival_of, utility_for_turn
@@ -23,10 +24,9 @@ _MOST_OTHERS = 300
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Generators of one selection: for random sources, for the sides, and the constant one of a procedure."""
+    """Generators of one selection: for random sources, and the constant one of a procedure."""
 
     choice: np.random.Generator
-    sides: np.random.Generator
     procedure: np.random.Generator
 
 
@@ -38,15 +38,54 @@ class PairRules:
     rest: Rest
 
 
-def next_query(
+@dataclass(frozen=True, slots=True)
+class ChosenPair:
+    """Pair to ask now, before its items are put on sides.
+
+    Attributes
+    ----------
+    first, second
+        Item ids, or points of a `Space`.
+    info
+        Explanation of the query, whose ``probability_left`` is that of the first.
+    drawn
+        Whether the choice depends on the seed of the search.
+    """
+
+    first: Side
+    second: Side
+    info: QueryInfo
+    drawn: bool
+
+    def query(self, query_id: str, sides: np.random.Generator) -> Query:
+        """Return the query with the sides that a generator draws."""
+        if not sides.integers(2):
+            return Query(query_id, self.first, self.second, self.info)
+        chance = 1 - self.info.probability_left - self.info.probability_tie
+        return Query(query_id, self.second, self.first, replace(self.info, probability_left=chance))
+
+
+class PairMemo(Protocol):
+    """Memory of pairs that were chosen, for searches with the same configuration."""
+
+    def recall(self, events: Sequence[Event]) -> ChosenPair | None:
+        """Return the pair that was chosen after these events; None if it is not known."""
+        ...
+
+    def keep(self, events: Sequence[Event], value: ChosenPair) -> None:
+        """Store the pair that was chosen after these events."""
+        ...
+
+
+def choose_pair(
     items: Items | Space,
     strategy: Utility | Procedure,
     context: SelectionContext,
     rules: PairRules,
     draws: Draws,
-    query_id: str,
-) -> Query | None:
-    """Return the query to ask now; None when a procedure has finished."""
+) -> ChosenPair | None:
+    """Return the pair to ask now; None when a procedure has finished."""
+    before = draws.choice.bit_generator.state
     if isinstance(items, Space):
         chosen = _from_space(items, context, draws.choice)
     elif isinstance(strategy, Procedure):
@@ -58,16 +97,14 @@ def next_query(
     else:
         chosen = _from_items(items, context, rules, draws.choice)
     pair, selection, name = chosen
-    swap = bool(draws.sides.integers(2))
-    info = _info(pair, selection, name, swap=swap)
-    first, second = _sides(items, pair)
-    return Query(query_id, second, first, info) if swap else Query(query_id, first, second, info)
+    drawn = isinstance(strategy, Procedure) or draws.choice.bit_generator.state != before
+    return ChosenPair(*_sides(items, pair), _info(pair, selection, name), drawn)
 
 
 def pair_info(context: SelectionContext, first: int, second: int) -> QueryInfo:
     """Return the predicted answer to any pair of rows, and its expected information."""
     selection = Selection(first, second, float("nan"), 1, "given")
-    return _info(_pair(context, selection), selection, "given", swap=False)
+    return _info(_pair(context, selection), selection, "given")
 
 
 def choice_shares(context: SelectionContext, rows: Sequence[int]) -> FloatArray:
@@ -89,7 +126,8 @@ def _pair(context: SelectionContext, selection: Selection) -> PairFeatures:
     return context.features(np.array([selection.first]), np.array([selection.second]))
 
 
-def _info(pair: PairFeatures, selection: Selection, strategy: str, *, swap: bool) -> QueryInfo:
+def _info(pair: PairFeatures, selection: Selection, strategy: str) -> QueryInfo:
+    """Explain a pair whose first item stands left."""
     chance, tie = (float(values[0]) for values in pair.outcome_probabilities())
     return QueryInfo(
         strategy=strategy,
@@ -97,7 +135,7 @@ def _info(pair: PairFeatures, selection: Selection, strategy: str, *, swap: bool
         considered=selection.considered,
         utility=None if np.isnan(selection.utility) else selection.utility,
         information=max(0.0, float(pair.gaussian("information")[0])),
-        probability_left=1 - chance - tie if swap else chance,
+        probability_left=chance,
         probability_tie=tie,
         gap=selection.gap if selection.gap is not None and np.isfinite(selection.gap) else None,
     )

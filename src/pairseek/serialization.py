@@ -40,8 +40,7 @@ _QUERY = re.compile(r"q[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
 def encode(part: Any) -> JSON:
-    """Return a part as {"name": ..., field: value, ...}; a part that stands for another one, as that one."""
-    part = getattr(part, "stands_for", part)
+    """Return a part as {"name": ..., field: value, ...}."""
     kind = type(part).__name__
     if not dataclasses.is_dataclass(part):
         raise InvalidParameter(

@@ -22,11 +22,12 @@ from pairseek.embed.similarity_map import SimilarityMap
 from pairseek.model.items import Items
 from pairseek.population import Population
 from pairseek.search import Search
+from pairseek.selection import ChosenPair
 from pairseek.store import parts as stored
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
 from pairseek.web.errors import Problem
-from pairseek.web.sessions.memo import Memo, RecallingSource
+from pairseek.web.sessions.memo import Memo
 from pairseek.web.studies.configuration import StudyConfiguration
 
 _KINDS = ("response", "prior", "posterior", "strategy", "candidates", "rest", "stop")
@@ -160,8 +161,9 @@ class Parts:
         """Return the search with these parts after these events."""
         self.check()
         # Sessions from before there were goals were for a taste.
-        parts = {**self.decoded, "candidates": self.source, "goal": self.record.get("goal", "taste")}
-        return Search(self.items, rng=seed, askable=self.record.get(_ASKABLE), **parts).continued(events)
+        goal, askable = self.record.get("goal", "taste"), self.record.get(_ASKABLE)
+        search = Search(self.items, rng=seed, goal=goal, askable=askable, **self.decoded)
+        return search.continued(events, memo=self._pairs)
 
     def changed(self, **others: Any) -> Self:
         """Return parts with other records in place of some."""
@@ -178,21 +180,19 @@ class Parts:
         """Parts by kind."""
         return {kind: serialization.decode_saved(kind, self.record[kind]) for kind in _KINDS}
 
-    @cached_property
-    def source(self) -> RecallingSource | None:
-        """Source of pairs, which recalls its choices; None for a procedure."""
-        source = self.decoded["candidates"]
-        return None if source is None else RecallingSource(source)
-
-    def recalled_estimate(self, events: list[Event], compute: Callable[[], JSON]) -> JSON:
+    def recalled_estimate(self, events: Sequence[Event], compute: Callable[[], JSON]) -> JSON:
         """Return the record of the estimate after these events, computed unless it is known."""
-        if self.source is None:
+        if self.decoded["candidates"] is None:
             # The estimate of a procedure may depend on more than what was said.
             return compute()
         return dict(self._estimates.of(events, compute))
 
     @cached_property
-    def _estimates(self) -> Memo:
+    def _pairs(self) -> Memo[ChosenPair]:
+        return Memo()
+
+    @cached_property
+    def _estimates(self) -> Memo[JSON]:
         return Memo()
 
 
