@@ -125,7 +125,11 @@ def test_the_order_of_answers_and_ties_tells_paths_apart():
     [
         {"strategy": "random"},
         {"candidates": {"name": "sampled_pairs", "count": 500}},
-        {"strategy": "actrank", "response": {"name": "logistic"}, "prior": {"name": "uniform_box", "low": -9, "high": 9}},
+        {
+            "strategy": "actrank",
+            "response": {"name": "logistic"},
+            "prior": {"name": "uniform_box", "low": -9, "high": 9},
+        },
     ],
     ids=["strategy", "candidates", "procedure"],
 )
