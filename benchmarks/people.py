@@ -2,9 +2,9 @@
 
 python benchmarks/people.py [--out FOLDER] [--jobs N] [--draw FOLDER]
 python benchmarks/people.py --simulated [POPULATIONS]
-python benchmarks/people.py --rated [POPULATIONS]
+python benchmarks/people.py --rated [POPULATIONS] [--levels 2] [--first SEED] [--journal FILE]
 python benchmarks/people.py --speed
-python benchmarks/people.py --few [WORLDS]
+python benchmarks/people.py --few [WORLDS] [--first SEED] [--journal FILE]
 python benchmarks/people.py --decided
 
 Takes the ratings of ``data/people`` in the folder that PAIRSEEK_DATA names (or ``shared`` beside the checkout). Those
@@ -34,6 +34,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import log_expit
 
 import pairseek as ps
+from journal import outcomes
 from pairseek.evaluate import EvaluationResults, evaluate
 from pairseek.evaluate.figures import draw
 from pairseek.population.data import Data
@@ -47,7 +48,7 @@ NAMES = {"gss_music": "Kinds of music", "food_world_cup": "National cuisines"}
 POPULATIONS, FIRST = 64, 100
 # Worlds of few people, and newcomers to each. The constants of `population/predictive.py` were chosen on the worlds
 # with seeds 0 to 26; those from FIRST on are for reports.
-WORLDS, NEWCOMERS = 36, 6
+WORLDS, NEWCOMERS = 96, 16
 # Quadrature over a standard normal.
 NODES, SHARES = hermegauss(15)[0], hermegauss(15)[1] / hermegauss(15)[1].sum()
 # Data, dimension, and settings that differ from the defaults: without residual utilities, answers of people who may say
@@ -125,24 +126,35 @@ def simulated(populations: int, dimension: int | None = None) -> None:
         print(f"  {name:14} {mean[row]:.3f} ± {error[row]:.3f}", flush=True)
 
 
-def rated(populations: int) -> None:
-    """Variance of people, and intervals and predictions for newcomers who answer pairs, after a fit to ratings."""
+def rated_trial(task: tuple[int | None, bool, int]) -> tuple[Any, tuple[float, float, float]]:
+    """Return what `measured` returns for one simulated population of people who rate items."""
     sys.path.insert(0, str(ROOT / "tests"))
     from helpers.populations import measured
     from helpers.populations import rated as draw_people
 
+    ps.set_thread_count(1)
+    levels, squared, seed = task
+    truth = draw_people(seed, levels=levels, squared=squared)
+    return task, measured(truth, ps.Population.fit(truth.choices, dimension=2), seed - FIRST)
+
+
+def rated(populations: int, levels: list[int], first: int, jobs: int, journal: Path | None) -> None:
+    """Variance of people, and intervals and predictions for newcomers who answer pairs, after a fit to ratings.
+
+    No levels (0) are continuous ratings.
+    """
+    kinds = list(product((count or None for count in levels), (True, False)))
+    found: dict[tuple[int | None, bool], list[Any]] = {kind: [] for kind in kinds}
+    tasks = [(*kind, seed) for seed in range(first, first + populations) for kind in kinds]
+    for task, values in outcomes(rated_trial, tasks, jobs, journal):
+        found[task[0], task[1]].append(values)
     print(f"{populations} simulated populations of 600 people who rate 18 items; newcomers answer 20 pairs")
     print(f"{'':34} {'variance/truth':16} {'95 % hold':16} predicted - true")
-    for squared in (True, False):
-        for levels in (None, 5, 3, 2):
-            found = []
-            for seed in range(populations):
-                truth = draw_people(FIRST + seed, levels=levels, squared=squared)
-                found.append(measured(truth, ps.Population.fit(truth.choices, dimension=2), seed))
-            mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(populations)
-            cells = "  ".join(f"{m:6.3f} ± {e:.3f} " for m, e in zip(mean, error, strict=True))
-            name = f"{levels or 'continuous'}{' levels' if levels else ''}, {'with' if squared else 'without'} -k|w|²"
-            print(f"{name:34} {cells}", flush=True)
+    for (count, squared), values in found.items():
+        mean, error = np.mean(values, axis=0), np.std(values, axis=0, ddof=1) / np.sqrt(populations)
+        cells = "  ".join(f"{m:6.3f} ± {e:.3f} " for m, e in zip(mean, error, strict=True))
+        name = f"{count or 'continuous'}{' levels' if count else ''}, {'with' if squared else 'without'} -k|w|²"
+        print(f"{name:34} {cells}", flush=True)
 
 
 def many_ratings(seed: int, people: int, n: int, per_person: int, d: int) -> ps.Choices:
@@ -197,7 +209,19 @@ def speed() -> None:
             print(f"  pairs / ratings, of a tenth: {pairs / tenth:.1f}")
 
 
-def few(worlds: int) -> None:
+def few_trial(task: tuple[str, str, int, int, int]) -> tuple[Any, list[list[float]]]:
+    """Return the mean claim and the share that is right after 10 and 20 answers, over the newcomers to one world."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from helpers import newcomers
+
+    ps.set_thread_count(1)
+    kind, noise, teachers, seed, count = task
+    world = newcomers.world(kind, noise, seed)
+    population = newcomers.learned(world, teachers, seed) if teachers else None
+    return task, newcomers.claims(world, population, seed, count).mean(axis=0).tolist()
+
+
+def few(worlds: int, first: int, jobs: int, journal: Path | None) -> None:
     """Claimed probability of the top pick and share that is right, for newcomers to populations of few people.
 
     Standard errors are over worlds, each with its own items, people who teach, and newcomers.
@@ -205,21 +229,21 @@ def few(worlds: int) -> None:
     sys.path.insert(0, str(ROOT / "tests"))
     from helpers import newcomers
 
+    cells = tuple(product(newcomers.KINDS, newcomers.NOISES, (0, 3, 5, 10, 30)))
+    tasks = [(*cell, seed, NEWCOMERS) for seed in range(first, first + worlds) for cell in cells]
+    found: dict[tuple[str, str, int], list[Any]] = {cell: [] for cell in cells}
+    for task, claims in outcomes(few_trial, tasks, jobs, journal):
+        found[task[0], task[1], task[2]].append(claims)
     print(f"{worlds} worlds, 20 answers of each person who teaches, {NEWCOMERS} newcomers to each world")
-    for kind, noise, teachers in product(newcomers.KINDS, newcomers.NOISES, (0, 3, 5, 10, 30)):
-        out = []
-        for seed in range(FIRST, FIRST + worlds):
-            world = newcomers.world(kind, noise, seed)
-            population = newcomers.learned(world, teachers, seed) if teachers else None
-            out.append(newcomers.claims(world, population, seed, NEWCOMERS).mean(axis=0))
+    for (kind, noise, teachers), out in found.items():
         mean, gap = np.mean(out, axis=0), np.diff(out, axis=2)[:, :, 0]
         error = gap.std(axis=0, ddof=1) / np.sqrt(worlds)
-        cells = "  ".join(
-            f"after {count}: claimed {mean[row, 0]:.2f}, right {mean[row, 1]:.2f}, "
-            f"over {-gap[:, row].mean():+.2f} ± {error[row]:.2f}"
+        words = "  ".join(
+            f"after {count}: claimed {mean[row, 0]:.3f}, right {mean[row, 1]:.3f}, "
+            f"over {-gap[:, row].mean():+.3f} ± {error[row]:.3f}"
             for row, count in enumerate((10, 20))
         )
-        print(f"  {kind:11} {noise:10} {teachers:2} people  {cells}", flush=True)
+        print(f"  {kind:11} {noise:10} {teachers:2} people  {words}", flush=True)
 
 
 def decided(name: str) -> None:
@@ -291,6 +315,9 @@ def main() -> None:
     parser.add_argument("--simulated", type=int, nargs="?", const=POPULATIONS, metavar="POPULATIONS")
     parser.add_argument("--rated", type=int, nargs="?", const=16, metavar="POPULATIONS")
     parser.add_argument("--few", type=int, nargs="?", const=WORLDS, metavar="WORLDS")
+    parser.add_argument("--first", type=int, default=FIRST, metavar="SEED", help="first seed of --few and --rated")
+    parser.add_argument("--levels", type=int, nargs="+", default=[0, 5, 3, 2], help="levels of --rated; 0: continuous")
+    parser.add_argument("--journal", type=Path, help="file of the outcomes of --few or --rated so far, to resume from")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--decided", action="store_true")
     given = parser.parse_args()
@@ -301,12 +328,12 @@ def main() -> None:
 def apart(given: argparse.Namespace) -> bool:
     """Run what is asked for beside the replays, and return whether there was any."""
     if given.few is not None:
-        few(given.few)
+        few(given.few, given.first, given.jobs, given.journal)
     if given.decided:
         for name in NAMES:
             decided(name)
     if given.rated is not None:
-        rated(given.rated)
+        rated(given.rated, given.levels, given.first, given.jobs, given.journal)
     if given.speed:
         speed()
     if given.simulated is not None:

@@ -5,26 +5,29 @@
     python benchmarks/reliability.py clickers   # area under the curve of the reported agreement
     python benchmarks/reliability.py fidelity   # the score by table against I(w; y) from the samples
     python benchmarks/reliability.py crowd      # with a population: clickers, and people of a quarter to four times r
+    python benchmarks/reliability.py crowd --people gss_music    # the same, with a population of recorded people
     python benchmarks/reliability.py noise      # the noise kind unknown, where the assumed one is wrong
 
 Users of `error` are the same for all rows of a column. Times are processor times on one thread, so that a machine that
-others use too gives the same ratio.
+others use too gives the same ratio. With --journal FILE, an interrupted run goes on where it was. Recorded people are
+those of the half that is set apart for choices (``data/people/SPLIT.md``); who answers is simulated.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
-import multiprocessing
 import os
-import sys
 import time
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 import pairseek as ps
 from food import folder, items, name, response
+from journal import outcomes
 from pairseek.candidates.context import SelectionContext
 from pairseek.candidates.sampled import sampled_pairs
 from pairseek.strategies.features import typical_response
@@ -112,36 +115,29 @@ def clicker_trial(task):
     return task, estimate.reliability.agreement.median, estimate.reliability.word, width
 
 
-def in_parallel(trial, tasks, jobs):
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        for done, out in enumerate(pool.imap_unordered(trial, tasks, chunksize=2), 1):
-            if sys.stderr.isatty():
-                print(f"\r{done} of {len(tasks)} searches", end="", file=sys.stderr)
-            yield out
-
-
 def error(options):
     answers = 40
     tasks = [
         (factor, method, seed, answers, options.items)
         for seed in range(options.users)
         for factor in FACTORS
-        for method in METHODS
+        for method in options.methods
     ]
-    found: dict[tuple[float, str], list] = {(factor, method): [] for factor in FACTORS for method in METHODS}
+    found: dict[tuple[float, str], list] = {(factor, method): [] for factor in FACTORS for method in options.methods}
     learned: dict[float, list] = {factor: [] for factor in FACTORS}
-    for task, errors, known in in_parallel(error_trial, tasks, options.jobs):
-        found[task[:2]].append((task[2], errors))
+    for task, errors, known in outcomes(error_trial, tasks, options.jobs, options.journal):
+        found[tuple(task[:2])].append((task[2], errors))
         if known is not None:
             learned[task[0]].append(known)
     curves = {key: np.array([errors for _, errors in sorted(runs)]) for key, runs in found.items()}
     print(f"\n{name()}, d = {D}, normalized noise, {options.users} users, squared error after {answers} answers\n")
-    heads = {"true k/guess": 14, "known": 16, "unknown": 16, "fixed": 16, "unknown/known": 20, "fixed/known": 20}
+    others = [f"{method}/known" for method in options.methods if method != "known"]
+    heads = {"true k/guess": 14, **dict.fromkeys(options.methods, 16), **dict.fromkeys(others, 20)}
     print("".join(f"{head:>{width}}" for head, width in {**heads, "k/guess": 10, "spread": 8}.items()))
     for factor in FACTORS:
-        last = {method: curves[factor, method][:, -1] for method in METHODS}
+        last = {method: curves[factor, method][:, -1] for method in options.methods}
         cells = [f"{x.mean():.3f} ± {x.std(ddof=1) / np.sqrt(len(x)):.3f}" for x in last.values()]
-        ratios = [ratio(last[method], last["known"]) for method in ("unknown", "fixed")]
+        ratios = [ratio(last[method], last["known"]) for method in options.methods if method != "known"]
         k, spread = np.exp(np.mean(np.log([x[0] for x in learned[factor]]))), np.mean([x[1] for x in learned[factor]])
         print(
             f"{factor:>14g}"
@@ -196,8 +192,8 @@ def draw(curves, answers, path):
 def clickers(options):
     tasks = [(seed % 5 == 0, strategy, seed, 40) for seed in range(options.users) for strategy in STRATEGIES]
     found: dict[tuple[bool, str], list] = {}
-    for task, agreement, word, width in in_parallel(clicker_trial, tasks, options.jobs):
-        found.setdefault(task[:2], []).append((agreement, word, width))
+    for task, agreement, word, width in outcomes(clicker_trial, tasks, options.jobs, options.journal):
+        found.setdefault(tuple(task[:2]), []).append((agreement, word, width))
     print(f"\n{name()}, d = {D}: {options.users} people, one in five clicks at random, 40 answers\n")
     for strategy in STRATEGIES:
         good, bad = ([x[0] for x in found[random, strategy]] for random in (False, True))
@@ -297,8 +293,24 @@ def state_fidelity(shown, answering, k, answers, seed):
     return judged[np.argmax(scores)] / best, judged[again] / best
 
 
-def crowd_items():
-    """Items whose appeal has a deviation of 1.1 logits, and the k and the covariance of a population."""
+def learned_from(people, path):
+    """Save the population of recorded people, unless it is there; pairs decide, so that k is that of their choices."""
+    if not path.exists():
+        choices = ps.Choices.read(folder() / "data" / "people" / people / "ratings.csv")
+        half = [row for row, who in enumerate(choices.people) if hashlib.sha256(who.encode()).digest()[0] % 2 == 0]
+        pairs = choices.only(half)
+        pairs = pairs.rows(np.ones(len(pairs), dtype=np.bool_))
+        # Those who answer here have no residual utilities.
+        ps.Population.fit(pairs, dimension=D, residual=0.0).save(path)
+    return str(path)
+
+
+@lru_cache(maxsize=1)
+def crowd_population(saved):
+    """Items with appeal, the k and the prior of a population that was saved, or of one that is made up."""
+    if saved is not None:
+        found = ps.Population.load(saved)
+        return found.items, found.k, ps.GaussianPrior(found.mean, found.covariance)
     rng = np.random.default_rng(11)
     appeal = rng.normal(size=18)
     appeal = 1.1 * (appeal - appeal.mean()) / appeal.std()
@@ -307,10 +319,11 @@ def crowd_items():
 
 def crowd_trial(task):
     """The word and the median of the reliability, and whether the 95 % region holds the point."""
-    reliability, seed, answers = task
+    reliability, seed, answers, saved = task
     ps.set_thread_count(1)
-    shown, k, prior = crowd_items()
-    point = np.random.default_rng([seed, 5]).normal(size=D)
+    shown, k, prior = crowd_population(saved)
+    mean, covariance = prior.moments(shown.d)
+    point = np.random.default_rng([seed, 5]).multivariate_normal(mean, covariance)
     user = ps.SimulatedUser(point, ps.Logistic(k, "constant", reliability=reliability), rng=seed)
     response = ps.Logistic(ps.Unknown(ps.LogNormal(k, 1.5)), "constant", ps.Unknown())
     search = ps.Search(shown, response=response, prior=prior, rest=ps.Rest(pair=0), rng=seed)
@@ -318,18 +331,23 @@ def crowd_trial(task):
         query = search.ask()
         search.tell(query, winner=user.answer(shown, query))
     estimate = search.estimate()
-    inside = np.linalg.norm(point - estimate.point) <= estimate.credible_radius(0.95)
-    return task, estimate.reliability.word, np.log(estimate.reliability.k.median / k), inside
+    inside = bool(np.linalg.norm(point - estimate.point) <= estimate.credible_radius(0.95))
+    return task, estimate.reliability.word, float(np.log(estimate.reliability.k.median / k)), inside
 
 
 def crowd(options):
     """People with a population's appeal: the reliability multiplies the whole logit, so 0 is a random clicker."""
     # Defaults were chosen on people with smaller seeds.
-    tasks = [(r, 1000 + seed, 40) for seed in range(options.users) for r in (0.0, 0.25, 1.0, 4.0)]
+    saved = None if options.people is None else learned_from(options.people, options.population)
+    tasks = [(r, 1000 + seed, 40, saved) for seed in range(options.users) for r in (0.0, 0.25, 1.0, 4.0)]
     found: dict[float, list] = {}
-    for task, *rest in in_parallel(crowd_trial, tasks, options.jobs):
+    for task, *rest in outcomes(crowd_trial, tasks, options.jobs, options.journal):
         found.setdefault(task[0], []).append(rest)
-    print(f"\n18 items, d = {D}, appeal of 1.1 logits, k and lapse unknown, 40 answers, {options.users} people each\n")
+    shown = crowd_population(saved)[0]
+    print(
+        f"\n{options.people or 'a population that was made up'}: {shown.n} items, d = {D}, appeal with a deviation of "
+        f"{np.std(shown.appeal):.2f} logits, k and lapse unknown, 40 answers, {options.users} people each\n"
+    )
     for r, rows in sorted(found.items()):
         words = {w: sum(row[0] == w for row in rows) for w in ("consistent", "noisy", "random")}
         held = np.mean([row[2] for row in rows])
@@ -368,7 +386,7 @@ def noise(options):
     """The paper's mismatched setting: decaying noise assumed, Gaussian answers with normalized noise."""
     tasks = [(method, seed) for seed in range(options.users) for method in ("decaying", "unknown")]
     found: dict[str, dict] = {"decaying": {}, "unknown": {}}
-    for task, error, trace in in_parallel(noise_trial, tasks, options.jobs):
+    for task, error, trace in outcomes(noise_trial, tasks, options.jobs, options.journal):
         found[task[0]][task[1]] = error, trace
     print(f"\n{name()}, d = {D}, 80 answers by people with Gaussian normalized noise, {options.users} users\n")
     columns = {method: np.array([runs[seed] for seed in sorted(runs)]) for method, runs in found.items()}
@@ -399,6 +417,10 @@ def main():
     parser.add_argument("--items", type=int, default=12_624, help="items of the catalogue of `error`")
     parser.add_argument("--states", type=int, default=4)
     parser.add_argument("--figure", type=Path, help="where to draw the errors")
+    parser.add_argument("--people", choices=("gss_music", "food_world_cup"), help="whose population `crowd` takes")
+    parser.add_argument("--population", type=Path, default=Path("crowd.json"), help="file of that population")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, help="rows of `error`")
+    parser.add_argument("--journal", type=Path, help="file of the outcomes so far, one for each part")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args()
     parts = {
