@@ -19,7 +19,7 @@ from helpers.reference import naive_covariance, naive_log_answer, naive_mean
 from helpers.situations import LINKS
 from pairseek.numerics.jit import exp_minus, log_answer, log_ndtr, log_slope, log_tie, next_uniform
 from pairseek.numerics.moments import CHUNK, sample_moments
-from pairseek.posteriors.mixture_kernels import log_likelihood_grid
+from pairseek.posteriors.mixture_kernels import likelihood_grid, mixture_densities
 from pairseek.posteriors.slice_kernels import log_densities, log_line
 
 LOGITS = st.floats(-1e6, 1e6)
@@ -208,9 +208,9 @@ class TestLogLikelihoodGrid:
         points, slopes, offsets = rng.normal(size=(5, 2)), rng.normal(size=(m, 2)), rng.normal(size=m)
         outcomes = rng.choice(["first", "first", "tie"], size=m)
         factors, lapses = np.array([0.1, 1.0, 2.5]), np.array([1e-6, 0.1, 0.7])
-        out = np.full((5, 3, 3), np.nan)
+        out, scale = np.full((5, 3, 3), np.nan), np.full(5, np.nan)
         evidence = (slopes, offsets, (outcomes == "first").astype(float))
-        log_likelihood_grid(1, 4, points, evidence, factors, lapses, width, LINKS[link], out)
+        likelihood_grid(1, 4, points, evidence, factors, lapses, width, LINKS[link], out, scale)
         for row in range(1, 4):
             for u, factor in enumerate(factors.tolist()):
                 z = (factor * (slopes @ points[row] + offsets)).tolist()
@@ -223,15 +223,34 @@ class TestLogLikelihoodGrid:
                     floor = lapse / (3 if width > 0 else 2)
                     floors = [0.0 if outcome == "tie" and width == 0 else floor for outcome in outcomes]
                     expected = sum(math.log(y + (1 - lapse) * x) for x, y in zip(p, floors, strict=True))
-                    assert out[row, u, q] == pytest.approx(expected, rel=1e-8, abs=1e-8 * m)
+                    found = math.log(out[row, u, q]) + scale[row]
+                    assert found == pytest.approx(expected, rel=1e-8, abs=1e-8 * m)
+            assert out[row].max() == 1.0
         assert np.isnan(out[[0, 4]]).all()
+        assert np.isnan(scale[[0, 4]]).all()
 
     @pytest.mark.parametrize("lapse", [1e-9, 0.3])
     def test_two_hundred_wrong_answers_do_not_underflow(self, lapse):
-        out = np.empty((1, 1, 1))
+        out, scale = np.empty((1, 1, 1)), np.empty(1)
         evidence = (np.full((200, 1), -50.0), np.zeros(200), np.ones(200))
-        log_likelihood_grid(0, 1, np.ones((1, 1)), evidence, np.ones(1), np.array([lapse]), 0.0, 0, out)
-        assert out[0, 0, 0] == pytest.approx(200 * math.log(lapse / 2), rel=1e-3)
+        likelihood_grid(0, 1, np.ones((1, 1)), evidence, np.ones(1), np.array([lapse]), 0.0, 0, out, scale)
+        assert out[0, 0, 0] == 1.0
+        assert scale[0] == pytest.approx(200 * math.log(lapse / 2), rel=1e-3)
+
+
+class TestMixtureDensities:
+    @given(seed=st.integers(0, 2**32 - 1), n=st.sampled_from([1, 15, 40]), d=st.integers(1, 4))
+    def test_agree_with_their_twin(self, seed, n, d):
+        rng = np.random.default_rng(seed)
+        points, means, whitening = rng.normal(size=(n, d)), rng.normal(size=(3, d)), rng.normal(size=(3, d, d))
+        shares, out = rng.dirichlet(np.ones(3)), np.full(n + 2, np.nan)
+        mixture_densities(0, n, points, means, whitening, shares, out)
+        for row, x in enumerate(points):
+            squares = [sum((w @ (x - mean)) ** 2) for w, mean in zip(whitening, means, strict=True)]
+            # The documented limit: e^-36 for components far away.
+            expected = sum(s * math.exp(-min(y / 2, 36.0)) for s, y in zip(shares, squares, strict=True))
+            assert out[row] == pytest.approx(expected, rel=1e-9)
+        assert np.isnan(out[n:]).all()
 
 
 class TestSampleMoments:

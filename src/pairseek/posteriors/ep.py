@@ -26,6 +26,8 @@ from pairseek.posteriors.mixture import mixture_belief
 # Tolerance and largest number of sweeps at one of many nodes, and with residual utilities, whose sites are weak: the
 # errors of EP itself are larger.
 _NODE_GOAL = (1e-3, 40.0)
+# The same for a proposal of importance samples.
+_ROUGH_GOAL = (3e-2, 8.0)
 
 
 @dataclass(frozen=True)
@@ -93,9 +95,10 @@ class PropagatedNodes:
     form: PriorForm
     exact: ClassVar[bool] = False
 
-    def infer(self, factors: Factors, prior: Prior, start: FloatArray | None) -> PointBelief:
+    def infer(self, factors: Factors, prior: Prior, start: FloatArray | None, *, rough: bool = False) -> PointBelief:
         """Return the belief by EP and its evidence, from the sites of a neighbour if given."""
-        return propagated(gaussian_fit(factors, self.form, start, _NODE_GOAL), factors, prior, self.points)
+        goal = _ROUGH_GOAL if rough else _NODE_GOAL
+        return propagated(gaussian_fit(factors, self.form, start, goal), factors, prior, self.points)
 
     def is_accurate(self, point: PointBelief, factors: Factors, prior: Prior) -> bool:  # noqa: ARG002
         """Return whether EP is accurate; sharp answers alone are no reason to doubt it among other nodes."""

@@ -13,12 +13,10 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import logsumexp
 
 from pairseek.core.types import Belief, BeliefInfo, Evidence
 from pairseek.model.priors import Prior, WithResiduals
 from pairseek.model.responses import Response
-from pairseek.posteriors.base import effective_samples
 from pairseek.posteriors.mixture_samples import GaussianMixture, JointSamples
 from pairseek.posteriors.parameter_nodes import Kind, Node, NodeInference, evidence_of, nodes_of, normalized
 from pairseek.posteriors.parameter_posterior import reliability_of
@@ -32,7 +30,7 @@ _WRONG = 0.1
 _COUNTED = 0.1
 _SAMPLES_PER_DIMENSION = 50.0
 # Joint importance samples for each dimension and one more, at least: the error of a covariance grows with d.
-_POINTS_PER_DIMENSION = 512
+_POINTS_PER_DIMENSION = 384
 
 
 def mixture_belief(
@@ -71,7 +69,7 @@ def mixture_belief(
     if lapsing or (sampled and float(np.sum(weights[wrong()])) > _WRONG):
         most = max(points, _POINTS_PER_DIMENSION * (evidence.slopes.shape[1] + 1))
         joint = JointSamples(tuple(nodes), weights, tuple(kinds), prior, most)
-        counted = effective_samples(joint.drawn.weights)
+        counted = joint.counted
         if counted >= max(_COUNTED * most, _SAMPLES_PER_DIMENSION * (evidence.slopes.shape[1] + 1.0)):
             source = joint
         else:
@@ -91,7 +89,7 @@ def mixture_belief(
         logit_deviation=max(node.point.belief.info.logit_deviation for node in nodes),
         sweeps=max(node.point.belief.info.sweeps for node in nodes),
         nodes=len(nodes),
-        log_evidence=float(logsumexp([node.log_weight for node in nodes])),
+        log_evidence=source.log_evidence,
         seconds=time.perf_counter() - began,
     )
     return Belief(mean, covariance, info, source, reliability_of(source, tuple(kinds)) if response.unknown else None)

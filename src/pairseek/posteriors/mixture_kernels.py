@@ -1,4 +1,4 @@
-"""Kernel of unknown parameters: the likelihood of all answers at user points, for a grid of factors and lapses."""
+"""Kernels of unknown parameters: likelihoods of all answers for a grid of factors and lapses, and mixture densities."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, log_tie
 
 # So many probabilities, of at least 1e-16, can be multiplied without underflow.
 _BLOCK = 16
-_LAPSING_BLOCK = 96
+# With lapses every probability is at least the floor, and longer products do not underflow.
+_LAPSING_BLOCK, _LAPSING_FLOOR = 96, 1e-3
 _LEAST = 1e-16
+# Points that are computed together, so that all loops over them use vector registers.
+_LANES = 64
 
 
 @kernel
-def log_likelihood_grid(  # noqa: C901
+def likelihood_grid(  # noqa: C901
     start: int,
     stop: int,
     points: FloatArray,
@@ -27,51 +30,100 @@ def log_likelihood_grid(  # noqa: C901
     width: float,
     link: int,
     out: FloatArray,
+    log_scale: FloatArray,
 ) -> None:
-    """Write the log-likelihood of all answers at each point, for each factor on the logits and each lapse.
+    """Write the likelihood of all answers at each point, for each factor on the logits and each lapse.
 
     ``evidence`` is (slopes (m, d), offsets (m,), decided (m,)), ``factors`` (U,), ``lapses`` (L,), ``width`` that of a
-    tie, and ``out`` (n, U, L). O(m (d + U (1 + L))) a point. The probability of an answer without lapse counts as at
-    least 1e-16, so that blocks of them are multiplied before a logarithm is taken.
+    tie. The likelihood is ``out`` (n, U, L), whose largest value in each row is 1, times the exponential of
+    ``log_scale`` (n,). O(m (d + U (1 + L))) a point. The probability of an answer without lapse counts as at least
+    1e-16, so that blocks of them are multiplied before the scale is taken out.
     """
     slopes, offsets, decided = evidence
     m, d = slopes.shape
     outcomes = 3.0 if width > 0.0 else 2.0
-    z = np.empty(m)
-    p = np.empty(m)
     # A tie that was not offered cannot be a lapse.
-    offered = np.ones(m)
-    tied = False
+    length = _LAPSING_BLOCK if np.min(lapses) / outcomes > _LAPSING_FLOOR else _BLOCK
     for j in range(m):
-        if decided[j] == 0.0:
-            tied = True
-            offered[j] = 1.0 if width > 0.0 else 0.0
-    for row in range(start, stop):
-        for j in range(m):
-            z[j] = offsets[j]
+        if decided[j] == 0.0 and width == 0.0:
+            length = _BLOCK
+    x, z, p = np.empty((d, _LANES)), np.empty((m, _LANES)), np.empty(_LANES)
+    value, top = np.empty((len(factors), len(lapses), _LANES)), np.empty(_LANES)
+    for first in range(start, stop, _LANES):
+        count = min(_LANES, stop - first)
+        for b in range(_LANES):
             for i in range(d):
-                z[j] += slopes[j, i] * points[row, i]
-        for u in range(len(factors)):
-            if link == LOGISTIC:
-                for j in range(m):
-                    y = factors[u] * z[j] - width
-                    e = exp_minus(abs(y))
-                    p[j] = max((1.0 if y > 0.0 else e) / (1.0 + e), _LEAST)
-            else:
-                for j in range(m):
-                    p[j] = max(0.5 * math.erfc(-(factors[u] * z[j] - width) * math.sqrt(0.5)), _LEAST)
-            for j in range(m if tied else 0):
-                if decided[j] == 0.0:
-                    p[j] = max(math.exp(log_tie(factors[u] * z[j], width, link)), _LEAST)
-            for q in range(len(lapses)):
-                rest = 1.0 - lapses[q]
-                floor = lapses[q] / outcomes
-                total = 0.0
-                # With lapses every probability is at least the floor, and longer products do not underflow.
-                length = _LAPSING_BLOCK if floor > 1e-3 and not (tied and width == 0.0) else _BLOCK
-                for block in range(0, m, length):
-                    product = 1.0
-                    for j in range(block, min(block + length, m)):
-                        product *= floor * offered[j] + rest * p[j]
-                    total += math.log(product)
-                out[row, u, q] = total
+                x[i, b] = points[first + min(b, count - 1), i]
+        for j in range(m):
+            for b in range(_LANES):
+                z[j, b] = offsets[j]
+            for i in range(d):
+                for b in range(_LANES):
+                    z[j, b] += slopes[j, i] * x[i, b]
+        value[:] = 1.0
+        log_scale[first : first + count] = 0.0
+        for block in range(0, m, length):
+            for u in range(len(factors)):
+                for j in range(block, min(block + length, m)):
+                    if decided[j] == 0.0:
+                        for b in range(_LANES):
+                            p[b] = max(math.exp(log_tie(factors[u] * z[j, b], width, link)), _LEAST)
+                    elif link == LOGISTIC:
+                        for b in range(_LANES):
+                            y = factors[u] * z[j, b] - width
+                            e = exp_minus(abs(y))
+                            p[b] = max((1.0 if y > 0.0 else e) / (1.0 + e), _LEAST)
+                    else:
+                        for b in range(_LANES):
+                            p[b] = max(0.5 * math.erfc(-(factors[u] * z[j, b] - width) * math.sqrt(0.5)), _LEAST)
+                    offered = 0.0 if decided[j] == 0.0 and width == 0.0 else 1.0
+                    for q in range(len(lapses)):
+                        floor, rest = offered * lapses[q] / outcomes, 1.0 - lapses[q]
+                        for b in range(_LANES):
+                            value[u, q, b] *= floor + rest * p[b]
+            top[:] = 0.0
+            for u in range(len(factors)):
+                for q in range(len(lapses)):
+                    for b in range(_LANES):
+                        top[b] = max(top[b], value[u, q, b])
+            for u in range(len(factors)):
+                for q in range(len(lapses)):
+                    for b in range(_LANES):
+                        value[u, q, b] /= top[b]
+            for b in range(count):
+                log_scale[first + b] += math.log(top[b])
+        for b in range(count):
+            for u in range(len(factors)):
+                for q in range(len(lapses)):
+                    out[first + b, u, q] = value[u, q, b]
+
+
+@kernel
+def mixture_densities(
+    start: int, stop: int, points: FloatArray, means: FloatArray, whitening: FloatArray, shares: FloatArray, out: Any
+) -> None:
+    """Write the sums over components of share e^(-|W (x - mean)|²/2) at each point.
+
+    ``means`` is (N, d), ``whitening`` (N, d, d) the inverse roots W of the covariances, ``shares`` (N,). A component
+    that is further than 8.5 deviations away counts as at that distance, 2e-16 of its peak.
+    """
+    components, d = means.shape
+    x, total, square, white = np.empty((d, _LANES)), np.empty(_LANES), np.empty(_LANES), np.empty(_LANES)
+    for first in range(start, stop, _LANES):
+        count = min(_LANES, stop - first)
+        for b in range(_LANES):
+            for i in range(d):
+                x[i, b] = points[first + min(b, count - 1), i]
+        total[:] = 0.0
+        for n in range(components):
+            square[:] = 0.0
+            for k in range(d):
+                white[:] = 0.0
+                for i in range(d):
+                    for b in range(_LANES):
+                        white[b] += whitening[n, k, i] * (x[i, b] - means[n, i])
+                for b in range(_LANES):
+                    square[b] += white[b] * white[b]
+            for b in range(_LANES):
+                total[b] += shares[n] * exp_minus(0.5 * square[b])
+        out[first : first + count] = total[:count]

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import logsumexp, softmax
 
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.model.priors import Prior
 from pairseek.numerics.moments import CHUNK, sample_moments
 from pairseek.numerics.parallel import for_ranges
+from pairseek.posteriors.base import effective_samples
 from pairseek.posteriors.gaussian import log_prior_mass, standard_points
-from pairseek.posteriors.mixture_kernels import log_likelihood_grid
+from pairseek.posteriors.mixture_kernels import likelihood_grid, mixture_densities
 from pairseek.posteriors.parameter_nodes import Kind, Node, lapse_nodes, normalized
 from pairseek.posteriors.smc import square_root
 
@@ -81,6 +83,11 @@ class GaussianMixture:
     points: int
 
     @property
+    def log_evidence(self) -> float:
+        """Log p(answers), with the prior not normalized."""
+        return float(logsumexp([node.log_weight for node in self.nodes]))
+
+    @property
     def parameters(self) -> Parameters:
         """The posterior of the parameters."""
         columns = np.array([(node.kind, node.log_factor, node.lapse, node.point.log_evidence) for node in self.nodes])
@@ -122,27 +129,14 @@ class GaussianMixture:
     def conditional(self, rows: IntArray) -> FloatArray:
         """Return (rows, N) probabilities of the nodes given the user point of a sample: p(θ | w) ∝ p(θ) p(w | θ)."""
         points = self.drawn.samples[rows]
-        return np.exp(_log_gaussians(self.nodes, self.weights, points, 1.0, normalized=True))
-
-
-def _log_gaussians(
-    nodes: tuple[Node, ...], weights: FloatArray, points: FloatArray, widening: float, *, normalized: bool = False
-) -> FloatArray:
-    """Return (points, N) log weighted densities of the Gaussians at the nodes; normalized over the nodes if asked."""
-    logs = np.full((len(nodes), len(points)), -np.inf)
-    for i in np.flatnonzero(weights > _DROPPED).tolist():
-        belief = nodes[i].point.belief
-        root = square_root(widening * belief.covariance)
-        white = np.einsum("de,ne->nd", np.linalg.inv(root), points - belief.mean)
-        logs[i] = math.log(weights[i]) - 0.5 * np.einsum("nd,nd->n", white, white) - np.linalg.slogdet(root)[1]
-    logs = logs.T
-    return logs - _log_sum(logs)[:, None] if normalized else logs
-
-
-def _log_sum(logs: FloatArray) -> FloatArray:
-    """Return the (n,) log of the sum of exponentials of each row."""
-    top = np.max(logs, axis=1)
-    return np.asarray(top + np.log(np.sum(np.exp(logs - top[:, None]), axis=1)))
+        logs = np.full((len(self.nodes), len(points)), -np.inf)
+        for i in np.flatnonzero(self.weights > _DROPPED).tolist():
+            belief = self.nodes[i].point.belief
+            root = square_root(belief.covariance)
+            white = np.einsum("de,ne->nd", np.linalg.inv(root), points - belief.mean)
+            square = np.einsum("nd,nd->n", white, white)
+            logs[i] = math.log(self.weights[i]) - 0.5 * square - np.linalg.slogdet(root)[1]
+        return np.asarray(softmax(logs.T, axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,74 +190,127 @@ class JointSamples:
         return out
 
     @cached_property
-    def _result(self) -> tuple[Drawn, FloatArray, Parameters]:
-        return self._sampled(self.points)
+    def _result(self) -> _Weighted:
+        return self._weighted(self.points)
 
-    @property
+    @cached_property
     def drawn(self) -> Drawn:
         """The default number of samples."""
-        return self._result[0]
+        return self._result.drawn()
+
+    @property
+    def counted(self) -> float:
+        """Effective number of the samples."""
+        return effective_samples(self._result.weights)
+
+    @property
+    def log_evidence(self) -> float:
+        """Log p(answers), with the prior not normalized."""
+        return self._result.log_evidence
 
     @property
     def parameters(self) -> Parameters:
         """The posterior of the parameters."""
-        return self._result[2]
+        return self._result.parameters
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return the (d,) mean and (d, d) covariance."""
-        return sample_moments(self.drawn.samples, self.drawn.weights)
+        return sample_moments(self._result.samples, self._result.weights)
 
     def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:
         """Return about `count` points and their weights."""
-        drawn = self.drawn if count is None else self._sampled(whole(count, "the count of samples", 2))[0]
-        return drawn.samples, drawn.weights
+        found = self._result if count is None else self._weighted(whole(count, "the count of samples", 2))
+        return found.samples, found.weights
 
     def conditional(self, rows: IntArray) -> FloatArray:
         """Return (rows, N) probabilities of the nodes of the whole grid given the user point of a sample."""
-        return np.asarray(self._result[1][rows])
+        return self._result.chances(rows)
 
-    def _sampled(self, n: int) -> tuple[Drawn, FloatArray, Parameters]:
-        """Return samples, the (S, N) probability of each node at each, and the posterior of the parameters."""
-        d = len(self.nodes[0].point.belief.mean)
-        parts = []
+    def _proposed(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return about n points from the Gaussians of the nodes, and the log density of all of them together."""
         # Multiples, so that few sets of standard points serve all shares.
         counts = _MULTIPLE * np.ceil(n * self._proposal / _MULTIPLE).astype(np.int64)
-        for index in np.flatnonzero(counts).tolist():
-            belief = self.nodes[index].point.belief
-            root = square_root(_WIDENING * belief.covariance)
-            parts.append(belief.mean + np.einsum("nd,ed->ne", standard_points(int(counts[index]), d), root))
+        used = np.flatnonzero(counts)
+        beliefs = [self.nodes[index].point.belief for index in used.tolist()]
+        means = np.array([belief.mean for belief in beliefs])
+        roots = square_root(_WIDENING * np.array([belief.covariance for belief in beliefs]))
+        parts = [
+            mean + np.einsum("nd,ed->ne", standard_points(count, len(mean)), root)
+            for mean, root, count in zip(means, roots, counts[used].tolist(), strict=True)
+        ]
         points = np.ascontiguousarray(np.concatenate(parts))
-        proposed = _log_sum(_log_gaussians(self.nodes, counts / np.sum(counts), points, _WIDENING))
+        logs = np.log(counts[used] / np.sum(counts)) - np.linalg.slogdet(roots)[1]
+        densities = np.empty(len(points))
+        whitening = np.ascontiguousarray(np.linalg.inv(roots))
+        top = float(np.max(logs))
+        for_ranges(mixture_densities, len(points), CHUNK, points, means, whitening, np.exp(logs - top), densities)
+        return points, top + np.log(densities)
+
+    def _weighted(self, n: int) -> _Weighted:
+        """Return about n importance samples, the probability of each node at each, and the parameters' posterior."""
+        points, proposed = self._proposed(n)
+        d = points.shape[1]
         low, high = self.prior.box(d)
         centre, precision = self.prior.quadratic(d)
         log_prior = -0.5 * np.einsum("nd,de,ne->n", points - centre, precision, points - centre)
         log_prior[np.any((points < low) | (points > high), axis=1)] = -np.inf
-        logs, rows = [], []
+        values, scales, rows = [], [], []
         for index, (kind, grid) in enumerate(zip(self.kinds, self._grids, strict=True)):
-            log_factors, lapses, shares = grid
+            log_factors, lapses, log_priors = grid
             out = np.empty((len(points), len(log_factors), len(lapses)))
             data = (kind.evidence.slopes, kind.evidence.offsets, kind.evidence.decided)
-            width, link = kind.response.tie_width, kind.response.link
-            for_ranges(
-                log_likelihood_grid, len(points), CHUNK, points, data, np.exp(log_factors), lapses, width, link, out
-            )
-            logs.append((out + shares).reshape(len(points), -1))
+            settings = np.exp(log_factors), lapses, kind.response.tie_width, kind.response.link
+            scale = np.empty(len(points))
+            for_ranges(likelihood_grid, len(points), CHUNK, points, data, *settings, out, scale)
+            out *= np.exp(log_priors)
+            values.append(out.reshape(len(points), -1))
+            scales.append(scale)
             u, lapse = (part.ravel() for part in np.meshgrid(log_factors, lapses, indexing="ij"))
-            rows.append((np.full(len(u), index), u, lapse, shares.ravel()))
+            rows.append((np.full(len(u), index), u, lapse, log_priors.ravel()))
             for node in self.nodes:
                 if node.kind == index and node.lapse == 1.0 and node.log_weight > -np.inf:
-                    always = node.log_weight - log_prior_mass(self.prior, d)
-                    logs.append(np.full((len(points), 1), always))
+                    values.append(np.ones((len(points), 1)))
+                    scales.append(np.full(len(points), node.log_weight - log_prior_mass(self.prior, d)))
                     rows.append((np.array([index]), np.zeros(1), np.ones(1), np.array([node.log_prior])))
-        joint = np.concatenate(logs, axis=1)
-        total = _log_sum(joint)
-        weights = normalized(total + log_prior - proposed)
-        chance = np.exp(joint - total[:, None])
-        share = np.einsum("s,sn->n", weights, chance)
+        top = np.max(scales, axis=0)
+        shares = [np.exp(scale - top) for scale in scales]
+        total = np.sum([part * np.sum(value, axis=1) for part, value in zip(shares, values, strict=True)], axis=0)
+        logs = top + np.log(total) + log_prior - proposed
+        weights = normalized(logs)
+        nodes = tuple((value, part / total) for part, value in zip(shares, values, strict=True))
+        share = np.concatenate([np.einsum("s,sn->n", weights * part, value) for value, part in nodes])
         kinds, u, lapse, log_shares = (np.concatenate(part) for part in zip(*rows, strict=True))
         with np.errstate(divide="ignore"):
             parameters = Parameters(kinds, u, lapse, share, np.log(share) - log_shares)
-        # One node for each sample, by its probability, at evenly spread quantiles.
-        level = (GOLDEN * np.arange(1, len(points) + 1)) % 1.0
-        node = np.minimum(np.sum(np.cumsum(chance, axis=1) < level[:, None], axis=1), chance.shape[1] - 1)
-        return Drawn(points, weights, node), chance, parameters
+        for array in (points, weights):
+            array.flags.writeable = False
+        return _Weighted(points, weights, nodes, parameters, float(logsumexp(logs)) - math.log(len(logs)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Weighted:
+    """Importance samples with weights, and what they say of the parameters.
+
+    Attributes
+    ----------
+    nodes
+        For each group of nodes, (S, N) numbers in proportion to their probabilities given each sample, and (S,) factors
+        that make them probabilities.
+    """
+
+    samples: FloatArray
+    weights: FloatArray
+    nodes: tuple[tuple[FloatArray, FloatArray], ...]
+    parameters: Parameters
+    log_evidence: float
+
+    def chances(self, rows: IntArray | slice) -> FloatArray:
+        """Return the (rows, N) probabilities of all nodes given the samples in these rows."""
+        return np.concatenate([value[rows] * factor[rows, None] for value, factor in self.nodes], axis=1)
+
+    def drawn(self) -> Drawn:
+        """Return the samples with one node for each, by its probability, at evenly spread quantiles."""
+        level = (GOLDEN * np.arange(1, len(self.samples) + 1)) % 1.0
+        chances = self.chances(slice(None))
+        node = np.minimum(np.sum(np.cumsum(chances, axis=1) < level[:, None], axis=1), chances.shape[1] - 1)
+        return Drawn(self.samples, self.weights, node)

@@ -25,8 +25,9 @@ from pairseek.posteriors.gaussian import PointBelief
 
 # Step of the nodes of log r, at most and in deviations of its prior. The relative error of the trapezoidal rule for a
 # Gaussian of deviation s is 2 e^(-2π²s²/h²): 0.2 % at h = 1.7 s.
-_STEP = 0.9
-_STEP_TO_DEVIATION = 1.7
+_STEP, _STEP_TO_DEVIATION = 0.9, 1.7
+# The same at the one lapse of a proposal: at smaller lapses the density is narrower.
+_PROPOSED_STEP, _PROPOSED_STEP_TO_DEVIATION = 0.7, 1.3
 _MOST_HALVINGS = 6
 # Nodes whose log density is this far below that of the best are left out: e^-6.5 = 0.0015.
 _NEGLIGIBLE = 6.5
@@ -35,8 +36,9 @@ _FARTHEST = 6.0
 # Nodes of an unknown lapse, beside an unknown r and alone.
 _LAPSES = 4
 _LAPSES_ALONE = 8
-# Every second lapse is enough for the proposal of joint importance samples.
-_SKIPPED = 2
+# One lapse beside an unknown r, and every second alone, are enough for the proposal of joint importance samples.
+_PROPOSED = slice(1, 2)
+_PROPOSED_ALONE = slice(None, None, 2)
 _COLUMNS = ("slopes", "offsets", "decided")
 
 
@@ -48,8 +50,11 @@ class NodeInference(Protocol):
         """Whether beliefs need no check, because a sampler finds every mode."""
         ...
 
-    def infer(self, factors: Factors, prior: Prior, start: FloatArray | None) -> PointBelief:
-        """Return the belief and its evidence; `start` are the EP sites of a neighbouring node."""
+    def infer(self, factors: Factors, prior: Prior, start: FloatArray | None, *, rough: bool = False) -> PointBelief:
+        """Return the belief and its evidence; `start` are the EP sites of a neighbouring node.
+
+        A `rough` belief is a proposal of importance samples.
+        """
         ...
 
     def is_accurate(self, point: PointBelief, factors: Factors, prior: Prior) -> bool:
@@ -118,7 +123,7 @@ def evidence_of(evidence: Evidence, response: Response, one: Response) -> Eviden
 
 
 def nodes_of(index: int, kind: Kind, prior: Prior, inference: NodeInference, *, all_lapses: bool) -> list[Node]:
-    """Return the nodes of one noise kind that are not negligible; without `all_lapses` of every second lapse."""
+    """Return the nodes of one noise kind that are not negligible; without `all_lapses` of some lapses, for all."""
     response, evidence = kind.response, kind.evidence
     factor_prior = response.factor_prior
     if not len(evidence.offsets):
@@ -130,20 +135,23 @@ def nodes_of(index: int, kind: Kind, prior: Prior, inference: NodeInference, *, 
             return Node(index, log_factor, lapse, kind.log_prior + log_share, known, alone)
         factors = Factors.of(evidence, response, factor=math.exp(log_factor), lapse=lapse)
         start = None if near is None else _start(near, factors, log_factor)
-        point = inference.infer(factors, prior, start)
+        point = inference.infer(factors, prior, start, rough=not all_lapses)
         return Node(index, log_factor, lapse, kind.log_prior + log_share, point, factors)
 
     lapses, shares = lapse_nodes(response)
-    if not all_lapses:
-        lapses, shares = lapses[::_SKIPPED], shares[::_SKIPPED]
+    if not all_lapses and len(lapses) > 1:
+        chosen = _PROPOSED_ALONE if factor_prior is None else _PROPOSED
+        mass = sum(shares) / sum(shares[chosen])
+        lapses, shares = lapses[chosen], [mass * share for share in shares[chosen]]
     always = [_random_node(index, kind, prior, inference)] if lapses[0] > 0.0 else []
     if factor_prior is None:
         return [node(0.0, lapse, math.log(share), None) for lapse, share in zip(lapses, shares, strict=True)] + always
-    step = _STEP * min(factor_prior.spread, 1.0)
+    largest, ratio = (_STEP, _STEP_TO_DEVIATION) if all_lapses else (_PROPOSED_STEP, _PROPOSED_STEP_TO_DEVIATION)
+    step = largest * min(factor_prior.spread, 1.0)
     rows: list[list[Node]] = []
     for lapse, share in zip(lapses, shares, strict=True):
         around = max(rows[-1], key=lambda one: one.log_weight) if rows else None
-        row, step = _row(factor_prior, step, lapse, math.log(share), around, node, adapt=not rows)
+        row, step = _row(factor_prior, step, lapse, math.log(share), around, node, None if rows else ratio)
         rows.append(row)
     return [one for row in rows for one in row] + always
 
@@ -169,12 +177,11 @@ def _row(
     log_share: float,
     around: Node | None,
     node: Callable[[float, float, float, Node | None], Node],
-    *,
-    adapt: bool,
+    ratio: float | None,
 ) -> tuple[list[Node], float]:
     """Return nodes of log r at one lapse, from the best of the row before outwards, and their step.
 
-    `adapt` allows the step to be halved until it resolves the density.
+    The step is halved until it is at most `ratio` deviations of the density, if that is given.
     """
 
     def at(place: int, near: Node | None) -> Node:
@@ -205,7 +212,7 @@ def _row(
         weights = normalized([one.log_weight for one in row])
         places = np.array([one.log_factor for one in row])
         deviation = math.sqrt(float(np.sum(weights * (places - np.sum(weights * places)) ** 2)))
-        if not adapt or step <= _STEP_TO_DEVIATION * deviation or halvings == _MOST_HALVINGS:
+        if ratio is None or step <= ratio * deviation or halvings == _MOST_HALVINGS:
             break
         step *= 0.5
         halved = {2 * place: replace(one, log_prior=one.log_prior - math.log(2.0)) for place, one in found.items()}

@@ -93,7 +93,14 @@ class TemperedNodes:
     rng: np.random.Generator
     exact: ClassVar[bool] = True
 
-    def infer(self, factors: Factors, prior: Prior, start: FloatArray | None) -> PointBelief:  # noqa: ARG002
+    def infer(
+        self,
+        factors: Factors,
+        prior: Prior,
+        start: FloatArray | None,  # noqa: ARG002
+        *,
+        rough: bool = False,  # noqa: ARG002
+    ) -> PointBelief:
         """Return the belief and its evidence."""
         belief, gained = tempered_belief(factors, prior, self.n, self.sweeps, self.rng)
         return PointBelief(belief, gained + log_prior_mass(prior, factors.slopes.shape[1]))
