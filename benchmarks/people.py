@@ -126,16 +126,21 @@ def simulated(populations: int, dimension: int | None = None) -> None:
         print(f"  {name:14} {mean[row]:.3f} ± {error[row]:.3f}", flush=True)
 
 
-def rated_trial(task: tuple[int | None, bool, int]) -> tuple[Any, tuple[float, float, float]]:
-    """Return what `measured` returns for one simulated population of people who rate items."""
+def rated_trial(task: tuple[int | None, bool, int]) -> tuple[Any, list[float]]:
+    """Return what `measured` and `held_by_searches` return for one simulated population of people who rate items.
+
+    The latter with the residual utilities that the fit infers, and without.
+    """
     sys.path.insert(0, str(ROOT / "tests"))
-    from helpers.populations import measured
+    from helpers.populations import held_by_searches, measured
     from helpers.populations import rated as draw_people
 
     ps.set_thread_count(1)
     levels, squared, seed = task
     truth = draw_people(seed, levels=levels, squared=squared)
-    return task, measured(truth, ps.Population.fit(truth.choices, dimension=2), seed - FIRST)
+    population = ps.Population.fit(truth.choices, dimension=2)
+    searches = [held_by_searches(truth, one, seed) for one in (population, population.with_residual(0.0))]
+    return task, [*measured(truth, population, seed % FIRST), *searches]
 
 
 def rated(populations: int, levels: list[int], first: int, jobs: int, journal: Path | None) -> None:
@@ -149,7 +154,7 @@ def rated(populations: int, levels: list[int], first: int, jobs: int, journal: P
     for task, values in outcomes(rated_trial, tasks, jobs, journal):
         found[task[0], task[1]].append(values)
     print(f"{populations} simulated populations of 600 people who rate 18 items; newcomers answer 20 pairs")
-    print(f"{'':34} {'variance/truth':16} {'95 % hold':16} predicted - true")
+    print(f"{'':34} {'variance/truth':16} {'95 % hold':16} {'predicted - true':16} searches hold, without residual")
     for (count, squared), values in found.items():
         mean, error = np.mean(values, axis=0), np.std(values, axis=0, ddof=1) / np.sqrt(populations)
         cells = "  ".join(f"{m:6.3f} ± {e:.3f} " for m, e in zip(mean, error, strict=True))

@@ -7,6 +7,7 @@ import numpy as np
 import pairseek as ps
 from pairseek.population import fit as fitting
 from pairseek.population.data import Data
+from pairseek.population.residual import scale_of
 from pairseek.population.selection import log_predicted
 
 
@@ -122,3 +123,39 @@ def measured(truth, population, seed, *, answers=20, asked=20):
     bias = np.mean(np.maximum(chance, 1 - chance)) - np.mean(chance > 0.5)
     ratio = np.trace(factors @ population.covariance @ factors.T) / np.trace(truth.spread)
     return float(ratio), float(held), float(bias)
+
+
+def held_by_searches(truth, population, seed, *, newcomers=60, answers=20):
+    """Return the share of utilities that 95 % intervals of searches hold, after answers of newcomers to random pairs.
+
+    A search counts the point and the residual utilities of the population, but not the errors of the items.
+    """
+    rng = np.random.default_rng([seed, 3])
+    items, k = population.items, population.k
+    n, points = items.n, np.asarray(items.coordinates)
+    true = truth.newcomers[:newcomers, [truth.choices.ids.index(name) for name in items.ids]]
+    centred = np.eye(n) - 1.0 / n
+    held = []
+    for utility in true:
+        search = ps.Search(items, population=population, rng=0)
+        for _ in range(answers):
+            a, b = rng.choice(n, 2, replace=False).tolist()
+            up = rng.random() < 1 / (1 + np.exp(utility[b] - utility[a]))
+            search.observe(items.ids[a], items.ids[b], winner=items.ids[a if up else b])
+        belief, slopes = search.belief, 2 * k * points
+        mean = slopes @ belief.mean - k * np.sum(points**2, axis=1) + items.appeal
+        covariance = slopes @ belief.covariance @ slopes.T
+        if (residuals := belief.residuals) is not None:
+            rows, own = residuals.rows, np.full(n, residuals.deviation**2)
+            own[rows] = 0.0
+            covariance += np.diag(own)
+            mean[rows] += residuals.mean
+            covariance[np.ix_(rows, rows)] += residuals.covariance
+            across = slopes @ residuals.cross
+            covariance[:, rows] += across
+            covariance[rows] += across.T
+        # Residual utilities come with utilities on a larger scale.
+        away = centred @ (utility - mean / scale_of(population.residual))
+        deviation = np.sqrt(np.diag(centred @ covariance @ centred)) / scale_of(population.residual)
+        held.append(np.mean(np.abs(away) < 1.96 * deviation))
+    return float(np.mean(held))
