@@ -165,7 +165,12 @@ def test_the_commands_rank_and_report(visitors, sessions, tmp_path, capsys, monk
     assert len((tmp_path / "r.csv").read_text(encoding="utf-8").splitlines()) == 9
     assert run(["export", "which", "--database", url, "--out", str(tmp_path / "which.zip")]) == 0
     capsys.readouterr()
-    assert run(["rank", str(tmp_path / "which.zip"), "--json"]) == 0
+    # The ranking of the bundle is that of the study.
+    bundled = ["rank", str(tmp_path / "which.zip"), "--out", str(tmp_path / "b.csv")]
+    assert run(bundled) == 0
+    assert "From 36 answers of 4 people." in capsys.readouterr().out
+    assert (tmp_path / "b.csv").read_text(encoding="utf-8") == (tmp_path / "r.csv").read_text(encoding="utf-8")
+    assert run([*bundled, "--everyone", "--json"]) == 0
     assert '"people": 5' in capsys.readouterr().out
     assert run(["report", "which", "--database", url, "--out", str(tmp_path / "r.html"), "--language", "de"]) == 0
     assert "Bericht einer Präferenzstudie" in (tmp_path / "r.html").read_text(encoding="utf-8")

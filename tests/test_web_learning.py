@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from helpers.serving import configuration, csrf_of, served
 from pairseek import cli
@@ -275,6 +276,20 @@ class TestNewItems:
         assert live.parts.unmet == (10, 11)
         assert sessions.live(sessions.by_id(before)).parts.items.n == 10
         assert worker(database).live(sessions.by_id(before)).parts.items.n == 10
+
+    @pytest.mark.parametrize("kind", ["file", "picture"])
+    def test_one_item_alone_is_added_by_command(self, database, tmp_path, capsys, kind):
+        path = tmp_path / "more"
+        if kind == "file":
+            path = tmp_path / "more.csv"
+            path.write_text("id,label,text\nakita,Akita,Loyal.\n")
+        else:
+            path.mkdir()
+            Image.new("RGB", (8, 8), "red").save(path / "akita.png")
+        with pytest.raises(SystemExit) as left:
+            cli.main(["study", "add", "which", str(path), "--database", str(tmp_path / "dogs.db")])
+        assert (left.value.code, capsys.readouterr().out) == (0, "Added 1 item: the study which has 11.\n")
+        assert (study(database).items.ids[-1], study(database).items.labels[-1]) == ("akita", "Akita")
 
     def test_added_twice_is_refused_and_nothing_is_lost(self, database):
         with pytest.raises(InvalidItems, match="has 'pug' already: give new items only; nothing was added"):

@@ -13,7 +13,7 @@ from helpers.serving import answer, begin, cheap_passwords, configuration, csrf_
 from pairseek import cli
 from pairseek.embed import Triplets
 from pairseek.embed.similarity_map import SimilarityMap
-from pairseek.errors import InvalidItems, InvalidParameter, InvalidTriplets
+from pairseek.errors import InvalidItems, InvalidParameter, InvalidTriplets, Unsupported
 from pairseek.model.items import Items
 from pairseek.store import migrate, populations, studies
 from pairseek.store import sessions as stored
@@ -29,7 +29,7 @@ from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies import forms
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.configuration import check, configured, read_items
-from pairseek.web.studies.creation import create_study
+from pairseek.web.studies.creation import add_items, create_study
 
 N = 10
 PLACES = np.random.default_rng(3).standard_normal((N, 2))
@@ -267,6 +267,16 @@ def test_two_learners_at_once_are_one(database):
     assert database.read(lambda c: populations.versions(c, study.row.id)) == [1]
 
 
+def test_items_cannot_be_added_and_the_map_stays(database):
+    study = made(database)
+    judged(database, study, 2)
+    similarity.learn(database, study, "test")
+    with pytest.raises(Unsupported, match=r"its maps have the items that it began with.*nothing was added"):
+        add_items(database, study, Items(ids=["new", "newer"]), who="ann")
+    again = Catalogue(database).named("alike")
+    assert (again.items.ids, similarity.latest(database, again).version) == (study.items.ids, 1)
+
+
 # Exports
 
 
@@ -335,6 +345,8 @@ def test_commands_make_a_search_and_replay(database, tmp_path, capsys):
     path = tmp_path / "alike.zip"
     with path.open("wb") as file:
         bundle.write(database, study, file)
+    code, said = run(capsys, "rank", path)
+    assert (code != 0, "say what is alike, and not what people like" in said) == (True, True)
     code, said = run(capsys, "replay", path)
     assert (code, "Share of questions that would be others now: 0 " in said) == (0, True)
     code, said = run(capsys, "replay", path, "--strategy", "epmv")

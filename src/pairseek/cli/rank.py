@@ -15,7 +15,7 @@ from pairseek.cli.database import find_study, open_database
 from pairseek.cli.items import read_items, with_text_ids
 from pairseek.cli.options import AsJson, DatabaseOption
 from pairseek.core.text import plural
-from pairseek.errors import InvalidParameter
+from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.population import Choices
 from pairseek.population.formats import bundle
 from pairseek.ranking import Ranking, rank
@@ -34,7 +34,7 @@ def command(
     ] = None,
     everyone: Annotated[
         bool,
-        typer.Option("--everyone", metavar="", help="With a study: include people who answered conspicuously."),
+        typer.Option("--everyone", metavar="", help="With a study or its bundle: include people who answered conspicuously."),
     ] = False,
     top: Annotated[int, typer.Option(metavar="N", help="Number of items to show.")] = 20,
     out: Annotated[
@@ -45,14 +45,17 @@ def command(
 ) -> None:
     """Rank items by what a group of people likes, with the uncertainty.
 
-    The ranking of a study leaves out simulated people, void sessions, and
-    people whose answers are conspicuous; --everyone includes the latter.
+    The ranking of a study or its bundle leaves out simulated people, void
+    sessions, and people whose answers are conspicuous; --everyone includes the
+    latter.
     """
     path = Path(source)
-    if path.suffix:
+    if path.suffix.lower() == ".zip":
+        found = _of_bundle(path, items, everyone=everyone)
+    elif path.suffix:
         if everyone:
-            raise InvalidParameter(f"--everyone with the file {source!r}: this option applies to studies only")
-        found = _of_file(path, items)
+            raise InvalidParameter(f"--everyone with the file {source!r}: this option applies to studies and bundles")
+        found = _of_choices(path, items)
     else:
         if items is not None:
             raise InvalidParameter(f"--items with the study {source!r}: a study has its own items; leave it out")
@@ -68,13 +71,24 @@ def command(
         typer.echo(f"Wrote {out}")
 
 
-def _of_file(path: Path, items: Path | None) -> Ranking:
-    if items is not None:
-        given = with_text_ids(read_items(items))
-        return rank(Choices.read(path, ids=given.ids), given)
-    if path.suffix.lower() == ".zip":
-        return rank(Choices.read(path), bundle.items(path))
-    return rank(Choices.read(path))
+def _of_choices(path: Path, items: Path | None) -> Ranking:
+    if items is None:
+        return rank(Choices.read(path))
+    given = with_text_ids(read_items(items))
+    return rank(Choices.read(path, ids=given.ids), given)
+
+
+def _of_bundle(path: Path, items: Path | None, *, everyone: bool) -> Ranking:
+    given = bundle.items(path) if items is None else with_text_ids(read_items(items))
+    choices = Choices.read(path, ids=given.ids)
+    left_out = set() if everyone else bundle.conspicuous(path)
+    kept = [number for number, session in enumerate(choices.people) if session not in left_out]
+    if not kept:
+        raise InvalidChoices(
+            f"the ranking leaves out all {len(choices.people)} people of {path}, because of how they answered: see the "
+            f"column flags of participants.csv, or rank with --everyone"
+        )
+    return rank(choices.only(kept), given)
 
 
 def _of_study(slug: str, database: str | None, *, everyone: bool) -> Ranking:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairseek.core.text import quoted
+from pairseek.core.text import plural, quoted
 from pairseek.core.types import IntArray, ItemId
 from pairseek.core.validation import whole
 from pairseek.embed.placement import Placement, random_triplets
@@ -58,7 +58,7 @@ class TripletQuery:
 def check_count(n: int, what: str = "a similarity study") -> None:
     """Refuse fewer items than a triplet embedding needs, and more than people can judge."""
     if n < LEAST_ITEMS:
-        raise InvalidItems(f"{n} items: {what} needs at least {LEAST_ITEMS}; add items")
+        raise InvalidItems(f"{plural(n, 'item')}: {what} needs at least {LEAST_ITEMS}; add items")
     if n > MOST_ITEMS:
         raise InvalidItems(
             f"{n:,} items need about {JUDGEMENTS_PER_ITEM * n:,} judgements ({JUDGEMENTS_PER_ITEM} an item), and "

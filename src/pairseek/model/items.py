@@ -71,12 +71,12 @@ def _coordinates(values: npt.ArrayLike) -> FloatArray:
     return array
 
 
-def _without_coordinates(ids: object) -> FloatArray:
+def _without_coordinates(ids: object, least: int) -> FloatArray:
     """Return (n, 0) coordinates for items that have ids alone."""
     if isinstance(ids, str | bytes | Mapping) or not isinstance(ids, Iterable):
         raise InvalidItems(f"the items have no coordinates and ids is {ids!r}: give coordinates, or a list of ids")
     n = len(list(ids))
-    if n < 2:
+    if n < least:
         raise InvalidItems(f"there {'is 1 item' if n == 1 else 'are no items'}: a pair needs at least 2")
     return np.empty((n, 0))
 
@@ -164,10 +164,15 @@ class Items:
         data: Mapping[str, Sequence[object]] | None = None,
         columns: Sequence[str] | None = None,
         vector_map: VectorMap | None = None,
+        *,
+        least: int = 2,
     ) -> Self:
-        """Return validated items without warnings: parts of other items, or items reported elsewhere."""
+        """Return validated items without warnings: parts of other items, or items reported elsewhere.
+
+        There are at least two, or `least` without coordinates: one item may be added to others.
+        """
         items = cls.__new__(cls)
-        items._fill(coordinates, ids, labels, appeal, data)
+        items._fill(coordinates, ids, labels, appeal, data, least)
         object.__setattr__(items, "_columns", None if columns is None else tuple(columns))
         object.__setattr__(items, "vector_map", vector_map)
         return items
@@ -188,9 +193,10 @@ class Items:
         labels: Sequence[str] | None,
         appeal: npt.ArrayLike | None,
         data: Mapping[str, Sequence[object]] | None,
+        least: int = 2,
     ) -> None:
         """Validate and set all attributes."""
-        points = _without_coordinates(ids) if coordinates is None else _coordinates(coordinates)
+        points = _without_coordinates(ids, least) if coordinates is None else _coordinates(coordinates)
         n = len(points)
         names = _identifiers(ids, n)
         texts = tuple(map(str, names if labels is None else _listed(labels, "labels", n)))
@@ -470,7 +476,8 @@ class Items:
     ) -> Self:
         """Read items as `from_csv` does, without a `ScaleWarning`; `pairseek.core.csv` describes the arguments."""
         kept = (keep,) if isinstance(keep, str) else tuple(keep)
-        return cls._unwarned(**read_items(Path(path), kept, media=media, content=content, optional=optional))
+        read = read_items(Path(path), kept, media=media, content=content, optional=optional)
+        return cls._unwarned(**read, least=1 if optional else 2)
 
     def to_csv(self, path: str | Path) -> None:
         """Write a CSV file that `from_csv` reads back, ``keep`` naming the columns of data.

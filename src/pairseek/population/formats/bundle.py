@@ -14,7 +14,7 @@ from pairseek.model.items import Items
 from pairseek.population.choices import Choices
 from pairseek.population.formats.table import Table
 
-ANSWERS, ITEMS = "answers.csv", "items.json"
+ANSWERS, ITEMS, PARTICIPANTS = "answers.csv", "items.json", "participants.csv"
 _COLUMNS = ("session", "simulated", "left", "right", "winner", "loser", "outcome", "kind", "undone", "void")
 
 
@@ -27,6 +27,11 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
     if not table.has(_COLUMNS):
         missing = next(name for name in _COLUMNS if name not in table.header)
         raise InvalidChoices(f"{path}: {ANSWERS} has no column {missing!r}; export the study again")
+    if "anchor" in table.header:
+        raise InvalidChoices(
+            f"{path} is the bundle of a similarity study: its answers say what is alike, and not what people like; read "
+            f"them with pairseek.embed.Triplets.read"
+        )
     rows: list[tuple[str, str, str]] = []
     tied: list[tuple[str, str, str]] = []
     robots = 0
@@ -45,6 +50,14 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
             f"{path}: all {robots} answers are of simulated people; give a bundle with answers of real people"
         )
     return Choices.from_pairs(rows, ids=items(path).ids if ids is None else ids, tied=tied)
+
+
+def conspicuous(path: Path) -> set[str]:
+    """Return the sessions that the ranking of a study leaves out because of how people answered."""
+    table = Table.parse(content_of(path, PARTICIPANTS), f"{path}: {PARTICIPANTS}")
+    if not table.has(("session", "flags")):
+        raise InvalidChoices(f"{path}: {PARTICIPANTS} has no columns session and flags; export the study again")
+    return {session for _, (session, flags) in table.cells(("session", "flags")) if flags}
 
 
 def items(path: Path) -> Items:

@@ -20,6 +20,7 @@ from pairseek import serialization
 from pairseek.candidates import Rest
 from pairseek.core.limits import Size, check_limits
 from pairseek.core.media import MEDIA, medium_of
+from pairseek.core.text import plural
 from pairseek.core.types import JSON
 from pairseek.core.validation import suggestion
 from pairseek.defaults import TIE_WIDTH, default_response
@@ -374,8 +375,8 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
     """Check that configuration and items fit together: resolve every part and look up every item."""
     if not items.d and items.n < FEWEST_ITEMS and not configuration.is_similarity:
         raise InvalidItems(
-            f"there are {items.n} items without coordinates: a study needs at least {FEWEST_ITEMS} of them to learn "
-            f"what people like; add items"
+            f"there {'is' if items.n == 1 else 'are'} {plural(items.n, 'item')} without coordinates: a study needs at "
+            f"least {FEWEST_ITEMS} of them to learn what people like; add items"
         )
     if not items.d and not configuration.is_similarity and (configuration.standardize or configuration.scaled):
         setting = "standardize" if configuration.standardize else "scaled"
@@ -511,9 +512,9 @@ def read_items(
     data = {_medium_name(name): values for name, values in items.data.items()}
     ids = [str(name) for name in items.ids]
     if not placed:
-        return study_items(Items._unwarned(None, ids, items.labels, None, data), scaled=False)
+        return study_items(Items._unwarned(None, ids, items.labels, None, data, least=1), scaled=False)
     places = items.coordinates if items.d else None
-    made = Items._unwarned(places, ids, items.labels, items.appeal, data, items._columns)
+    made = Items._unwarned(places, ids, items.labels, items.appeal, data, items._columns, least=1)
     return study_items(made, scaled=scaled, standardize=standardize)
 
 

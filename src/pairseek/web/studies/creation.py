@@ -179,6 +179,11 @@ def add_items(database: Database, study: Study, items: Items, *, who: str, files
     Sessions that have begun keep their items.
     """
     slug, known = study.row.slug, study.items
+    if study.configuration.is_similarity:
+        raise Unsupported(
+            f"the study {slug!r} asks what is alike, and its maps have the items that it began with: make another "
+            f"study with the new items too; nothing was added"
+        )
     if known.d or items.d:
         where = "of the study" if known.d else "to be added"
         raise InvalidItems(

@@ -60,9 +60,8 @@ def items_of_pictures(files: Files) -> Items | None:
         return None
     stems = [PurePosixPath(name).stem for name in pictures]
     distinct = len(set(stems)) == len(stems)
-    return Items(
-        ids=stems if distinct else pictures, labels=[spoken_name(stem) for stem in stems], data={"image": pictures}
-    )
+    labels = [spoken_name(stem) for stem in stems]
+    return Items._unwarned(None, stems if distinct else pictures, labels, None, {"image": pictures}, least=1)
 
 
 def spoken_name(stem: str) -> str:
@@ -126,7 +125,7 @@ def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable
     # The file's own name stays beside the hash, for exports.
     data = dict(items.data) | {"image": [kept.get(name, "") for name in wanted], "image_file": wanted}
     coordinates = items.coordinates if items.d else None
-    return Items._unwarned(coordinates, items.ids, items.labels, items.appeal, data, items.columns), readers
+    return Items._unwarned(coordinates, items.ids, items.labels, items.appeal, data, items.columns, least=1), readers
 
 
 def copies(study_id: int, name: str, content: bytes) -> Iterator[StoredPicture]:
