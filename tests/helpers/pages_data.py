@@ -41,7 +41,8 @@ def label(number: int) -> str:
 
 
 def card(number: int, kind: str = "colour") -> dict:
-    image = {"src": f"/picture/{number}.svg", "srcset": None, "width": 600, "height": 450, "alt": f"Picture {number}"}
+    # As the service: a picture without words of its own has the label for them.
+    image = {"src": f"/picture/{number}.svg", "srcset": None, "width": 600, "height": 450, "alt": label(number)}
     values = {
         "colour": colour(number),
         "image": image,
