@@ -13,7 +13,7 @@ from pairseek.population.data import Data
 from pairseek.population.fit import fit
 from pairseek.population.model import FitOptions, start_of
 from pairseek.population.predictive import trend_covariance
-from pairseek.ranking import find_segments
+from pairseek.ranking import find_segments, segments
 from pairseek.ranking.segments import _Likelihoods, _Mixture
 from pairseek.ranking.utilities import marginal_information, mean_utilities
 
@@ -130,6 +130,15 @@ def test_few_random_clickers_hardly_move_the_top() -> None:
     before, after = ps.rank(choices, items), ps.rank(moved, same)
     for one in before.items[:5]:
         assert one.rank_low <= after[one.id].rank <= one.rank_high
+
+
+@pytest.mark.parametrize("deviation", [0.1, 0.3, 0.6, 1.0])
+def test_people_who_vary_less_than_expected_are_not_divided(deviation) -> None:
+    points = deviation * np.random.default_rng(5).normal(size=(40, 2))
+    precision = np.broadcast_to(25.0 * np.eye(2), (40, 2, 2)).copy()
+    data = _Likelihoods(25.0 * points, precision, np.ones(40))
+    rng = np.random.default_rng(0)
+    assert segments._chosen(segments._compared(data, 3, np.arange(40) % 8, rng)) == 1
 
 
 def test_segments_that_lie_apart_are_found_and_one_is_one() -> None:

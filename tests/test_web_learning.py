@@ -237,6 +237,13 @@ class TestLearning:
             create_study(database, configuration(slug=slug, **settings), items, is_open=True, who="test")
         named = {slug: Catalogue(database).named(slug) for slug in ("plain", "auto")}
         assert [one.configuration.learns(one.items) for one in named.values()] == [False, True]
+        # The strategy asks the first people as well: the items have coordinates to search in.
+        sessions = worker(database)
+        for one in named.values():
+            session_id, _ = sessions.open(one, {})
+            query = sessions.state(sessions.by_id(session_id))["query"]["query"]
+            sessions.answer(sessions.by_id(session_id), SubmittedAnswer(query, "left", 500))
+            assert queries(database, session_id)[0].kind == "strategy"
 
 
 class TestRandomShare:

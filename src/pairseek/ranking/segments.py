@@ -207,8 +207,13 @@ def _likelihoods(found: UtilityPosterior) -> tuple[FloatArray, _Likelihoods]:
 
 
 def _compared(data: _Likelihoods, most: int, folds: IntArray, rng: np.random.Generator) -> FloatArray:
-    """Return the (tried, people) held-out scores of 1, 2, ... segments, until two more do not improve them."""
-    scores = [_held_out(data, 1, folds, rng)]
+    """Return the (tried, people) held-out scores of 1, 2, ... segments, until two more do not improve them.
+
+    One segment has the better of two priors of its covariance, the second being that within several segments: people
+    who vary less than the population model says are not divided for that alone.
+    """
+    alone = [_held_out(data, 1, folds, rng, usual) for usual in (1.0, _WITHIN)]
+    scores = [max(alone, key=lambda one: float(one.mean()))]
     while len(scores) < most:
         scores.append(_held_out(data, len(scores) + 1, folds, rng))
         if len(scores) - int(np.argmax([one.mean() for one in scores])) > _WORSE:
@@ -216,12 +221,14 @@ def _compared(data: _Likelihoods, most: int, folds: IntArray, rng: np.random.Gen
     return np.stack(scores)
 
 
-def _held_out(data: _Likelihoods, count: int, folds: IntArray, rng: np.random.Generator) -> FloatArray:
+def _held_out(
+    data: _Likelihoods, count: int, folds: IntArray, rng: np.random.Generator, usual: float = _WITHIN
+) -> FloatArray:
     """Return the (people,) weighted log-likelihoods under mixtures that were fitted to the people of other folds."""
     out = np.empty(len(folds))
     for fold in np.unique(folds):
         held = np.flatnonzero(folds == fold)
-        mixture = _fit(data.only(np.flatnonzero(folds != fold)), count, rng)
+        mixture = _fit(data.only(np.flatnonzero(folds != fold)), count, rng, usual)
         out[held] = data.weight[held] * mixture.scores(data.only(held))
     return out
 
@@ -234,13 +241,18 @@ def _chosen(scores: FloatArray) -> int:
     return int((lag.mean(axis=1) <= np.maximum(error, _MIN_GAIN)).argmax()) + 1
 
 
-def _fit(data: _Likelihoods, count: int, rng: np.random.Generator) -> _Mixture:
-    """Return the mixture of the largest likelihood from several starting points."""
+def _fit(data: _Likelihoods, count: int, rng: np.random.Generator, usual: float | None = None) -> _Mixture:
+    """Return the mixture of the largest likelihood from several starting points.
+
+    `usual` is the variance that the prior expects within a segment; by default that of all people for one segment.
+    """
+    if usual is None:
+        usual = 1.0 if count == 1 else _WITHIN
     if count == 1:
-        return _run(data, _first(data, 1, rng), rounds=_ROUNDS)[0]
-    begun = [_run(data, _first(data, count, rng), rounds=_BURN_IN) for _ in range(_STARTS)]
+        return _run(data, _first(data, 1, rng), rounds=_ROUNDS, usual=usual)[0]
+    begun = [_run(data, _first(data, count, rng), rounds=_BURN_IN, usual=usual) for _ in range(_STARTS)]
     best = max(begun, key=lambda one: float(data.weight @ logsumexp(one[1], axis=1)))
-    return _run(data, best[0], rounds=_ROUNDS)[0]
+    return _run(data, best[0], rounds=_ROUNDS, usual=usual)[0]
 
 
 def _first(data: _Likelihoods, count: int, rng: np.random.Generator) -> _Mixture:
@@ -257,16 +269,15 @@ def _first(data: _Likelihoods, count: int, rng: np.random.Generator) -> _Mixture
     return _Mixture(np.full(count, 1.0 / count), np.array(centres), _WITHIN * np.eye(q))
 
 
-def _run(data: _Likelihoods, mixture: _Mixture, *, rounds: int) -> tuple[_Mixture, FloatArray]:
+def _run(data: _Likelihoods, mixture: _Mixture, *, rounds: int, usual: float = 1.0) -> tuple[_Mixture, FloatArray]:
     """Return the mixture after at most this many iterations of EM, and the log-likelihoods of people and segments."""
     q = data.linear.shape[1]
     found = _Mixture(mixture.share.copy(), mixture.centre.copy(), mixture.within.copy())
-    usual = np.eye(q) * (1.0 if len(found.share) == 1 else _WITHIN)
     joint = np.empty((len(data.weight), len(found.share)))
     pseudo = np.array([_PSEUDO_PEOPLE, _PSEUDO_SHARE])
     tolerance = _TOLERANCE * float(data.weight.sum())
     parts = (found.share, found.centre, found.within)
-    fit_mixture(data.linear, data.precision, data.weight, *parts, usual, pseudo, rounds, tolerance, joint)
+    fit_mixture(data.linear, data.precision, data.weight, *parts, usual * np.eye(q), pseudo, rounds, tolerance, joint)
     return found, joint
 
 

@@ -200,8 +200,11 @@ class Sessions:
             return (session_id, token) if self.by_token(token) is not None else None
 
     def _design(self, study: Study, version: int | None) -> JSON | None:
-        """Return the section of the balanced pairs for one of the first people; None where the strategy asks."""
-        if version is not None or not study.configuration.learns(study.items):
+        """Return the section of the balanced pairs for one of the first people; None where the strategy asks.
+
+        Where the items have coordinates, the strategy asks from the first person on.
+        """
+        if version is not None or study.items.d or not study.configuration.learns(study.items):
             return None
         count = self.database.read(lambda connection: sessions.count(connection, study.row.id, ["person", "simulated"]))
         seed = study.configuration.seed
