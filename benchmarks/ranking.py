@@ -30,6 +30,8 @@ from pairseek.ranking import segments as mixtures
 _K, _WITHIN, _ALONE = 2.0, 0.6, 0.8
 # Precision of a point that counts as known, in units in which people have the variance 1.
 _KNOWN = 400.0
+# Rotations of the centres of segments over which a likelihood ratio is averaged.
+_ROTATIONS = 12
 
 
 def group(
@@ -105,8 +107,9 @@ def segmented(worlds: int) -> None:
 def bounded(worlds: int) -> None:
     """Print how often three segments of 100 people are told from one group, at one false alarm in ten, by known points.
 
-    First by the likelihood ratio of the true mixture to the Gaussian of the same moments, which no test surpasses, and
-    then by that of mixtures which are fitted to the points.
+    First by the likelihood ratio of the true mixture to the Gaussian of the same moments, which no test surpasses; then
+    by its mean over all rotations of the centres, which no test surpasses that does not know their directions; and then
+    by that of mixtures which are fitted to the points.
     """
     for apart in (2.0, 2.5, 3.0, 4.0):
         turn, rng = 2.0 * np.pi * np.arange(3) / 3, np.random.default_rng(1)
@@ -118,11 +121,13 @@ def bounded(worlds: int) -> None:
         )
         one, three = (_true_ratios(points, centres, deviation) for points in (together, divided))
         known = np.mean(three > np.quantile(one, 0.9))
+        turned = [_rotated_ratios(points, centres, deviation) for points in (together, divided)]
+        rotated = np.mean(turned[1] > np.quantile(turned[0], 0.9))
         fitted = [_fitted_ratios(points[:worlds] / deviation) for points in (together, divided)]
         estimated = np.mean(fitted[1] > np.quantile(fitted[0], 0.9))
         print(
             f"{apart} apart: {three.mean() / 100:.3f} nats a person, found in {known:.2f} by the true centres, in "
-            f"{estimated:.2f} by estimated ones",
+            f"{rotated:.2f} if their directions are unknown, in {estimated:.2f} by estimated ones",
             flush=True,
         )
 
@@ -132,6 +137,15 @@ def _true_ratios(points: FloatArray, centres: FloatArray, deviation: float) -> F
     within = np.sum((points[..., None, :] - centres) ** 2, axis=-1)
     together = -0.5 * np.sum(points**2, axis=-1) / deviation**2 - 2.0 * np.log(deviation)
     return np.asarray(np.sum(logsumexp(-0.5 * within, axis=-1) - np.log(3.0) - together, axis=1))
+
+
+def _rotated_ratios(points: FloatArray, centres: FloatArray, deviation: float) -> FloatArray:
+    """Return the log of the mean likelihood ratio over rotations of the centres, which repeat after a third of a turn."""
+    ratios = []
+    for turn in 2.0 * np.pi / 3.0 * np.arange(_ROTATIONS) / _ROTATIONS:
+        rotation = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+        ratios.append(_true_ratios(points, centres @ rotation, deviation))
+    return np.asarray(logsumexp(ratios, axis=0) - np.log(_ROTATIONS))
 
 
 def _fitted_ratios(points: FloatArray) -> FloatArray:

@@ -22,6 +22,7 @@ from pairseek.web.auth import set_password
 from pairseek.web.data import codebook, findings, tables
 from pairseek.web.data.codebook_german import GERMAN
 from pairseek.web.data.findings import group_answers, ranking_of, study_findings
+from pairseek.web.pages.group_map import draw_group_map
 from pairseek.web.pages.map import PICTURE, draw_map
 from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.studies.catalogue import Catalogue
@@ -174,6 +175,17 @@ def test_the_commands_rank_and_report(visitors, sessions, tmp_path, capsys, monk
     assert '"people": 5' in capsys.readouterr().out
     assert run(["report", "which", "--database", url, "--out", str(tmp_path / "r.html"), "--language", "de"]) == 0
     assert "Bericht einer Präferenzstudie" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_names_on_the_map_leave_out_the_name_of_the_axis() -> None:
+    def item(name, x, y):
+        return {"card": {"name": name}, "point": (x, y), "place": 1}
+
+    spots = [item("high", 0.0, 1.0), item("middle", 0.5, 0.0), item("aside", 0.0, 0.0), item("right", 1.0, 0.5)]
+    drawing = draw_group_map({"items": spots, "people": [], "axes": ("sweetness", "body"), "segments": 1})
+    written = {one.card["name"]: one.named[1] - one.y for one in drawing.items}
+    # A name stands below its item, but above where the name of the axis is below.
+    assert written["middle"] < 0 < written["aside"]
 
 
 def test_exports_have_the_names_of_the_researcher(visitors, sessions) -> None:

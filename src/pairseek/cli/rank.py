@@ -34,7 +34,9 @@ def command(
     ] = None,
     everyone: Annotated[
         bool,
-        typer.Option("--everyone", metavar="", help="With a study or its bundle: include people who answered conspicuously."),
+        typer.Option(
+            "--everyone", metavar="", help="With a study or its bundle: include people who answered conspicuously."
+        ),
     ] = False,
     top: Annotated[int, typer.Option(metavar="N", help="Number of items to show.")] = 20,
     out: Annotated[

@@ -67,7 +67,10 @@ def draw_group_map(data: GroupMap) -> GroupDrawing:
         return round((point[0] - left) * scale) + _LEFT, round((high - point[1]) * scale) + _TOP
 
     spots = [(place(item["point"]), item) for item in data["items"]]
-    names = _names([(x, y, item["card"]["name"]) for (x, y), item in spots], size)
+    # The template writes the name of the horizontal axis below the middle of the ground.
+    reach, middle = (len(data["axes"][0]) + 2) * _LETTER / 2, (WIDTH + _LEFT - _RIGHT) / 2
+    axis = (middle - reach, height - 44.0 - _LINE, middle + reach, height - 40.0)
+    names = _names([(x, y, item["card"]["name"]) for (x, y), item in spots], size, axis)
     items = tuple(
         DrawnItem(item["card"], x, y, item["place"], size, name)
         for ((x, y), item), name in zip(spots, names, strict=True)
@@ -116,12 +119,17 @@ def _within(values: list[float], low: float, high: float, most: float) -> tuple[
     return max(min(values[0], low), low - most), min(max(values[-1], high), high + most)
 
 
-def _names(places: list[tuple[int, int, str]], size: int) -> list[tuple[int, int, str] | None]:
-    """Return labels below or above their items where they overlap no other label or item; the best-liked come first."""
+def _names(
+    places: list[tuple[int, int, str]], size: int, axis: tuple[float, float, float, float]
+) -> list[tuple[int, int, str] | None]:
+    """Return labels below or above their items where they overlap no other label or item, nor the name of the axis.
+
+    The best-liked come first.
+    """
     if len(places) > _MOST_NAMES:
         return [None] * len(places)
     half = size / 2
-    taken = [(x - half, y - half, x + half, y + half) for x, y, _ in places]
+    taken = [axis, *((x - half, y - half, x + half, y + half) for x, y, _ in places)]
     out: list[tuple[int, int, str] | None] = []
     for x, y, label in places:
         text = label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
