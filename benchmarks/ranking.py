@@ -140,7 +140,7 @@ def _true_ratios(points: FloatArray, centres: FloatArray, deviation: float) -> F
 
 
 def _rotated_ratios(points: FloatArray, centres: FloatArray, deviation: float) -> FloatArray:
-    """Return the log of the mean likelihood ratio over rotations of the centres, which repeat after a third of a turn."""
+    """Return the log of the mean likelihood ratio over rotations of the centres, up to a third of a turn."""
     ratios = []
     for turn in 2.0 * np.pi / 3.0 * np.arange(_ROTATIONS) / _ROTATIONS:
         rotation = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])

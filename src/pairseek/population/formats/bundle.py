@@ -29,8 +29,8 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
         raise InvalidChoices(f"{path}: {ANSWERS} has no column {missing!r}; export the study again")
     if "anchor" in table.header:
         raise InvalidChoices(
-            f"{path} is the bundle of a similarity study: its answers say what is alike, and not what people like; read "
-            f"them with pairseek.embed.Triplets.read"
+            f"{path} is the bundle of a similarity study: its answers say what is alike, and not what people like; "
+            f"read them with pairseek.embed.Triplets.read"
         )
     rows: list[tuple[str, str, str]] = []
     tied: list[tuple[str, str, str]] = []
