@@ -65,7 +65,7 @@ def best_of_random(context: SelectionContext, pairs: int) -> float:
     shadows = np.ascontiguousarray(centred @ square_root(context.belief.covariance))
     costs = np.sum(centred**2, axis=1)
     out = np.full(-(-pairs // _CHUNK), -np.inf)
-    model = utility_model(context, shape_of(context.strategy))
+    model = utility_model(context, shape_of(context.strategy), 0.0)
     for_ranges(_random_pairs, pairs, _CHUNK, np.array(context.points), shadows, costs, model, out)
     return float(out.max())
 

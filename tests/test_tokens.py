@@ -141,9 +141,10 @@ def test_another_catalogue_or_configuration_is_named():
     items, other = catalogue(), catalogue(seed=5)
     search = answered(ps.Search(items, rng=1, goal="best"))
     token, record = search.to_token(key=KEY), search.to_dict()
-    with pytest.raises(ps.errors.OtherCatalogue, match=items.hash[:16]):
+    named = f"{items.hash[:16]}, and the given items are {other.hash[:16]}:"
+    with pytest.raises(ps.errors.OtherCatalogue, match=named):
         ps.Search.from_token(token, items=other, key=KEY, goal="best")
-    with pytest.raises(ps.errors.OtherCatalogue, match=items.hash[:16]):
+    with pytest.raises(ps.errors.OtherCatalogue, match=named):
         ps.Search.from_dict(record, items=other)
     with pytest.raises(ps.errors.OtherCatalogue, match="other settings"):
         ps.Search.from_token(token, items=items, key=KEY)

@@ -193,9 +193,10 @@ def named_catalogue(name: str, catalogues: Iterable[Items]) -> Items:
     for items in known:
         if isinstance(name, str) and name and items.hash.startswith(name):
             return items
+    given = " and ".join(dict.fromkeys(items.hash[:16] for items in known))
     raise OtherCatalogue(
-        f"this search is about the catalogue {str(name)[:16]}, and these are {', '.join(x.hash[:16] for x in known)}: "
-        f"give the items that it was begun with, or catalogues=[...] with the earlier ones"
+        f"this search is about the catalogue {str(name)[:16]}, and the given items are {given}: give the items "
+        f"that it was begun with, or catalogues=[...] with the earlier ones"
     )
 
 
