@@ -4,6 +4,7 @@ python benchmarks/people.py [--out FOLDER] [--jobs N] [--draw FOLDER]
 python benchmarks/people.py --simulated [POPULATIONS]
 python benchmarks/people.py --rated [POPULATIONS] [--levels 2] [--first SEED] [--journal FILE]
 python benchmarks/people.py --speed
+python benchmarks/people.py --held-out [PEOPLE]
 python benchmarks/people.py --few [WORLDS] [--first SEED] [--journal FILE]
 python benchmarks/people.py --decided
 
@@ -12,9 +13,9 @@ who are held out belong to the half that is set apart for reporting (``data/peop
 goes on where it was. --draw writes the figures of the docs. --simulated leaves recorded people out and asks only how
 often intervals hold the truth of simulated populations. --rated asks what ratings with many and few levels teach about
 simulated people. --speed times fits to simulated ratings, with their memory, beside fits to a tenth of the people and,
-for the smaller one, to the pairs that the ratings imply. --few asks whether
-searches that begin with a population of 3, 5, 10 or 30 simulated people keep their claims. --decided compares fits to
-ratings and to the pairs that they decide, on the half of the people that is set apart for choices.
+for the smaller one, to the pairs that the ratings imply. --held-out asks how well the two predict others. --few asks
+whether searches that begin with a population of 3, 5, 10 or 30 simulated people keep their claims. --decided compares
+fits to ratings and to the pairs that they decide, on the half of the people that is set apart for choices.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ def many_ratings(seed: int, people: int, n: int, per_person: int, d: int) -> ps.
     return ps.Choices.from_ratings(zip(person.tolist(), item.tolist(), level.tolist(), strict=True), ids=range(n))
 
 
-def timed(name: str, choices: ps.Choices, d: int) -> float:
+def timed(name: str, choices: ps.Choices, d: int) -> tuple[ps.Population, float]:
     """Fit a population; print seconds, which other programs prolong, processor time and the peak memory so far."""
     begin, used = time.perf_counter(), time.process_time()
     population = ps.Population.fit(choices, dimension=d)
@@ -190,7 +191,7 @@ def timed(name: str, choices: ps.Choices, d: int) -> float:
         f"  {name:28} {seconds:7.1f} s ({used:.1f} s of processors), {rounds} rounds, peak so far {peak:.2f} GB",
         flush=True,
     )
-    return used
+    return population, used
 
 
 def speed() -> None:
@@ -206,12 +207,44 @@ def speed() -> None:
         print(f"{name}: {choices}, {len(choices.ratings):,} ratings, d = {d}, made in {took:.1f} s")
         # As many ratings for each person and each item, or nearly so.
         small = many_ratings(1, people // 10, max(n // 10, 140), per_person, d)
-        tenth = timed("a tenth of the people", small, d)
-        whole = timed("all", choices, d)
+        _, tenth = timed("a tenth of the people", small, d)
+        _, whole = timed("all", choices, d)
         print(f"  all / tenth: {whole / tenth:.1f}")
         if people == 5000:
-            pairs = timed("pairs of a tenth", small.rows(np.ones(len(small), dtype=np.bool_)), d)
+            _, pairs = timed("pairs of a tenth", small.rows(np.ones(len(small), dtype=np.bool_)), d)
             print(f"  pairs / ratings, of a tenth: {pairs / tenth:.1f}")
+
+
+def held_out(people: int) -> None:
+    """Predict people held out of simulated ratings, by a fit to the ratings and by one to the pairs that they imply.
+
+    Items are as many for each person as in a million ratings, and a tenth of the people are held out. They answer ten
+    random pairs; then other pairs of theirs that are no ties are predicted.
+    """
+    choices = many_ratings(2, people, max(people * 37 // 60, 140), 167, 8)
+    assert choices.ratings is not None
+    new = np.random.default_rng(3).permutation(people) < max(people // 10, 100)
+    others, own = (choices.only(np.flatnonzero(which)) for which in (~new, new))
+    answers, hidden = withheld_pairs(own, np.random.default_rng(4))
+    data = Data.of(answers)
+    print(f"{len(choices.ratings):,} ratings of {people} people, {len(choices.ids)} items, {len(hidden)} held out")
+    found = {}
+    for name, rows in (("ratings", others), ("pairs", others.rows(np.ones(len(others), dtype=np.bool_)))):
+        population, _ = timed(name, rows, 8)
+        base, factors = population.utilities()
+        mean, covariance, _ = beliefs(data, base, factors, np.asarray(population.covariance))
+        scores = []
+        for row, (winner, loser, sure) in enumerate(hidden):
+            delta = (factors[winner] - factors[loser])[sure]
+            logit = (base[winner] - base[loser])[sure] + delta @ mean[row]
+            spread = np.sqrt(np.einsum("ni,ij,nj->n", delta, covariance[row], delta))
+            z = logit[:, None] + spread[:, None] * NODES
+            scores.append(((logit > 0.0).mean(), np.log(np.exp(log_expit(z)) @ SHARES).mean()))
+        found[name] = np.array(scores)
+        print(f"    accuracy and log-likelihood of a pair {found[name].mean(axis=0).round(4)}", flush=True)
+    lead = found["ratings"] - found["pairs"]
+    mean, error = lead.mean(axis=0), lead.std(axis=0, ddof=1) / np.sqrt(len(lead))
+    print(f"  ratings minus pairs: accuracy {mean[0]:+.4f} ± {error[0]:.4f}, log {mean[1]:+.4f} ± {error[1]:.4f}")
 
 
 def few_trial(task: tuple[str, str, int, int, int]) -> tuple[Any, list[list[float]]]:
@@ -324,6 +357,7 @@ def main() -> None:
     parser.add_argument("--levels", type=int, nargs="+", default=[0, 5, 3, 2], help="levels of --rated; 0: continuous")
     parser.add_argument("--journal", type=Path, help="file of the outcomes of --few or --rated so far, to resume from")
     parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--held-out", type=int, nargs="?", const=1200, metavar="PEOPLE")
     parser.add_argument("--decided", action="store_true")
     given = parser.parse_args()
     if not apart(given):
@@ -341,10 +375,16 @@ def apart(given: argparse.Namespace) -> bool:
         rated(given.rated, given.levels, given.first, given.jobs, given.journal)
     if given.speed:
         speed()
+    if given.held_out is not None:
+        held_out(given.held_out)
     if given.simulated is not None:
         for dimension in (None, 2):
             simulated(given.simulated, dimension)
-    return given.speed or given.decided or any(x is not None for x in (given.few, given.rated, given.simulated))
+    return (
+        given.speed
+        or given.decided
+        or any(x is not None for x in (given.few, given.rated, given.simulated, given.held_out))
+    )
 
 
 def replay(out: Path, jobs: int, target: Path | None) -> None:
