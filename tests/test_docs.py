@@ -89,12 +89,6 @@ def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     exec(compile(first, "README.md", "exec"), names)
     assert names["search"].finished == "12 answers were given"
     assert "Recommendation" in capsys.readouterr().out
-    (tmp_path / "wines.csv").write_text(
-        "id,label,image,x,y\nmerlot-7,Merlot,a.png,0.1,0.9\nriesling-2,Riesling,b.png,0.8,0.2\nrosé,Rosé,c.png,0.5,0.4\n"
-    )
-    exec(compile(code_of("install.md", "keep="), "install.md", "exec"), names)
-    assert names["items"].data["image"] == ("a.png", "b.png", "c.png")
-    assert ps.Search.load("me.json").history[0].winner == "riesling-2"
 
 
 def test_the_code_of_the_reliability_page_runs(capsys):
@@ -120,7 +114,9 @@ def test_every_setting_of_a_study_and_of_a_server_is_documented():
     from pairseek.web.settings import PREFIX, Settings
     from pairseek.web.studies.configuration import StudyConfiguration
 
-    for name in (*StudyConfiguration.model_fields, *MEDIA):
+    for name in StudyConfiguration.model_fields:
+        assert f"`{name}`" in PAGES["study-settings.md"], name
+    for name in MEDIA:
         assert f"`{name}`" in PAGES["studies.md"], name
     for field in dataclasses.fields(Settings):
         assert f"`{PREFIX}{field.name.upper()}`" in PAGES["service.md"], field.name

@@ -18,7 +18,7 @@ from pairseek.serialization import KINDS
 from pairseek.web.studies.configuration import check, study_items
 
 PARTS = [(kind, name, part) for kind, table in KINDS.items() for name, part in table.items()]
-DOCS = (Path(__file__).resolve().parents[1] / "docs" / "how-to" / "studies.md").read_text()
+DOCS = (Path(__file__).resolve().parents[1] / "docs" / "reference" / "study-settings.md").read_text()
 SMALL = Size(40, 2)
 SWEEPS = {"name": "particles", "sweeps": 4}
 MEDIAN = {"name": "unknown", "prior": {"name": "log_normal", "median": 1e50}}
@@ -118,5 +118,5 @@ def test_the_docs_list_every_limit():
         if settings:
             rows.append(f"| `{kind}` | `{name}` | {'; '.join(settings)} |")
     missing = [row for row in rows if row not in DOCS]
-    assert not missing, "docs/how-to/studies.md lacks:\n" + "\n".join(missing)
+    assert not missing, "docs/reference/study-settings.md lacks:\n" + "\n".join(missing)
     assert str(Limit(1, BySize(lambda _: 2, "two"))) == "1 to two"

@@ -63,9 +63,19 @@ def main() -> None:
         database = Database(str(Path(folder) / "teas.db"))
         migrate.ready(database)
         create_study(database, configuration, items, is_open=True, who="example")
-        study, sessions = Catalogue(database).named("teas"), Sessions(database, Catalogue(database))
+        study, sessions = (
+            Catalogue(database).named("teas"),
+            Sessions(database, Catalogue(database)),
+        )
         for number in range(PEOPLE):
-            answer_all(sessions, study, items, rng, clicks=number >= PEOPLE - CLICKERS, number=number)
+            answer_all(
+                sessions,
+                study,
+                items,
+                rng,
+                clicks=number >= PEOPLE - CLICKERS,
+                number=number,
+            )
         with Path(__file__).with_name("teas.zip").open("wb") as file:
             bundle.write(database, study, file)
         database.close()
@@ -75,15 +85,24 @@ def answer_all(sessions, study, items, rng, *, clicks, number):
     """Answer one session: the person stands near one of two tastes, or tosses a coin."""
     centre = np.array([1.2, 0.3]) if number % 3 else np.array([-1.0, -0.6])
     person = ps.SimulatedUser(centre + 0.5 * rng.normal(size=2), ps.Logistic(2.0), rng)
-    session_id, _ = sessions.open(study, {"participant": f"person-{number + 1}"}, seed=number)
+    session_id, _ = sessions.open(
+        study, {"participant": f"person-{number + 1}"}, seed=number
+    )
     state = sessions.state(sessions.by_id(session_id))
     while state["query"] is not None:
         pair = state["query"]
         left, right = pair["left"]["id"], pair["right"]["id"]
         winner = person.answer(items, ps.Query(pair["query"], left, right))
-        outcome = str(rng.choice(["left", "right"])) if clicks else ("left" if winner == left else "right")
+        outcome = (
+            str(rng.choice(["left", "right"]))
+            if clicks
+            else ("left" if winner == left else "right")
+        )
         milliseconds = int(1500 * np.exp(0.4 * rng.standard_normal()))
-        state = sessions.answer(sessions.by_id(session_id), SubmittedAnswer(pair["query"], outcome, milliseconds))
+        state = sessions.answer(
+            sessions.by_id(session_id),
+            SubmittedAnswer(pair["query"], outcome, milliseconds),
+        )
 
 
 if __name__ == "__main__":

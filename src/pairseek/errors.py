@@ -1,7 +1,5 @@
 """The hierarchy of exceptions that pairseek raises, and its warnings.
 
-::
-
     PairseekError
     ├── InvalidItems        (ValueError)    invalid items, or their file
     ├── InvalidTriplets     (ValueError)    invalid similarity judgements, or their file

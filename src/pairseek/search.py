@@ -489,8 +489,10 @@ class Search:
         ----------
         count
             Number of items; fewer are returned if fewer may be recommended.
-        only, exclude
-            Items that may and that may not be recommended: ids, or a mask of one bool for each item.
+        only
+            Items that may be recommended: ids, or a mask of one bool for each item.
+        exclude
+            Items that may not be recommended, in the same form.
         among
             Other items in the same coordinates, such as tomorrow's catalogue, to recommend from; or millions of them in
             a vector database, which say neither probabilities nor distances: see `pairseek.indexes`.
@@ -678,8 +680,18 @@ class Search:
         ----------
         path
             File written by `save`.
-        response, prior, posterior, strategy, candidates, stop
-            Replacements of parts in the file. Custom parts must be given, because the file stores only their names.
+        response
+            Replacement of the part in the file. A part of your own must be given: the file stores only its name.
+        prior
+            As `response`.
+        posterior
+            As `response`.
+        strategy
+            As `response`.
+        candidates
+            As `response`.
+        stop
+            As `response`.
         items
             The items of a light file, which only names them.
         light

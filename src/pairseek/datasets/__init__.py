@@ -1,5 +1,7 @@
 """Datasets that are part of pairseek or are downloaded on demand.
 
+Examples
+--------
 >>> import pairseek as ps
 >>> ps.datasets.colours().n, ps.datasets.synthetic(4, n=50).d
 (949, 4)

@@ -1,5 +1,7 @@
 """Embeddings from triplets or vectors, noise fits, and a health check of a catalogue.
 
+Examples
+--------
 >>> from pairseek.embed import Triplets
 >>> Triplets.from_ids([("plum", "cherry", "leek"), ("leek", "onion", "plum")]).ids
 ('cherry', 'leek', 'onion', 'plum')

@@ -1,5 +1,7 @@
 """Simulation experiments: specifications, trials, tables and figures, and the experiments of the paper.
 
+Examples
+--------
 >>> from pairseek.experiments import SPECIFICATIONS
 >>> SPECIFICATIONS["figure2"]("quick").labels[:3]
 ('InfoGain', 'EPMV', 'MCMV')

@@ -321,9 +321,14 @@ def stopping_order(volume: float, k_min: float, prior: Prior, d: int) -> Stoppin
 
     Parameters
     ----------
-    volume, k_min, prior, d
-        As in `stopping_time_bounds`. The terms are in units of the prior: ε is volume / 2^(2 h0/d), and k_min is
-        multiplied by 2^(h0/d), the side of the box.
+    volume
+        As in `stopping_time_bounds`. The terms are in units of the prior: ε is volume / 2^(2 h0/d).
+    k_min
+        As in `stopping_time_bounds`, multiplied by 2^(h0/d), the side of the box.
+    prior
+        As in `stopping_time_bounds`.
+    d
+        As in `stopping_time_bounds`.
     """
     d = _dimensions(d, 2)
     volume = _positive("volume", volume)

@@ -390,8 +390,14 @@ class Items:
             (n, D) numbers, a mapping of ids to vectors, a data frame (pyarrow, pandas, polars), or the path of a
             ``.npy`` or ``.parquet`` file. In a table, ``id``, ``label`` and ``appeal`` are what they say, a column of
             lists (or else the columns of numbers) holds the vectors, and other columns are data.
-        ids, labels, appeal, data
-            As for `Items`; they win over the columns of a table.
+        ids
+            As for `Items`; they take precedence over the column ``id`` of a table, and so do the next three.
+        labels
+            As for `Items`.
+        appeal
+            As for `Items`.
+        data
+            As for `Items`.
         dimension
             Number of principal axes to keep. ``"auto"``: as many as `answers` can resolve, and no more than 95 % of the
             variance needs.
@@ -570,10 +576,14 @@ class Space:
 
     Parameters
     ----------
-    low, high
-        One number for each dimension.
-    min_separation, max_separation
-        Bounds on the distance between the two points. None for the upper one: whatever fits into the box.
+    low
+        Smallest coordinates, one number for each dimension.
+    high
+        Largest coordinates, one number for each dimension.
+    min_separation
+        Minimum distance between the two points.
+    max_separation
+        Maximum distance between the two points. None: whatever fits into the box.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from pairseek.core.types import FloatArray, IntArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 
-CHUNK = 1 << 18
+_CHUNK = 1 << 18
 """Pairs or triplets that are evaluated together, which bounds the memory to a few megabytes."""
 
 
@@ -100,7 +100,7 @@ def kendall_tau_distance(
     batch, batches = _count("batch", batch, 2, items.n), _count("batches", batches, 1)
     generator = np.random.default_rng(rng)
     first, second = np.triu_indices(batch, 1)
-    step = max(1, CHUNK // len(first))
+    step = max(1, _CHUNK // len(first))
     wrong = 0.0
     for start in range(0, batches, step):
         drawn = _subsets(items.n, batch, min(step, batches - start), generator)
@@ -136,7 +136,7 @@ def _disagreement(said: FloatArray, true: FloatArray, first: IntArray, second: I
 
 def _all_pairs_distance(said: FloatArray, true: FloatArray) -> float:
     n = len(said)
-    step = max(1, CHUNK // n)
+    step = max(1, _CHUNK // n)
     wrong = 0.0
     for start in range(0, n, step):
         # rows against all: every pair comes up twice, and an item with itself adds nothing
@@ -178,7 +178,7 @@ def triplet_error(items: Items | npt.ArrayLike, triplets: npt.ArrayLike) -> floa
             f"triplet {row} is {rows[row].tolist()}: there are {len(points)} items, give rows from 0 to "
             f"{len(points) - 1}"
         )
-    step = max(1, CHUNK // points.shape[1])
+    step = max(1, _CHUNK // points.shape[1])
     wrong = 0.0
     for start in range(0, len(rows), step):
         anchor, near, far = (points[column] for column in rows[start : start + step].T)

@@ -65,8 +65,10 @@ class UniformBox:
 
     Parameters
     ----------
-    low, high
-        Bounds: one number for all dimensions, or one for each.
+    low
+        Lower bounds: one number for all dimensions, or one for each.
+    high
+        Upper bounds, in the same form.
 
     Examples
     --------

@@ -88,8 +88,10 @@ class Beta:
 
     Parameters
     ----------
-    a, b
+    a
         Above 0: as if a lapses had been seen in a + b answers. The mean is a/(a + b).
+    b
+        Above 0: see `a`.
     random
         Prior probability that a person answers at random always: that the lapse is 1. From 0 to below 1.
 

@@ -183,8 +183,12 @@ class Population:
             Vectors of the items, with `dimension`: what `Items.from_vectors` takes, or `Items`; an array without ids
             is in the order of ``choices.ids``. A linear map from them to coordinates and appeal is learned, beside what
             is special about items that were compared, and places items that nobody compared.
-        appeal, rescale, curvature
-            Further options of the fit: see `FitOptions`.
+        appeal
+            Whether to learn an appeal of each item, what most people like. ``"auto"``: by cross-validation.
+        rescale
+            Whether to learn a factor for each given coordinate; only without `appeal`.
+        curvature
+            Whether to learn one more coordinate, half of the squared distance from the mean of the items.
         residual
             Standard deviation of residual utilities in logits; 0 for none. ``"auto"``: the one under which answers of a
             person best predict other choices of the same person, see `pairseek.population.residual`. ``"implied"``: the

@@ -48,9 +48,11 @@ class GaussSearch:
     noise
         σ of the answers, above 0. None: an answer about a plane at a distance of one standard deviation of the
         initial belief is correct as often as under the default response, 88 %.
-    mean, covariance
-        (d,) and (d, d) moments of the belief before the first answer. None: a search uses the prior's moments;
-        otherwise those of the items.
+    mean
+        (d,) mean of the belief before the first answer. None: a search uses that of the prior; otherwise that of the
+        items.
+    covariance
+        (d, d) covariance of the belief before the first answer. None: as for `mean`.
 
     Examples
     --------

@@ -599,7 +599,7 @@ def _in_words(error: ErrorDetails) -> str:
     if kind == "extra_forbidden":
         known = StudyConfiguration.model_fields if len(error["loc"]) == 1 else ()
         near = suggestion(place, known)
-        return f"there is no setting {place!r}{near}: fix or remove it; docs/how-to/studies.md lists the settings"
+        return f"there is no setting {place!r}{near}: fix or remove it; docs/reference/study-settings.md lists all"
     if kind == "missing":
         return f"the setting {place!r} is missing: add it"
     message = str(error["ctx"]["error"] if kind == "value_error" else error["msg"])
