@@ -61,7 +61,7 @@ def test_the_doctor_says_what_is_there(command):
     code, output, errors = command("doctor")
     assert code == 0, output + errors
     assert "Everything that is installed works." in output
-    for topic in ("pairseek", "Python", "core", "web", "frames", "kernels", "data", "database"):
+    for topic in ("pairseek", "Python", "core", "web", "frames", "kernels", "food10k", "database"):
         assert re.search(rf"^(ok|--)  {topic} ", output, re.MULTILINE), topic
     assert "pairseek serve creates it" in output
 
@@ -83,7 +83,7 @@ def test_the_doctor_hides_passwords_and_names_folders_without_data(command, monk
     code, output, _ = command("doctor", "--database", "postgresql://ann:secret@127.0.0.1:1/none")
     assert code == 1
     assert "secret" not in output
-    assert "2 problems: data, database" in output
+    assert "2 problems: food10k, database" in output
 
 
 def test_errors_have_the_exit_code_2(command):

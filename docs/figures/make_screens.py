@@ -20,7 +20,8 @@ HERE = Path(__file__).resolve().parent
 PORT, PASSWORD = 8437, "figures-of-the-docs"
 ROOT = f"http://127.0.0.1:{PORT}"
 PHONE = {"viewport": {"width": 390, "height": 780}, "has_touch": True, "is_mobile": True, "device_scale_factor": 1.5}
-DESK = {"viewport": {"width": 1280, "height": 900}}
+DESK = {"viewport": {"width": 1280, "height": 1460}}
+PEOPLE = 24
 
 
 def main() -> None:
@@ -77,13 +78,17 @@ def participant(browser) -> None:
 
 
 def researcher(browser) -> None:
-    """Sign in and photograph the page of the study."""
+    """Sign in, simulate some people, and photograph the page of the study."""
     page = browser.new_page(**DESK)
     page.goto(f"{ROOT}/login?next=/studies/colours")
     page.get_by_label("Name").fill("admin")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
-    page.wait_for_timeout(2500)
+    page.get_by_label("Number of participants").fill(str(PEOPLE))
+    page.get_by_role("button", name="Simulate").click()
+    page.wait_for_timeout(60_000)
+    page.goto(f"{ROOT}/studies/colours")
+    page.wait_for_timeout(4000)
     shoot(page, "demo-study")
 
 

@@ -115,7 +115,7 @@ def _compiled() -> Iterator[ReportLine]:
         yield ReportLine("kernels", f"compiled, in {sorted(folders)[0]}", fine=True)
     else:
         yield ReportLine(
-            "kernels", "not compiled yet: the first search takes half a minute longer, or use --compile", None
+            "kernels", "not compiled yet: the first search takes up to a minute longer, or use --compile", None
         )
 
 
@@ -133,11 +133,11 @@ def _data() -> ReportLine:
 
     folder = local_folder()
     if folder is not None:
-        return ReportLine("data", f"the paper's embeddings are in {folder}", fine=True)
+        return ReportLine("food10k", f"the paper's embeddings are in {folder}", fine=True)
     given = os.environ.get("PAIRSEEK_DATA")
     if given:
-        return ReportLine("data", f"PAIRSEEK_DATA is {given}, which has no folder data/food10k", fine=False)
-    return ReportLine("data", "the paper's embeddings are fetched at first use; --data synthetic needs none", fine=None)
+        return ReportLine("food10k", f"PAIRSEEK_DATA is {given}, which has no folder data/food10k", fine=False)
+    return ReportLine("food10k", "the paper's embeddings are fetched at first use; --data synthetic needs none", fine=None)
 
 
 def _database(url: str | None) -> ReportLine:

@@ -70,4 +70,4 @@ def _notify() -> None:
     global _notified
     if not _notified:
         _notified = True
-        logger.warning("compiling numerical kernels; this happens once on a machine and takes up to half a minute")
+        logger.warning("compiling numerical kernels; this happens once on a machine and takes up to a minute")
