@@ -80,6 +80,7 @@ def test_a_study_of_anything(capsys):
     assert "Recommendation" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_learn_from_people_who_came_before(items):
     choices = ps.Choices.read("choices.csv", ids=items.ids[:12])
     names = run("explanation/population.md", {"ps": ps, "choices": choices, "items": items.subset(np.arange(12))})

@@ -152,8 +152,8 @@ class StoreOutdated(PairseekError, RuntimeError):
 class MissingExtra(PairseekError, ImportError):
     """A required optional dependency is not installed."""
 
-    def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs the extra {extra!r}: pip install 'pairseek[{extra}]'")
+    def __init__(self, what: str, extra: str, otherwise: str = "") -> None:
+        super().__init__(f"{what} needs the extra {extra!r}: pip install 'pairseek[{extra}]'{otherwise}")
         self.extra = extra
 
 

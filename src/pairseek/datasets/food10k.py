@@ -182,7 +182,7 @@ def _download(facts: Food10kFacts, base_url: str) -> Path:
     try:
         import pooch
     except ModuleNotFoundError:
-        raise MissingExtra(f"fetching Food-10k ({_instructions(facts)})", "data") from None
+        raise MissingExtra("fetching Food-10k", "data", f"; or {_instructions(facts)}") from None
     # Suppress the download messages of pooch.
     pooch.get_logger().setLevel(logging.ERROR)
     url = f"{base_url.rstrip('/')}/{facts.source}"
