@@ -137,7 +137,9 @@ def _data() -> ReportLine:
     given = os.environ.get("PAIRSEEK_DATA")
     if given:
         return ReportLine("food10k", f"PAIRSEEK_DATA is {given}, which has no folder data/food10k", fine=False)
-    return ReportLine("food10k", "the paper's embeddings are fetched at first use; --data synthetic needs none", fine=None)
+    return ReportLine(
+        "food10k", "the paper's embeddings are fetched at first use; --data synthetic needs none", fine=None
+    )
 
 
 def _database(url: str | None) -> ReportLine:
