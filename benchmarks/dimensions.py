@@ -2,7 +2,7 @@
 
     python benchmarks/dimensions.py                          # d = 8 to 64, constant and normalized noise
     python benchmarks/dimensions.py --d 32 64 --pairs 50000000
-    python benchmarks/dimensions.py --n 50000 --d 384 --raw  # the default search in many dimensions, whole questions
+    python benchmarks/dimensions.py --n 50000 --d 384 --raw  # a search in many dimensions, whole questions
 
 Items are normal, with variances that fall as 1/i. States come from one simulated user, who answers the questions of
 the default source. "cpu" is the time of all threads together, which other work on the machine disturbs less.
@@ -114,26 +114,32 @@ def compare(arguments):
 
 
 def questions(arguments):
-    """Whole questions of a default search: an answer and the next pair."""
+    """Whole questions: an answer and the next pair, with the default response and with the paper's."""
     for d in arguments.d:
         items = catalogue(arguments.n, d)
-        search = ps.Search(items, rng=1)
-        user = ps.SimulatedUser(
-            np.random.default_rng(3).standard_normal(d) / np.sqrt(np.arange(1, d + 1)), search.response, rng=5
-        )
-        wall, cpu = [], []
+        answer(arguments, items, ps.Search(items, rng=1), "default response")
+        for noise in arguments.noise:
+            answer(arguments, items, ps.Search(items, response=ps.Logistic(noise=noise), rng=1), f"{noise} noise")
+
+
+def answer(arguments, items, search, words):
+    """Answer questions of a search, and print how long an answer and the next question take."""
+    point = np.random.default_rng(3).standard_normal(items.d) / np.sqrt(np.arange(1, items.d + 1))
+    user = ps.SimulatedUser(point, search.response, rng=5)
+    wall, cpu = [], []
+    query = search.ask()
+    for _ in range(max(arguments.answers)):
+        began, worked = time.perf_counter(), time.process_time()
+        search.tell(query, winner=user.answer(items, query))
         query = search.ask()
-        for _ in range(max(arguments.answers)):
-            began, worked = time.perf_counter(), time.process_time()
-            search.tell(query, winner=user.answer(items, query))
-            query = search.ask()
-            wall.append(1e3 * (time.perf_counter() - began))
-            cpu.append(1e3 * (time.process_time() - worked))
-        print(
-            f"default search, n = {items.n:,}, d = {d}, {len(wall)} answers: an answer and the next question "
-            f"{np.median(wall):.0f} ms (median), {max(wall):.0f} ms (max); cpu {np.median(cpu):.0f}, "
-            f"{max(cpu):.0f} ms; {query.info.candidates}"
-        )
+        wall.append(1e3 * (time.perf_counter() - began))
+        cpu.append(1e3 * (time.process_time() - worked))
+    print(
+        f"{words}, n = {items.n:,}, d = {items.d}, {len(wall)} answers: an answer and the next question "
+        f"{np.median(wall):.0f} ms (median), {max(wall):.0f} ms (max); cpu {np.median(cpu):.0f}, "
+        f"{max(cpu):.0f} ms; {query.info.candidates}",
+        flush=True,
+    )
 
 
 def main():
@@ -144,7 +150,7 @@ def main():
     parser.add_argument("--answers", type=int, nargs="+", default=[0, 10])
     parser.add_argument("--pairs", type=int, default=50_000_000)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--raw", action="store_true", help="time whole questions of a default search instead")
+    parser.add_argument("--raw", action="store_true", help="time whole questions instead")
     arguments = parser.parse_args()
     (questions if arguments.raw else compare)(arguments)
 
