@@ -16,46 +16,46 @@ from pairseek.runs.journal import JOURNAL, read_journal
 from pairseek.runs.plan import Task
 from pairseek.strategies import EPMV
 
-CALIBRATION_SECONDS = 0.2
+CALIBRATION_SECONDS = 0.18
 """Processor seconds of `calibration` on the machine that recorded `TRIAL_SECONDS`."""
 
 TRIAL_SECONDS: dict[str, dict[str, float]] = {
     "figure2": {
-        "InfoGain": 1.42, "EPMV": 1.05, "MCMV": 1.03, "Random": 0.41, "GaussCloud-1": 0.82, "GaussCloud-2": 0.92,
-        "GaussCloud-4": 0.82, "ActRank-1": 0.87, "ActRank-3": 0.60, "ActRank-5": 0.50,
+        "InfoGain": 0.96, "EPMV": 0.64, "MCMV": 0.53, "Random": 0.24, "GaussCloud-1": 0.44, "GaussCloud-2": 0.45,
+        "GaussCloud-4": 0.49, "ActRank-1": 0.33, "ActRank-3": 0.25, "ActRank-5": 0.20,
     },
     "dimensions": {
-        "InfoGain": 1.47, "EPMV": 1.00, "MCMV": 0.97, "Random": 0.28, "GaussCloud-1": 0.34, "GaussCloud-2": 0.35,
-        "GaussCloud-4": 0.38, "ActRank-1": 0.42, "ActRank-3": 0.25, "ActRank-5": 0.19,
+        "InfoGain": 1.18, "EPMV": 0.74, "MCMV": 0.68, "Random": 0.22, "GaussCloud-1": 0.28, "GaussCloud-2": 0.27,
+        "GaussCloud-4": 0.32, "ActRank-1": 0.26, "ActRank-3": 0.18, "ActRank-5": 0.14,
     },
     "speed": {
-        "InfoGain 1e-3": 1.64, "InfoGain 1e-3.5": 1.18, "InfoGain 1e-4": 1.20, "InfoGain all": 0.34,
+        "InfoGain 1e-3": 1.30, "InfoGain 1e-3.5": 1.18, "InfoGain 1e-4": 1.20, "InfoGain all": 0.34,
         "EPMV 1e-3": 0.66, "EPMV 1e-3.5": 0.24, "EPMV 1e-4": 0.20, "EPMV all": 0.42,
         "MCMV 1e-3": 0.67, "MCMV 1e-3.5": 0.25, "MCMV 1e-4": 0.20, "MCMV all": 0.36,
     },
     "supplement": {
-        "InfoGain": 2.60, "EPMV": 1.83, "MCMV": 1.78, "Random": 0.63, "GaussCloud-1": 0.49, "GaussCloud-2": 0.48,
-        "GaussCloud-4": 0.51, "ActRank-1": 0.68, "ActRank-3": 0.36, "ActRank-5": 0.28,
+        "InfoGain": 1.58, "EPMV": 0.99, "MCMV": 0.91, "Random": 0.29, "GaussCloud-1": 0.37, "GaussCloud-2": 0.36,
+        "GaussCloud-4": 0.43, "ActRank-1": 0.35, "ActRank-3": 0.24, "ActRank-5": 0.18,
     },
     "bounds": {"EPMV": 1.48, "Random": 1.09},
     "rivals": {
-        "InfoGain": 1.43, "EPMV": 1.05, "MCMV": 1.02, "Random": 0.56, "GreedyMSE": 2.19, "GreedyVolume": 1.61,
+        "InfoGain": 0.96, "EPMV": 0.64, "MCMV": 0.53, "Random": 0.24, "GreedyMSE": 2.19, "GreedyVolume": 1.61,
         "GaussSearch": 0.39,
     },
     "particles": {
-        "InfoGain": 0.96, "EPMV": 0.50, "MCMV": 0.57, "Random": 0.12, "InfoGain particles": 3.67,
+        "InfoGain": 0.96, "EPMV": 0.64, "MCMV": 0.53, "Random": 0.24, "InfoGain particles": 3.67,
         "EPMV particles": 2.62, "MCMV particles": 2.54, "Random particles": 1.67,
     },
-    "epmv-samples": {"EPMV": 0.98, "EPMV particles": 4.16, "EPMV samples": 5.52},
+    "epmv-samples": {"EPMV": 0.72, "EPMV particles": 3.24, "EPMV samples": 5.35},
     "fitted": {
-        "InfoGain": 2.79, "EPMV": 1.99, "MCMV": 2.41, "Random": 0.98, "GaussCloud-1": 0.39, "GaussCloud-2": 0.40,
-        "GaussCloud-4": 0.49, "ActRank-1": 0.74, "ActRank-3": 0.36, "ActRank-5": 0.29,
+        "InfoGain": 1.30, "EPMV": 0.90, "MCMV": 0.75, "Random": 0.31, "GaussCloud-1": 0.35, "GaussCloud-2": 0.32,
+        "GaussCloud-4": 0.46, "ActRank-1": 0.37, "ActRank-3": 0.26, "ActRank-5": 0.20,
     },
 }  # fmt: skip
 """Mean processor seconds of a trial over all settings of the preset ``paper``, by figure and strategy.
 
-Recorded on two shared cores from the first users. Costs of `figure2`, `supplement` and `fitted` were scaled from those
-of `dimensions`, and those of Random lowered by 6.5 ms a query, which its draw has since been spared.
+Recorded on two shared cores: `figure2` and `epmv-samples` from whole runs, `supplement` from one user in nine of its
+settings, from which `dimensions` and `fitted` are scaled; the others from the first users of earlier runs.
 """
 
 
