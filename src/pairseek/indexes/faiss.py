@@ -27,7 +27,9 @@ class FaissIndex:
             import faiss
         except ImportError:
             raise MissingExtra("FaissIndex", "faiss") from None
-        self._faiss, self._index, self._columns = faiss, index, Columns()
+        # Its own type hints describe the C++ signatures, and not those of its Python wrappers.
+        self._faiss: Any = faiss
+        self._index, self._columns = index, Columns()
 
     def add(self, ids: Sequence[ItemId], vectors: FloatArray, payload: Mapping[str, Sequence[Any]]) -> None:
         """Add items."""
