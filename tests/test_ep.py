@@ -526,8 +526,19 @@ class TestSamples:
         assert 1 / np.sum(belief.weights**2) > 500
         assert np.all(belief.weights == belief.weights[0])
         # As many points as were drawn first, of which less than a twentieth counts, would leave some hundred.
-        assert len(np.unique(belief.samples, axis=0)) > 0.6 * len(belief.samples)
+        # Points that were moved would all differ.
+        assert 0.6 * len(belief.samples) < len(np.unique(belief.samples, axis=0)) < len(belief.samples)
         assert np.all(np.abs(belief.samples) <= 1.0)
+
+    def test_more_importance_samples_are_drawn_before_particles_run(self):
+        """Of the first ones in this box less than two fifths count."""
+        rng = np.random.default_rng(3)
+        response = Logistic(1.5, "normalized")
+        answers = answers_from(rng, [0.7, -0.8, 0.6], 40, response)
+        belief = last_belief(EP(), response, evidence_of(response, answers))
+        assert belief.info.method == "weighted"
+        assert belief.info.effective_samples > 0.6 * 2048
+        assert len(belief.samples) == 2048
 
     def test_standard_points_have_exact_moments_and_are_evenly_spread(self):
         points = standard_points(512, 3)
