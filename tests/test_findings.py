@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from helpers.serving import configuration, csrf_of, served
 from pairseek.cli.app import run
 from pairseek.errors import InvalidChoices
 from pairseek.model.items import Items
+from pairseek.ranking import utilities
 from pairseek.store import sessions as stored
 from pairseek.store.database import Database
 from pairseek.web.auth import set_password
@@ -24,6 +26,8 @@ from pairseek.web.data.codebook_german import GERMAN
 from pairseek.web.data.findings import group_answers, ranking_of, study_findings
 from pairseek.web.pages.group_map import draw_group_map
 from pairseek.web.pages.map import PICTURE, draw_map
+from pairseek.web.pages.rendering import render_report
+from pairseek.web.pages.text import words
 from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.configuration import pack_items, read_items, unpack_items
@@ -67,6 +71,23 @@ def visitors(tmp_path_factory):
 @pytest.fixture(scope="module")
 def sessions(visitors) -> list[str]:
     return [take_part(visitors, number, fast=number == 3) for number in range(5)]
+
+
+def test_each_reason_for_no_ranking_has_words_in_both_languages() -> None:
+    source = "".join(Path(module.__file__).read_text() for module in (findings, utilities))
+    reasons = set(re.findall(r'reason="(\w+)"', source)) | {"ties", "no_pair"}
+    assert len(reasons) == 7
+    for reason in reasons:
+        said = [words(language).say(f"findings.nothing.{reason}", count=2) for language in ("en", "de")]
+        assert len(set(said)) == 2
+
+
+def test_a_german_report_says_in_german_why_there_is_no_ranking(visitors) -> None:
+    service = visitors.service
+    study = service.catalogue.named("which")
+    found = study_findings(service.database, study)
+    page = report_page(service.database, study, found, everyone=False, language="de")
+    assert "Noch hat niemand geantwortet" in render_report(page, language="de")
 
 
 def test_nothing_to_rank_is_said_and_exports_have_an_empty_table(visitors) -> None:

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 import pairseek as ps
 from pairseek.errors import InvalidChoices
-from pairseek.learning import FIRST, balanced_pair, is_due, learn, next_due
+from pairseek.learning import FIRST, balanced_pair, is_due, learn, learn_appeal, next_due
 from pairseek.learning.validation import predictions, trials_of, validated
 from pairseek.population import Choices, Population
 from pairseek.population.model import FitOptions
@@ -53,6 +53,35 @@ class TestSchedule:
         assert not is_due(90, 100)
         assert is_due(75, 100)
         assert not is_due(3, 100)
+
+
+class TestFirstImpression:
+    def test_the_appeal_for_six_people_makes_the_picks_of_others_better(self) -> None:
+        """Utility of three recommended items over that of a search that knows nobody, 60 people of 8 answers each."""
+        items, world = ps.Items(ids=IDS), np.random.default_rng(99)
+        appeal = world.normal(0, 1.5, len(IDS))
+        crowd = learn_appeal(people(6, answers=8, seed=1), items)
+        others = people(60, answers=8, seed=2)
+        gained = []
+        for person in range(60):
+            own = others.only([person])
+            picks = []
+            for population in (crowd, None):
+                search = ps.Search(items, population=population, rng=0)
+                for winner, loser in zip(own.winner, own.loser, strict=True):
+                    search.observe(IDS[winner], IDS[loser], IDS[winner])
+                picks.append([IDS.index(one.id) for one in search.recommend(3)])
+            gained.append(appeal[picks[0]].mean() - appeal[picks[1]].mean())
+        assert np.mean(gained) > 3 * np.std(gained, ddof=1) / np.sqrt(60)
+
+    def test_items_that_nobody_met_are_there(self) -> None:
+        crowd = learn_appeal(people(4, answers=8, seed=1), ps.Items(ids=[*IDS, "new"]))
+        assert crowd.items.ids == (*IDS, "new")
+        assert crowd.items.d == 0
+
+    def test_one_person_is_no_crowd(self) -> None:
+        with pytest.raises(InvalidChoices, match="answers of one person"):
+            learn_appeal(people(1), ps.Items(ids=IDS))
 
 
 class TestDesign:

@@ -3,6 +3,7 @@
 import io
 import re
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,12 +22,15 @@ from pairseek.store import sessions as stored_sessions
 from pairseek.store.database import Database
 from pairseek.web.auth import make_token, set_password
 from pairseek.web.data import bundle, populations, tables
+from pairseek.web.data.crowd import appeal_before
+from pairseek.web.sessions import history
 from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.schedule import AnsweredPair, scheduled_pair
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.configuration import read_items
 from pairseek.web.studies.creation import add_items, create_study, from_file
+from pairseek.web.views.result import found
 
 DOGS = ["beagle", "boxer", "collie", "corgi", "husky", "poodle", "pug", "spitz", "terrier", "whippet"]
 ITEMS = Items(ids=DOGS, labels=[name.title() for name in DOGS], data={"text": [f"A {name}." for name in DOGS]})
@@ -97,6 +101,51 @@ class TestFile:
         (tmp_path / "i.csv").write_text("label,text\nBeagle,A dog.\nBoxer,A dog.\n")
         items = read_items(tmp_path / "i.csv")
         assert (items.ids, items.labels) == (("1", "2"), ("Beagle", "Boxer"))
+
+
+def impression(database, session_id):
+    """The recommended items on the result page of one of the first people, and the number of people before them."""
+    which = study(database)
+    one = history.read_histories(database, which, [worker(database).by_id(session_id)])[0]
+    crowd = appeal_before(database, which, one)
+    shown = [near["card"]["id"] for near in found(which, one, crowd).nearest]
+    return shown, 0 if crowd is None else crowd.people
+
+
+class TestFirstImpression:
+    def test_it_rests_on_ones_own_answers_and_on_those_of_the_people_before(self, database):
+        earlier = answered(database, 8, seed=2)
+        # A person with no answer yet would be told what the others like.
+        (one,) = answered(database, 1, count=0)
+        own = history.read_histories(database, study(database), [worker(database).by_id(one)])[0]
+        crowd = appeal_before(database, study(database), replace(own, row=replace(own.row, finished_at="9999")))
+        assert crowd.people == len(earlier)
+        shown = [near["card"]["id"] for near in found(study(database), own, crowd).nearest]
+        assert set(DOGS[-2:]) <= set(shown[:4])
+        assert not set(DOGS[:2]) & set(shown[:4])
+
+    def test_the_persons_own_answers_count_more_than_each_of_the_others(self, database):
+        answered(database, 6, seed=2)
+        made = [answered(database, 1, seed=3, always=side)[0] for side in ("left", "right")]
+        first, second = (impression(database, one)[0] for one in made)
+        assert first != second
+
+    def test_it_stays_when_others_finish_and_leaves_void_sessions_out(self, database):
+        earlier = answered(database, 5)
+        (one,) = answered(database, 1, seed=7)
+        before = impression(database, one)
+        answered(database, 2, seed=8)
+        assert impression(database, one) == before
+        for name in earlier[:2]:
+            database.write(lambda c, name=name: stored_sessions.mark(c, name, None, "void", "a test", "ann"))
+        assert impression(database, one)[1] == 3
+
+    def test_the_first_two_have_their_own_answers_alone(self, database):
+        for number, expected in enumerate((0, 0, 2)):
+            (one,) = answered(database, 1, seed=number)
+            shown, count = impression(database, one)
+            assert count == expected
+            assert len(shown) == 6
 
 
 class TestFirstPeople:
@@ -355,7 +404,7 @@ class TestPages:
             person.post("/s/which/finish", headers={"X-Pairseek": "1"})
             shown = person.get("/s/which/result", follow_redirects=True)
             assert shown.status_code == 200
-            assert "first impression" in shown.text
+            assert "first impression: it rests on your own answers and on those of 10 people" in shown.text
             percents = [int(one) for one in re.findall(r'nearest-share">(\d+) %', shown.text)]
             assert len(percents) == 6
             assert percents == sorted(percents, reverse=True)

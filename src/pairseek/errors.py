@@ -63,7 +63,16 @@ class InvalidTriplets(PairseekError, ValueError):
 
 
 class InvalidChoices(PairseekError, ValueError):
-    """The choices, rankings or ratings, or their file, are invalid."""
+    """The choices, rankings or ratings, or their file, are invalid.
+
+    Where choices make no ranking of a group, ``reason`` names why, for programs that say it in other words, and
+    ``count`` is the number in the message.
+    """
+
+    def __init__(self, message: str = "", *, reason: str = "", count: int = 0) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.count = count
 
 
 class InvalidParameter(PairseekError, ValueError):

@@ -479,7 +479,7 @@ FOUND = {
     "quality": [quality_row(number) for number in range(5)],
 }
 NOTHING = FOUND | {
-    "problem": "only 1 person gave answers that count: a ranking of a group needs at least 3 people",
+    "problem": {"reason": "few_people", "count": 1, "text": "only 1 person gave answers that count"},
     "people": 0,
     "answers": 0,
     "ranking": [],

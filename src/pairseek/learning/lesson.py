@@ -125,14 +125,8 @@ def learn(
     began = time.perf_counter()
     choices = choices.of_items(items.ids)
     unmet = choices.uncompared
-    if not len(choices):
-        raise InvalidChoices("there is nothing to learn from: nobody decided a pair; collect more answers")
     given = items if items.d else None
-    # What nobody met has no coordinates yet; it is added afterwards.
-    used = choices.usable()
-    met = used if given is not None else used.of_items([name for name in used.ids if name not in set(unmet)])
-    if len(met.people) < 2:
-        raise InvalidChoices("there is nothing to learn from: answers of one person; collect those of two or more")
+    met = _learnable(choices, given)
     tried = [FitOptions()] if given is not None else _candidates(met, previous)
     tested = validated(met, given, tried, seed=seed, progress=progress) if len(met.people) >= FIRST else None
     chosen = tried[0] if tested is None else tested.chosen
@@ -143,6 +137,27 @@ def learn(
     before, after = (None, None) if tested is None else _held_out(met, tested, previous, since)
     counts = (len(choices.people), len(choices) + choices.ties)
     return Lesson(found, *counts, chosen.dimension, before, after, unmet, time.perf_counter() - began)
+
+
+def learn_appeal(choices: Choices, items: Items) -> Population:
+    """Learn the appeal of items without coordinates from a few people, and nothing else.
+
+    The first people of a study, for whom nothing was learned before they began, are told their taste with it.
+    """
+    choices = choices.of_items(items.ids)
+    return _fitted(_learnable(choices, None), None, FitOptions(0), None, 0, None).extended(items.ids)
+
+
+def _learnable(choices: Choices, given: Items | None) -> Choices:
+    """Return the choices that something can be learned from; raise `InvalidChoices` if there are too few."""
+    if not len(choices):
+        raise InvalidChoices("there is nothing to learn from: nobody decided a pair; collect more answers")
+    used, unmet = choices.usable(), set(choices.uncompared)
+    # What nobody met has no coordinates yet; it is added afterwards.
+    met = used if given is not None else used.of_items([name for name in used.ids if name not in unmet])
+    if len(met.people) < 2:
+        raise InvalidChoices("there is nothing to learn from: answers of one person; collect those of two or more")
+    return met
 
 
 def _candidates(choices: Choices, previous: Population | None) -> list[FitOptions]:

@@ -89,11 +89,17 @@ def group_choices(choices: Choices, items: Items | None) -> Choices:
     if not len(usable):
         ties = usable.ties or choices.ties
         why = f"all {plural(ties, 'answer')} are ties" if ties else "nobody compared two items"
-        raise InvalidChoices(f"there is nothing to rank: {why}; collect answers that prefer one item to another")
+        raise InvalidChoices(
+            f"there is nothing to rank: {why}; collect answers that prefer one item to another",
+            reason="ties" if ties else "no_pair",
+            count=ties,
+        )
     if len(usable.people) < LEAST_PEOPLE:
         count = "1 person" if len(usable.people) == 1 else f"{len(usable.people)} people"
         raise InvalidChoices(
-            f"only {count} gave answers that count: a ranking of a group needs at least {LEAST_PEOPLE} people"
+            f"only {count} gave answers that count: a ranking of a group needs at least {LEAST_PEOPLE} people",
+            reason="few_people",
+            count=len(usable.people),
         )
     return usable
 
@@ -113,7 +119,9 @@ def mean_utilities(choices: Choices, items: Items | None = None) -> UtilityPoste
     if len(compared) > _MOST_COMPARED:
         raise InvalidChoices(
             f"the choices compare {len(compared)} items without coordinates, and a ranking takes at most "
-            f"{_MOST_COMPARED}: give items with coordinates"
+            f"{_MOST_COMPARED}: give items with coordinates",
+            reason="many_items",
+            count=len(compared),
         )
     seen = usable.of_items([usable.ids[row] for row in compared])
     learned = FitOptions(dimension=min(_DIMENSIONS, len(compared) - 1))

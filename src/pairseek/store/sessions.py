@@ -93,6 +93,14 @@ def of_study(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> 
     return [SessionRow(*row) for row in connection.execute(chosen)]
 
 
+def finished_before(connection: sa.Connection, study_id: int, at: str, most: int) -> list[SessionRow]:
+    """Return the newest of the people's sessions that were finished before a time, at most this number."""
+    mine = (sessions.c.study_id == study_id) & (sessions.c.kind == "person") & (sessions.c.finished_at < at)
+    order = sessions.c.finished_at.desc(), sessions.c.id
+    chosen = sa.select(*_COLUMNS).select_from(_JOINED).where(mine).order_by(*order).limit(most)
+    return [SessionRow(*row) for row in connection.execute(chosen)]
+
+
 def claim_of(identity: Mapping[str, str | None]) -> str | None:
     """Return the claim of a person with these ids, a unique key within a study; None for a person without ids."""
     for name in ("prolific_pid", "participant"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -21,6 +21,7 @@ from pairseek.ranking.segments import segmented
 from pairseek.ranking.utilities import UtilityPosterior, mean_utilities
 from pairseek.store import sessions
 from pairseek.store.database import Database
+from pairseek.web.data.crowd import choices_of
 from pairseek.web.data.quality import manner_of, signs
 from pairseek.web.errors import Problem
 from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along
@@ -96,12 +97,17 @@ class GroupAnswers:
         if found is not None:
             return found
         if not self.people:
-            raise InvalidChoices("nobody has answered yet: a ranking of a group needs at least three people")
+            raise InvalidChoices(
+                "nobody has answered yet: a ranking of a group needs at least three people", reason="nobody"
+            )
         if all(one.void for one in self.people):
-            raise InvalidChoices("all sessions are void: restore some of them, or collect answers of others")
+            raise InvalidChoices(
+                "all sessions are void: restore some of them, or collect answers of others", reason="void"
+            )
         raise InvalidChoices(
             "the ranking leaves out everybody who has answered, because of how they answered: see the table of people, "
-            "or rank with everyone"
+            "or rank with everyone",
+            reason="left_out",
         )
 
 
@@ -128,8 +134,8 @@ def group_answers(database: Database, study: Study, *, located: bool = False) ->
     times = sorted(event.at for one in chosen for event in one.events if event.kind == "answer")
     return GroupAnswers(
         participations,
-        _choices(study, kept),
-        _choices(study, [one for one in chosen if not one.is_void]),
+        choices_of(study, kept),
+        choices_of(study, [one for one in chosen if not one.is_void]),
         simulated,
         times[0] if times else None,
         times[-1] if times else None,
@@ -154,27 +160,8 @@ def _points(study: Study, histories: list[SessionHistory]) -> dict[str, tuple[Fl
 def _participation(study: Study, one: SessionHistory) -> Participation:
     done, row = one.done, one.row
     quality = signs(study.configuration, done, one.checks, manner_of(estimates_along(study, one)))
-    return Participation(row.id, row.participant or row.prolific_pid, len(list(_counted(one))), quality, one.is_void)
-
-
-def _counted(one: SessionHistory) -> Iterator[tuple[str, str, str | None]]:
-    """Yield (left, right, winner) of the answers that count; the winner of a tie is None."""
-    for answered in one.done:
-        if answered.void or answered.query.kind == "attention" or answered.outcome == "skip":
-            continue
-        yield answered.query.left, answered.query.right, answered.winner
-
-
-def _choices(study: Study, histories: list[SessionHistory]) -> Choices | None:
-    rows: list[tuple[str, str, str]] = []
-    tied: list[tuple[str, str, str]] = []
-    for one in histories:
-        for left, right, winner in _counted(one):
-            if winner is None:
-                tied.append((one.row.id, left, right))
-            else:
-                rows.append((one.row.id, winner, right if winner == left else left))
-    return Choices.from_pairs(rows, ids=study.every_item.ids, tied=tied) if rows or tied else None
+    count = sum(answered.counts for answered in done)
+    return Participation(row.id, row.participant or row.prolific_pid, count, quality, one.is_void)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,12 +217,12 @@ def ranking_of(database: Database, study: Study, *, everyone: bool = False) -> R
 class StudyFindings:
     """Findings of a study at one time: without the people whom the ranking leaves out, and with everyone.
 
-    Where there is nothing to rank, the reason is in place of the findings.
+    Where there is nothing to rank, the error that says why is in place of the findings.
     """
 
     group: GroupAnswers
-    careful: GroupFindings | str
-    everyone: GroupFindings | str
+    careful: GroupFindings | InvalidChoices
+    everyone: GroupFindings | InvalidChoices
 
 
 def study_findings(database: Database, study: Study) -> StudyFindings:
@@ -244,11 +231,11 @@ def study_findings(database: Database, study: Study) -> StudyFindings:
     return StudyFindings(group, _attempted(group, study, everyone=False), _attempted(group, study, everyone=True))
 
 
-def _attempted(group: GroupAnswers, study: Study, *, everyone: bool) -> GroupFindings | str:
+def _attempted(group: GroupAnswers, study: Study, *, everyone: bool) -> GroupFindings | InvalidChoices:
     try:
         return CACHE.of(group.choices(everyone=everyone), study.every_item)
     except InvalidChoices as error:
-        return str(error)
+        return error.with_traceback(None)
 
 
 class FindingsKeeper:
@@ -295,8 +282,8 @@ class FindingsKeeper:
         if study.configuration.is_similarity:
             raise no_ranking(study)
         found = self.awaited(study).careful
-        if isinstance(found, str):
-            raise InvalidChoices(found)
+        if isinstance(found, InvalidChoices):
+            raise InvalidChoices(str(found), reason=found.reason, count=found.count)
         return found.ranking
 
     def _begun(self, study: Study) -> tuple[StudyFindings | None, Future[StudyFindings] | None]:

@@ -16,6 +16,7 @@ from pairseek.population import Choices, Population
 from pairseek.store import learning, populations, studies
 from pairseek.store.database import Database
 from pairseek.store.locks import try_lock
+from pairseek.web.data.crowd import choices_of
 from pairseek.web.data.learned import LearnedVersion
 from pairseek.web.errors import Problem
 from pairseek.web.sessions import history
@@ -177,26 +178,17 @@ def choose(database: Database, study: Study, who: str, version: int) -> None:
 
 def _choices(database: Database, study: Study) -> tuple[Choices, list[str]]:
     """Return the choices of the finished sessions, and the ids of these sessions."""
-    rows: list[tuple[str, str, str]] = []
-    tied: list[tuple[str, str, str]] = []
-    people: list[str] = []
-    for one in history.all_histories(database, study):
-        if one.row.kind != "person" or one.row.finished_at is None or one.is_void:
-            continue
-        people.append(one.row.id)
-        for answered in one.done:
-            if answered.void or answered.query.kind == "attention":
-                continue
-            winner, left, right = answered.winner, answered.query.left, answered.query.right
-            if winner is not None:
-                rows.append((one.row.id, winner, right if winner == left else left))
-            elif answered.outcome == "tie":
-                tied.append((one.row.id, left, right))
-    if not rows:
+    finished = [
+        one
+        for one in history.all_histories(database, study)
+        if one.row.kind == "person" and one.row.finished_at is not None and not one.is_void
+    ]
+    choices = choices_of(study, finished)
+    if choices is None or not len(choices):
         raise InvalidChoices(
             f"the study {study.row.slug!r} has no finished session with an answer: a population needs two people"
         )
-    return Choices.from_pairs(rows, ids=study.every_item.ids, tied=tied), people
+    return choices, [one.row.id for one in finished]
 
 
 def versions(database: Database, study: Study) -> list[JSON]:

@@ -167,7 +167,7 @@ class ResultPage(TypedDict):
 
     ``wait`` is the number of seconds until the page goes there by itself, None where it does not. ``goal`` decides what
     is shown: the map and the nearest items, one pick and others, or a list. ``first``: the study had learned nothing
-    yet when the session began.
+    yet when the session began, and ``before`` people's answers were used beside the person's own.
     """
 
     study: StudyHead
@@ -176,6 +176,7 @@ class ResultPage(TypedDict):
     nearest: list[Near]
     learned: list[LearnedContext]
     first: bool
+    before: int
     answers: int
     debrief_html: str | None
     mine: str
@@ -592,6 +593,14 @@ class GroupMap(TypedDict):
     segments: int
 
 
+class NothingContext(TypedDict):
+    """Why there is no ranking: a key of the message catalogue with its number, and the text where no key is known."""
+
+    reason: str
+    count: int
+    text: str
+
+
 class FindingsContext(TypedDict):
     """Findings of a study; ``problem`` says why there is no ranking.
 
@@ -599,7 +608,7 @@ class FindingsContext(TypedDict):
     ``simulated`` whether all people are simulated.
     """
 
-    problem: str | None
+    problem: NothingContext | None
     everyone: bool
     simulated: bool
     people: int

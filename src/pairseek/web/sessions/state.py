@@ -49,6 +49,11 @@ class EffectiveAnswer:
         return {"left": self.query.left, "right": self.query.right}.get(self.outcome)
 
     @property
+    def counts(self) -> bool:
+        """Whether it tells what people like: not void, no skip, and no answer to an attention pair."""
+        return not self.void and self.outcome != "skip" and self.query.kind != "attention"
+
+    @property
     def passed(self) -> bool | None:
         """Whether an attention pair was answered as expected; None for any other pair."""
         if self.query.kind != "attention":

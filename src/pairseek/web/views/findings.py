@@ -10,6 +10,7 @@ import numpy as np
 
 from pairseek._version import __version__
 from pairseek.core.types import FloatArray
+from pairseek.errors import InvalidChoices
 from pairseek.model.items import Items
 from pairseek.ranking import Ranking, Segmentation
 from pairseek.store import media
@@ -24,6 +25,7 @@ from pairseek.web.pages.contexts import (
     GroupMap,
     GroupPerson,
     ImageContext,
+    NothingContext,
     QualityRow,
     RankRow,
     ReportPage,
@@ -45,7 +47,7 @@ def findings_context(study: Study, found: StudyFindings, *, everyone: bool) -> F
     """Return the findings as plain data, without the people whom the ranking leaves out or with everyone."""
     group, shown = found.group, found.everyone if everyone else found.careful
     empty: FindingsContext = {
-        "problem": shown if isinstance(shown, str) else None,
+        "problem": _problem(shown) if isinstance(shown, InvalidChoices) else None,
         "everyone": everyone,
         "simulated": group.simulated,
         "people": 0,
@@ -61,7 +63,7 @@ def findings_context(study: Study, found: StudyFindings, *, everyone: bool) -> F
         "map": None,
         "quality": [_quality(one, shown) for one in group.people[::-1][:MOST_PEOPLE]],
     }
-    if isinstance(shown, str):
+    if isinstance(shown, InvalidChoices):
         return empty
     ranking, segments = shown.ranking, shown.segments
     return {
@@ -109,9 +111,13 @@ def _segments(study: Study, found: Segmentation) -> list[SegmentContext]:
     ]
 
 
-def _quality(one: Participation, shown: GroupFindings | str) -> QualityRow:
+def _problem(why: InvalidChoices) -> NothingContext:
+    return {"reason": why.reason, "count": why.count, "text": str(why)}
+
+
+def _quality(one: Participation, shown: GroupFindings | InvalidChoices) -> QualityRow:
     segment, chance, trust = None, None, None
-    if not isinstance(shown, str) and one.session in shown.segments.people:
+    if not isinstance(shown, InvalidChoices) and one.session in shown.segments.people:
         row = shown.segments.people.index(one.session)
         trust = float(shown.model.trust[row])
         if len(shown.segments) > 1:

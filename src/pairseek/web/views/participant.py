@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from pairseek.core.types import JSON
 from pairseek.store.sessions import SessionRow
+from pairseek.web.data.crowd import appeal_before
 from pairseek.web.pages.contexts import (
     CardContext,
     ClosedPage,
@@ -82,7 +83,9 @@ def _built_in_practice(study: Study) -> PracticeContext:
 def result_page(service: Service, study: Study, row: SessionRow) -> ResultPage:
     """Return the context of the result page."""
     one = read_histories(service.database, study, [row])[0]
-    data = found(study, one) if study.configuration.result else None
+    first, shows = one.parts.design is not None, study.configuration.result
+    crowd = appeal_before(service.database, study, one) if first and shows else None
+    data = found(study, one, crowd) if shows else None
     done = one.done
     code = completion_code(study, one.checks)
     return {
@@ -91,7 +94,8 @@ def result_page(service: Service, study: Study, row: SessionRow) -> ResultPage:
         "map": None if data is None else data.map,
         "nearest": [] if data is None else data.nearest,
         "learned": [] if data is None else data.learned,
-        "first": one.parts.design is not None,
+        "first": first,
+        "before": 0 if crowd is None else crowd.people,
         "answers": sum(answered.outcome != "skip" for answered in done),
         "debrief_html": safe_html(study.configuration.debrief) if study.configuration.debrief else None,
         "mine": f"/s/{study.row.slug}/mine",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -11,8 +11,10 @@ import numpy as np
 from pairseek.core.types import JSON, FloatArray
 from pairseek.goals import LIST_SIZE, Goal
 from pairseek.model.items import Items
+from pairseek.population import Population
 from pairseek.web.pages.contexts import Dot, LearnedContext, MapData, Near
 from pairseek.web.sessions.history import SessionHistory
+from pairseek.web.sessions.parts import Parts
 from pairseek.web.sessions.state import NEAREST, EffectiveAnswer, SessionState
 from pairseek.web.studies.catalogue import Study
 
@@ -78,10 +80,12 @@ class SessionResult:
     learned: list[LearnedContext]
 
 
-def found(study: Study, one: SessionHistory) -> SessionResult:
+def found(study: Study, one: SessionHistory, crowd: Population | None = None) -> SessionResult:
     """Return the result of a session; as stored at its end if the model version differs.
 
-    The map and what is said of it belong to the goal of learning a taste.
+    The map and what is said of it belong to the goal of learning a taste. ``crowd`` is the appeal of the items for
+    those who came before one of the first people of a study: the recommended items follow from it and from the
+    person's own answers.
     """
     goal = study.configuration.goal
     done = one.done
@@ -89,6 +93,8 @@ def found(study: Study, one: SessionHistory) -> SessionResult:
     if study.configuration.is_similarity:
         return SessionResult([], None, _manner(done))
     state = one.state(study, done) if one.parts.is_current else None
+    if state is not None and crowd is not None:
+        state = replace(state, parts=Parts.resolved(study.configuration, one.parts.given, crowd))
     shown = nearest(study, state, one.row.final)[: _SHOWN[goal]]
     learned = [] if state is None else _learned(state, done, shown)
     if goal != "taste":
