@@ -233,7 +233,7 @@ def result(**changes) -> tuple[str, dict]:
     ]
     drawn = {"items": dots(949), "point": [0.32, 0.21], "ellipse": ellipse(0.32, 0.21, 0.22, 0.16), "pictures": []}
     data = {"study": HEAD, "goal": "taste", "map": drawn, "nearest": near_colours(), "learned": learned, "first": False}
-    data["answers"] = 12
+    data |= {"before": 0, "answers": 12}
     ends = {
         "mine": "/s/colours/mine",
         "redirect": "https://example.org/complete?cc=C1A2B3",
