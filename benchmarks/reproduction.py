@@ -22,8 +22,10 @@ import numpy as np
 from food import folder
 from pairseek.errors import InvalidFile
 from pairseek.experiments import SPECIFICATIONS, Results
+from pairseek.experiments.figures.bounds import CEILING, stopping_times, thresholds
 from pairseek.experiments.report import duration
 from pairseek.experiments.results import standard_error
+from pairseek.model.bounds import mse_lower_bound, stopping_time_bounds
 from pairseek.runs.journal import JOURNAL, read_journal
 
 ACTIVE = ("InfoGain", "EPMV", "MCMV")
@@ -41,6 +43,8 @@ CLEAR = 2.0
 """Standard errors from which a difference counts."""
 CLEAR_OF_THREE = 2.4
 """The same for the largest of three differences: a twentieth of all cases exceed it by chance."""
+CLAIMED = {"figure2": "1, 2, 3", "dimensions": "1, 2", "supplement": "1, 2", "fitted": "not in it"}
+"""Claims that the paper makes of a panel, by their numbers in the page."""
 FEWEST = 10
 """Users below which a run is not shown."""
 
@@ -171,6 +175,43 @@ def epmv_samples(results: Results) -> str:
     return pairs(results, "mismatched", compared)
 
 
+def rivals(results: Results) -> str:
+    out = []
+    for metric in ("squared_error", "posterior_trace"):
+        labels = [one for one in results.specification.labels if metric != "posterior_trace" or one != "GaussSearch"]
+        rows = [[label, *(value_at(results, "matched", label, metric, mark) for mark in MARKS)] for label in labels]
+        for label in ("GreedyMSE", "GreedyVolume"):
+            found = [difference(results, "matched", (label,), "InfoGain", metric, mark) for mark in MARKS]
+            rows.append([f"{label} - InfoGain", *(number(*pair, sign="+") for pair in found)])
+        out.append(table([metric.replace("_", " "), *(f"{mark} answers" for mark in MARKS)], rows))
+    return "\n".join(out)
+
+
+def bounds(results: Results) -> str:
+    """Return EPMV's answers until three volumes with their bounds, and its error with the least possible."""
+    times, errors = [], []
+    for setting in results.specification.settings:
+        d, k = setting.dimension, setting.response_model(setting.dimension).constant
+        volumes = thresholds(results, setting.label)
+        for share in (0.25, 0.5, 0.75):
+            volume = volumes[int(share * (len(volumes) - 1))]
+            found = stopping_times(results, setting.label, np.array([volume]))[0]
+            bound = stopping_time_bounds(float(volume), k, setting.prior, d)
+            upper = f"{bound.upper:,.0f}" if bound.upper < CEILING else "above 10,000"
+            mean = f"{found.mean():.1f} ({standard_error(found):.1f})"
+            times.append([setting.label, f"{volume:.2g}", f"{bound.lower:.1f}", mean, upper])
+        cells = []
+        for mark in (10, 20, 40):
+            least = mse_lower_bound(mark, setting.prior, d)
+            mean, error = results.curve(setting.label, "EPMV", "squared_error")
+            place = results.column(mark)
+            cells.append(f"{mean[place]:.2g} ({error[place]:.1g}) / {least:.2g}")
+        errors.append([setting.label, *cells])
+    head = ["", "volume ε", "lower bound", "EPMV, answers until below ε", "upper bound"]
+    least = ["MSE of EPMV / lower bound", *(f"{mark} answers" for mark in (10, 20, 40))]
+    return f"{table(head, times)}\n{table(least, errors)}"
+
+
 TABLES = {
     "figure2": figure2,
     "dimensions": dimensions,
@@ -179,14 +220,16 @@ TABLES = {
     "particles": particles,
     "epmv-samples": epmv_samples,
     "fitted": supplement,
+    "rivals": rivals,
+    "bounds": bounds,
 }
 
 
-def verdict(results: Results, setting: str, metric: str, mark: int) -> tuple[str, str]:
+def verdict(results: Results, setting: str, metric: str, mark: int, *, third: bool) -> tuple[str, str]:
     """Return what a panel shows in words, and whether that is what the paper says.
 
     The paper's text makes three claims: the three strategies are below Random, they are alike, and Random is below
-    GaussCloud and ActRank.
+    GaussCloud and ActRank. The third is judged where the paper makes it of the panel.
     """
     found = difference(results, setting, ACTIVE, "Random", metric, mark)
     words = [f"the three - Random {number(*found, sign='+')}"]
@@ -202,7 +245,8 @@ def verdict(results: Results, setting: str, metric: str, mark: int) -> tuple[str
     words.append("alike" if apart <= CLEAR_OF_THREE else f"apart by {apart:.1f} standard errors")
     rival = best(results, setting, baselines(results), metric, mark)
     above = difference(results, setting, ("Random",), rival, metric, mark)
-    claims["Random below GaussCloud and ActRank"] = _sign(above)
+    if third:
+        claims["Random below GaussCloud and ActRank"] = _sign(above)
     words.append(f"Random - {rival} {number(*above, sign='+')}")
     wrong = [name for name, one in claims.items() if one == "no"]
     unclear = [name for name, one in claims.items() if one == ""]
@@ -222,12 +266,11 @@ def agreement(runs: dict[str, Results]) -> str:
         results = runs.get(name)
         if results is None or results.specification.trials < FEWEST:
             users = 0 if results is None else results.specification.trials
-            rows.append([f"all of `{name}`", str(users), "", "not finished"])
+            rows.append([f"all of `{name}`", CLAIMED[name], "", f"not finished: {users} users"])
             continue
-        users = str(results.specification.trials)
         for panel, setting, metric, mark in _panels(name, results):
-            rows.append([panel, users, *verdict(results, setting, metric, mark)])
-    return table(["panel", "users", "ours", "verdict"], rows)
+            rows.append([panel, CLAIMED[name], *verdict(results, setting, metric, mark, third=name == "figure2")])
+    return table(["panel", "paper", "ours", "verdict"], rows)
 
 
 def _panels(name: str, results: Results) -> Iterator[tuple[str, str, str, int]]:

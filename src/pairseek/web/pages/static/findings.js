@@ -26,6 +26,8 @@ function zoomable(svg, tools) {
     const limit = (value, most) => Math.min(Math.max(value, 0), most);
     box.x = limit(box.x, width * (1 - box.share));
     box.y = limit(box.y, height * (1 - box.share));
+    // A finger moves a map that is zoomed in, and otherwise the page.
+    svg.classList.toggle("zoomed", box.share < 1);
     svg.setAttribute("viewBox", `${box.x} ${box.y} ${width * box.share} ${height * box.share}`);
   };
   const zoom = (factor, x = 0.5, y = 0.5) => {
