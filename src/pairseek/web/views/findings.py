@@ -39,7 +39,7 @@ from pairseek.web.views.result import flat, plane
 MOST_RANKED, MOST_ON_MAP, MOST_PEOPLE = 500, 300, 500
 # sqrt of the 50 % quantile of chi² with two degrees of freedom: an ellipse holds half of a person's posterior.
 _ELLIPSE = 1.1774100225154747
-_CORNERS = 32
+_CORNERS = 72
 _PICTURE = re.compile(r"^/media/[^/]+/(?P<name>[^/]+)/(?P<width>\d+)$")
 
 
