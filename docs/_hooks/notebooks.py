@@ -43,7 +43,9 @@ def render(path: Path) -> tuple[str, dict[str, bytes]]:
     if os.environ.get("PAIRSEEK_NOTEBOOKS") != "skip":  # for writers in a hurry
         place = {"metadata": {"path": path.parent}}
         quiet = ["--IPKernelApp.log_level=40"]
-        NotebookClient(notebook, timeout=600, kernel_name="python3", resources=place, extra_arguments=quiet).execute()
+        NotebookClient(
+            notebook, timeout=600, kernel_name="python3", resources=place, extra_arguments=quiet, coalesce_streams=True
+        ).execute()
     pictures: dict[str, bytes] = {}
     parts: list[str] = []
     for cell in notebook.cells:
