@@ -65,10 +65,10 @@ def main() -> None:
         participate(browser, visitors, "dogs", "anything-pair")
         participate(browser, visitors, "colours", "alike-question")
         for _ in range(3):
-            answer(visitors.service, "dogs", 10, liking(rng))
-            learned(visitors.service, "dogs")
-            answer(visitors.service, "colours", 4, judging(rng))
-            learned(visitors.service, "colours")
+            for slug, people, person in (("dogs", 10, liking(rng)), ("colours", 4, judging(rng))):
+                before = latest(visitors.service, slug)
+                answer(visitors.service, slug, people, person)
+                learned(visitors.service, slug, before)
         for device, kind in ((PHONE, "phone"), (DESK, "desk")):
             owner = signed_in(browser, visitors, device)
             photograph(owner, f"{visitors.address}/studies/dogs", "#population", f"anything-study-{kind}")
@@ -117,12 +117,16 @@ def answer(service, slug: str, people: int, person) -> None:
             state = sessions.answer(sessions.by_id(name), given)
 
 
-def learned(service, slug: str) -> None:
-    """Wait until the study has learned from the people so far."""
+def latest(service, slug: str) -> int:
+    """Return the number of the study's newest version, 0 if there is none."""
+    number = service.catalogue.named(slug).row.id
+    return service.database.read(lambda connection: populations.latest(connection, number)) or 0
+
+
+def learned(service, slug: str, before: int) -> None:
+    """Wait until the study has learned by itself. A request could learn a second time from the same people."""
     number, until = service.catalogue.named(slug).row.id, time.monotonic() + 300
-    before = service.database.read(lambda connection: populations.latest(connection, number)) or 0
-    service.learner.request(slug, "ann")
-    while (service.database.read(lambda connection: populations.latest(connection, number)) or 0) == before:
+    while latest(service, slug) == before:
         why = service.database.read(lambda connection: learning.state(connection, number)).failure
         assert why is None, why
         assert time.monotonic() < until, f"{slug} did not learn"
