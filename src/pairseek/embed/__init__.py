@@ -8,6 +8,7 @@ Examples
 """
 
 from pairseek.embed.active import ActiveTriplets, TripletQuery
+from pairseek.embed.base import TripletEmbedding
 from pairseek.embed.dimension import DimensionChoice, choose_dimension
 from pairseek.embed.findings import Finding
 from pairseek.embed.health import Health, check
@@ -37,6 +38,7 @@ __all__ = [
     "NoiseFits",
     "PathStep",
     "Placement",
+    "TripletEmbedding",
     "TripletQuery",
     "Triplets",
     "check",

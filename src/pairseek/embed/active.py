@@ -45,6 +45,15 @@ class TripletQuery:
         ``"active"``, or ``"random"`` for a triplet that is kept apart.
     information
         Expected information of the answer in bits; None for a random triplet, and before there are positions.
+
+    Examples
+    --------
+    >>> from pairseek.embed import ActiveTriplets
+    >>> query = ActiveTriplets(["plum", "cherry", "leek", "onion", "garlic"], rng=7).ask()
+    >>> query.number, query.kind, query.information is None
+    (0, 'active', True)
+    >>> print(f"Is {query.anchor} more like {query.left} or more like {query.right}?")
+    Is onion more like leek or more like cherry?
     """
 
     number: int
@@ -122,6 +131,7 @@ class ActiveTriplets:
 
     Examples
     --------
+    >>> from pairseek.embed import ActiveTriplets
     >>> active = ActiveTriplets(["plum", "cherry", "leek", "onion", "garlic"], rng=7)
     >>> query = active.ask()
     >>> active.tell(query.left)

@@ -68,6 +68,19 @@ class TripletEmbedding:
         Mean loss of all triplets in the final fit.
     n_iter_
         Total number of optimiser steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.embed import CKL, TripletEmbedding, simulate_triplets
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((12, 2)))
+    >>> triplets = simulate_triplets(items, 400, rng=0)
+    >>> embedding = CKL(n_components=2, random_state=0).fit(triplets)
+    >>> isinstance(embedding, TripletEmbedding), embedding.embedding_.shape
+    (True, (12, 2))
+    >>> embedding.get_params()["n_init"]
+    3
     """
 
     n_components: int = 2

@@ -33,6 +33,19 @@ class DimensionChoice:
         Name of the method.
     count
         Number of triplets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.embed import choose_dimension, simulate_triplets
+    >>> line = ps.Items(np.linspace(0.0, 1.0, 10)[:, None])
+    >>> choice = choose_dimension(simulate_triplets(line, 600, rng=0), (1, 2), folds=2, rng=0)
+    >>> choice.chosen, choice.errors.shape
+    (1, (2, 2))
+    >>> print(choice)
+    d = 1   triplet error 0.0... ± 0.0...  chosen
+    d = 2   triplet error 0.0... ± 0.0...
     """
 
     dimensions: tuple[int, ...]
@@ -117,6 +130,16 @@ def choose_dimension(
         A seed or a generator, for the folds and the fits.
     progress
         Function that is called after each fit with dimension, fold and error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.embed import STE, choose_dimension, simulate_triplets
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((12, 2)))
+    >>> triplets = simulate_triplets(items, 400, rng=0)
+    >>> choose_dimension(triplets, (1, 2), method=STE(tol=1e-4), folds=2, rng=0).chosen
+    2
     """
     data = as_triplets(triplets)
     tried = tuple(sorted(set(dimensions)))

@@ -59,6 +59,17 @@ class Finding:
         Names of the two sentences, by which a page says them in another language; empty if it cannot.
     values
         Numbers and names in the sentences.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> from pairseek.embed import check
+    >>> items = ps.Items([[0.0, 0.0], [1.0, 0.2], [0.3, 1.0], [0.8, 0.9]])
+    >>> size = check(items, people=1).findings[0]
+    >>> size.name, size.level
+    ('size', 'act')
+    >>> print(size.found)
+    4 items in 2 dimensions, 6 pairs
     """
 
     name: str

@@ -56,6 +56,18 @@ class Health:
         Noise fit to the triplets; None without triplets.
     calibration
         (bins, 3) predicted share of agreeing triplets, observed share, count; empty without triplets.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> from pairseek.embed import check
+    >>> health = check(ps.Items([[0.0, 0.0], [1.0, 0.2], [0.3, 1.0], [0.8, 0.9]]), people=1)
+    >>> health.good
+    False
+    >>> [finding.name for finding in health.findings if finding.level == "act"]
+    ['size']
+    >>> health.numbers["items"], health.numbers["near_duplicates"]
+    (4, 0)
     """
 
     items: Items
@@ -118,6 +130,20 @@ def check(
         Number of simulated people whose answers are counted.
     rng
         Seed or generator for random pairs and users.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.embed import check, simulate_triplets
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((30, 2)))
+    >>> judgements = simulate_triplets(items, 300, rng=0, response=ps.Logistic(1.0))
+    >>> health = check(items, judgements, people=1)
+    >>> health.good
+    True
+    >>> print(health)
+    [good] size: 30 items in 2 dimensions, 435 pairs
+    ...
     """
     people = whole(people, "people")
     if radius is not None and not (np.isfinite(radius) and radius > 0):

@@ -21,10 +21,24 @@ class CKL(TripletEmbedding):
     Tamuz, Liu, Belongie, Shamir and Kalai, "Adaptively learning the crowd kernel", ICML 2011, equation 3. There the
     points lie in the unit ball; here shrinkage bounds them, so only λμ matters and μ is the unit of squared length.
 
+    The other settings, the methods and the results are those of `TripletEmbedding`.
+
     Parameters
     ----------
     mu
         μ, above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.embed import CKL, simulate_triplets
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((12, 2)))
+    >>> triplets = simulate_triplets(items, 400, rng=0)
+    >>> embedding = CKL(n_components=2, random_state=0).fit(triplets)
+    >>> embedding.score(triplets) > 0.9
+    True
+    >>> search = ps.Search(embedding.to_items(scaled=True), rng=7)
     """
 
     mu: float = 1.0
@@ -52,6 +66,20 @@ class STE(TripletEmbedding):
 
     Van der Maaten and Weinberger, "Stochastic triplet embedding", MLSP 2012, equation 3. It is the logistic response
     with constant noise and k = 1.
+
+    The settings, the methods and the results are those of `TripletEmbedding`.
+
+    Examples
+    --------
+    The score on held-out triplets measures how well the embedding predicts judgements.
+
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.embed import STE, simulate_triplets
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((12, 2)))
+    >>> fitted, held_out = simulate_triplets(items, 400, rng=0).split(0.2, rng=0)
+    >>> STE(n_components=2, random_state=0).fit(fitted).score(held_out) > 0.85
+    True
     """
 
     name: ClassVar[str] = "ste"
@@ -64,10 +92,23 @@ class TSTE(TripletEmbedding):
 
     Van der Maaten and Weinberger (2012), equation 6. With α = 1 it is `CKL` with μ = 1.
 
+    The other settings, the methods and the results are those of `TripletEmbedding`.
+
     Parameters
     ----------
     alpha
         α, degrees of freedom, above 0. None: n_components - 1 as in the paper, at least 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.embed import TSTE, simulate_triplets
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((12, 2)))
+    >>> triplets = simulate_triplets(items, 400, rng=0)
+    >>> embedding = TSTE(n_components=2, alpha=2.0, random_state=0).fit(triplets)
+    >>> embedding.score(triplets) > 0.9
+    True
     """
 
     alpha: float | None = None
@@ -97,6 +138,19 @@ class GNMDS(TripletEmbedding):
     Agarwal, Wills, Cayton, Lanckriet, Kriegman and Belongie, "Generalized non-metric multidimensional scaling",
     AISTATS 2007. The loss is convex in the matrix of inner products, the shrinkage is its trace; squared, so that it
     has a gradient everywhere, and over d dimensions, so that no n x n matrix is needed.
+
+    The settings, the methods and the results are those of `TripletEmbedding`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.embed import GNMDS, simulate_triplets
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((12, 2)))
+    >>> triplets = simulate_triplets(items, 400, rng=0)
+    >>> embedding = GNMDS(n_components=2, random_state=0).fit(triplets)
+    >>> embedding.score(triplets) > 0.9
+    True
     """
 
     name: ClassVar[str] = "gnmds"
@@ -104,3 +158,13 @@ class GNMDS(TripletEmbedding):
 
 
 METHODS: dict[str, type[TripletEmbedding]] = {method.name: method for method in (CKL, STE, TSTE, GNMDS)}
+"""The triplet embeddings by name, as ``pairseek embed --method`` takes them.
+
+Examples
+--------
+>>> from pairseek.embed import METHODS
+>>> sorted(METHODS)
+['ckl', 'gnmds', 'ste', 'tste']
+>>> METHODS["ste"](n_components=3)
+STE(n_components=3, ...)
+"""

@@ -44,6 +44,20 @@ class NoiseFit:
     bound
         ``"infinity"`` or ``"zero"`` if the likelihood has no maximum and k is the bound that was reached, ``"flat"``
         if it does not depend on k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.embed import fit_noise, simulate_triplets
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((30, 2)))
+    >>> truth = ps.Logistic(1.0, "constant")
+    >>> judgements = simulate_triplets(items, 2000, rng=0, response=truth)
+    >>> fit = fit_noise(items, judgements, rng=0)["logistic", "constant"]
+    >>> round(fit.k, 1), fit.count, fit.bound
+    (1.0, 2000, '')
+    >>> fit.standard_error < 0.1
+    True
     """
 
     response: Response
@@ -103,7 +117,27 @@ class NoiseFit:
 
 @dataclass(frozen=True)
 class NoiseFits:
-    """Fits of several response models and kinds of noise, the most likely first."""
+    """Fits of several response models and kinds of noise, the most likely first.
+
+    Attributes
+    ----------
+    fits
+        The fits, by decreasing log-likelihood.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.embed import fit_noise, simulate_triplets
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((30, 2)))
+    >>> truth = ps.Logistic(1.0, "constant")
+    >>> judgements = simulate_triplets(items, 2000, rng=0, response=truth)
+    >>> fits = fit_noise(items, judgements, rng=0)
+    >>> len(fits), fits.best.response.noise
+    (6, 'constant')
+    >>> fits["logistic", "decaying"].log_likelihood < fits.best.log_likelihood
+    True
+    """
 
     fits: tuple[NoiseFit, ...]
 
@@ -167,6 +201,17 @@ def fit_noise(
         Starting value of k. The result does not depend on it.
     rng
         Seed or generator for the folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.embed import fit_noise, simulate_triplets
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((30, 2)))
+    >>> truth = ps.Logistic(1.0, "constant")
+    >>> judgements = simulate_triplets(items, 2000, rng=0, response=truth)
+    >>> response = fit_noise(items, judgements, rng=0).response
+    >>> search = ps.Search(items, response=response, rng=7)
     """
     rows = _rows(items, triplets)
     near, far = distances(rows, items.coordinates)
@@ -195,6 +240,21 @@ def fit_noise_to_answers(
         each way; skips are ignored.
     responses, folds, start, rng
         As for `fit_noise`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.embed import fit_noise_to_answers
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((30, 2)))
+    >>> person = ps.SimulatedUser([0.5, -0.5], ps.Logistic(1.0, "constant"), rng=0)
+    >>> search = ps.Search(items, strategy=ps.Random(), stop=40, rng=7)
+    >>> while not search.finished:
+    ...     query = search.ask()
+    ...     search.tell(query, winner=person.answer(items, query))
+    >>> fits = fit_noise_to_answers(items, [(person.point, search.history)], folds=None)
+    >>> fits["logistic", "constant"].count
+    40
     """
     evidence = _answered(items, answers)
     return _fit_all(evidence, responses, folds, start, rng)

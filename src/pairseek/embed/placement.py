@@ -59,6 +59,20 @@ class Placement:
         λ: the prior of a coordinate has the variance 1/(2λ).
     rows
         (m, 3) triplets they were fitted to: rows of anchor, near and far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.embed import Placement, simulate_triplets
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((12, 2)))
+    >>> few, many = (simulate_triplets(items, count, rng=0) for count in (60, 600))
+    >>> placement = Placement.fit(few, dimensions=2)
+    >>> surer = Placement.fit(many, dimensions=2)
+    >>> placement.coordinates.shape, placement.covariance.shape
+    ((12, 2), (24, 24))
+    >>> bool(placement.undecided().mean() > surer.undecided().mean())
+    True
     """
 
     ids: tuple[ItemId, ...]

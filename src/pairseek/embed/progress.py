@@ -25,6 +25,18 @@ class FitProgress:
         Mean objective over the triplets.
     validation_loss
         Validation loss of the last completed shrinkage; NaN before the first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.embed import STE, simulate_triplets
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((12, 2)))
+    >>> steps = []
+    >>> method = STE(random_state=0, progress=steps.append)
+    >>> embedding = method.fit(simulate_triplets(items, 200, rng=0))
+    >>> steps[0].stage, steps[-1].stage
+    ('path', 'all triplets')
     """
 
     stage: str

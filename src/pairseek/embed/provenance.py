@@ -27,6 +27,15 @@ def provenance(method: TripletEmbedding | PCA, *, held_out: Triplets | None = No
         A fitted method.
     held_out
         Triplets that were not used in the fit; their error is recorded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pairseek.embed import PCA, provenance
+    >>> method = PCA(n_components=2).fit(np.random.default_rng(0).standard_normal((20, 5)))
+    >>> record = provenance(method)
+    >>> record["method"], record["dimensions"], round(record["variance_kept"], 2)
+    ('pca', 2, 0.67)
     """
     settings = {name: value for name, value in method.get_params().items() if name not in ("progress", "random_state")}
     record: JSON = {
@@ -67,6 +76,15 @@ def save_items(items: Items, path: str | Path, record: JSON, *, scaled: bool = F
     -------
     items, note
         Paths of both files, such as ``wines.csv`` and ``wines.provenance.json``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pairseek.embed import PCA, provenance, save_items
+    >>> method = PCA(n_components=2).fit(np.random.default_rng(0).standard_normal((20, 5)))
+    >>> table, note = save_items(method.to_items(), "wines.csv", provenance(method))
+    >>> table.name, note.name
+    ('wines.csv', 'wines.provenance.json')
     """
     table = Path(path)
     check_place(table)
@@ -92,6 +110,16 @@ def read_provenance(path: str | Path) -> JSON | None:
     """Read the provenance of the items in this file; None without a provenance file.
 
     A provenance file for other coordinates is rejected, since the items were edited or replaced.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pairseek.embed import PCA, provenance, read_provenance, save_items
+    >>> method = PCA(n_components=2).fit(np.random.default_rng(0).standard_normal((20, 5)))
+    >>> table, note = save_items(method.to_items(), "teas.csv", provenance(method))
+    >>> record = read_provenance("teas.csv")
+    >>> record["method"], record["items"], record["scaled"]
+    ('pca', 20, False)
     """
     table = Path(path)
     note = table.with_suffix(".provenance.json")

@@ -45,6 +45,17 @@ class PathStep:
         Share of the held-out triplets that are violated; NaN without any.
     iterations
         Number of steps of the optimiser.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.embed import STE, simulate_triplets
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((12, 2)))
+    >>> embedding = STE(random_state=0).fit(simulate_triplets(items, 200, rng=0))
+    >>> first, second = embedding.path_[:2]
+    >>> round(first.shrinkage / second.shrinkage, 6), second.loss < first.loss
+    (2.0, True)
     """
 
     shrinkage: float

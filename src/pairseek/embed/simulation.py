@@ -29,6 +29,15 @@ def simulate_triplets(
         Seed or generator.
     response
         Response model of a user at the anchor, with k. None: judgements without noise.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> from pairseek.embed import simulate_triplets
+    >>> items = ps.Items([[0.0], [1.0], [5.0]], ids=["plum", "cherry", "leek"])
+    >>> triplets = simulate_triplets(items, 4, rng=0)
+    >>> [tuple(triplets.ids[i] for i in row) for row in triplets.rows[:2].tolist()]
+    [('leek', 'cherry', 'plum'), ('cherry', 'plum', 'leek')]
     """
     if items.n < 3:
         raise InvalidParameter(f"{items.n} items are too few for a triplet: give at least 3")

@@ -36,6 +36,7 @@ class Triplets:
 
     Examples
     --------
+    >>> from pairseek.embed import Triplets
     >>> triplets = Triplets([[0, 1, 2], [2, 1, 0]])
     >>> len(triplets), triplets.n
     (2, 3)
@@ -120,6 +121,7 @@ class Triplets:
 
         Examples
         --------
+        >>> from pairseek.embed import Triplets
         >>> Triplets.from_ids([("plum", "cherry", "leek")]).ids
         ('cherry', 'leek', 'plum')
         """
