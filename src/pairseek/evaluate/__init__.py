@@ -1,4 +1,11 @@
-"""Evaluation of searches by replay of recorded choices."""
+"""Evaluation of searches by replay of recorded choices.
+
+Examples
+--------
+>>> from pairseek.evaluate import strategies_from
+>>> [type(strategy).__name__ for strategy in strategies_from("infogain,random")]
+['InfoGain', 'Random']
+"""
 
 from pairseek.evaluate.evaluation import evaluate
 from pairseek.evaluate.results import Agreement, EvaluationResults

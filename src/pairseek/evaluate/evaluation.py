@@ -173,6 +173,27 @@ def evaluate(
         Number of worker processes, each with one thread.
     progress, note
         Functions that are called after every replay, and with a message before each fit.
+
+    Examples
+    --------
+    Worker processes import the script that calls `evaluate`: in a script, put the call below
+    ``if __name__ == "__main__":``. Six people are enough for an example, and too few for a conclusion.
+
+    >>> import itertools
+    >>> import pairseek as ps
+    >>> from pairseek.evaluate import evaluate
+    >>> teas = ps.Items([[0.0], [1.0], [2.0], [3.0]], ids=["white", "green", "oolong", "black"])
+    >>> orders = dict(zip("abcdef", itertools.permutations(teas.ids)))
+    >>> rows = [
+    ...     (person, winner, loser)
+    ...     for person, order in orders.items()
+    ...     for winner, loser in itertools.combinations(order, 2)
+    ... ]
+    >>> choices = ps.Choices.from_pairs(rows + rows[:12])   # a and b answered everything twice
+    >>> model = {"items": teas, "appeal": False, "residual": 0.0}
+    >>> results = evaluate(choices, "evaluation", **model, answers=(0, 2), people=2, splits=1)
+    >>> results.plan.labels
+    ('InfoGain', 'Random', 'plain model', 'popularity')
     """
     if (items is None) == (learn is None):
         raise InvalidParameter("give items with coordinates, or the number of dimensions in which to learn them")

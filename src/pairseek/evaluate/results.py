@@ -32,6 +32,26 @@ class Agreement:
         Mean over people, and its standard error.
     people
         Number of people who answered a pair twice.
+
+    Examples
+    --------
+    How often people agree with themselves limits how well their answers can be predicted.
+
+    >>> import itertools
+    >>> import pairseek as ps
+    >>> from pairseek.evaluate import evaluate
+    >>> teas = ps.Items([[0.0], [1.0], [2.0], [3.0]], ids=["white", "green", "oolong", "black"])
+    >>> orders = dict(zip("abcdef", itertools.permutations(teas.ids)))
+    >>> rows = [
+    ...     (person, winner, loser)
+    ...     for person, order in orders.items()
+    ...     for winner, loser in itertools.combinations(order, 2)
+    ... ]
+    >>> choices = ps.Choices.from_pairs(rows + rows[:12])   # a and b answered everything twice
+    >>> model = {"items": teas, "appeal": False, "residual": 0.0}
+    >>> results = evaluate(choices, "evaluation", **model, answers=(0, 2), people=2, splits=1)
+    >>> results.agreement
+    Agreement(share=1.0, standard_error=0.0, people=2)
     """
 
     share: float
@@ -71,6 +91,29 @@ class EvaluationResults:
         Self-agreement of people, if some pairs were asked twice.
     run
         Record of the run: version, machine and sessions.
+
+    Examples
+    --------
+    >>> import itertools
+    >>> import pairseek as ps
+    >>> from pairseek.evaluate import evaluate
+    >>> teas = ps.Items([[0.0], [1.0], [2.0], [3.0]], ids=["white", "green", "oolong", "black"])
+    >>> orders = dict(zip("abcdef", itertools.permutations(teas.ids)))
+    >>> rows = [
+    ...     (person, winner, loser)
+    ...     for person, order in orders.items()
+    ...     for winner, loser in itertools.combinations(order, 2)
+    ... ]
+    >>> choices = ps.Choices.from_pairs(rows + rows[:12])   # a and b answered everything twice
+    >>> model = {"items": teas, "appeal": False, "residual": 0.0}
+    >>> results = evaluate(choices, "evaluation", **model, answers=(0, 2), people=2, splits=1)
+    >>> mean, error = results.curve("InfoGain", "accuracy")
+    >>> mean.shape   # answer counts
+    (2,)
+    >>> results.each("Random", "log_loss").shape   # replays, answer counts
+    (2, 2)
+    >>> [row["way"] for row in results.summary()][::2]
+    ['InfoGain', 'Random', 'plain model', 'popularity']
     """
 
     plan: Evaluation

@@ -65,7 +65,19 @@ def ways(strategies: Sequence[Utility]) -> tuple[Way, ...]:
 
 
 def strategies_from(text: str) -> list[Utility]:
-    """Parse strategies by name, such as ``infogain,random``; procedures cannot be restricted to recorded pairs."""
+    """Parse strategies by name, such as ``infogain,random``; procedures cannot be restricted to recorded pairs.
+
+    Parameters
+    ----------
+    text
+        Names of strategies, separated by commas. A repeated name counts once.
+
+    Examples
+    --------
+    >>> from pairseek.evaluate import strategies_from
+    >>> strategies_from("infogain, epmv, infogain")
+    [InfoGain(checks=None), EPMV(penalty=None)]
+    """
     names = [part.strip() for part in text.split(",") if part.strip()]
     if not names:
         raise InvalidParameter(f"strategies is {text!r}: name some, such as infogain,random")
@@ -100,6 +112,29 @@ class Evaluation:
         Seed of all random numbers.
     data
         Hash of the choices, the items and the options of the fit.
+
+    Examples
+    --------
+    `evaluate` builds the specification and returns it with the results.
+
+    >>> import itertools
+    >>> import pairseek as ps
+    >>> from pairseek.evaluate import evaluate
+    >>> teas = ps.Items([[0.0], [1.0], [2.0], [3.0]], ids=["white", "green", "oolong", "black"])
+    >>> orders = dict(zip("abcdef", itertools.permutations(teas.ids)))
+    >>> rows = [
+    ...     (person, winner, loser)
+    ...     for person, order in orders.items()
+    ...     for winner, loser in itertools.combinations(order, 2)
+    ... ]
+    >>> choices = ps.Choices.from_pairs(rows + rows[:12])   # a and b answered everything twice
+    >>> model = {"items": teas, "appeal": False, "residual": 0.0}
+    >>> results = evaluate(choices, "evaluation", **model, answers=(0, 2), people=2, splits=1)
+    >>> plan = results.plan
+    >>> plan.labels, plan.people, plan.answers
+    (('InfoGain', 'Random', 'plain model', 'popularity'), 2, (0, 2))
+    >>> plan.predicted
+    "30 % of each person's pairs were never asked, and are predicted"
     """
 
     ways: tuple[Way, ...]

@@ -98,3 +98,13 @@ MEASURES: dict[str, Measure] = {
     "posterior_volume": Measure("Posterior volume |Σ|^(1/d)", "posterior volume", _posterior_volume, of_posterior=True),
     "credible_radius": Measure("95 % credible radius", "95 % radius", _credible_radius, of_posterior=True),
 }
+"""The measures of a simulated search by name, for `Specification.metrics`.
+
+Examples
+--------
+>>> from pairseek.experiments import MEASURES
+>>> list(MEASURES)
+['squared_error', 'kendall_tau', 'posterior_trace', 'posterior_volume', 'credible_radius']
+>>> MEASURES["squared_error"].title
+'Mean squared error'
+"""

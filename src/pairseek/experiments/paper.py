@@ -230,6 +230,17 @@ SPECIFICATIONS: dict[str, Callable[[Preset], Specification]] = {
     "epmv-samples": epmv_samples,
     "fitted": fitted,
 }
+"""The experiments of the paper by name: functions from a preset, ``"quick"`` or ``"paper"``, to a `Specification`.
+
+Examples
+--------
+>>> from pairseek.experiments import SPECIFICATIONS
+>>> specification = SPECIFICATIONS["figure2"]("paper")
+>>> specification.trials, specification.queries
+(50, 80)
+>>> [setting.label for setting in specification.settings]
+['matched', 'mismatched']
+"""
 
 
 def with_data(specification: Specification, data: str) -> Specification:

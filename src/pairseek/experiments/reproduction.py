@@ -48,6 +48,13 @@ class Wishes:
         As in `run`.
     finished
         Whether to draw what is finished in the folder and to run nothing.
+
+    Examples
+    --------
+    >>> from pairseek.experiments import Wishes
+    >>> wishes = Wishes(data="synthetic", trials=2, strategies=("InfoGain", "Random"))
+    >>> wishes.preset, wishes.jobs
+    ('quick', 1)
     """
 
     preset: Preset = "quick"
@@ -213,6 +220,16 @@ REPRODUCTIONS: dict[str, Reproduction] = {
     "epmv-samples": Reproduction("EPMV by table and by 4000 samples, mismatched", _epmv_samples),
     "fitted": Reproduction("Panels of the supplement with a fitted noise constant", _fitted),
 }
+"""The figures of the paper that `reproduce` draws, by name.
+
+Examples
+--------
+>>> from pairseek.experiments import REPRODUCTIONS
+>>> list(REPRODUCTIONS)[:3]
+['figure1', 'figure2', 'supplement']
+>>> REPRODUCTIONS["triplet-error"].title
+'Triplet error against dimension'
+"""
 
 
 def chosen(names: list[str]) -> list[str]:
@@ -240,7 +257,29 @@ def specification_of(name: str, wishes: Wishes) -> Specification | None:
 def reproduce(
     name: str, folder: Path, wishes: Wishes, *, progress: Callable[[RunStatus], None] | None = None
 ) -> Section:
-    """Run the trials of a figure, draw it into the folder, and return its section of the report."""
+    """Run the trials of a figure, draw it into the folder, and return its section of the report.
+
+    Parameters
+    ----------
+    name
+        Name of the figure, one of `REPRODUCTIONS`.
+    folder
+        Folder of the results and figures.
+    wishes
+        Options of the reproduction.
+    progress
+        Called at the start and after every trial.
+
+    Examples
+    --------
+    The triplet error needs no simulation: it is drawn from the published numbers.
+
+    >>> from pathlib import Path
+    >>> from pairseek.experiments import Wishes, reproduce
+    >>> section = reproduce("triplet-error", Path("triplet-error"), Wishes())
+    >>> sorted(path.name for path in Path("triplet-error/figures").iterdir())
+    ['triplet-error.png', 'triplet-error.svg']
+    """
     require_drawing()
     reproduction = REPRODUCTIONS[one_of(name, "figure", REPRODUCTIONS)]
     specification = specification_of(name, wishes)

@@ -30,7 +30,24 @@ TableFormat: TypeAlias = Literal["csv", "parquet"]
 
 @dataclass(frozen=True)
 class Paired:
-    """Mean paired difference between two strategies over the same users."""
+    """Mean paired difference between two strategies over the same users.
+
+    Attributes
+    ----------
+    difference
+        Mean of the first strategy less that of the second.
+    standard_error
+        Standard error of the mean difference.
+    trials
+        Number of users.
+
+    Examples
+    --------
+    >>> from pairseek.experiments import Paired
+    >>> paired = Paired(difference=-0.12, standard_error=0.03, trials=50)
+    >>> abs(paired.difference) > 2 * paired.standard_error
+    True
+    """
 
     difference: float
     standard_error: float
@@ -53,6 +70,29 @@ class Results:
         (settings, strategies, trials): number of questions asked.
     run
         Record of the run: version, machine and sessions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.experiments import Contender, Results, Setting, Specification, run_trial
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((20, 2)))
+    >>> strategies = (Contender(ps.InfoGain()), Contender(ps.Random()))
+    >>> settings = (Setting(data=items, scaled=False, prior=None),)
+    >>> specification = Specification(
+    ...     "tiny", settings, strategies, rate=None, queries=3, trials=2
+    ... )
+    >>> tasks = specification.plan((items,)).tasks()
+    >>> outcomes = {task: run_trial(specification, task, items) for task in tasks}
+    >>> results = Results.of(specification, outcomes, {})
+    >>> results.values.shape   # settings, strategies, trials, answer counts, metrics
+    (1, 2, 2, 4, 2)
+    >>> mean, error = results.curve("simulation", "InfoGain", "posterior_trace")
+    >>> bool(mean[-1] < mean[0])
+    True
+    >>> pair = ("InfoGain", "Random")
+    >>> results.paired("simulation", pair, "posterior_trace", answers=3).trials
+    2
     """
 
     specification: Specification

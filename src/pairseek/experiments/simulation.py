@@ -41,6 +41,23 @@ def run(
         Called at the start and after every trial.
     known
         Outcomes of trials that another experiment has in common with this one, see `common_trials`.
+
+    Examples
+    --------
+    Worker processes import the script that calls `run`: in a script, put the call below ``if __name__ == "__main__":``.
+
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.experiments import Contender, Setting, Specification, run
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((20, 2)))
+    >>> strategies = (Contender(ps.InfoGain()), Contender(ps.Random()))
+    >>> settings = (Setting(data=items, scaled=False, prior=None),)
+    >>> specification = Specification(
+    ...     "tiny", settings, strategies, rate=None, queries=3, trials=2
+    ... )
+    >>> results = run(specification, "results")
+    >>> len(results.columns()["squared_error"])   # strategies, trials, answer counts
+    16
     """
     if one_of(table, "table", ("csv", "parquet")) == "parquet":
         require_parquet()

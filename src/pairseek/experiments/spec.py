@@ -44,6 +44,14 @@ class Answering:
     k
         A number; ``"published"``: the constant that the authors fitted in this dimension (Food-10k and its synthetic
         stand-in only); None: one that suits the prior's scale, as a search chooses it.
+
+    Examples
+    --------
+    >>> from pairseek.experiments import Answering
+    >>> Answering("probit", "normalized", k=1.2).response(2)
+    Probit(k=1.2, noise='normalized', ...)
+    >>> round(Answering("logistic", "normalized", "published").response(4).k, 3)
+    1.564
     """
 
     name: str = "logistic"
@@ -98,6 +106,17 @@ class Setting:
     truth
         Response model of the users: ``"matched"``, that of the search; ``"noiseless"``; an `Answering`; or any
         response with known k and lapse, including one of another package.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> from pairseek.experiments import Answering, Setting
+    >>> believed = Answering(k=2.0)
+    >>> matched = Setting("matched", data="colours", response=believed)
+    >>> truth = ps.Logistic(2.0, "normalized", lapse=0.1)
+    >>> careless = Setting("careless", data="colours", response=believed, truth=truth)
+    >>> matched.truth, careless.truth.lapse
+    ('matched', 0.1)
     """
 
     label: str = "simulation"
@@ -187,6 +206,15 @@ class Contender:
         Share of the pairs that are candidates. None: that of the specification.
     posterior
         Posterior of its search. None: that of the specification.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> from pairseek.experiments import Contender
+    >>> Contender(ps.InfoGain()).label
+    'InfoGain'
+    >>> Contender(ps.EPMV(), label="EPMV, particles", posterior=ps.Particles(500)).label
+    'EPMV, particles'
     """
 
     strategy: Utility | Procedure
@@ -235,6 +263,16 @@ class Specification:
         Interval between measurements, in answers; the first and the last state are always measured.
     seed
         Seed; all random numbers are derived from it and from the index of the trial.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> from pairseek.experiments import Contender, Setting, Specification
+    >>> strategies = (Contender(ps.InfoGain()), Contender(ps.Random()))
+    >>> settings = (Setting(data="colours"),)
+    >>> specification = Specification("colours", settings, strategies, queries=20, every=5)
+    >>> specification.labels, specification.counts
+    (('InfoGain', 'Random'), (0, 5, 10, 15, 20))
     """
 
     name: str

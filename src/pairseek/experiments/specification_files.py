@@ -22,7 +22,23 @@ _FILES = (".csv", ".parquet", ".npy", ".npz", ".mat")
 
 
 def read_specification(path: str | Path) -> Specification:
-    """Read a specification from a TOML file; data files and modules beside it are found."""
+    r"""Read a specification from a TOML file; data files and modules beside it are found.
+
+    Parameters
+    ----------
+    path
+        The file. Its stem is the name of the specification if the file has none.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from pairseek.experiments import read_specification
+    >>> text = 'data = "colours"\nqueries = 20\nstrategies = ["infogain", "random"]\n'
+    >>> written = Path("mine.toml").write_text(text)
+    >>> specification = read_specification("mine.toml")
+    >>> specification.name, specification.queries, specification.labels
+    ('mine', 20, ('InfoGain', 'Random'))
+    """
     path = Path(path)
     try:
         record = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -44,6 +60,22 @@ def read_record(record: Mapping[str, Any], *, folder: Path | None = None) -> Spe
     """Build a specification from plain data.
 
     Fields of a setting at the top level are defaults for all settings; without ``settings`` they define the only one.
+
+    Parameters
+    ----------
+    record
+        The fields of the specification, as a TOML file has them.
+    folder
+        Folder of data files. None: the working directory.
+
+    Examples
+    --------
+    >>> from pairseek.experiments import read_record
+    >>> strategies = [{"name": "infogain"}, {"name": "actrank", "votes": 3}]
+    >>> record = {"name": "mine", "data": "colours", "strategies": strategies}
+    >>> specification = read_record(record)
+    >>> specification.labels, specification.trials
+    (('InfoGain', 'ActRank-3'), 50)
     """
     known_fields(record, "the specification", (*_OWN, *_SETTING))
     common = {name: record[name] for name in _SETTING if name in record}
@@ -141,5 +173,16 @@ def _contender(record: Mapping[str, Any], where: str, queries: int) -> Contender
 
 
 def to_toml(specification: Specification) -> str:
-    """Return the specification as TOML, which `read_specification` reads back."""
+    """Return the specification as TOML, which `read_specification` reads back.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> from pairseek.experiments import Contender, Setting, Specification, to_toml
+    >>> settings, strategies = (Setting(data="colours"),), (Contender(ps.InfoGain()),)
+    >>> specification = Specification("mine", settings, strategies)
+    >>> print(to_toml(specification))
+    name = "mine"
+    ...
+    """
     return toml.to_toml(specification.record())

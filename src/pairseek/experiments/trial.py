@@ -39,6 +39,21 @@ def run_trial(specification: Specification, task: Task, items: Items | Space) ->
         Indices of setting (group), strategy (arm) and user (unit).
     items
         Items of the task's setting, from `load_items`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.experiments import Contender, Setting, Specification, Task, run_trial
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((20, 2)))
+    >>> settings = (Setting(data=items, scaled=False, prior=None),)
+    >>> strategies = (Contender(ps.InfoGain()),)
+    >>> specification = Specification("tiny", settings, strategies, rate=None, queries=3)
+    >>> outcome = run_trial(specification, Task(group=0, arm=0, unit=5), items)
+    >>> outcome.asked, len(outcome.values)
+    (3, 4)
+    >>> run_trial(specification, outcome.task, items).values == outcome.values
+    True
     """
     setting = specification.settings[task.group]
     seeds = (specification.seed, task.unit)

@@ -47,7 +47,23 @@ class RunPlan:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Task:
-    """One run: the indices of its group, arm and unit, each counted from 0."""
+    """One run: the indices of its group, arm and unit, each counted from 0.
+
+    Attributes
+    ----------
+    group
+        Index of the setting or the split.
+    arm
+        Index of the strategy or the way.
+    unit
+        Index of the simulated user or the person.
+
+    Examples
+    --------
+    >>> from pairseek.experiments import Task
+    >>> Task(group=0, arm=1, unit=7)
+    Task(group=0, arm=1, unit=7)
+    """
 
     group: int
     arm: int
@@ -69,6 +85,14 @@ class Outcome:
     asked
         Number of questions asked; fewer than planned if a procedure had nothing more to ask. Its last estimate is then
         repeated in the remaining rows.
+
+    Examples
+    --------
+    >>> from pairseek.experiments import Outcome, Task
+    >>> values = ((1.9, 2.4), (0.3, 1.7))
+    >>> outcome = Outcome(Task(0, 0, 0), values, seconds=(0.001, 0.005), asked=1)
+    >>> [row[0] for row in outcome.values]   # the first measure before and after the answer
+    [1.9, 0.3]
     """
 
     task: Task
@@ -108,6 +132,16 @@ class RunStatus:
         Finished tasks of each arm, including those of earlier sessions.
     total
         Number of tasks of each arm.
+
+    Examples
+    --------
+    A function of this kind is the ``progress`` of `pairseek.experiments.run` and of `pairseek.evaluate.evaluate`.
+
+    >>> from pairseek.experiments import Progress
+    >>> def show(progress):
+    ...     print(f"{sum(progress.done)} of {len(progress.arms) * progress.total} trials")
+    >>> show(Progress(arms=("InfoGain", "Random"), done=(3, 2), total=50))
+    5 of 100 trials
     """
 
     arms: tuple[str, ...]
