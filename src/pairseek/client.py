@@ -1,6 +1,22 @@
 """Client of the HTTP API: studies, sessions, answers and data.
 
 The client requires the standard library only.
+
+The examples need a service on this machine and its token in ``token.txt``, which two commands provide:
+
+    pairseek serve
+    pairseek token create shop --scope read --scope write --scope answer > token.txt
+
+They use the study ``teas``, which the example of `Client` creates.
+
+Examples
+--------
+>>> from pathlib import Path
+>>> from pairseek.client import Client
+>>> client = Client("http://127.0.0.1:8421", Path("token.txt").read_text().strip())
+>>> session = client.open_session("teas", seed=1)
+>>> session.state().status
+'asking'
 """
 
 from __future__ import annotations
@@ -16,7 +32,29 @@ from typing import Any, Literal, TypeAlias
 
 from pairseek.errors import PairseekError
 
+__all__ = [
+    "CatalogueVersion",
+    "Client",
+    "Outcome",
+    "Pair",
+    "RecommendedItem",
+    "ServiceError",
+    "Session",
+    "SessionEstimate",
+    "State",
+    "StudyFacts",
+]
+
 Outcome: TypeAlias = Literal["left", "right", "tie", "skip"]
+"""Answer to a pair: the left or the right item, a tie, or no answer.
+
+Examples
+--------
+>>> from typing import get_args
+>>> from pairseek.client import Outcome
+>>> get_args(Outcome)
+('left', 'right', 'tie', 'skip')
+"""
 _TRIES = 4
 _PAUSE = 0.2
 # Maximum seconds of a Retry-After header that the client obeys.
@@ -26,7 +64,30 @@ _RETRIED = (429, 502, 503, 504)
 
 
 class ServiceError(PairseekError):
-    """Error response of the service."""
+    """Error response of the service.
+
+    Attributes
+    ----------
+    status
+        Status code of the response; 0 if the service cannot be reached.
+    code
+        Name of the error, such as ``"not_found"``: see the HTTP API.
+    message, hint
+        What is wrong, and what to do, in words.
+    received
+        The value that the service refused, if there is one.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from pairseek.client import Client, ServiceError
+    >>> client = Client("http://127.0.0.1:8421", Path("token.txt").read_text().strip())
+    >>> try:
+    ...     client.study("wines")
+    ... except ServiceError as error:
+    ...     print(error.status, error.code)
+    404 not_found
+    """
 
     def __init__(self, status: int, code: str, message: str, hint: str | None = None, received: object = None) -> None:
         super().__init__(f"{message}: {hint}" if hint else message)
@@ -38,6 +99,30 @@ class Pair:
     """Two items to compare. ``left`` and ``right`` are their ids, ``cards`` describe their appearance.
 
     In a similarity study, ``anchor`` is the id of the item with which they are compared.
+
+    Attributes
+    ----------
+    query
+        Id of the question, which `Session.answer` takes.
+    number
+        Number of the question, from 1.
+    left, right
+        Ids of the two items.
+    cards
+        Appearance of both items, by side.
+    anchor
+        Id of the item with which they are compared in a similarity study; None in others.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from pairseek.client import Client
+    >>> client = Client("http://127.0.0.1:8421", Path("token.txt").read_text().strip())
+    >>> pair = client.open_session("teas", seed=1).state().pair
+    >>> sorted([pair.left, pair.right])
+    ['black', 'white']
+    >>> pair.number, pair.anchor
+    (1, None)
     """
 
     query: str
@@ -50,7 +135,30 @@ class Pair:
 
 @dataclass(frozen=True)
 class State:
-    """State of a session. Its status is ``asking``, ``finished`` or ``closed``."""
+    """State of a session. Its status is ``asking``, ``finished`` or ``closed``.
+
+    Attributes
+    ----------
+    status
+        ``"asking"``, ``"finished"`` or ``"closed"``.
+    pair
+        The open pair; None if there is none.
+    answered
+        Number of answers.
+    remaining
+        Number of answers to come; None if it is not known.
+    undoable
+        Id of the question whose answer `Session.undo` takes back; None if there is none.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from pairseek.client import Client
+    >>> client = Client("http://127.0.0.1:8421", Path("token.txt").read_text().strip())
+    >>> state = client.open_session("teas", seed=1).state()
+    >>> state.status, state.answered, state.remaining, state.undoable
+    ('asking', 0, 3, None)
+    """
 
     status: str
     pair: Pair | None
@@ -61,7 +169,30 @@ class State:
 
 @dataclass(frozen=True)
 class SessionEstimate:
-    """Estimate of a person's user point, and of their `reliability` if the study infers it."""
+    """Estimate of a person's user point, and of their `reliability` if the study infers it.
+
+    Attributes
+    ----------
+    point
+        Posterior mean of the user point.
+    covariance
+        Rows of the posterior covariance.
+    radius
+        Radius of the 95 % credible ball.
+    answers
+        Number of answers.
+    reliability
+        Estimate of the person's reliability; None if the study does not infer it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from pairseek.client import Client
+    >>> client = Client("http://127.0.0.1:8421", Path("token.txt").read_text().strip())
+    >>> estimate = client.open_session("teas", seed=1).estimate()
+    >>> len(estimate.point), estimate.answers
+    (2, 0)
+    """
 
     point: tuple[float, ...]
     covariance: tuple[tuple[float, ...], ...]
@@ -72,7 +203,28 @@ class SessionEstimate:
 
 @dataclass(frozen=True)
 class RecommendedItem:
-    """Recommended item with its probability to be the person's best."""
+    """Recommended item with its probability to be the person's best.
+
+    Attributes
+    ----------
+    id, label
+        The item.
+    probability
+        Probability that it is the best of the items that may be recommended.
+    expected_utility
+        Posterior mean of its utility.
+    distance
+        Distance from the estimated user point.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from pairseek.client import Client
+    >>> client = Client("http://127.0.0.1:8421", Path("token.txt").read_text().strip())
+    >>> best, second = client.open_session("teas", seed=1).recommend(2)
+    >>> best.expected_utility >= second.expected_utility
+    True
+    """
 
     id: str
     label: str
@@ -83,7 +235,36 @@ class RecommendedItem:
 
 @dataclass(frozen=True)
 class StudyFacts:
-    """A study. ``catalogue`` is the version of its items: a hash of their ids, coordinates and appeal."""
+    """A study. ``catalogue`` is the version of its items: a hash of their ids, coordinates and appeal.
+
+    Attributes
+    ----------
+    slug
+        Name of the study in addresses.
+    title
+        Title of the study.
+    open
+        Whether people may begin a session.
+    items, dimensions
+        Numbers of items and of coordinates.
+    catalogue
+        Version of the items.
+    created_at
+        Time of creation, in UTC.
+    link
+        Address of the study for participants.
+    configuration
+        Settings of the study.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from pairseek.client import Client
+    >>> client = Client("http://127.0.0.1:8421", Path("token.txt").read_text().strip())
+    >>> study = client.study("teas")
+    >>> study.title, study.open, study.items, study.dimensions
+    ('Teas', True, 4, 2)
+    """
 
     slug: str
     title: str
@@ -101,6 +282,28 @@ class CatalogueVersion:
     """A version of a study's items: its hash, numbers of items and of sessions that began with it.
 
     ``replaced_at`` is None for the newest.
+
+    Attributes
+    ----------
+    catalogue
+        Hash of the items.
+    items
+        Number of items.
+    sessions
+        Number of sessions that began with them.
+    replaced_at
+        Time at which others replaced them; None for the newest version.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from pairseek.client import Client
+    >>> client = Client("http://127.0.0.1:8421", Path("token.txt").read_text().strip())
+    >>> newest = client.catalogues("teas")[0]
+    >>> newest.items, newest.replaced_at
+    (4, None)
+    >>> newest.catalogue == client.study("teas").catalogue
+    True
     """
 
     catalogue: str
@@ -153,7 +356,29 @@ class _Connection:
 
 @dataclass(frozen=True)
 class Session:
-    """Session of one person. Its ``token`` gives access to this session only, so a person's device may hold it."""
+    """Session of one person. Its ``token`` gives access to this session only, so a person's device may hold it.
+
+    Attributes
+    ----------
+    id
+        Id of the session.
+    token
+        Token of the session.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from pairseek.client import Client
+    >>> client = Client("http://127.0.0.1:8421", Path("token.txt").read_text().strip())
+    >>> session = client.open_session("teas", seed=1)
+    >>> state = session.state()
+    >>> while state.pair is not None:
+    ...     state = session.answer(state.pair, "left")
+    >>> state.status, session.estimate().answers
+    ('finished', 3)
+    >>> [one.id for one in session.recommend(1)]
+    ['oolong']
+    """
 
     id: str
     token: str = field(repr=False)
@@ -225,6 +450,27 @@ class Client:
         API token, from ``pairseek token create`` or the token page of the service.
     seconds
         Timeout of a request.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from pairseek.client import Client
+    >>> client = Client("http://127.0.0.1:8421", Path("token.txt").read_text().strip())
+    >>> teas = [
+    ...     {"id": "white", "coordinates": [0.1, 0.8]},
+    ...     {"id": "green", "coordinates": [0.3, 0.9]},
+    ...     {"id": "oolong", "coordinates": [0.6, 0.5]},
+    ...     {"id": "black", "coordinates": [0.9, 0.1]},
+    ... ]
+    >>> slug = client.create_study({"title": "Teas", "answers": 3}, teas)
+    >>> client.study(slug).items
+    4
+    >>> state = client.open_session(slug, participant="visitor-1", seed=1).state()
+    >>> state.remaining
+    3
+    >>> rows = client.export(slug, "items").decode().splitlines()
+    >>> len(rows)   # with the header
+    5
     """
 
     address: str

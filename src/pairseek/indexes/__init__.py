@@ -4,6 +4,16 @@ The expected utility of an item, appeal - k E|w - x|², is linear in a vector of
 belief and any origin o it is k (2 (μ - o)·(x - o) + appeal/k - |x - o|²), but for what all items share. So the best
 items are those of the highest inner product of (2 (μ - o), 1) with (x - o, appeal/k - |x - o|²), which any vector
 database finds. An unknown curvature of the utility is one more coordinate of x, as it is in a search.
+
+Examples
+--------
+>>> import pairseek as ps
+>>> from pairseek.indexes import CatalogueIndex, ExactIndex
+>>> items = ps.datasets.colours()
+>>> search = ps.Search(items, rng=7)
+>>> shelf = CatalogueIndex.of(ExactIndex(), items, search)
+>>> len(search.recommend(3, among=shelf))
+3
 """
 
 from pairseek.indexes.base import CatalogueIndex, Hit, VectorIndex

@@ -18,12 +18,45 @@ from pairseek.model.curvature import extended_items, extended_prior
 from pairseek.model.items import Items
 
 Hit: TypeAlias = tuple[ItemId, float]
-"""An item and the inner product of its vector with the query."""
+"""An item and the inner product of its vector with the query.
+
+Examples
+--------
+>>> import numpy as np
+>>> from pairseek.indexes import ExactIndex, Hit
+>>> index = ExactIndex()
+>>> index.add(["tea", "coffee"], np.array([[1.0, 0.0], [0.0, 1.0]]), {})
+>>> best: Hit = index.best(np.array([0.5, 2.0]), 1)[0]
+>>> best
+('coffee', 2.0)
+"""
 _Result = TypeVar("_Result")
 
 
 class VectorIndex(Protocol):
-    """A vector database that finds the highest inner products."""
+    """A vector database that finds the highest inner products.
+
+    Examples
+    --------
+    A class with these two methods is a vector index. This one computes all inner products, and has no filter.
+
+    >>> import numpy as np
+    >>> class PlainIndex:
+    ...     def __init__(self):
+    ...         self.vectors = {}
+    ...
+    ...     def add(self, ids, vectors, payload):
+    ...         self.vectors.update(zip(ids, vectors))
+    ...
+    ...     def best(self, query, count, *, where=None, only=None, exclude=()):
+    ...         names = set(self.vectors) if only is None else set(self.vectors) & set(only)
+    ...         hits = [(one, float(self.vectors[one] @ query)) for one in names - set(exclude)]
+    ...         return sorted(hits, key=lambda hit: -hit[1])[:count]
+    >>> index = PlainIndex()
+    >>> index.add(["tea", "coffee"], np.array([[1.0, 0.0], [0.0, 1.0]]), {})
+    >>> index.best(np.array([0.5, 2.0]), 5, exclude=["coffee"])
+    [('tea', 0.5)]
+    """
 
     def add(self, ids: Sequence[ItemId], vectors: FloatArray, payload: Mapping[str, Sequence[Any]]) -> None:
         """Add items with their (n, d) vectors; ``payload`` has columns of n values by which items are filtered."""
@@ -67,6 +100,21 @@ class CatalogueIndex:
         Function that returns items as the model has them: with one more coordinate where the curvature is unknown.
     filter
         Filter that the database applies: see `where`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairseek as ps
+    >>> from pairseek.indexes import CatalogueIndex, ExactIndex
+    >>> items = ps.Items(np.random.default_rng(0).standard_normal((500, 3)))
+    >>> search = ps.Search(items, askable=50, rng=7)
+    >>> stock = {"in_stock": np.arange(500) % 2 == 0}
+    >>> shelf = CatalogueIndex.of(ExactIndex(), items, search, stock)
+    >>> query = search.ask()
+    >>> search.tell(query, winner=query.left)
+    >>> found = search.recommend(3, among=shelf.where({"in_stock": True}))
+    >>> all(one.id % 2 == 0 for one in found)
+    True
     """
 
     index: VectorIndex

@@ -78,7 +78,20 @@ class Columns:
 
 
 class ExactIndex:
-    """All inner products, in single precision: 40 MB and some 10 ms for a million items in nine dimensions."""
+    """All inner products, in single precision: 40 MB and some 10 ms for a million items in nine dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pairseek.indexes import ExactIndex
+    >>> index = ExactIndex()
+    >>> vectors = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> index.add(["tea", "coffee", "cocoa"], vectors, {"hot": [True, True, False]})
+    >>> index.best(np.array([0.5, 2.0]), 2)
+    [('cocoa', 2.5), ('coffee', 2.0)]
+    >>> index.best(np.array([0.5, 2.0]), 2, where={"hot": True}, exclude=["coffee"])
+    [('tea', 0.5)]
+    """
 
     def __init__(self) -> None:
         self._columns = Columns()

@@ -20,6 +20,18 @@ class FaissIndex:
     ----------
     index
         A trained, empty index of FAISS with the metric of inner products. None: ``IndexFlatIP``, which is exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pairseek.indexes import FaissIndex
+    >>> index = FaissIndex()
+    >>> vectors = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> index.add(["tea", "coffee", "cocoa"], vectors, {"hot": [True, True, False]})
+    >>> index.best(np.array([0.5, 2.0]), 2)
+    [('cocoa', 2.5), ('coffee', 2.0)]
+    >>> index.best(np.array([0.5, 2.0]), 2, where={"hot": True}, exclude=["coffee"])
+    [('tea', 0.5)]
     """
 
     def __init__(self, index: Any = None) -> None:

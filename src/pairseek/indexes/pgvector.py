@@ -26,6 +26,21 @@ class PgvectorIndex:
         A connection of psycopg 3.
     table
         Name of the table. It is created if it does not exist.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import psycopg
+    >>> from pairseek.indexes import PgvectorIndex
+    >>> connection = psycopg.connect("postgresql://localhost/shop", autocommit=True)
+    >>> index = PgvectorIndex(connection, "drinks")
+    >>> vectors = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> index.add(["tea", "coffee", "cocoa"], vectors, {"hot": [True, True, False]})
+    >>> index.best(np.array([0.5, 2.0]), 2)
+    [('cocoa', 2.5), ('coffee', 2.0)]
+    >>> index.best(np.array([0.5, 2.0]), 2, where={"hot": True}, exclude=["coffee"])
+    [('tea', 0.5)]
+    >>> connection.close()
     """
 
     def __init__(self, connection: Any, table: str) -> None:

@@ -29,6 +29,19 @@ class QdrantIndex:
         A ``QdrantClient``: of a server, or ``QdrantClient(":memory:")``.
     collection
         Name of the collection. It is created if it does not exist.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qdrant_client import QdrantClient
+    >>> from pairseek.indexes import QdrantIndex
+    >>> index = QdrantIndex(QdrantClient(":memory:"), "drinks")
+    >>> vectors = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> index.add(["tea", "coffee", "cocoa"], vectors, {"hot": [True, True, False]})
+    >>> index.best(np.array([0.5, 2.0]), 2)
+    [('cocoa', 2.5), ('coffee', 2.0)]
+    >>> index.best(np.array([0.5, 2.0]), 2, where={"hot": True}, exclude=["coffee"])
+    [('tea', 0.5)]
     """
 
     def __init__(self, client: Any, collection: str) -> None:
