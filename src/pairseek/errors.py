@@ -175,7 +175,8 @@ class ScaleWarning(UserWarning):
     >>> import warnings
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     items = ps.Items([[150.0, 0.1], [300.0, 0.9], [550.0, 0.4]])   # price in euros, acidity
+    ...     # Price in euros, acidity
+    ...     items = ps.Items([[150.0, 0.1], [300.0, 0.9], [550.0, 0.4]])
     >>> caught[0].category.__name__, items.standardized().scale_note
     ('ScaleWarning', None)
     """

@@ -149,7 +149,7 @@ class Search:
 
     Examples
     --------
-    >>> items = Items([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], ids=["a", "b", "c", "d"])
+    >>> items = Items([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], ids=list("abcd"))
     >>> search = Search(items, rng=7)
     >>> query = search.ask()
     >>> search.tell(query, winner=query.left)

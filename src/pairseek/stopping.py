@@ -166,7 +166,8 @@ class BestItemFound:
     Examples
     --------
     >>> import pairseek as ps
-    >>> search = ps.Search(ps.datasets.colours(), stop=(ps.BestItemFound(0.9), ps.AfterAnswers(30)), rng=7)
+    >>> stop = (ps.BestItemFound(0.9), ps.AfterAnswers(30))
+    >>> search = ps.Search(ps.datasets.colours(), stop=stop, rng=7)
     >>> search.finished is None
     True
     """

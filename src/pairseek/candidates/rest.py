@@ -30,7 +30,8 @@ class Rest:
     --------
     >>> import pairseek as ps
     >>> items = ps.Items([[0.0], [1.0], [2.0], [3.0]], ids=["a", "b", "c", "d"])
-    >>> search = ps.Search(items, rest=ps.Rest(pair=None, item=1), rng=7)   # an item pauses for one question
+    >>> rest = ps.Rest(pair=None, item=1)   # an item pauses for one question
+    >>> search = ps.Search(items, rest=rest, rng=7)
     >>> first = search.ask()
     >>> search.skip(first)
     >>> second = search.ask()

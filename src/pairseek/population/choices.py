@@ -72,7 +72,8 @@ class Choices:
     Examples
     --------
     >>> import pairseek as ps
-    >>> choices = ps.Choices.from_pairs([("ann", "tea", "coffee"), ("bob", "tea", "cocoa")])   # person, winner, loser
+    >>> rows = [("ann", "tea", "coffee"), ("bob", "tea", "cocoa")]   # person, winner, loser
+    >>> choices = ps.Choices.from_pairs(rows)
     >>> len(choices), choices.ids
     (2, ('cocoa', 'coffee', 'tea'))
     """

@@ -79,7 +79,7 @@ class Population:
     Examples
     --------
     >>> import pairseek as ps
-    >>> ratings = [(f"person {p}", f"tea {i}", (p * i) % 5) for p in range(30) for i in range(6)]
+    >>> ratings = [(f"guest {p}", f"tea {i}", (p * i) % 5) for p in range(30) for i in range(6)]
     >>> population = ps.Population.fit(ps.Choices.from_ratings(ratings), dimension=1)
     >>> population.people, population.items.n
     (30, 6)

@@ -58,7 +58,9 @@ class EP:
     Examples
     --------
     >>> import pairseek as ps
-    >>> search = ps.Search(ps.datasets.colours(), response=ps.Logistic(), posterior=ps.EP(points=512), rng=7)
+    >>> posterior = ps.EP(points=512)
+    >>> items, response = ps.datasets.colours(), ps.Logistic()
+    >>> search = ps.Search(items, response=response, posterior=posterior, rng=7)
     >>> search.belief.mean.shape, search.belief.covariance.shape
     ((3,), (3, 3))
     """

@@ -55,7 +55,9 @@ class Particles:
     Examples
     --------
     >>> import pairseek as ps
-    >>> search = ps.Search(ps.datasets.colours(), response=ps.Logistic(20.0), posterior=ps.Particles(500), rng=7)
+    >>> posterior = ps.Particles(500)
+    >>> items, response = ps.datasets.colours(), ps.Logistic(20.0)
+    >>> search = ps.Search(items, response=response, posterior=posterior, rng=7)
     >>> search.belief.samples.shape
     (500, 3)
     """

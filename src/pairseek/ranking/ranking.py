@@ -90,7 +90,7 @@ class Ranking:
     Examples
     --------
     >>> import pairseek as ps
-    >>> pairs = [(f"person {p}", "tea", other) for p in range(5) for other in ("coffee", "cocoa")]
+    >>> pairs = [(f"guest {p}", "tea", item) for p in range(5) for item in ("coffee", "cocoa")]
     >>> ranking = ps.rank(ps.Choices.from_pairs(pairs))
     >>> ranking["tea"].place, len(ranking.ids)
     (1, 3)
@@ -183,7 +183,7 @@ def rank(choices: Choices, items: Items | None = None, *, rng: int | np.random.G
     Examples
     --------
     >>> import pairseek as ps
-    >>> pairs = [(f"person {p}", "tea", other) for p in range(5) for other in ("coffee", "cocoa")]
+    >>> pairs = [(f"guest {p}", "tea", item) for p in range(5) for item in ("coffee", "cocoa")]
     >>> ps.rank(ps.Choices.from_pairs(pairs)).ids[0]
     'tea'
     """

@@ -40,7 +40,8 @@ class EUBO:
     Examples
     --------
     >>> import pairseek as ps
-    >>> search = ps.Search(ps.datasets.colours(), strategy=ps.EUBO(), rng=7)   # as with goal="best"
+    >>> strategy = ps.EUBO()   # as with goal="best"
+    >>> search = ps.Search(ps.datasets.colours(), strategy=strategy, rng=7)
     >>> search.ask().info.strategy
     'eubo'
     """

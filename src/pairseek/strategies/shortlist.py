@@ -52,7 +52,8 @@ class Shortlist:
     Examples
     --------
     >>> import pairseek as ps
-    >>> search = ps.Search(ps.datasets.colours(), strategy=ps.Shortlist(3), rng=7)   # as with goal="list"
+    >>> strategy = ps.Shortlist(3)   # as with goal="list"
+    >>> search = ps.Search(ps.datasets.colours(), strategy=strategy, rng=7)
     >>> search.ask().info.strategy
     'shortlist'
     """

@@ -65,7 +65,8 @@ class ActRank:
     --------
     >>> import pairseek as ps
     >>> items = ps.Items([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    >>> search = ps.Search(items, prior=ps.UniformBox(-1.0, 2.0), strategy=ps.ActRank(votes=1), rng=7)
+    >>> box = ps.UniformBox(-1.0, 2.0)
+    >>> search = ps.Search(items, prior=box, strategy=ps.ActRank(votes=1), rng=7)
     >>> search.ask().info.strategy
     'actrank'
     """

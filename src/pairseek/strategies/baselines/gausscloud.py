@@ -57,7 +57,8 @@ class GaussCloud:
     --------
     >>> import pairseek as ps
     >>> cloud = ps.GaussCloud(stages=2, answers=20)
-    >>> search = ps.Search(ps.datasets.colours(), prior=ps.UniformBox(-1.0, 1.0), strategy=cloud, rng=7)
+    >>> box = ps.UniformBox(-1.0, 1.0)
+    >>> search = ps.Search(ps.datasets.colours(), prior=box, strategy=cloud, rng=7)
     >>> search.ask().info.strategy
     'gausscloud'
     """
