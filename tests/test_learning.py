@@ -223,6 +223,15 @@ class TestLesson:
         assert search.items.labels[0] == "Early"
         assert np.array_equal(search.items.coordinates[1:], lesson.population.items.coordinates)
 
+    def test_a_version_that_learned_from_everybody_is_not_measured_by_them(self) -> None:
+        items, choices = ps.Items(ids=IDS), people(30, seed=6)
+        first = learn(choices, items)
+        again = learn(choices, items, previous=first.population, since=())
+        assert (again.before, again.after) == (None, None)
+        later = learn(choices, items, previous=first.population, since=("p0", "p1", "p2"))
+        assert later.before is not None
+        assert later.before.people == 3
+
     def test_given_coordinates_stay(self) -> None:
         items = ps.Items(np.random.default_rng(0).normal(size=(len(IDS), 2)), ids=IDS)
         lesson = learn(people(30, seed=7), items)

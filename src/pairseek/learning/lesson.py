@@ -66,7 +66,7 @@ class Lesson:
     before, after
         Prediction of held-out answers of the people who came since the earlier version: by that version, which has not
         seen them (by a coin if there is none), and by what was learned from the other people, in cross-validation. None
-        for fewer than ten people, by whom nothing can be measured.
+        for fewer than ten people, by whom nothing can be measured, and where nobody came since.
     unmet
         Items that nobody compared.
     seconds
@@ -194,10 +194,12 @@ def _fitted(
 
 def _held_out(
     choices: Choices, tested: Validation, previous: Population | None, since: Collection[str] | None
-) -> tuple[HeldOut, HeldOut]:
+) -> tuple[HeldOut | None, HeldOut | None]:
     """Return the predictions of the new people's held-out answers by the earlier version, and by what was learned."""
     fresh = np.array([since is None or choices.people[trial.row] in since for trial in tested.trials])
-    fresh = fresh if fresh.any() else np.ones(len(fresh), dtype=np.bool_)
+    if not fresh.any():
+        # The earlier version has learned from all of them: how well it predicts others cannot be told.
+        return None, None
     after = HeldOut.of(tested.right[fresh], tested.scores[fresh])
     if previous is None:
         return replace(after, accuracy=0.5, log_likelihood=-float(np.log(2.0))), after
