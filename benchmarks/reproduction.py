@@ -24,6 +24,7 @@ from pairseek.errors import InvalidFile
 from pairseek.experiments import SPECIFICATIONS, Results
 from pairseek.experiments.figures.bounds import CEILING, stopping_times, thresholds
 from pairseek.experiments.report import duration
+from pairseek.experiments.reproduction import REPRODUCTIONS
 from pairseek.experiments.results import standard_error
 from pairseek.model.bounds import mse_lower_bound, stopping_time_bounds
 from pairseek.runs.journal import JOURNAL, read_journal
@@ -45,6 +46,8 @@ CLEAR_OF_THREE = 2.4
 """The same for the largest of three differences: a twentieth of all cases exceed it by chance."""
 CLAIMED = {"figure2": "1, 2, 3", "dimensions": "1, 2", "supplement": "1, 2", "fitted": "not in it"}
 """Claims that the paper makes of a panel, by their numbers in the page."""
+_TIMES = 10
+"""Times of a trial by which it is recognised."""
 FEWEST = 10
 """Users below which a run is not shown."""
 
@@ -290,20 +293,22 @@ def _panels(name: str, results: Results) -> Iterator[tuple[str, str, str, int]]:
 
 
 def runtime(where: dict[str, Path], runs: dict[str, Results]) -> str:
-    rows, total = [], 0.0
-    for name in TABLES:
+    """Return the processor times; a trial that several figures have in common counts for the first of them."""
+    rows, total, seen = [], 0.0, set()
+    for name in (name for name in REPRODUCTIONS if name in TABLES):
         planned = SPECIFICATIONS[name]("paper")
         trials = planned.trials * len(planned.settings) * len(planned.strategies)
         outcomes = read_journal(where[name] / JOURNAL) if name in where else {}
-        seconds = sum(outcome.seconds[-1] for outcome in outcomes.values())
+        # Common trials have the same times.
+        own = [outcome for outcome in outcomes.values() if outcome.seconds[:_TIMES] not in seen]
+        seen |= {outcome.seconds[:_TIMES] for outcome in own}
+        seconds = sum(outcome.seconds[-1] for outcome in own)
         total += seconds
         users = runs[name].specification.trials if name in runs else 0
-        state = "finished" if users >= planned.trials else "not finished" if outcomes else "not begun"
-        rows.append(
-            [f"`{name}`", f"{users} of {planned.trials}", f"{len(outcomes):,} of {trials:,}", duration(seconds), state]
-        )
-    rows.append(["together", "", "", duration(total), ""])
-    return table(["run", "users of whom all is finished", "trials", "processor time", ""], rows)
+        done = f"{len(outcomes):,} of {trials:,}" + (f", {len(own):,} of its own" if len(own) < len(outcomes) else "")
+        rows.append([f"`{name}`", f"{users} of {planned.trials}", done, duration(seconds)])
+    rows.append(["together", "", "", duration(total)])
+    return table(["run", "finished users", "trials", "processor time"], rows)
 
 
 def _users(name: str, results: Results) -> str:

@@ -79,7 +79,7 @@ class TestStyle:
         labels = ("InfoGain", "mine", "yours")
         assert len({line_of(label, labels).colour for label in labels}) == 3
 
-    @pytest.mark.parametrize(("low", "high"), [(0.2, 2.0), (2.4, 3.9), (0.01, 40.0), (0.9, 1.0)])
+    @pytest.mark.parametrize(("low", "high"), [(0.2, 2.0), (2.4, 3.9), (0.01, 40.0), (0.9, 1.0), (0.93, 2.27)])
     def test_logarithmic_axes_have_ticks_to_read(self, low, high):
         with drawing():
             _, (axes,) = canvas(3, 3)
@@ -87,6 +87,7 @@ class TestStyle:
             plain_log(axes, [low, high])
             ticks = [tick for tick in axes.get_yticks() if low <= tick <= high]
         assert 4 <= len(ticks) <= 12
+        assert np.diff(np.log(np.sort(ticks))).min() > 0.05 * np.log(high / low)
 
     def test_without_matplotlib_the_extra_is_named(self, monkeypatch, tmp_path):
         monkeypatch.setitem(sys.modules, "matplotlib", None)

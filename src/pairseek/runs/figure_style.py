@@ -7,6 +7,7 @@ strategy, such as ActRank-1 and ActRank-3, share a colour and differ in the dash
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -181,6 +182,9 @@ _STEPS: tuple[tuple[float, ...], ...] = (
     tuple(1 + 0.2 * i for i in range(45)),
 )
 
+# Least distance of two ticks, as a share of the axis.
+_APART = 0.06
+
 
 def plain_log(axes: Axes, values: Sequence[float], *, axis: str = "y") -> None:
     """Set a logarithmic axis over these values with at least four ticks in decimal notation."""
@@ -195,8 +199,13 @@ def plain_log(axes: Axes, values: Sequence[float], *, axis: str = "y") -> None:
         ticks = [m * 10.0**e for e in range(-12, 13) for m in steps if low <= m * 10.0**e <= high * (1 + 1e-9)]
         if len(ticks) >= 4:
             break
+    # Below a power of ten the finest steps are closer together than their labels are high.
+    spaced: list[float] = []
+    for tick in reversed(ticks):
+        if not spaced or math.log(spaced[-1] / tick) > _APART * math.log(high / low):
+            spaced.append(tick)
     one = getattr(axes, f"{axis}axis")
-    one.set_major_locator(FixedLocator(ticks))
+    one.set_major_locator(FixedLocator(spaced))
     one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
     one.set_minor_locator(NullLocator())
     getattr(axes, f"set_{axis}lim")(low, high)
