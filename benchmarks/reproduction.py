@@ -181,7 +181,7 @@ def epmv_samples(results: Results) -> str:
 def rivals(results: Results) -> str:
     out = []
     for metric in ("squared_error", "posterior_trace"):
-        labels = [one for one in results.specification.labels if metric != "posterior_trace" or one != "GaussSearch"]
+        labels = results.specification.labels
         rows = [[label, *(value_at(results, "matched", label, metric, mark) for mark in MARKS)] for label in labels]
         for label in ("GreedyMSE", "GreedyVolume"):
             found = [difference(results, "matched", (label,), "InfoGain", metric, mark) for mark in MARKS]

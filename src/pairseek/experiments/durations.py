@@ -16,7 +16,7 @@ from pairseek.runs.journal import JOURNAL, read_journal
 from pairseek.runs.plan import Task
 from pairseek.strategies import EPMV
 
-CALIBRATION_SECONDS = 0.18
+CALIBRATION_SECONDS = 0.16
 """Processor seconds of `calibration` on the machine that recorded `TRIAL_SECONDS`."""
 
 TRIAL_SECONDS: dict[str, dict[str, float]] = {
@@ -25,37 +25,36 @@ TRIAL_SECONDS: dict[str, dict[str, float]] = {
         "GaussCloud-4": 0.49, "ActRank-1": 0.33, "ActRank-3": 0.25, "ActRank-5": 0.20,
     },
     "dimensions": {
-        "InfoGain": 1.18, "EPMV": 0.74, "MCMV": 0.68, "Random": 0.22, "GaussCloud-1": 0.28, "GaussCloud-2": 0.27,
-        "GaussCloud-4": 0.32, "ActRank-1": 0.26, "ActRank-3": 0.18, "ActRank-5": 0.14,
+        "InfoGain": 0.88, "EPMV": 0.49, "MCMV": 0.47, "Random": 0.18, "GaussCloud-1": 0.23, "GaussCloud-2": 0.25,
+        "GaussCloud-4": 0.27, "ActRank-1": 0.31, "ActRank-3": 0.17, "ActRank-5": 0.13,
     },
     "speed": {
-        "InfoGain 1e-3": 1.30, "InfoGain 1e-3.5": 1.18, "InfoGain 1e-4": 1.20, "InfoGain all": 0.34,
-        "EPMV 1e-3": 0.66, "EPMV 1e-3.5": 0.24, "EPMV 1e-4": 0.20, "EPMV all": 0.42,
-        "MCMV 1e-3": 0.67, "MCMV 1e-3.5": 0.25, "MCMV 1e-4": 0.20, "MCMV all": 0.36,
+        "InfoGain 1e-3": 1.06, "InfoGain 1e-3.5": 0.81, "InfoGain 1e-4": 0.75, "InfoGain all": 0.23,
+        "EPMV 1e-3": 0.39, "EPMV 1e-3.5": 0.16, "EPMV 1e-4": 0.11, "EPMV all": 0.26,
+        "MCMV 1e-3": 0.34, "MCMV 1e-3.5": 0.15, "MCMV 1e-4": 0.11, "MCMV all": 0.24,
     },
     "supplement": {
-        "InfoGain": 1.58, "EPMV": 0.99, "MCMV": 0.91, "Random": 0.29, "GaussCloud-1": 0.37, "GaussCloud-2": 0.36,
-        "GaussCloud-4": 0.43, "ActRank-1": 0.35, "ActRank-3": 0.24, "ActRank-5": 0.18,
+        "InfoGain": 1.31, "EPMV": 0.72, "MCMV": 0.73, "Random": 0.27, "GaussCloud-1": 0.42, "GaussCloud-2": 0.43,
+        "GaussCloud-4": 0.46, "ActRank-1": 0.36, "ActRank-3": 0.23, "ActRank-5": 0.17,
     },
-    "bounds": {"EPMV": 1.48, "Random": 1.09},
+    "bounds": {"EPMV": 0.37, "Random": 0.24},
     "rivals": {
-        "InfoGain": 0.96, "EPMV": 0.64, "MCMV": 0.53, "Random": 0.24, "GreedyMSE": 2.19, "GreedyVolume": 1.61,
-        "GaussSearch": 0.39,
+        "InfoGain": 0.90, "EPMV": 0.60, "MCMV": 0.51, "Random": 0.24, "GreedyMSE": 1.64, "GreedyVolume": 0.90,
+        "GaussSearch": 0.15,
     },
     "particles": {
-        "InfoGain": 0.96, "EPMV": 0.64, "MCMV": 0.53, "Random": 0.24, "InfoGain particles": 3.67,
-        "EPMV particles": 2.62, "MCMV particles": 2.54, "Random particles": 1.67,
+        "InfoGain": 0.90, "EPMV": 0.60, "MCMV": 0.51, "Random": 0.24, "InfoGain particles": 2.94,
+        "EPMV particles": 2.49, "MCMV particles": 2.41, "Random particles": 1.85,
     },
-    "epmv-samples": {"EPMV": 0.72, "EPMV particles": 3.24, "EPMV samples": 5.35},
+    "epmv-samples": {"EPMV": 0.73, "EPMV particles": 3.25, "EPMV samples": 5.37},
     "fitted": {
-        "InfoGain": 1.30, "EPMV": 0.90, "MCMV": 0.75, "Random": 0.31, "GaussCloud-1": 0.35, "GaussCloud-2": 0.32,
-        "GaussCloud-4": 0.46, "ActRank-1": 0.37, "ActRank-3": 0.26, "ActRank-5": 0.20,
+        "InfoGain": 1.13, "EPMV": 0.55, "MCMV": 0.50, "Random": 0.30, "GaussCloud-1": 0.34, "GaussCloud-2": 0.39,
+        "GaussCloud-4": 0.44, "ActRank-1": 0.32, "ActRank-3": 0.25, "ActRank-5": 0.19,
     },
 }  # fmt: skip
 """Mean processor seconds of a trial over all settings of the preset ``paper``, by figure and strategy.
 
-Recorded on two shared cores: `figure2` and `epmv-samples` from whole runs, `supplement` from one user in nine of its
-settings, from which `dimensions` and `fitted` are scaled; the others from the first users of earlier runs.
+Recorded from whole runs on two shared cores.
 """
 
 
