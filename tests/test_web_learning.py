@@ -4,6 +4,7 @@ import io
 import re
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.configuration import read_items
 from pairseek.web.studies.creation import add_items, create_study, from_file
+from pairseek.web.views.participant import result_page
 from pairseek.web.views.result import found
 
 DOGS = ["beagle", "boxer", "collie", "corgi", "husky", "poodle", "pug", "spitz", "terrier", "whippet"]
@@ -123,6 +125,15 @@ class TestFirstImpression:
         shown = [near["card"]["id"] for near in found(study(database), own, crowd).nearest]
         assert set(DOGS[-2:]) <= set(shown[:4])
         assert not set(DOGS[:2]) & set(shown[:4])
+
+    def test_the_page_shows_it(self, database):
+        answered(database, 8, seed=2)
+        (one,) = answered(database, 1, seed=3, always="left")
+        page = result_page(SimpleNamespace(database=database), study(database), worker(database).by_id(one))
+        shown = [near["card"]["id"] for near in page["nearest"]]
+        alone = history.read_histories(database, study(database), [worker(database).by_id(one)])[0]
+        assert (shown, page["before"], page["first"]) == (*impression(database, one), True)
+        assert shown != [near["card"]["id"] for near in found(study(database), alone).nearest]
 
     def test_the_persons_own_answers_count_more_than_each_of_the_others(self, database):
         answered(database, 6, seed=2)
