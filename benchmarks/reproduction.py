@@ -255,7 +255,7 @@ def verdict(results: Results, setting: str, metric: str, mark: int, *, third: bo
     unclear = [name for name, one in claims.items() if one == ""]
     if wrong:
         return "; ".join(words), f"**differs**: not {', not '.join(wrong)}"
-    return "; ".join(words), "agrees" if not unclear else f"agrees as far as it tells; not told: {', '.join(unclear)}"
+    return "; ".join(words), "agrees" if not unclear else f"no clear difference: {', '.join(unclear)}"
 
 
 def _sign(found: tuple[float, float]) -> str:
