@@ -31,6 +31,10 @@ class Prefetched:
     content: JSON
 
 
+# Built once, because building takes as long as executing.
+_OF_SESSION = sa.select(prefetched).where(prefetched.c.session_id == sa.bindparam("session"))
+
+
 def store(connection: sa.Connection, rows: Sequence[Prefetched]) -> None:
     """Store prefetched queries in place of earlier ones of the same sessions."""
     names = [row.session_id for row in rows]
@@ -40,5 +44,5 @@ def store(connection: sa.Connection, rows: Sequence[Prefetched]) -> None:
 
 def prefetched_of(connection: sa.Connection, session_id: str) -> Prefetched | None:
     """Return the prefetched queries of a session."""
-    row = connection.execute(sa.select(prefetched).where(prefetched.c.session_id == session_id)).first()
+    row = connection.execute(_OF_SESSION, {"session": session_id}).first()
     return None if row is None else Prefetched(*row)

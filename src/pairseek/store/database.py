@@ -68,9 +68,8 @@ class Database:
             threading.Lock() if self.is_sqlite else contextlib.nullcontext()
         )
         # Reads of several statements see one snapshot: by default in SQLite, by this isolation level in PostgreSQL.
-        self._reading = (
-            self.engine if self.is_sqlite else self.engine.execution_options(isolation_level="REPEATABLE READ")
-        )
+        level = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        self._reading = self.engine.execution_options(writes=False, **level)
 
     @property
     def path(self) -> Path | None:
@@ -130,8 +129,7 @@ class Database:
         raise AssertionError("unreachable")
 
     def _done(self, function: Callable[[sa.Connection], T], *, writes: bool) -> T:
-        engine = self.engine if writes else self._reading
-        with engine.connect().execution_options(writes=writes) as connection, connection.begin():
+        with (self.engine if writes else self._reading).begin() as connection:
             if writes and self.schema is not None:
                 self._check_schema(connection)
             return function(connection)

@@ -57,6 +57,15 @@ _ADD_EVENT, _ADD_QUERY = events.insert(), queries.insert()
 _SAME_QUERY = sa.select(queries).where(
     (queries.c.session_id == sa.bindparam("session")) & (queries.c.name == sa.bindparam("query"))
 )
+_CHOSEN = sa.bindparam("chosen", expanding=True)
+_EVENTS = (
+    sa.select(events).where(events.c.session_id.in_(_CHOSEN)).order_by(events.c.session_id, events.c.number)
+)
+_QUERIES = (
+    sa.select(queries)
+    .where(queries.c.session_id.in_(_CHOSEN))
+    .order_by(queries.c.session_id, queries.c.position, queries.c.asked_at)
+)
 
 
 def add_event(connection: sa.Connection, event: EventRow, *, version: int) -> None:
@@ -83,16 +92,12 @@ def was_asked(connection: sa.Connection, session_id: str, query: str) -> bool:
 
 def events_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[EventRow]:
     """Return all events, session by session, in order."""
-    chosen = sa.select(events).where(events.c.session_id.in_(session_ids))
-    rows = connection.execute(chosen.order_by(events.c.session_id, events.c.number))
-    return [EventRow(*row) for row in rows]
+    return [EventRow(*row) for row in connection.execute(_EVENTS, {"chosen": session_ids})]
 
 
 def queries_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[QueryRow]:
     """Return all queries, session by session, in order."""
-    chosen = sa.select(queries).where(queries.c.session_id.in_(session_ids))
-    rows = connection.execute(chosen.order_by(queries.c.session_id, queries.c.position, queries.c.asked_at))
-    return [QueryRow(*row) for row in rows]
+    return [QueryRow(*row) for row in connection.execute(_QUERIES, {"chosen": session_ids})]
 
 
 def _values(row: EventRow | QueryRow) -> dict[str, Any]:

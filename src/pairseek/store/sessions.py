@@ -53,6 +53,9 @@ _COLUMNS = [*(sessions.c[name] for name in SessionRow.__slots__ if name != "is_o
 _JOINED = sessions.join(studies, studies.c.id == sessions.c.study_id)
 # Statements are built once, because building takes as long as executing.
 _BY_TOKEN = sa.select(*_COLUMNS).select_from(_JOINED).where(sessions.c.token_hash == sa.bindparam("token"))
+_MARKS = (
+    sa.select(marks).where(marks.c.session_id.in_(sa.bindparam("chosen", expanding=True))).order_by(marks.c.id)
+)
 _BY_ID = sa.select(*_COLUMNS).select_from(_JOINED).where(sessions.c.id == sa.bindparam("session"))
 
 
@@ -165,8 +168,7 @@ def mark(connection: sa.Connection, session_id: str, query: str | None, action: 
 
 def marks_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[JSON]:
     """Return the void and restore decisions of sessions, in order."""
-    chosen = sa.select(marks).where(marks.c.session_id.in_(session_ids)).order_by(marks.c.id)
-    return [dict(row) for row in connection.execute(chosen).mappings()]
+    return [dict(row) for row in connection.execute(_MARKS, {"chosen": session_ids}).mappings()]
 
 
 def blur(connection: sa.Connection, session_id: str, query: str, lost_at: str, ms: int) -> None:

@@ -62,16 +62,15 @@ class EffectiveAnswer:
 
     def shown(self) -> AnsweredPair:
         """Return the answered pair on which the following pairs depend."""
-        return replace(shown(self.query, self.outcome), void=self.void)
+        return shown(self.query, self.outcome, void=self.void)
 
 
-def shown(query: QueryRow, outcome: str) -> AnsweredPair:
+def shown(query: QueryRow, outcome: str, *, void: bool = False) -> AnsweredPair:
     """Return the answered pair on which the following pairs depend."""
     kind = cast("Kind", query.kind)
     details = query.details
-    return AnsweredPair(
-        query.name, kind, query.left, query.right, outcome, details.get("search"), anchor=details.get("anchor")
-    )
+    search, anchor = details.get("search"), details.get("anchor")
+    return AnsweredPair(query.name, kind, query.left, query.right, outcome, search, void, anchor)
 
 
 def effective(
