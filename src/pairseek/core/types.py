@@ -246,20 +246,40 @@ class Residuals:
         Standard deviation of every ε before an answer, in logits; where it is unknown, the root of the mean variance.
     rows
         (S,) rows of the items that were shown, ascending.
-    mean, covariance
-        (S,) and (S, S) of their ε.
-    cross
-        (d, S) covariance of the user point with their ε.
+    of_moments
+        Function without arguments that returns (S,) mean and (S, S) covariance of their ε, and the (d, S) covariance of
+        the user point with them.
     of_samples
         Function without arguments that returns the (samples, S) ε of each sample of the belief.
     """
 
     deviation: float
     rows: IntArray
-    mean: FloatArray
-    covariance: FloatArray
-    cross: FloatArray
+    of_moments: Callable[[], tuple[FloatArray, FloatArray, FloatArray]] = field(repr=False)
     of_samples: Callable[[], FloatArray] = field(repr=False)
+
+    @cached_property
+    def _moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        # At first use: a question about items that were not shown needs none of them.
+        found = self.of_moments()
+        for array in found:
+            array.flags.writeable = False
+        return found
+
+    @property
+    def mean(self) -> FloatArray:
+        """(S,) mean of ε."""
+        return self._moments[0]
+
+    @property
+    def covariance(self) -> FloatArray:
+        """(S, S) covariance of ε."""
+        return self._moments[1]
+
+    @property
+    def cross(self) -> FloatArray:
+        """(d, S) covariance of the user point with ε."""
+        return self._moments[2]
 
     @cached_property
     def samples(self) -> FloatArray:
@@ -273,9 +293,7 @@ class Residuals:
         return Residuals(
             self.deviation,
             places[kept],
-            self.mean[kept],
-            self.covariance[np.ix_(kept, kept)],
-            self.cross[:, kept],
+            lambda: (self.mean[kept], self.covariance[np.ix_(kept, kept)], self.cross[:, kept]),
             lambda: self.samples[:, kept],
         )
 

@@ -98,28 +98,32 @@ def _log_evidence(belief: Belief) -> float:
 def _mixed(beliefs: Sequence[Belief], weights: FloatArray) -> Belief:
     """Return the mixture of beliefs at several deviations of the residual utilities."""
     parts = [belief.residuals for belief in beliefs if belief.residuals is not None]
-    d = len(beliefs[0].mean)
-    size = d + len(parts[0].rows)
-    means, covariances = np.empty((len(parts), size)), np.empty((len(parts), size, size))
-    for j, (belief, part) in enumerate(zip(beliefs, parts, strict=True)):
-        means[j, :d], means[j, d:] = belief.mean, part.mean
-        covariances[j, :d, :d], covariances[j, d:, d:] = belief.covariance, part.covariance
-        covariances[j, :d, d:], covariances[j, d:, :d] = part.cross, part.cross.T
+    means = np.array([belief.mean for belief in beliefs])
     mean = np.einsum("j,ji->i", weights, means)
     apart = means - mean
-    covariance = np.einsum("j,jik->ik", weights, covariances) + np.einsum("j,ji,jk->ik", weights, apart, apart)
+    within = np.einsum("j,jik->ik", weights, np.array([belief.covariance for belief in beliefs]))
+    covariance = within + np.einsum("j,ji,jk->ik", weights, apart, apart)
+
+    def moments() -> tuple[FloatArray, FloatArray, FloatArray]:
+        own = np.array([part.mean for part in parts])
+        centre = np.einsum("j,ji->i", weights, own)
+        away = own - centre
+        own_within = np.einsum("j,jik->ik", weights, np.array([part.covariance for part in parts]))
+        cross = np.einsum("j,jik->ik", weights, np.array([part.cross for part in parts]))
+        return (
+            centre,
+            own_within + np.einsum("j,ji,jk->ik", weights, away, away),
+            cross + np.einsum("j,ji,jk->ik", weights, apart, away),
+        )
+
     samples = _MixedSamples(tuple(beliefs), weights)
     residuals = Residuals(
         deviation=math.sqrt(float(sum(w * part.deviation**2 for w, part in zip(weights, parts, strict=True)))),
         rows=parts[0].rows,
-        mean=np.ascontiguousarray(mean[d:]),
-        covariance=np.ascontiguousarray(covariance[d:, d:]),
-        cross=np.ascontiguousarray(covariance[:d, d:]),
+        of_moments=moments,
         of_samples=samples.residuals,
     )
-    own, centre = np.ascontiguousarray(covariance[:d, :d]), np.ascontiguousarray(mean[:d])
-    for array in (centre, own, residuals.mean, residuals.covariance, residuals.cross):
-        array.flags.writeable = False
+    mean.flags.writeable = covariance.flags.writeable = False
     infos = [belief.info for belief in beliefs]
     info = BeliefInfo(
         "mixture",
@@ -129,7 +133,7 @@ def _mixed(beliefs: Sequence[Belief], weights: FloatArray) -> Belief:
         nodes=sum(max(one.nodes, 1) for one in infos),
         seconds=sum(one.seconds for one in infos),
     )
-    return Belief(centre, own, info, samples, samples.reliability, residuals)
+    return Belief(mean, covariance, info, samples, samples.reliability, residuals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,21 +218,20 @@ class _MixedSamples:
 
 def _divided(joint: Belief, d: int, rows: IntArray, basis: FloatArray, deviation: float) -> Belief:
     """Return the belief of the user point, with that of the residual utilities beside it."""
-    rank = len(basis)
-    inner = joint.covariance[d:, d:] - np.eye(rank)
-    half = np.einsum("rs,rt->st", basis, inner)
-    covariance = deviation**2 * (np.eye(len(rows)) + np.einsum("st,tu->su", half, basis))
-    residuals = Residuals(
-        deviation=deviation,
-        rows=rows,
-        mean=deviation * np.einsum("rs,r->s", basis, joint.mean[d:]),
-        covariance=0.5 * (covariance + covariance.T),
-        cross=deviation * np.einsum("dr,rs->ds", joint.covariance[:d, d:], basis),
-        of_samples=lambda: _drawn(joint, d, basis, deviation),
-    )
+
+    def moments() -> tuple[FloatArray, FloatArray, FloatArray]:
+        inner = joint.covariance[d:, d:] - np.eye(len(basis))
+        half = np.einsum("rs,rt->st", basis, inner)
+        covariance = deviation**2 * (np.eye(len(rows)) + np.einsum("st,tu->su", half, basis))
+        return (
+            deviation * np.einsum("rs,r->s", basis, joint.mean[d:]),
+            0.5 * (covariance + covariance.T),
+            deviation * np.einsum("dr,rs->ds", joint.covariance[:d, d:], basis),
+        )
+
+    residuals = Residuals(deviation, rows, moments, lambda: _drawn(joint, d, basis, deviation))
     mean, own = np.ascontiguousarray(joint.mean[:d]), np.ascontiguousarray(joint.covariance[:d, :d])
-    for array in (mean, own, residuals.mean, residuals.covariance, residuals.cross):
-        array.flags.writeable = False
+    mean.flags.writeable = own.flags.writeable = False
     return replace(joint, mean=mean, covariance=own, cloud=PointCloud(joint, d), residuals=residuals)
 
 

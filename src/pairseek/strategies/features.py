@@ -205,6 +205,9 @@ class PairFeatures:
         """
         r = self.response.typical_reliability
         p, q = (_places(found.rows, side) for side in (self.first, self.second))
+        if max(p.max(initial=-1), q.max(initial=-1)) < 0:
+            nothing, alike = np.zeros(len(self)), np.full(len(self), r * r * (found.deviation**2 + found.deviation**2))
+            return replace(self, residual_mean=nothing, residual_variance=alike)
         # The last entry is about an item that was not shown; the place of such an item is -1.
         mean, variance = np.append(found.mean, 0.0), np.append(np.diag(found.covariance), found.deviation**2)
         total = r * r * (variance[p] + variance[q])
