@@ -241,6 +241,34 @@ class TestChoosing:
         certain = source in ("default", "all") and strategy != "random"
         assert ("k and lapse for independent" in query.info.candidates) == certain
 
+    def test_among_many_pairs_the_default_scores_different_ones_again(self):
+        items = ps.Items(np.random.default_rng(3).normal(size=(500, 3)))
+        unknown = ps.Logistic(ps.Unknown())
+        drawn = ps.SampledPairs(count=20_000, rescore=512, shared=True)
+        assert ps.Search(items, response=unknown).candidates == drawn
+        assert ps.Search(items, response=unknown, strategy=ps.EPMV()).candidates != drawn
+        assert ps.Search(items, response=ps.Logistic()).candidates != drawn
+        few = ps.Items(items.coordinates[:60])
+        assert ps.Search(few, response=unknown).candidates != drawn
+
+    def test_people_who_answered_alike_are_asked_the_same_pair_of_a_shared_sample(self):
+        items = ps.Items(np.random.default_rng(3).normal(size=(500, 3)))
+
+        def asked(seed, **settings):
+            search = ps.Search(
+                items, response=ps.Logistic(ps.Unknown()), rng=seed, candidates=ps.SampledPairs(count=300, **settings)
+            )
+            pairs = []
+            for _ in range(4):
+                query = search.ask()
+                pairs.append({query.left, query.right})
+                search.tell(query, winner=min(pairs[-1]))
+            return pairs
+
+        assert asked(1, shared=True) == asked(2, shared=True)
+        assert asked(1) != asked(2)
+        assert len({frozenset(pair) for pair in asked(1, shared=True)}) == 4
+
     @pytest.mark.parametrize("strategy", ["infogain", "epmv", "mcmv", "greedy_mse", "random"])
     def test_a_continuous_space_works(self, strategy):
         space = ps.Space((-1.0, -1.0), (1.0, 1.0))

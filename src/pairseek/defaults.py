@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from pairseek.candidates import AllPairs, ProposedPairs, WeightedPairs
+from pairseek.candidates import AllPairs, ProposedPairs, SampledPairs, WeightedPairs
 from pairseek.candidates.context import Source
 from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidParameter
@@ -26,6 +26,10 @@ RESCORE = 0
 """Number of best pairs that the default scores again by samples."""
 RESCORE_UNKNOWN = 16
 """The same where k is unknown, and the score by table takes k for independent of the point."""
+DRAWN = 20_000
+"""Number of pairs that are drawn for `InfoGain` where k is unknown and pairs are many."""
+RESCORE_DRAWN = 512
+"""Number of the best of them that are scored again by samples."""
 LISTED = 500_000
 """Largest number of pairs that are all scored for a strategy whose score cannot be bounded."""
 FEW = 100_000
@@ -168,6 +172,10 @@ def default_candidates(items: Items | Space, strategy: Utility | Procedure, resp
         if proposes and not response.unknown:
             return ProposedPairs(items=PROMISING, improved=IMPROVED, rescore=RESCORE, listed=FEW)
         return AllPairs(gap=GAP, budget=BRIEF, rescore=RESCORE, listed=FEW)
+    many = items.n * (items.n - 1) // 2 > FEW
+    if response.unknown and many and shape is not None and (shape.kind, shape.table) == ("table", "information"):
+        # Fewer of these questions are spent on the reliability of people who are reliable: see the benchmarks.
+        return SampledPairs(count=DRAWN, rescore=RESCORE_DRAWN, shared=True)
     # With an unknown k the utility is flat, so that a certificate takes long, and the score is an approximation anyway.
     if response.unknown:
         return AllPairs(gap=GAP, budget=ROUGH, rescore=RESCORE_UNKNOWN, listed=FEW)

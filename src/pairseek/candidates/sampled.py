@@ -32,6 +32,9 @@ class SampledPairs:
         Number of pairs. Exactly one of `rate` and `count` must be given.
     rescore
         Number of the best pairs to rescore by samples; 0 for none.
+    shared
+        Whether people who have given the same answers are asked the same pair: the draw then depends on the belief
+        instead of the seed of the search.
 
     Examples
     --------
@@ -44,6 +47,7 @@ class SampledPairs:
     rate: Annotated[float | None, Limit(0, _MOST_OF_ALL)] = None
     count: Annotated[int | None, Limit(1, _MOST_PAIRS)] = None
     rescore: Annotated[int, Limit(0, 2000)] = 512
+    shared: bool = False
     name: ClassVar[str] = "sampled_pairs"
 
     def __post_init__(self) -> None:
@@ -64,8 +68,9 @@ class SampledPairs:
         total = n * (n - 1) // 2
         # A sample has at least one pair, also where the rate times the number of pairs is below 1.
         count = max(1, int(self.rate * total)) if self.rate is not None else min(self.count or 1, total)
+        draws = context.generator(self.name) if self.shared else rng
         for _ in range(_DRAWS):
-            first, second = sampled_pairs(n, count, rng)
+            first, second = sampled_pairs(n, count, draws)
             words = f"{len(first):,} of {total:,} pairs, drawn at random"
             choice = best_of(context, first, second, rng, rescore=self.rescore, words=words)
             if choice is not None:
