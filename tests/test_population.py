@@ -293,6 +293,30 @@ class TestFewPeople:
         less = predictive.trend_covariance(data, start, state, np.linspace(0.5, 1.0, data.people))
         assert np.all(np.linalg.eigvalsh(less - dense) > -1e-9)
 
+    def test_what_few_people_leave_open_makes_nobody_more_decisive(self):
+        found = simulated(3, people=3, pairs=20)
+        data = Data.of(found.choices)
+        start = model.start_of(data, FitOptions(), found.items)
+        state = fitting.fit(data, start)
+        everybody = np.ones(data.people)
+        wide = predictive.spread_scale(data, start, state, everybody) * state.spread
+        base = start.base(state.coefficients)
+        learned = predictive.predictive(data, start, state, everybody)
+
+        def size(base, factors, spread):
+            # By simulation: the root mean square of people's centred utilities.
+            people = np.random.default_rng(0).multivariate_normal(np.zeros(len(spread)), spread, size=20_000)
+            utilities = base + people @ factors.T
+            return np.sqrt(np.mean((utilities - utilities.mean(axis=1, keepdims=True)) ** 2))
+
+        fitted, claimed = size(base, state.factors, wide), size(learned.base, learned.factors, learned.spread)
+        shares = [np.var(one) / whole**2 for one, whole in ((base, fitted), (learned.base, claimed))]
+        # 20,000 people give the sizes to 1 %.
+        shrinkage = predictive._shrinkage(data, start, replace(state, spread=wide), everybody)
+        assert claimed == pytest.approx(shrinkage * fitted, rel=0.02)
+        # People differ more than the fit says, relative to what they have in common.
+        assert shares[1] < 0.95 * shares[0]
+
     def test_few_alike_people_do_not_make_everybody_alike(self):
         # Three people who answer alike give a covariance near 0, and 100 of them say that it is small.
         factors = []

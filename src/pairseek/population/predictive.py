@@ -10,6 +10,8 @@ prior of a new person is widened by what the fit leaves open:
   multiplied by the posterior mean of its scale: the estimate from few noisy people is often close to 0.
 - Choices of few people hardly tell how consistent they are. The utilities are multiplied by exp(m - s), where m, at
   most 0, and s are the posterior mean and standard deviation of the logarithm of their scale.
+- What is open about the mean and about S must not make a new person more decisive: after it was added, all utilities
+  are multiplied by a factor that gives them back the size that they had before.
 
 Both scales have log-normal priors around the default model. That of S is around the covariance of the default model on
 the scale of the estimated utilities.
@@ -48,7 +50,7 @@ class Predictive:
     base, factors, spread
         (n,) utilities at the mean, (n, q) factors V and (q, q) covariance S.
     shrinkage
-        Factor exp(m - s) by which the utilities of the fit were multiplied.
+        Factor by which the utilities of the fit were multiplied.
     error
         (n,) standard errors of the items' utilities for a typical person; None if they are not estimated.
     """
@@ -97,6 +99,7 @@ def predictive(data: Data | RatingData, start: Start, state: FitState, people: F
             factors = np.column_stack([factors, direction / unit])
             scale = np.append(np.ones(d), unit)
             spread = np.pad(between, (0, 1)) + covariance[:b, :b] * np.outer(scale, scale)
+    shrinkage *= min(1.0, _size(base, state.factors, state.spread) / _size(base, factors, spread))
     return Predictive(shrinkage * base, factors, shrinkage**2 * spread, shrinkage)
 
 
