@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from pairseek.core.types import Belief, Cloud, Evidence, FloatArray
+from pairseek.core.types import Belief, Cloud, Evidence, FloatArray, Residuals
 from pairseek.model.priors import GaussianPrior, Prior, WithinSpan
 
 MANY_DIMENSIONS = 16
@@ -41,14 +41,19 @@ def infer_within_span(infer: Callable[[Evidence, Prior], Belief], evidence: Evid
     whole = 0.5 * (whole + whole.T)
     residuals = within.residuals
     if residuals is not None:
-        cross = np.einsum("dm,ms->ds", axes, residuals.cross)
-        cross.flags.writeable = False
-        residuals = replace(residuals, cross=cross)
+        residuals = replace(residuals, of_moments=_lifted_moments(residuals, axes))
     for array in (mean, whole):
         array.flags.writeable = False
     return replace(
         within, mean=mean, covariance=whole, cloud=_Lifted(within.cloud, prior, basis, axes), residuals=residuals
     )
+
+
+def _lifted_moments(residuals: Residuals, axes: FloatArray) -> Callable[[], tuple[FloatArray, FloatArray, FloatArray]]:
+    def moments() -> tuple[FloatArray, FloatArray, FloatArray]:
+        return residuals.mean, residuals.covariance, np.einsum("dm,ms->ds", axes, residuals.cross)
+
+    return moments
 
 
 @lru_cache(maxsize=4)

@@ -57,10 +57,8 @@ _ADD_EVENT, _ADD_QUERY = events.insert(), queries.insert()
 _SAME_QUERY = sa.select(queries).where(
     (queries.c.session_id == sa.bindparam("session")) & (queries.c.name == sa.bindparam("query"))
 )
-_CHOSEN = sa.bindparam("chosen", expanding=True)
-_EVENTS = (
-    sa.select(events).where(events.c.session_id.in_(_CHOSEN)).order_by(events.c.session_id, events.c.number)
-)
+_CHOSEN: sa.BindParameter[str] = sa.bindparam("chosen", expanding=True)
+_EVENTS = sa.select(events).where(events.c.session_id.in_(_CHOSEN)).order_by(events.c.session_id, events.c.number)
 _QUERIES = (
     sa.select(queries)
     .where(queries.c.session_id.in_(_CHOSEN))
