@@ -15,6 +15,7 @@ import pexpect
 import pytest
 
 import pairseek as ps
+from pairseek.cli.terminal.tty import Stopped, orderly_stop
 
 PROGRAM = [sys.executable, "-c", "from pairseek.cli import main; main()", "demo"]
 ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -213,3 +214,23 @@ def test_an_unwritable_place_is_said_before_the_first_pair(terminal, tmp_path):
     assert "pairseek: cannot save to no/where.json: there is no folder 'no'; make it first" in rest
     assert ENTER_SCREEN not in demo.all
     assert not list(tmp_path.iterdir())
+
+
+def test_a_signal_whose_exception_was_dropped_is_not_lost(capfd):
+    class Callback:
+        def __del__(self):
+            # Python drops what is raised here.
+            signal.raise_signal(signal.SIGTERM)
+
+    hook = sys.unraisablehook
+    with orderly_stop() as check:
+        check()
+        one = Callback()
+        del one
+        # A second one is ignored, so that nothing interrupts the cleanup.
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(Stopped) as stopped:
+            check()
+    assert stopped.value.code == 128 + signal.SIGTERM
+    assert sys.unraisablehook is hook
+    assert capfd.readouterr() == ("", "")

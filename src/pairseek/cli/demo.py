@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -65,15 +66,23 @@ def demo(
     """
     _validate(answers, seed, resume)
     try:
-        with orderly_stop():
-            code = _search(Console(highlight=False), answers, seed, save, resume, simulate=simulate)
+        with orderly_stop() as check:
+            console = Console(highlight=False)
+            code = _search(console, answers, seed, save, resume, simulate=simulate, check=check)
     except Stopped as stopped:  # a signal before the first pair or after the last one
         code = stopped.code
     raise typer.Exit(code)
 
 
 def _search(
-    console: Console, answers: int | None, seed: int | None, save: Path | None, resume: Path | None, *, simulate: bool
+    console: Console,
+    answers: int | None,
+    seed: int | None,
+    save: Path | None,
+    resume: Path | None,
+    *,
+    simulate: bool,
+    check: Callable[[], None],
 ) -> int:
     """Run the search, print the result and the saved file, and return the exit code."""
     search = new_search(answers, seed) if resume is None else resumed_search(resume, answers)
@@ -81,7 +90,7 @@ def _search(
     person = SimulatedTypist(search) if simulate else None
     if save is not None or search.finished is None:
         file.save(search)  # fail before the first answer if the file is not writable
-    code = 0 if search.finished else _run(console, search, file, person)
+    code = 0 if search.finished else _run(console, search, file, person, check)
     if search.finished:
         console.print(Result(search, None if person is None else person.target))
     _print_saved(console, search, file.path, simulate=simulate)
@@ -105,13 +114,16 @@ def _save_path(save: Path | None, resume: Path | None) -> Path | None:
     return unused(save)
 
 
-def _run(console: Console, search: Search, file: SearchFile, person: SimulatedTypist | None) -> int:
+def _run(
+    console: Console, search: Search, file: SearchFile, person: SimulatedTypist | None, check: Callable[[], None]
+) -> int:
     """Ask questions until the search, the person or a signal ends it, and return the exit code."""
     with ExitStack() as stack:
         stack.enter_context(keyboard())
         view: DemoView
         if is_keyboard() and sys.stdout.isatty() and not console.is_dumb_terminal:
             _warm_up(console)
+            check()
             view = stack.enter_context(FullScreen.opened(console))
             if person is not None:
                 person.linger = min(_PAUSE, _WATCHED / (search.forecast() or 1)) / 2

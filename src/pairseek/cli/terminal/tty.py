@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 try:
@@ -27,21 +27,40 @@ class Stopped(KeyboardInterrupt):
 
 
 @contextlib.contextmanager
-def orderly_stop() -> Iterator[None]:
-    """Raise `Stopped` at the first Ctrl-C, SIGTERM or SIGHUP, and ignore further signals during the cleanup."""
+def orderly_stop() -> Iterator[Callable[[], None]]:
+    """Raise `Stopped` at the first Ctrl-C, SIGTERM or SIGHUP, and ignore further signals during the cleanup.
+
+    Python drops an exception that is raised within a callback of a compiled library. The function that is yielded
+    raises it again.
+    """
+    arrived: list[int] = []
+
+    def check() -> None:
+        if arrived:
+            raise Stopped(arrived[0])
+
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield check
         return
 
     def stop(number: int, _: FrameType | None) -> None:
         for one in _SIGNALS:
             signal.signal(one, signal.SIG_IGN)
+        arrived.append(number)
         raise Stopped(number)
 
+    report = sys.unraisablehook
+
+    def dropped(arguments: sys.UnraisableHookArgs) -> None:
+        if not isinstance(arguments.exc_value, Stopped):
+            report(arguments)
+
     before = {one: signal.signal(one, stop) for one in _SIGNALS}
+    sys.unraisablehook = dropped
     try:
-        yield
+        yield check
     finally:
+        sys.unraisablehook = report
         for one, handler in before.items():
             signal.signal(one, handler)
 
