@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from pairseek.core.types import Belief, BeliefInfo, FloatArray, IntArray
+from pairseek.core.types import Belief, BeliefInfo, BoolArray, FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
 from pairseek.model.priors import Prior, WithinSpan, WithResiduals
@@ -318,14 +318,19 @@ def gaussian_fit(
     form = prior if isinstance(prior, PriorForm) else PriorForm.of(prior, d)
     private = _PrivateParts.of(factors, form)
     slopes, offsets, decided = form.data(factors)
-    others = np.ones(m + d, dtype=np.bool_)
-    others[m + private.columns] = False
-    kept = np.flatnonzero(others[m:])
-    data = (np.ascontiguousarray(slopes[:, kept]), offsets, decided)
-    sites = np.empty((m + len(kept), 2)) if start is None else start[others]
+    others: slice | BoolArray = slice(None)
+    kept = np.arange(d)
+    scaled = form.scaled
+    if len(private.columns):
+        others = np.ones(m + d, dtype=np.bool_)
+        others[m + private.columns] = False
+        kept = np.flatnonzero(others[m:])
+        slopes = np.ascontiguousarray(slopes[:, kept])
+        scaled = _with_fewer_residuals(form, len(private.columns)).scaled
+    data = (slopes, offsets, decided)
+    sites = np.empty((m + len(kept), 2)) if start is None else start[others].copy()
     facts, mean, out = np.empty(4), np.empty(len(kept)), np.empty((len(kept), len(kept)))
     warm, own = start is not None, private.variances(m)
-    scaled = _with_fewer_residuals(form, len(private.columns)).scaled if len(private.columns) else form.scaled
     propagate(data, own, scaled, _rule(), factors.link, factors.model, goal, warm, sites, mean, out, facts)
     if len(private.columns):
         mean, out = private.joined(kept, data, sites, mean, out)
@@ -368,6 +373,8 @@ class _PrivateParts:
     @classmethod
     def of(cls, factors: Factors, form: PriorForm) -> _PrivateParts:
         """Return the private residual utilities, at most one for each answer that tells of the point too."""
+        if not form.residuals:
+            return _NOTHING_PRIVATE
         first = factors.slopes.shape[1] - form.residuals
         used = factors.slopes[:, first:] != 0.0
         once = np.flatnonzero(used.sum(axis=0) == 1)
@@ -408,6 +415,9 @@ class _PrivateParts:
         centre[:known], centre[known:] = mean, self.factors * nu - pull * explained
         order = np.argsort(np.concatenate([kept, self.columns]))
         return centre[order], np.ascontiguousarray(whole[order[:, None], order])
+
+
+_NOTHING_PRIVATE = _PrivateParts(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
 
 
 def log_prior_mass(prior: Prior, d: int) -> float:
