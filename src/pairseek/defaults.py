@@ -157,8 +157,9 @@ def resolve(
 def default_candidates(items: Items | Space, strategy: Utility | Procedure, response: Response) -> Source | None:
     """Return the source of pairs for these items; None where a space or a procedure needs none.
 
-    The best of all pairs for a strategy whose score can be bounded, and in many dimensions that of a proposal; for any
-    other strategy all pairs while they are few, else a sample that favours pairs of high information.
+    The best of all pairs for a strategy whose score can be bounded, and in many dimensions that of a proposal; with an
+    unknown k the best of a sample, for `InfoGain`; for any other strategy all pairs while they are few, else a sample
+    that favours pairs of high information.
     """
     if isinstance(items, Space) or isinstance(strategy, Procedure):
         return None

@@ -53,8 +53,8 @@ _COLUMNS = [*(sessions.c[name] for name in SessionRow.__slots__ if name != "is_o
 _JOINED = sessions.join(studies, studies.c.id == sessions.c.study_id)
 # Statements are built once, because building takes as long as executing.
 _BY_TOKEN = sa.select(*_COLUMNS).select_from(_JOINED).where(sessions.c.token_hash == sa.bindparam("token"))
-_MARKS = sa.select(marks).where(marks.c.session_id.in_(sa.bindparam("chosen", expanding=True))).order_by(marks.c.id)
 _BY_ID = sa.select(*_COLUMNS).select_from(_JOINED).where(sessions.c.id == sa.bindparam("session"))
+_MARKS = sa.select(marks).where(marks.c.session_id.in_(sa.bindparam("chosen", expanding=True))).order_by(marks.c.id)
 
 
 def add(connection: sa.Connection, values: Mapping[str, Any]) -> None:
