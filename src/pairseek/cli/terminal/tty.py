@@ -31,7 +31,7 @@ def orderly_stop() -> Iterator[Callable[[], None]]:
     """Raise `Stopped` at the first Ctrl-C, SIGTERM or SIGHUP, and ignore further signals during the cleanup.
 
     Python drops an exception that is raised within a callback of a compiled library. The function that is yielded
-    raises it again.
+    raises it again, and so does the next signal.
     """
     arrived: list[int] = []
 
@@ -54,6 +54,9 @@ def orderly_stop() -> Iterator[Callable[[], None]]:
     def dropped(arguments: sys.UnraisableHookArgs) -> None:
         if not isinstance(arguments.exc_value, Stopped):
             report(arguments)
+            return
+        for one in _SIGNALS:
+            signal.signal(one, stop)
 
     before = {one: signal.signal(one, stop) for one in _SIGNALS}
     sys.unraisablehook = dropped
