@@ -568,6 +568,18 @@ def test_a_continued_search_is_the_one_that_was_told_the_same():
     assert fork.ask() == told.ask()
 
 
+def test_a_continued_search_can_have_another_seed():
+    items = ps.Items(np.random.default_rng(3).normal(size=(40, 3)))
+    start, drawn = ps.Search(items, strategy=ps.Random(), rng=5), []
+    for seed in range(6):
+        again = start.continued((), rng=seed)
+        assert again.ask() == ps.Search(items, strategy=ps.Random(), rng=seed).ask()
+        drawn.append(again.ask())
+    assert start.seed == 5 and len({(one.left, one.right) for one in drawn}) > 3
+    with pytest.raises(ps.PairseekError, match="seed"):
+        start.continued((), rng=-1)
+
+
 def test_what_a_pair_is_expected_to_tell_is_what_the_query_says():
     items = ps.Items(np.random.default_rng(4).normal(size=(30, 2)))
     search = ps.Search(items, posterior=ps.Particles(400), rng=8)

@@ -65,9 +65,9 @@ def test_the_pairs_of_those_who_answer_alike_are_found_once(monkeypatch):
     chosen, inferred = [], []
     choose_pair, infer = search.choose_pair, search.Search._inferred
 
-    def counted(items, strategy, context, *further):
+    def counted(items, context, *further):
         chosen.append(len(context.history))
-        return choose_pair(items, strategy, context, *further)
+        return choose_pair(items, context, *further)
 
     def counted_beliefs(one):
         inferred.append(one.answers)

@@ -192,6 +192,9 @@ class Search:
         self.response, self.prior, self.posterior, self.strategy = resolve(
             items, response, prior, posterior, strategy, self.goal
         )
+        # Tested once, because the test of a protocol takes as long as a small computation.
+        self._utility = self.strategy if isinstance(self.strategy, Utility) else None
+        self._procedure = self.strategy if isinstance(self.strategy, Procedure) else None
         self.candidates = (
             default_candidates(self.askable, self.strategy, self.response) if candidates is None else candidates
         )
@@ -269,7 +272,7 @@ class Search:
         pairs, or if `AfterAnswers` allows fewer answers.
         """
         count = whole(count, "the count of ask_many")
-        if isinstance(self.items, Space) or not isinstance(self.strategy, Utility):
+        if isinstance(self.items, Space) or self._utility is None:
             raise Unsupported("ask_many needs items and a strategy that scores pairs: use ask()")
         self.ask()
         allowed = [rule.count - self.answers for rule in self.stop if isinstance(rule, AfterAnswers)]
@@ -293,7 +296,7 @@ class Search:
             reason = rule.reached(progress)
             if reason is not None:
                 return reason
-        if isinstance(self.strategy, Procedure) and not self._pending and self._cached_query() is None:
+        if self._procedure is not None and not self._pending and self._cached_query() is None:
             return f"{self.strategy.name} has no more pairs to ask"
         return None
 
@@ -364,12 +367,23 @@ class Search:
         return event
 
     @_atomic
-    def continued(self, events: Sequence[Event], *, memo: PairMemo | None = None) -> Self:
+    def continued(
+        self, events: Sequence[Event], *, rng: int | np.random.Generator | None = None, memo: PairMemo | None = None
+    ) -> Self:
         """Return a copy of this search with these events instead of its own.
 
-        ``memo`` recalls the pairs that other searches with the same configuration have chosen after the same events.
+        Parameters
+        ----------
+        events
+            The events of the copy.
+        rng
+            Seed of the copy, or a generator to draw one from. None: that of this search.
+        memo
+            Recalls the pairs that other searches with the same configuration have chosen after the same events.
         """
         other = copy.copy(self)
+        if rng is not None:
+            other.seed = seed_of(rng)
         other._events, other._pending, other._next, other._memo = list(events), [], None, memo
         return other
 
@@ -460,11 +474,11 @@ class Search:
         """Return the estimate of the user point: the posterior mean, or that of the procedure."""
         belief = self.belief
         reliability = reliability_estimate(belief, self.response, spread_of(self.prior, self.items.d))
-        if not isinstance(self.strategy, Procedure) or isinstance(self.items, Space):
+        if self._procedure is None or isinstance(self.items, Space):
             d = self.items.d
             return Estimate(belief.mean[:d], belief.covariance[:d, :d], belief, reliability=reliability)
-        point = np.asarray(self.strategy.estimate(self.items, self.history))
-        status = getattr(self.strategy, "status", None)
+        point = np.asarray(self._procedure.estimate(self.items, self.history))
+        status = getattr(self._procedure, "status", None)
         note = None if status is None else status(self.items, self.history)
         covariance = belief.covariance[: self.items.d, : self.items.d]
         return Estimate(point, covariance, belief, note, reliability)
@@ -761,11 +775,10 @@ class Search:
         sides = [(e.left, e.right) if e.winner is None else (e.winner, e.loser) for e in answered]
         pairs = None
         if isinstance(self.items, Items):
-            pairs = np.array([[self._row(side) for side in pair] for pair in sides], dtype=np.int64).reshape(-1, 2)
-            (winners, won), (losers, lost) = (
-                extended_points(*self._places(rows), self.prior, self.response) for rows in pairs.T
-            )
-            appeal = won - lost
+            pairs = np.array([self._row(side) for pair in sides for side in pair], dtype=np.int64).reshape(-1, 2)
+            points, appeals = extended_points(*self._places(pairs.ravel()), self.prior, self.response)
+            winners, losers = points[::2], points[1::2]
+            appeal = appeals[::2] - appeals[1::2]
         else:
             winners, losers = (
                 np.array([pair[i] for pair in sides], dtype=np.float64).reshape(-1, self.items.d) for i in (0, 1)
@@ -798,9 +811,8 @@ class Search:
         """Return the inputs of a pair selection under the present belief, among all items or these."""
         items = self.items if items is None else items
         belief = self._belief_about(items)
-        strategy = self.strategy if isinstance(self.strategy, Utility) else None
         modelled = items if isinstance(items, Space) else self._modelled(items)
-        context = SelectionContext.of(modelled, belief, typical_response(self.response, belief), strategy)
+        context = SelectionContext.of(modelled, belief, typical_response(self.response, belief), self._utility)
         return replace(context, history=self.history, pending=pending)
 
     def _chosen(self, index: int, pending: Sequence[Query]) -> ChosenPair | None:
@@ -813,7 +825,7 @@ class Search:
         draws = Draws(self._rng(_CHOICE, events=len(self._events), index=index), self._rng(_PROCEDURE))
         with first_use():
             context, rules = self._context(pending, self.askable), PairRules(self.candidates, self.rest)
-            pair = choose_pair(self.askable, self.strategy, context, rules, draws)
+            pair = choose_pair(self.askable, context, rules, draws, self._procedure)
         if pair is None:
             return None
         pair = replace(pair, info=replace(pair.info, seconds=time.perf_counter() - began))

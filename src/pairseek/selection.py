@@ -15,7 +15,7 @@ from pairseek.core.text import plural
 from pairseek.core.types import Event, FloatArray, Query, QueryInfo, Side
 from pairseek.errors import NoPairLeft
 from pairseek.model.items import Items, Space
-from pairseek.strategies.base import Procedure, Utility, rival_of, utility_for_turn
+from pairseek.strategies.base import Procedure, rival_of, utility_for_turn
 from pairseek.strategies.features import PairFeatures
 
 # Number of other items with which an item is compared to say how well it is liked.
@@ -79,25 +79,25 @@ class PairMemo(Protocol):
 
 def choose_pair(
     items: Items | Space,
-    strategy: Utility | Procedure,
     context: SelectionContext,
     rules: PairRules,
     draws: Draws,
+    procedure: Procedure | None = None,
 ) -> ChosenPair | None:
-    """Return the pair to ask now; None when a procedure has finished."""
+    """Return the pair to ask now, by the strategy of the context or by a procedure; None when that has finished."""
     before = draws.choice.bit_generator.state
     if isinstance(items, Space):
         chosen = _from_space(items, context, draws.choice)
-    elif isinstance(strategy, Procedure):
-        rows = strategy.next(items, context.history, draws.procedure)
+    elif procedure is not None:
+        rows = procedure.next(items, context.history, draws.procedure)
         if rows is None:
             return None
         selection = Selection(int(rows[0]), int(rows[1]), float("nan"), 1, "its own choice")
-        chosen = _pair(context, selection), selection, strategy.name
+        chosen = _pair(context, selection), selection, procedure.name
     else:
         chosen = _from_items(items, context, rules, draws.choice)
     pair, selection, name = chosen
-    drawn = isinstance(strategy, Procedure) or draws.choice.bit_generator.state != before
+    drawn = procedure is not None or draws.choice.bit_generator.state != before
     return ChosenPair(*_sides(items, pair), _info(pair, selection, name), drawn)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pairseek.core.types import FloatArray
+from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import LOGISTIC, inner, kernel, log_answer, log_ndtr, log_slope, log_tie
 
 # Half width of the quadrature in cavity deviations: the tilted density of a log-concave factor falls at least as fast
@@ -485,3 +485,74 @@ def profile_moments(
             second += weight * t * t
         out[i, 0] = first / mass
         out[i, 1] = second / mass - (first / mass) ** 2
+
+
+@kernel
+def private_residuals(slopes: FloatArray, first: int, answers: IntArray, columns: IntArray) -> int:
+    """Write the answers with a coordinate from `first` on that no other has, in order, with the first such coordinate.
+
+    Answers that say nothing of the coordinates before are left out. The result is their number.
+    """
+    m, d = slopes.shape
+    uses = np.zeros(d, dtype=np.int64)
+    for j in range(m):
+        for i in range(first, d):
+            if slopes[j, i] != 0.0:
+                uses[i] += 1
+    count = 0
+    for j in range(m):
+        tells = False
+        for i in range(first):
+            tells |= slopes[j, i] != 0.0
+        i = first
+        while tells and i < d and not (uses[i] == 1 and slopes[j, i] != 0.0):
+            i += 1
+        if tells and i < d:
+            answers[count], columns[count] = j, i
+            count += 1
+    return count
+
+
+@kernel
+def join_private(
+    private: Any,
+    kept: IntArray,
+    evidence: Any,
+    sites: FloatArray,
+    known: Any,
+    mean: FloatArray,
+    covariance: FloatArray,
+) -> None:
+    """Write mean and covariance of the whole state, from those ``known`` of the coordinates that were kept.
+
+    ``private`` is (answers, columns, factors). Let t = s·x + o be the part of a logit that the others explain, with the
+    site exp(-τt²/2 + νt). Given t, the private residual utility e, with the factor a, is normal with the mean a(ν - τt)
+    and the variance 1 - τa².
+    """
+    answers, columns, factors = private
+    slopes, offsets, _ = evidence
+    centre, inner_covariance = known
+    size, count = len(kept), len(answers)
+    along = np.zeros((count, size))
+    for k in range(size):
+        mean[kept[k]] = centre[k]
+        for h in range(size):
+            covariance[kept[k], kept[h]] = inner_covariance[k, h]
+    for p in range(count):
+        j, column = answers[p], columns[p]
+        pull = sites[j, 0] * factors[p]
+        explained = offsets[j]
+        for k in range(size):
+            explained += slopes[j, k] * centre[k]
+            for h in range(size):
+                along[p, h] += slopes[j, k] * inner_covariance[k, h]
+        mean[column] = factors[p] * sites[j, 1] - pull * explained
+        for h in range(size):
+            covariance[column, kept[h]] = covariance[kept[h], column] = -pull * along[p, h]
+        for q in range(p + 1):
+            both = 0.0
+            for k in range(size):
+                both += along[p, k] * slopes[answers[q], k]
+            both *= pull * sites[answers[q], 0] * factors[q]
+            covariance[column, columns[q]] = covariance[columns[q], column] = both
+        covariance[column, column] += 1.0 - pull * factors[p]

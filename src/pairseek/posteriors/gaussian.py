@@ -25,7 +25,7 @@ from pairseek.model.priors import Prior, WithinSpan, WithResiduals
 from pairseek.numerics.jit import LOGISTIC, PROBIT
 from pairseek.posteriors.base import effective_samples, generator_for
 from pairseek.posteriors.control_variates import controlled_moments
-from pairseek.posteriors.ep_kernels import profile_moments, propagate
+from pairseek.posteriors.ep_kernels import join_private, private_residuals, profile_moments, propagate
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.smc import square_root
 from pairseek.posteriors.tempering import PointTarget, log_importance_ratios, tempered_belief
@@ -182,10 +182,9 @@ class GaussianCloud:
         standard = np.concatenate([standard_points(n, d), rest], axis=1) if d else rest
         samples = np.ascontiguousarray(self.mean[:size] + np.einsum("nd,ed->ne", standard, root))
         low, high = prior.box(d)
-        inside = np.all((samples >= low) & (samples <= high), axis=1)
-        if not np.any(inside):
-            samples, inside = np.clip(samples, low, high), np.ones(n, dtype=np.bool_)
-        samples = np.ascontiguousarray(samples[inside])
+        if np.any(np.isfinite(low) | np.isfinite(high)):
+            inside = np.all((samples >= low) & (samples <= high), axis=1)
+            samples = np.ascontiguousarray(samples[inside]) if np.any(inside) else np.clip(samples, low, high)
         weights = np.full(len(samples), 1.0 / len(samples))
         for array in (samples, weights):
             array.flags.writeable = False
@@ -287,12 +286,13 @@ class PriorForm:
         return slopes, factors.offsets + np.einsum("md,d->m", factors.slopes, self.origin), factors.decided
 
 
-@lru_cache(maxsize=4)
+# Sessions of many people have a few dozen numbers of residual utilities.
+@lru_cache(maxsize=64)
 def _form_with_residuals(prior: WithResiduals, d: int) -> PriorForm:
     return PriorForm._of(prior, d)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=64)
 def _with_fewer_residuals(form: PriorForm, count: int) -> PriorForm:
     """Return the form without so many of the residual utilities, which are independent and alike."""
     n = len(form.origin) - count
@@ -334,8 +334,8 @@ def gaussian_fit(
     propagate(data, own, scaled, _rule(), factors.link, factors.model, goal, warm, sites, mean, out, facts)
     if len(private.columns):
         mean, out = private.joined(kept, data, sites, mean, out)
-        known, sites = sites, np.zeros((m + d, 2))
-        sites[others] = known
+        own_sites, sites = sites, np.zeros((m + d, 2))
+        sites[others] = own_sites
     log_evidence = float(facts[3] + np.sum(np.log(form.unit)) + factors.constant)
     if m == 0:
         found = form.origin.copy(), form.covariance.copy()
@@ -375,14 +375,10 @@ class _PrivateParts:
         """Return the private residual utilities, at most one for each answer that tells of the point too."""
         if not form.residuals:
             return _NOTHING_PRIVATE
-        first = factors.slopes.shape[1] - form.residuals
-        used = factors.slopes[:, first:] != 0.0
-        once = np.flatnonzero(used.sum(axis=0) == 1)
-        if not len(once):
-            return cls(once, once, np.empty(0))
-        answers, places = np.unique(np.argmax(used[:, once], axis=0), return_index=True)
-        tells = np.any(factors.slopes[answers, :first] != 0.0, axis=1)
-        answers, columns = answers[tells], first + once[places[tells]]
+        m, size = factors.slopes.shape
+        answers, columns = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
+        count = private_residuals(factors.slopes, size - form.residuals, answers, columns)
+        answers, columns = answers[:count], columns[:count]
         return cls(columns, answers, factors.slopes[answers, columns])
 
     def variances(self, m: int) -> FloatArray:
@@ -394,27 +390,12 @@ class _PrivateParts:
     def joined(
         self, kept: IntArray, data: tuple[FloatArray, ...], sites: FloatArray, mean: FloatArray, covariance: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return mean and covariance of the whole state, from those of the coordinates that were kept.
-
-        Let t = s·x + o be the part of a logit that the others explain, with the site exp(-τt²/2 + νt). Given t, the
-        private residual utility e, with the factor a, is normal with the mean a(ν - τt) and the variance 1 - τa².
-        """
-        slopes, offsets, _ = data
-        known, own = len(kept), slopes[self.answers]
-        tau, nu = sites[self.answers].T
-        along = np.einsum("pk,kl->pl", own, covariance)
-        pull = tau * self.factors
-        cross = -pull[:, None] * along
-        inner = np.einsum("pk,qk->pq", along, own) * (pull[:, None] * pull)
-        inner.ravel()[:: len(inner) + 1] += 1.0 - pull * self.factors
-        size = known + len(self.columns)
+        """Return mean and covariance of the whole state, from those of the coordinates that were kept."""
+        size = len(kept) + len(self.columns)
         whole, centre = np.empty((size, size)), np.empty(size)
-        whole[:known, :known], whole[known:, :known], whole[:known, known:] = covariance, cross, cross.T
-        whole[known:, known:] = 0.5 * (inner + inner.T)
-        explained = offsets[self.answers] + np.einsum("pk,k->p", own, mean)
-        centre[:known], centre[known:] = mean, self.factors * nu - pull * explained
-        order = np.argsort(np.concatenate([kept, self.columns]))
-        return centre[order], np.ascontiguousarray(whole[order[:, None], order])
+        private = (self.answers, self.columns, self.factors)
+        join_private(private, kept, data, sites, (mean, covariance), centre, whole)
+        return centre, whole
 
 
 _NOTHING_PRIVATE = _PrivateParts(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))

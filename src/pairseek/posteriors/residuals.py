@@ -14,7 +14,7 @@ belief is the mixture of those at each value, weighted by the rule and the evide
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -71,7 +71,7 @@ def infer_with_residuals(
     basis = np.ascontiguousarray(basis[:rank])
     along = np.einsum("ms,rs->mr", signs, basis)
 
-    extended = WithResiduals(prior, d, rank)
+    extended = _extended(prior, d, rank) if isinstance(prior, Hashable) else WithResiduals(prior, d, rank)
 
     def inferred(deviation: float) -> Belief:
         scale = response.typical_reliability * deviation
@@ -87,6 +87,12 @@ def infer_with_residuals(
     logs = [_log_evidence(belief) + math.log(weight) for belief, weight in zip(beliefs, _WEIGHTS, strict=True)]
     weights = np.exp(np.array(logs) - max(logs))
     return _mixed(beliefs, weights / np.sum(weights))
+
+
+# One for all searches with a prior, because its form is kept by identity.
+@lru_cache(maxsize=64, typed=True)
+def _extended(prior: Prior, d: int, count: int) -> WithResiduals:
+    return WithResiduals(prior, d, count)
 
 
 def _log_evidence(belief: Belief) -> float:

@@ -160,10 +160,13 @@ class Parts:
     def search(self, seed: int, events: Sequence[Event] = ()) -> Search:
         """Return the search with these parts after these events."""
         self.check()
+        return self._start.continued(events, rng=seed, memo=self._pairs)
+
+    @cached_property
+    def _start(self) -> Search:
         # Sessions from before there were goals were for a taste.
         goal, askable = self.record.get("goal", "taste"), self.record.get(_ASKABLE)
-        search = Search(self.items, rng=seed, goal=goal, askable=askable, **self.decoded)
-        return search.continued(events, memo=self._pairs)
+        return Search(self.items, rng=0, goal=goal, askable=askable, **self.decoded)
 
     def changed(self, **others: Any) -> Self:
         """Return parts with other records in place of some."""

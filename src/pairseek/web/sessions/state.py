@@ -146,7 +146,11 @@ class SessionState:
     @cached_property
     def search(self) -> Search:
         """Search after these answers."""
-        return self.parts.search(self.seed, learned(self.done))
+        return self.parts.search(self.seed, self._learned)
+
+    @cached_property
+    def _learned(self) -> list[Event]:
+        return learned(self.done)
 
     @property
     def items(self) -> Items:
@@ -215,7 +219,7 @@ class SessionState:
 
     def estimate_record(self) -> JSON:
         """Return estimate and radius, and the reliability where it is inferred."""
-        return self.parts.recalled_estimate(learned(self.done), self._estimate_record)
+        return self.parts.recalled_estimate(self._learned, self._estimate_record)
 
     def _estimate_record(self) -> JSON:
         estimate, d = self.search.estimate(), self.parts.given.d
