@@ -13,6 +13,7 @@ USER pairseek
 RUN python -c "from pairseek.web.sessions.warmup import warm_up; warm_up()"
 VOLUME /data
 EXPOSE 8421
-HEALTHCHECK CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8421/readyz', timeout=5)"]
+# By default the first check comes after half a minute, and the proxy of compose.yaml waits for it.
+HEALTHCHECK --interval=5s --timeout=6s --start-period=60s CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8421/readyz', timeout=5)"]
 ENTRYPOINT ["pairseek"]
 CMD ["serve", "--host", "0.0.0.0", "--workers", "2"]
