@@ -575,7 +575,8 @@ def test_a_continued_search_can_have_another_seed():
         again = start.continued((), rng=seed)
         assert again.ask() == ps.Search(items, strategy=ps.Random(), rng=seed).ask()
         drawn.append(again.ask())
-    assert start.seed == 5 and len({(one.left, one.right) for one in drawn}) > 3
+    assert start.seed == 5
+    assert len({(one.left, one.right) for one in drawn}) > 3
     with pytest.raises(ps.PairseekError, match="rng"):
         start.continued((), rng=-1)
 

@@ -48,6 +48,28 @@ def test_a_minutes_worth_may_come_at_once_and_then_as_time_goes_by(clock):
         rate.check("ann")
 
 
+def test_buckets_that_have_refilled_are_forgotten_and_no_others(clock):
+    rate = Rate("cups", 30)
+    for _ in range(30):
+        rate.check("ann")
+    for number in range(500):
+        clock[0] += 0.1
+        rate.check(str(number))
+    assert len(rate._known) == 501
+    clock[0] += 9.0
+    # After 59 seconds hers holds 29 again, and no more.
+    for _ in range(29):
+        rate.check("ann")
+    with pytest.raises(Problem):
+        rate.check("ann")
+    clock[0] += 58.0
+    rate.check("bob")
+    assert set(rate._known) == {"ann", "bob"}
+    clock[0] += 60.0
+    rate.check("bob")
+    assert set(rate._known) == {"bob"}
+
+
 def test_a_network_of_ipv6_counts_as_one():
     assert network_of("2001:db8:1:2:aaaa::1") == network_of("2001:db8:1:2:bbbb::2") != network_of("2001:db8:1:3::1")
     assert network_of("192.0.2.7") != network_of("192.0.2.8")

@@ -55,9 +55,13 @@ class Rate:
             tokens, since = self._known.pop(key, (float(self.count), moment))
             tokens = min(self.count, tokens + (moment - since) * self.count / self.seconds)
             self._known[key] = (tokens - 1 if tokens >= 1 else tokens, moment)
-            while len(self._known) > _KEYS:
-                self._known.popitem(last=False)
+            self._forget(moment)
         self.require(tokens)
+
+    def _forget(self, moment: float) -> None:
+        """Remove buckets that have refilled, which are those of keys unknown, and the oldest of too many."""
+        while len(self._known) > _KEYS or next(iter(self._known.values()))[1] <= moment - self.seconds:
+            self._known.popitem(last=False)
 
     def require(self, tokens: float) -> None:
         """Raise a `Problem` with the waiting time unless a bucket has a token."""
