@@ -17,7 +17,7 @@ from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.base import effective_samples
 from pairseek.posteriors.gaussian import log_prior_mass, standard_points
 from pairseek.posteriors.mixture_kernels import likelihood_grid, mixture_densities
-from pairseek.posteriors.parameter_nodes import Kind, Node, lapse_nodes, normalized
+from pairseek.posteriors.parameter_nodes import GRID_STEP_TO_DEVIATION, Kind, Node, lapse_nodes, normalized
 from pairseek.posteriors.smc import square_root
 
 # Factor on the covariances from which joint importance samples come.
@@ -178,12 +178,14 @@ class JointSamples:
         out = []
         for index in range(len(self.kinds)):
             response = self.kinds[index].response
-            own = {node.log_factor for node in self.nodes if node.kind == index and node.lapse < 1.0}
-            log_factors = np.array(sorted(own))
-            nodes, shares = lapse_nodes(response)
+            mine = np.array([node.kind == index and node.lapse < 1.0 for node in self.nodes])
+            places = np.array([node.log_factor for node in self.nodes])[mine]
+            log_factors = np.unique(places)
+            nodes, shares = lapse_nodes(response, len(self.kinds[index].evidence.offsets))
             density = np.zeros(len(log_factors))
             if response.factor_prior is not None:
                 spread = response.factor_prior.spread
+                log_factors = _refined(log_factors, _deviation(places, self.weights[mine]))
                 step = float(np.min(np.diff(log_factors)))
                 density = -0.5 * (log_factors / spread) ** 2 + math.log(step / (spread * math.sqrt(2.0 * math.pi)))
             out.append((log_factors, np.array(nodes), self.kinds[index].log_prior + density[:, None] + np.log(shares)))
@@ -285,6 +287,19 @@ class JointSamples:
         for array in (points, weights):
             array.flags.writeable = False
         return _Weighted(points, weights, nodes, parameters, float(logsumexp(logs)) - math.log(len(logs)))
+
+
+def _deviation(values: FloatArray, weights: FloatArray) -> float:
+    total = max(float(np.sum(weights)), np.finfo(float).tiny)
+    mean = np.sum(weights * values) / total
+    return math.sqrt(float(np.sum(weights * (values - mean) ** 2)) / total)
+
+
+def _refined(places: FloatArray, deviation: float) -> FloatArray:
+    """Return evenly spaced places, or as many in their range as a density of this deviation needs."""
+    width = float(places[-1] - places[0])
+    needed = math.ceil(width / (GRID_STEP_TO_DEVIATION * deviation)) if deviation > 0.0 else 0
+    return places if needed < len(places) else np.linspace(places[0], places[-1], needed + 1)
 
 
 @dataclass(frozen=True, eq=False)
