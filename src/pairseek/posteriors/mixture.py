@@ -68,7 +68,7 @@ def mixture_belief(
     counted = None
     if lapsing or (sampled and float(np.sum(weights[wrong()])) > _WRONG):
         most = max(points, _POINTS_PER_DIMENSION * (evidence.slopes.shape[1] + 1))
-        joint = JointSamples(tuple(nodes), weights, tuple(kinds), prior, most)
+        joint = JointSamples(tuple(nodes), weights, tuple(kinds), prior, most, rough=lapsing)
         counted = joint.counted
         if counted >= max(_COUNTED * most, _SAMPLES_PER_DIMENSION * (evidence.slopes.shape[1] + 1.0)):
             source = joint

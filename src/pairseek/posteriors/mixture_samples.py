@@ -160,6 +160,8 @@ class JointSamples:
     kinds: tuple[Kind, ...]
     prior: Prior
     points: int
+    rough: bool = False
+    """Whether the nodes are a proposal alone, and farther apart than the grid must be."""
 
     @cached_property
     def _proposal(self) -> FloatArray:
@@ -185,7 +187,8 @@ class JointSamples:
             density = np.zeros(len(log_factors))
             if response.factor_prior is not None:
                 spread = response.factor_prior.spread
-                log_factors = _refined(log_factors, _deviation(places, self.weights[mine]))
+                if self.rough:
+                    log_factors = _refined(log_factors, _deviation(places, self.weights[mine]))
                 step = float(np.min(np.diff(log_factors)))
                 density = -0.5 * (log_factors / spread) ** 2 + math.log(step / (spread * math.sqrt(2.0 * math.pi)))
             out.append((log_factors, np.array(nodes), self.kinds[index].log_prior + density[:, None] + np.log(shares)))
