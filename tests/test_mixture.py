@@ -15,6 +15,7 @@ from pairseek.model.noise import NOISES
 from pairseek.posteriors import EP, Particles
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.gaussian import gaussian_fit, importance_sampled, log_prior_mass
+from pairseek.posteriors.mixture_samples import _refined
 from pairseek.posteriors.tempering import tempered_belief
 
 K = 3.0
@@ -211,6 +212,13 @@ class TestOneDimension:
         if len(axes[2]) > 1:
             truth = marginal(axes[2], weights.sum(axis=(0, 1)))
             assert_near(marginal(lapses, chances), truth, deviations=0.08, share=0.08)
+
+
+@pytest.mark.parametrize(("deviation", "count"), [(5.0, 5), (0.2, 5), (0.15, 7), (0.1, 9), (0.01, 9), (0.0, 9)])
+def test_a_grid_is_refined_up_to_twice(deviation, count):
+    """Places 0.25 apart, of which 1.3 deviations may lie between two."""
+    refined = _refined(np.linspace(0.0, 1.0, 5), deviation)
+    assert refined == pytest.approx(np.linspace(0.0, 1.0, count))
 
 
 class TestConditionalDistribution:

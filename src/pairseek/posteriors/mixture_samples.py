@@ -299,10 +299,10 @@ def _deviation(values: FloatArray, weights: FloatArray) -> float:
 
 
 def _refined(places: FloatArray, deviation: float) -> FloatArray:
-    """Return evenly spaced places, or as many in their range as a density of this deviation needs."""
-    width = float(places[-1] - places[0])
-    needed = math.ceil(width / (GRID_STEP_TO_DEVIATION * deviation)) if deviation > 0.0 else 0
-    return places if needed < len(places) else np.linspace(places[0], places[-1], needed + 1)
+    """Return evenly spaced places, or as many in their range as a density of this deviation needs, up to twice."""
+    steps, width = len(places) - 1, float(places[-1] - places[0])
+    needed = math.ceil(min(width / (GRID_STEP_TO_DEVIATION * max(deviation, 1e-9)), 2.0 * steps))
+    return places if needed <= steps else np.linspace(places[0], places[-1], needed + 1)
 
 
 @dataclass(frozen=True, eq=False)
