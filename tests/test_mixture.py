@@ -176,6 +176,24 @@ class TestOneDimension:
             true = marginal(axes[2], weights.sum(axis=(0, 1)))
             assert_near(marginal(lapses, chances), true, deviations=0.1, share=0.05)
 
+    @pytest.mark.parametrize("count", [200, 300])
+    def test_the_grid_of_k_goes_on_to_where_its_posterior_ends(self, count):
+        """A sharp person half of whose answers are lapses: a far larger k is likely than at the lapse of the proposal.
+
+        With a grid that ended there, the point was off by 1.0 and log k by 2.4 deviations."""
+        response = RESPONSES["k and lapse"]
+        for seed in (0, 3, 5):
+            answers = answers_of(
+                np.random.default_rng([seed, count, 11]), [0.3], count, k=30.0, lapse=0.5, ties=False, appeal=False
+            )
+            belief = last_belief(EP(), response, evidence_of(response, answers))
+            axes, weights, _ = grid_of(response, answers)
+            place = marginal(axes[0], weights.sum(axis=(1, 2)))
+            assert_near((belief.mean[0], math.sqrt(belief.covariance[0, 0])), place, deviations=0.08, share=0.08)
+            values, lapses, chances = belief.reliability.distribution()
+            true = marginal(axes[1], looking(axes[2], weights).sum(axis=(0, 2)))
+            assert_near(marginal(np.log(values / K), looking(lapses, chances)), true, deviations=0.4, share=0.2)
+
     @pytest.mark.parametrize("posterior", POSTERIORS)
     @pytest.mark.parametrize("true", NOISES)
     @pytest.mark.parametrize("infer", ["the kind alone", "kind and reliability", "kind, reliability and lapse"])

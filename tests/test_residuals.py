@@ -646,3 +646,32 @@ def test_the_credible_radius_is_that_of_many_draws(level):
     ]
     distances = np.linalg.norm(np.concatenate(drawn)[:, :4] - estimate.point, axis=1)
     assert estimate.credible_radius(level) == pytest.approx(np.quantile(distances, level), rel=0.05)
+
+
+class OwnPrior:
+    """A prior of a user, without a hash, whose centre may be moved."""
+
+    name = "own"
+    __hash__ = None
+
+    def __init__(self, centre):
+        self.centre = centre
+
+    def __getattr__(self, name):
+        return getattr(ps.GaussianPrior(self.centre, np.eye(2)), name)
+
+
+def test_a_prior_of_ones_own_needs_no_hash_and_may_change():
+    items = ps.Items(np.random.default_rng(0).normal(size=(30, 2)))
+    events = [ps.Event(0, 1, "answer", 0, None), ps.Event(2, 3, "answer", 2, None)]
+
+    def point(prior):
+        search = ps.Search(items, prior=prior, response=ps.Logistic(k=3.0, residual=0.5), rng=1)
+        return search.continued(events).estimate().point
+
+    prior = OwnPrior(np.zeros(2))
+    before = point(prior)
+    assert np.array_equal(before, point(ps.GaussianPrior(np.zeros(2), np.eye(2))))
+    prior.centre = np.array([3.0, 3.0])
+    assert np.array_equal(point(prior), point(ps.GaussianPrior(np.array([3.0, 3.0]), np.eye(2))))
+    assert np.linalg.norm(point(prior) - before) > 1.0

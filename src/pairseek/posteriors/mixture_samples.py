@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -17,7 +18,7 @@ from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.base import effective_samples
 from pairseek.posteriors.gaussian import log_prior_mass, standard_points
 from pairseek.posteriors.mixture_kernels import likelihood_grid, mixture_densities
-from pairseek.posteriors.parameter_nodes import GRID_STEP_TO_DEVIATION, Kind, Node, lapse_nodes, normalized
+from pairseek.posteriors.parameter_nodes import FARTHEST, GRID_STEP_TO_DEVIATION, Kind, Node, lapse_nodes, normalized
 from pairseek.posteriors.smc import square_root
 
 # Factor on the covariances from which joint importance samples come.
@@ -28,8 +29,14 @@ _OF_PRIOR = 0.15
 _DROPPED = 1e-4
 # The number of samples of a node is a multiple of it.
 _MULTIPLE = 16
+# Where the end of a grid of log r has more than this share of its highest weight, it goes on by so many steps.
+_CUT, _FURTHER = 0.01, 4
 GOLDEN = 0.6180339887498949
 """Multiples of the golden ratio, modulo 1, are spread evenly."""
+
+
+Grid: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+"""(U,) log factors, (L,) lapses, and (U, L) log prior probabilities."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,24 +182,49 @@ class JointSamples:
         return np.asarray(shares / np.sum(shares))
 
     @cached_property
-    def _grids(self) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+    def _grids(self) -> list[Grid]:
         """For each kind, (U,) log factors, (L,) lapses, and (U, L) log prior probabilities."""
-        out = []
+        out: list[Grid] = []
         for index in range(len(self.kinds)):
             response = self.kinds[index].response
             mine = np.array([node.kind == index and node.lapse < 1.0 for node in self.nodes])
             places = np.array([node.log_factor for node in self.nodes])[mine]
             log_factors = np.unique(places)
             nodes, shares = lapse_nodes(response, len(self.kinds[index].evidence.offsets))
-            density = np.zeros(len(log_factors))
-            if response.factor_prior is not None:
-                spread = response.factor_prior.spread
-                if self.rough:
-                    log_factors = _refined(log_factors, _deviation(places, self.weights[mine]))
-                step = float(np.min(np.diff(log_factors)))
-                density = -0.5 * (log_factors / spread) ** 2 + math.log(step / (spread * math.sqrt(2.0 * math.pi)))
-            out.append((log_factors, np.array(nodes), self.kinds[index].log_prior + density[:, None] + np.log(shares)))
+            if response.factor_prior is not None and self.rough:
+                log_factors = _refined(log_factors, _deviation(places, self.weights[mine]))
+            out.append((log_factors, np.array(nodes), self._log_prior(index, log_factors, shares)))
         return out
+
+    def _log_prior(self, index: int, log_factors: FloatArray, shares: list[float]) -> FloatArray:
+        """Return the (U, L) log prior probabilities of evenly spaced factors and of lapses with these shares."""
+        factor_prior = self.kinds[index].response.factor_prior
+        density = np.zeros(len(log_factors))
+        if factor_prior is not None:
+            spread, step = factor_prior.spread, float(np.min(np.diff(log_factors)))
+            density = -0.5 * (log_factors / spread) ** 2 + math.log(step / (spread * math.sqrt(2.0 * math.pi)))
+        return np.asarray(self.kinds[index].log_prior + density[:, None] + np.log(shares))
+
+    def _wider(self, grids: list[Grid], found: Parameters) -> list[Grid] | None:
+        """Return grids that go on where the posterior of log r does not end with them; None if there are none.
+
+        The range is that of the proposal, at one lapse. With a higher lapse a larger r explains the same answers.
+        """
+        out, more = list(grids), False
+        for index, (log_factors, lapses, _) in enumerate(grids):
+            response = self.kinds[index].response
+            if response.factor_prior is None:
+                continue
+            mine = found.weight[(found.kind == index) & (found.lapse < 1.0)].reshape(len(log_factors), -1).sum(axis=1)
+            step, least = float(np.min(np.diff(log_factors))), _CUT * float(np.max(mine))
+            room = FARTHEST * response.factor_prior.spread
+            low = log_factors[0] - step * np.arange(_FURTHER, 0, -1) if mine[0] > least else np.empty(0)
+            high = log_factors[-1] + step * np.arange(1, _FURTHER + 1) if mine[-1] > least else np.empty(0)
+            added = np.concatenate([low[low >= -room], log_factors, high[high <= room]])
+            if len(added) > len(log_factors):
+                _, shares = lapse_nodes(response, len(self.kinds[index].evidence.offsets))
+                out[index], more = (added, lapses, self._log_prior(index, added, shares)), True
+        return out if more else None
 
     @cached_property
     def _result(self) -> _Weighted:
@@ -254,13 +286,20 @@ class JointSamples:
     def _weighted(self, n: int) -> _Weighted:
         """Return about n importance samples, the probability of each node at each, and the parameters' posterior."""
         points, proposed = self._proposed(n)
+        grids: list[Grid] | None = self._grids
+        while grids is not None:
+            found = self._weighted_on(grids, points, proposed)
+            grids = self._wider(grids, found.parameters) if self.rough else None
+        return found
+
+    def _weighted_on(self, grids: list[Grid], points: FloatArray, proposed: FloatArray) -> _Weighted:
         d = points.shape[1]
         low, high = self.prior.box(d)
         centre, precision = self.prior.quadratic(d)
         log_prior = -0.5 * np.einsum("nd,de,ne->n", points - centre, precision, points - centre)
         log_prior[np.any((points < low) | (points > high), axis=1)] = -np.inf
         values, scales, rows = [], [], []
-        for index, (kind, grid) in enumerate(zip(self.kinds, self._grids, strict=True)):
+        for index, (kind, grid) in enumerate(zip(self.kinds, grids, strict=True)):
             log_factors, lapses, log_priors = grid
             out = np.empty((len(points), len(log_factors), len(lapses)))
             data = (kind.evidence.slopes, kind.evidence.offsets, kind.evidence.decided)

@@ -34,15 +34,17 @@ GRID_STEP_TO_DEVIATION = 1.3
 _MOST_HALVINGS = 6
 # Nodes whose log density is this far below that of the best are left out: e^-6.5 = 0.0015.
 _NEGLIGIBLE = 6.5
-# Most deviations of the prior of log r from its median.
-_FARTHEST = 6.0
+FARTHEST = 6.0
+"""Most deviations of the prior of log r from its median."""
 # Nodes of an unknown lapse, at least: beside an unknown r and alone. More answers determine the lapse better, and so
 # need one node for each 20. With four nodes after 300 answers its mean was off by 0.2 deviations.
 _LAPSES = 4
 _LAPSES_ALONE = 8
 _MOST_LAPSES, _ANSWERS_PER_LAPSE = 12, 20
-# Every second lapse is enough for the proposal of joint importance samples; beside an unknown r, one of them.
+# Lapses of the proposal of joint importance samples: every second, and beside an unknown r the one that is nearest to
+# the second of four, so that it does not jump when the number of nodes grows.
 _PROPOSED_ALONE = slice(None, None, 2)
+_PROPOSED = 1
 _COLUMNS = ("slopes", "offsets", "decided")
 
 
@@ -144,8 +146,7 @@ def nodes_of(index: int, kind: Kind, prior: Prior, inference: NodeInference, *, 
 
     lapses, shares = lapse_nodes(response, len(evidence.offsets))
     if not all_lapses and len(lapses) > 1:
-        quarter = len(lapses) // 4
-        chosen = _PROPOSED_ALONE if factor_prior is None else slice(quarter, quarter + 1)
+        chosen = _PROPOSED_ALONE if factor_prior is None else _nearest(lapses, lapse_nodes(response, 0)[0][_PROPOSED])
         mass = sum(shares) / sum(shares[chosen])
         lapses, shares = lapses[chosen], [mass * share for share in shares[chosen]]
     always = [_random_node(index, kind, prior, inference)] if lapses[0] > 0.0 else []
@@ -203,7 +204,7 @@ def _row(
         best = max(one.log_weight for one in found.values())
         for direction in (1, -1):
             place = first
-            while abs(place * step) < _FARTHEST * factor_prior.spread:
+            while abs(place * step) < FARTHEST * factor_prior.spread:
                 near = found[place]
                 place += direction
                 if place not in found:
@@ -237,6 +238,11 @@ def _start(near: Node, factors: Factors, log_factor: float) -> FloatArray | None
     sites[:m, 0] *= ratio**2
     sites[:m, 1] *= ratio
     return sites
+
+
+def _nearest(values: list[float], wanted: float) -> slice:
+    place = int(np.argmin(np.abs(np.array(values) - wanted)))
+    return slice(place, place + 1)
 
 
 def lapse_nodes(response: Response, answers: int) -> tuple[list[float], list[float]]:

@@ -14,7 +14,7 @@ belief is the mixture of those at each value, weighted by the rule and the evide
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -31,7 +31,7 @@ from pairseek.core.types import (
     SampleReliability,
 )
 from pairseek.errors import Unsupported
-from pairseek.model.priors import Prior, WithResiduals
+from pairseek.model.priors import GaussianPrior, Prior, UniformBox, WithinSpan, WithResiduals
 from pairseek.model.responses import Response
 from pairseek.numerics.jit import kernel
 from pairseek.posteriors.base import Posterior
@@ -46,6 +46,8 @@ _WEIGHTS = (1.0 / 6.0, 2.0 / 3.0, 1.0 / 6.0)
 _NEGLIGIBLE = 0.002
 # Least number of samples of a value.
 _FEWEST = 16
+# Priors that never change.
+_FIXED = (GaussianPrior, UniformBox, WithinSpan)
 
 
 def infer_with_residuals(
@@ -71,7 +73,8 @@ def infer_with_residuals(
     basis = np.ascontiguousarray(basis[:rank])
     along = np.einsum("ms,rs->mr", signs, basis)
 
-    extended = _extended(prior, d, rank) if isinstance(prior, Hashable) else WithResiduals(prior, d, rank)
+    # Priors of users may change, and need no hash.
+    extended = WithResiduals(prior, d, rank) if type(prior) not in _FIXED else _extended(prior, d, rank)  # type: ignore[arg-type]
 
     def inferred(deviation: float) -> Belief:
         scale = response.typical_reliability * deviation

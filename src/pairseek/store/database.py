@@ -7,7 +7,6 @@ import logging
 import os
 import random
 import sqlite3
-import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
 
 from pairseek.errors import InvalidParameter, MissingExtra, StoreOutdated, StoreUnavailable
+from pairseek.store.turns import WriteTurns
 
 T = TypeVar("T")
 
@@ -62,11 +62,8 @@ class Database:
         """Schema version without which nothing is written; None before it was checked."""
         # In PostgreSQL the row is locked as by a foreign key, so that an upgrade waits for writers, and they for it.
         self._version = "SELECT version_num FROM alembic_version" + ("" if self.is_sqlite else " FOR KEY SHARE")
-        # SQLite has one writer at a time, and waiting writers poll with growing pauses. A lock for the writers of this
-        # process avoids the polling.
-        self._turn: contextlib.AbstractContextManager[object] = (
-            threading.Lock() if self.is_sqlite else contextlib.nullcontext()
-        )
+        self._turns = None if self.path is None else WriteTurns(self.path)
+        self._turn: contextlib.AbstractContextManager[object] = self._turns or contextlib.nullcontext()
         # Reads of several statements see one snapshot: by default in SQLite, by this isolation level in PostgreSQL.
         level = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         self._reading = self.engine.execution_options(writes=False, **level)
@@ -107,6 +104,8 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+        if self._turns is not None:
+            self._turns.close()
 
     def _attempt(self, function: Callable[[sa.Connection], T], *, writes: bool) -> T:
         for attempt in range(_TRIES):

@@ -408,21 +408,22 @@ class Sessions:
             live.row = row
             return
         fresh = live.row.version < 0
-        asked, happened, marks, live.stored = self.database.read(
+        now_row, asked, happened, marks, live.stored = self.database.read(
             lambda connection: (
+                sessions.by_id(connection, row.id),
                 events.queries_of(connection, [row.id]),
                 events.events_of(connection, [row.id]),
                 sessions.marks_of(connection, [row.id]),
                 cache.prefetched_of(connection, row.id) if fresh else None,
             )
         )
-        if (row.parts, row.population) != (live.row.parts, live.row.population):
+        if now_row is None:
+            raise gone()
+        if (now_row.parts, now_row.population) != (live.row.parts, live.row.population):
             # Its population was dropped.
-            live.parts = self._began(live.study, row)
+            live.parts = self._began(live.study, now_row)
         live.read(asked, happened, effective(asked, happened, voided(marks)[1]))
-        # Events may be newer than the row. Then its version is too low, so that nothing is stored before both are read
-        # again.
-        live.row = row
+        live.row = now_row
 
     def to_save(self, live: LiveSession, since: float = math.inf) -> cache.Prefetched | None:
         """Return the prefetched queries to store, if they are complete, not stored yet, and not of a newer query."""

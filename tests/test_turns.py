@@ -1,0 +1,121 @@
+"""Turns of writers to SQLite: threads and processes exclude each other, and nobody waits for a process that is gone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import pairseek.store.turns as turns
+from pairseek.store.database import Database
+from pairseek.store.turns import WriteTurns
+
+HOLDS = """
+import sys
+from pathlib import Path
+from pairseek.store.turns import WriteTurns
+with WriteTurns(Path(sys.argv[1])):
+    print("holds", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def database(tmp_path):
+    return tmp_path / "study.db"
+
+
+@pytest.fixture
+def other(database):
+    """Another process, which has its turn until it is killed or its input ends."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(database)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "holds\n"
+        yield process
+        process.kill()
+
+
+def in_a_thread(mine):
+    """Start to take a turn; return an event that is set once it is there, and one that ends it."""
+    there, end = threading.Event(), threading.Event()
+
+    def take() -> None:
+        with mine:
+            there.set()
+            end.wait(30)
+
+    threading.Thread(target=take, daemon=True).start()
+    return there, end
+
+
+def test_one_thread_after_the_other(database):
+    mine = WriteTurns(database)
+    first, end_first = in_a_thread(mine)
+    assert first.wait(30)
+    second, end_second = in_a_thread(mine)
+    assert not second.wait(0.05)
+    end_first.set()
+    assert second.wait(30)
+    end_second.set()
+
+
+@pytest.mark.skipif(turns.fcntl is None, reason="this system has no locks of files")
+class TestProcesses:
+    @pytest.mark.parametrize("how", ["ends", "is killed"])
+    def test_a_turn_begins_when_the_other_process_ends_its_own(self, database, other, monkeypatch, how):
+        monkeypatch.setattr(turns, "_PATIENCE", 60.0)
+        there, end = in_a_thread(WriteTurns(database))
+        assert not there.wait(0.2)
+        other.kill() if how == "is killed" else other.stdin.close()
+        assert there.wait(30)
+        end.set()
+
+    def test_who_has_waited_long_goes_on_without_and_frees_nothing(self, database, other, monkeypatch):
+        monkeypatch.setattr(turns, "_PATIENCE", 0.1)
+        mine = WriteTurns(database)
+        with mine:
+            pass
+        monkeypatch.setattr(turns, "_PATIENCE", 60.0)
+        there, end = in_a_thread(WriteTurns(database))
+        assert not there.wait(0.2)
+        other.stdin.close()
+        assert there.wait(30)
+        end.set()
+
+    def test_a_folder_that_cannot_be_opened_is_no_obstacle(self, tmp_path):
+        with WriteTurns(tmp_path / "missing" / "study.db"):
+            assert not (tmp_path / "missing").exists()
+
+    def test_a_closed_one_is_opened_again_and_nothing_is_left_behind(self, database):
+        mine = WriteTurns(database)
+        for _ in range(2):
+            with mine:
+                assert mine._held
+            mine.close()
+        mine.close()
+        assert not list(database.parent.iterdir())
+
+
+@pytest.mark.skipif(turns.fcntl is None, reason="this system has no locks of files")
+def test_an_error_within_a_write_ends_the_turn(tmp_path):
+    path = tmp_path / "study.db"
+    database, mine = Database(str(path)), WriteTurns(path)
+
+    def fails(_):
+        folder = os.open(tmp_path, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            turns.fcntl.flock(folder, turns.fcntl.LOCK_EX | turns.fcntl.LOCK_NB)
+        os.close(folder)
+        raise ZeroDivisionError
+
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            database.write(fails)
+        with mine:
+            assert mine._held
+    database.close()
+    mine.close()
