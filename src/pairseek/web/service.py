@@ -43,7 +43,7 @@ logger = logging.getLogger("pairseek.web")
 T = TypeVar("T")
 
 # Requests of participants that a worker serves at a time: one computes while others wait for the disk.
-_AT_ONCE = 3
+_AT_ONCE = 2
 # Answers of a session of a similarity study after which the learner looks whether the study should learn.
 _LOOK_EVERY = 5
 
