@@ -260,7 +260,7 @@ class PriorForm:
     def of(cls, prior: Prior, d: int) -> PriorForm:
         """Return the form of a prior in d dimensions."""
         # A search with an unknown residual infers several times under one prior.
-        return _kept_form(prior, d) if isinstance(prior, WithResiduals) else cls._of(prior, d)
+        return _form_with_residuals(prior, d) if isinstance(prior, WithResiduals) else cls._of(prior, d)
 
     @classmethod
     def _of(cls, prior: Prior, d: int) -> PriorForm:
@@ -286,33 +286,20 @@ class PriorForm:
         return slopes, factors.offsets + np.einsum("md,d->m", factors.slopes, self.origin), factors.decided
 
 
-# Sessions of many people have a few dozen numbers of residual utilities. Larger forms take megabytes.
-_SMALL, _SMALL_FORMS, _LARGE_FORMS = 64, 64, 4
+# Few, because after hundreds of answers each takes megabytes.
+@lru_cache(maxsize=8)
+def _form_with_residuals(prior: WithResiduals, d: int) -> PriorForm:
+    return PriorForm._of(prior, d)
 
 
-def _kept_form(prior: WithResiduals, d: int) -> PriorForm:
-    return (_small_form if d <= _SMALL else _large_form)(prior, d)
-
-
-_small_form = lru_cache(maxsize=_SMALL_FORMS)(PriorForm._of)
-_large_form = lru_cache(maxsize=_LARGE_FORMS)(PriorForm._of)
-
-
+@lru_cache(maxsize=8)
 def _with_fewer_residuals(form: PriorForm, count: int) -> PriorForm:
-    return (_fewer_of_small if len(form.origin) <= _SMALL else _fewer_of_large)(form, count)
-
-
-def _fewer_residuals(form: PriorForm, count: int) -> PriorForm:
     """Return the form without so many of the residual utilities, which are independent and alike."""
     n = len(form.origin) - count
     low, high, centre, precision = form.scaled
     scaled = low[:n], high[:n], centre[:n], np.ascontiguousarray(precision[:n, :n])
     covariance = np.ascontiguousarray(form.covariance[:n, :n])
     return PriorForm(form.origin[:n], form.unit[:n], covariance, scaled, form.boxed, form.residuals - count)
-
-
-_fewer_of_small = lru_cache(maxsize=_SMALL_FORMS)(_fewer_residuals)
-_fewer_of_large = lru_cache(maxsize=_LARGE_FORMS)(_fewer_residuals)
 
 
 def gaussian_fit(
