@@ -10,6 +10,7 @@ from scipy.special import expit
 
 import pairseek as ps
 from helpers.populations import simulated
+from pairseek.population.model import FitOptions, fit_model
 from pairseek.population.residual import SHARES, best_residual, predicted, residual_of, scale_of, splits
 
 
@@ -86,10 +87,10 @@ def test_the_residual_is_what_predicts_people_who_were_not_fitted():
 
 
 def test_two_people_have_no_residual_and_few_claim_none_without_evidence():
-    for count in (2, 9):
-        assert ps.Population.fit(*people(2.0, count=count)).residual == 0.0
-    choices, items = people(0.0, count=12)
-    assert ps.Population.fit(choices, items).residual == 0.0
+    # What is left is open about the appeal of items, and no taste.
+    for deviation, count in ((2.0, 2), (2.0, 9), (0.0, 12)):
+        choices, items = people(deviation, count=count)
+        assert ps.Population.fit(choices, items).residual == fit_model(choices, items, FitOptions())[0].item_deviation
     assert best_residual([], items, ps.GaussianPrior(), 0.6) == 0.0
     lines = []
     best_residual(splits(choices, 1), items, ps.GaussianPrior(0.0, 1.0), 0.6, lines.append)

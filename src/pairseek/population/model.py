@@ -170,6 +170,8 @@ class FittedModel:
         (d,) mean and (d, d) covariance of the user points.
     error
         (n,) standard errors of the items' utilities for a typical person; None if they are not estimated.
+    item_deviation
+        `Predictive.item_deviation`.
     """
 
     coordinates: FloatArray
@@ -178,6 +180,7 @@ class FittedModel:
     mean: FloatArray
     covariance: FloatArray
     error: FloatArray | None = None
+    item_deviation: float = 0.0
 
 
 def fitted_model(found: Predictive, state: FitState, learned: FitOptions, items: Items | None) -> FittedModel:
@@ -277,7 +280,8 @@ def fit_model(
     counts = np.ones(data.people) if people is None else people
     state = fit(data, start, people=people, state=state, rounds=rounds, tolerance=tolerance, progress=progress)
     found = predictive(data, start, state, counts) if cautious else Predictive.exact(start, state)
-    model = replace(fitted_model(found, state, learned, items), error=found.error)
+    model = fitted_model(found, state, learned, items)
+    model = replace(model, error=found.error, item_deviation=found.item_deviation)
     if log_evidence(data, start, state, counts) > float(counts @ data.random_likelihood()):
         return model, state, None
     what = f"the choices of {len(choices.people)} people are no more informative than random answers"

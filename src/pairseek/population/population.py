@@ -71,7 +71,8 @@ class Population:
         (n,) standard errors of the items' utilities for a typical person, in logits, of a population that was learned
         from ratings with an appeal; otherwise None. `utility_belief` takes them into account, and searches do not.
     residual
-        Standard deviation of a person's residual utility of an item, in logits.
+        Standard deviation of a person's residual utility of an item, in logits, and of what the choices leave open
+        about the appeal of an item.
     vector_map
         Map from vectors to the utility of an item over k, for a person at the mean, and to its coordinates; None
         without vectors.
@@ -191,8 +192,9 @@ class Population:
             Whether to learn one more coordinate, half of the squared distance from the mean of the items.
         residual
             Standard deviation of residual utilities in logits; 0 for none. ``"auto"``: the one under which answers of a
-            person best predict other choices of the same person, see `pairseek.population.residual`. ``"implied"``: the
-            same for newcomers whose answers never contradict each other, because ratings imply them.
+            person best predict other choices of the same person, see `pairseek.population.residual`, together with what
+            choices between pairs leave open about the appeal of an item, see `pairseek.population.predictive`.
+            ``"implied"``: the same for newcomers whose answers never contradict each other, because ratings imply them.
         rng
             A seed or a generator for the folds of the cross-validation.
         progress
@@ -242,6 +244,7 @@ class Population:
         if residual == "auto" or residual == "implied":
             people = splits(usable, seed)
             residual = best_residual(people, fitted.items, fitted.prior, fitted.k, progress, residual)
+            residual = float(np.hypot(residual, model.item_deviation))
         fitted = fitted.with_residual(residual)
         return fitted if table is None else fitted.with_vectors(table.vectors, table.ids, labels=table.labels)
 

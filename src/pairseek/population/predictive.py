@@ -12,6 +12,8 @@ prior of a new person is widened by what the fit leaves open:
   most 0, and s are the posterior mean and standard deviation of the logarithm of their scale.
 - What is open about the mean and about S must not make a new person more decisive: after it was added, all utilities
   are multiplied by a factor that gives them back the size that they had before.
+- Each item has an appeal beside the trend, of which few choices tell next to nothing. Its posterior deviation becomes a
+  residual utility of new people, because the best items are often less than that apart.
 
 Both scales have log-normal priors around the default model. That of S is around the covariance of the default model on
 the scale of the estimated utilities.
@@ -53,6 +55,8 @@ class Predictive:
         Factor by which the utilities of the fit were multiplied.
     error
         (n,) standard errors of the items' utilities for a typical person; None if they are not estimated.
+    item_deviation
+        Root mean square of the posterior deviations of the items' appeals beside the trend, in logits.
     """
 
     base: FloatArray
@@ -60,6 +64,7 @@ class Predictive:
     spread: FloatArray
     shrinkage: float
     error: FloatArray | None = None
+    item_deviation: float = 0.0
 
     @classmethod
     def exact(cls, start: Start, state: FitState) -> Predictive:
@@ -100,7 +105,8 @@ def predictive(data: Data | RatingData, start: Start, state: FitState, people: F
             scale = np.append(np.ones(d), unit)
             spread = np.pad(between, (0, 1)) + covariance[:b, :b] * np.outer(scale, scale)
     shrinkage *= min(1.0, _size(base, state.factors, state.spread) / _size(base, factors, spread))
-    return Predictive(shrinkage * base, factors, shrinkage**2 * spread, shrinkage)
+    item_deviation = shrinkage * float(np.sqrt(np.mean(np.diag(covariance)[loose]))) if loose.any() else 0.0
+    return Predictive(shrinkage * base, factors, shrinkage**2 * spread, shrinkage, item_deviation=item_deviation)
 
 
 def _size(base: FloatArray, factors: FloatArray, spread: FloatArray) -> float:
