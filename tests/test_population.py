@@ -330,14 +330,20 @@ class TestFewPeople:
             open_now = predictive.trend_covariance(data, start, replace(state, spread=wide), state.trust)
             appeals = np.isnan(start.looseness)
             assert np.sum(appeals) == found.items.n
-            rms = np.sqrt(np.trace(open_now[np.ix_(appeals, appeals)]) / found.items.n)
-            assert learned.item_deviation == pytest.approx(learned.shrinkage * rms)
+            # By simulation: utilities drawn from the posterior, without what a regression on the trend explains.
+            drawn = np.random.default_rng(0).multivariate_normal(np.zeros(len(open_now)), open_now, size=4000)
+            trend = np.column_stack([np.ones(found.items.n), start.basis[:, ~appeals]])
+            utilities = start.basis @ drawn.T
+            beside = utilities - trend @ np.linalg.lstsq(trend, utilities, rcond=None)[0]
+            rms = np.sqrt(np.mean(beside**2))
+            # 4000 draws of ten independent numbers give the deviation to 0.4 %.
+            assert learned.item_deviation == pytest.approx(learned.shrinkage * rms, rel=0.02)
             population = ps.Population.fit(found.choices, found.items)
             assert population.residual >= learned.item_deviation > 0.0
             assert ps.Population.fit(found.choices, found.items, residual=0.0).residual == 0.0
             deviations.append(rms / state.scale)
         # Relative to the appeals that the fit expects, less is open where more people chose.
-        assert deviations[1] < 0.5 * deviations[0]
+        assert deviations[1] < 0.2 * deviations[0]
 
     def test_newcomers_to_three_noisy_people_claim_less_and_are_right_as_often(self):
         # The same people, with and without what is open about single items. Over 108 worlds claims fell by 0.04, and

@@ -12,7 +12,7 @@ prior of a new person is widened by what the fit leaves open:
   most 0, and s are the posterior mean and standard deviation of the logarithm of their scale.
 - What is open about the mean and about S must not make a new person more decisive: after it was added, all utilities
   are multiplied by a factor that gives them back the size that they had before.
-- Each item has an appeal beside the trend, of which few choices tell next to nothing. Its posterior deviation becomes a
+- Each item has an appeal beside the trend, of which few choices tell next to nothing. What is open about it becomes a
   residual utility of new people, because the best items are often less than that apart.
 
 Both scales have log-normal priors around the default model. That of S is around the covariance of the default model on
@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import softmax
 
-from pairseek.core.types import FloatArray
+from pairseek.core.types import BoolArray, FloatArray
 from pairseek.population.data import Data, RatingData
 from pairseek.population.fit import FitState, Start, beliefs, item_errors, pseudo_people
 from pairseek.population.kernels import MIXTURE
@@ -56,7 +56,7 @@ class Predictive:
     error
         (n,) standard errors of the items' utilities for a typical person; None if they are not estimated.
     item_deviation
-        Root mean square of the posterior deviations of the items' appeals beside the trend, in logits.
+        Root mean square of the posterior deviations of the items' utilities beside the trend, in logits.
     """
 
     base: FloatArray
@@ -105,8 +105,21 @@ def predictive(data: Data | RatingData, start: Start, state: FitState, people: F
             scale = np.append(np.ones(d), unit)
             spread = np.pad(between, (0, 1)) + covariance[:b, :b] * np.outer(scale, scale)
     shrinkage *= min(1.0, _size(base, state.factors, state.spread) / _size(base, factors, spread))
-    item_deviation = shrinkage * float(np.sqrt(np.mean(np.diag(covariance)[loose]))) if loose.any() else 0.0
+    item_deviation = shrinkage * _item_deviation(start.basis, loose, covariance)
     return Predictive(shrinkage * base, factors, shrinkage**2 * spread, shrinkage, item_deviation=item_deviation)
+
+
+def _item_deviation(basis: FloatArray, loose: BoolArray, covariance: FloatArray) -> float:
+    """Return the root mean square of what is open about the items' utilities beside the trend and a constant.
+
+    Choices do not tell the appeals from the trend along its columns; what is open there belongs to the trend.
+    """
+    if not loose.any():
+        return 0.0
+    trend = np.linalg.qr(np.column_stack([np.ones(len(basis)), basis[:, ~loose]]))[0]
+    beside = basis[:, loose] - trend @ (trend.T @ basis[:, loose])
+    variance = np.einsum("ni,ij,nj->", beside, covariance[np.ix_(loose, loose)], beside)
+    return float(np.sqrt(variance / len(basis)))
 
 
 def _size(base: FloatArray, factors: FloatArray, spread: FloatArray) -> float:
