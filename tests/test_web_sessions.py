@@ -494,6 +494,26 @@ def test_a_voided_answer_is_no_longer_believed_and_can_be_restored(database):
     assert np.array_equal(one.live(one.by_id(session_id)).state.search.belief.mean, before.mean)
 
 
+def test_a_row_that_was_read_before_an_answer_and_a_mark_hides_neither(database):
+    session_id = a_session(database, answers=20)
+    one = worker(database)
+    state = one.state(one.by_id(session_id))
+    for outcome in ("left", "right"):
+        state = say(one, session_id, state, outcome)
+    database.write(lambda c: sessions.mark(c, session_id, "p2", "void", "asleep", "ann"))
+    # The version of this row, 3, is the number of answers after the next one, but then the session has version 4.
+    old = one.by_id(session_id)
+    assert old.version == 3
+    say(one, session_id, one.state(old), "left")
+    other = worker(database)
+    other.state(old)
+    live = other.live(old)
+    assert [answered.void for answered in live.done] == [False, True, False]
+    assert live.row.version == 4
+    # A session with a mark and one without are rebuilt alike by a worker that has never seen them.
+    assert other.state(other.by_id(session_id)) == one.state(one.by_id(session_id))
+
+
 def test_a_study_is_gone_through_before_anybody_comes_and_nothing_is_left_of_it(database):
     create_study(database, configuration(slug="other", strategy="actrank"), some_items(), is_open=True, who="test")
     session_id = a_session(database, candidates={"name": "sampled_pairs", "count": 50}, response="probit")

@@ -775,7 +775,8 @@ class Search:
         sides = [(e.left, e.right) if e.winner is None else (e.winner, e.loser) for e in answered]
         pairs = None
         if isinstance(self.items, Items):
-            pairs = np.array([self._row(side) for pair in sides for side in pair], dtype=np.int64).reshape(-1, 2)
+            row = self._row if self._gone else self._catalogue.find
+            pairs = np.array([row(side) for pair in sides for side in pair], dtype=np.int64).reshape(-1, 2)  # type: ignore[arg-type]
             points, appeals = extended_points(*self._places(pairs.ravel()), self.prior, self.response)
             winners, losers = points[::2], points[1::2]
             appeal = appeals[::2] - appeals[1::2]
@@ -822,7 +823,8 @@ class Search:
         if known is not None:
             return known
         began = time.perf_counter()
-        draws = Draws(self._rng(_CHOICE, events=len(self._events), index=index), self._rng(_PROCEDURE))
+        constant = None if self._procedure is None else self._rng(_PROCEDURE)
+        draws = Draws(self._rng(_CHOICE, events=len(self._events), index=index), constant)
         with first_use():
             context, rules = self._context(pending, self.askable), PairRules(self.candidates, self.rest)
             pair = choose_pair(self.askable, context, rules, draws, self._procedure)

@@ -24,10 +24,10 @@ _MOST_OTHERS = 300
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Generators of one selection: for random sources, and the constant one of a procedure."""
+    """Generators of one selection: for random sources, and the constant one of a procedure if there is one."""
 
     choice: np.random.Generator
-    procedure: np.random.Generator
+    procedure: np.random.Generator | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,7 @@ def choose_pair(
     if isinstance(items, Space):
         chosen = _from_space(items, context, draws.choice)
     elif procedure is not None:
+        assert draws.procedure is not None
         rows = procedure.next(items, context.history, draws.procedure)
         if rows is None:
             return None

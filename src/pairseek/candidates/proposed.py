@@ -241,8 +241,12 @@ class Sketch:
         bounds = np.full(2 * _STRATA - 1, np.inf)
         bounds[: len(inside)] = inside[: len(bounds)]
         best = np.empty((len(bounds) + 1, count // (2 * _STRATA)), dtype=np.int64)
-        some = potential[:: max(1, len(potential) // _SAMPLE)]
-        _best_of_strata(potential, cost, float(np.quantile(some, _LOW)), bounds, best)
+        some = np.sort(potential[:: max(1, len(potential) // _SAMPLE)])
+        # The quantile between two of the numbers, which `np.quantile` takes ten times as long to find.
+        place = _LOW * (len(some) - 1)
+        low, share = some[int(place)], place - int(place)
+        low += share * (some[min(int(place) + 1, len(some) - 1)] - low)
+        _best_of_strata(potential, cost, float(low), bounds, best)
         chosen[best[best >= 0]] = True
         return np.flatnonzero(chosen)
 

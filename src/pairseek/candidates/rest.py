@@ -99,12 +99,14 @@ class Resting:
 
         A row of -1 is an item that is not asked about, and is left out.
         """
-        keys = [min(i, j) * n + max(i, j) for i, j in pairs if min(i, j) >= 0]
-        rows = [row for pair in items for row in pair if row >= 0]
-        return cls(n, np.unique(np.array(keys, dtype=np.int64)), np.unique(np.array(rows, dtype=np.int64)), rule)
+        keys = sorted({min(i, j) * n + max(i, j) for i, j in pairs if min(i, j) >= 0})
+        rows = sorted({row for pair in items for row in pair if row >= 0})
+        return cls(n, np.array(keys, dtype=np.int64), np.array(rows, dtype=np.int64), rule)
 
     def also(self, pairs: Sequence[tuple[int, int]]) -> Resting:
         """Return the resting set extended by the items of these pairs."""
+        if not pairs:
+            return self
         rows = np.array([row for pair in pairs for row in pair], dtype=np.int64)
         return Resting(self.n, self.pairs, np.union1d(self.items, rows), self.rule)
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
@@ -184,7 +185,7 @@ class Response:
     @property
     def link(self) -> int:
         """Return the code of the link in compiled kernels; raise `Unsupported` where they would compute another one."""
-        code, own = _kernel_link(type(self))
+        code, own = _kernel_link(type(self))  # type: ignore[arg-type]
         if code is None:
             raise Unsupported(
                 f"{type(self).__name__} defines {_listed(own)} itself, and compiled kernels (EP, Particles, the tables "
@@ -502,6 +503,7 @@ class Probit(Response):
         return np.asarray(np.exp(-0.5 * logits**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(logits)))
 
 
+@lru_cache(maxsize=32)
 def _kernel_link(kind: type[Response]) -> tuple[int | None, tuple[str, ...]]:
     """Return the code of the compiled link and the formulas that a class overrides below the class that declares it.
 

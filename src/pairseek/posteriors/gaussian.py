@@ -178,8 +178,10 @@ class GaussianCloud:
         """
         d, size = prior.d, prior.d + prior.count
         root = np.linalg.cholesky(self.covariance[:size, :size])
-        rest = _residual_points(n, prior.count)
-        standard = np.concatenate([standard_points(n, d), rest], axis=1) if d else rest
+        parts = [standard_points(n, d)] if d else []
+        if prior.count or not d:
+            parts.append(_residual_points(n, prior.count))
+        standard = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         samples = np.ascontiguousarray(self.mean[:size] + np.einsum("nd,ed->ne", standard, root))
         low, high = prior.box(d)
         if np.any(np.isfinite(low) | np.isfinite(high)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -43,6 +43,23 @@ class EventRow:
     server_ms: float | None
 
 
+class AnsweredRow(NamedTuple):
+    """Event with the part of its query on which the next one depends; of an undo, ``outcome`` is None.
+
+    ``version`` is that of the session when the row was read.
+    """
+
+    version: int
+    event: str
+    outcome: str | None
+    name: str
+    kind: str
+    left: str
+    right: str
+    search: str | None
+    anchor: str | None
+
+
 class VersionConflict(Exception):
     """Raised when the session has changed since it was read; read it again."""
 
@@ -64,6 +81,30 @@ _QUERIES = (
     .where(queries.c.session_id.in_(_CHOSEN))
     .order_by(queries.c.session_id, queries.c.position, queries.c.asked_at)
 )
+# Of the details of an answered query two texts are read, because decoding all of them takes longer than the rest.
+_ANSWERED = (
+    sa.select(
+        sessions.c.version,
+        events.c.kind,
+        events.c.outcome,
+        queries.c.name,
+        queries.c.kind,
+        queries.c.left,
+        queries.c.right,
+        queries.c.details["search"].as_string(),
+        queries.c.details["anchor"].as_string(),
+    )
+    .select_from(events)
+    .join(queries, (queries.c.session_id == events.c.session_id) & (queries.c.name == events.c.query))
+    .join(sessions, sessions.c.id == events.c.session_id)
+    .where(events.c.session_id == sa.bindparam("session"))
+    .order_by(events.c.number)
+)
+_QUERIES_FROM = (
+    sa.select(queries)
+    .where((queries.c.session_id == sa.bindparam("session")) & (queries.c.position >= sa.bindparam("first")))
+    .order_by(queries.c.position, queries.c.asked_at)
+)
 
 
 def add_event(connection: sa.Connection, event: EventRow, *, version: int) -> None:
@@ -77,8 +118,11 @@ def add_event(connection: sa.Connection, event: EventRow, *, version: int) -> No
 def add_query(connection: sa.Connection, query: QueryRow) -> QueryRow:
     """Store a query unless it is stored already, and return the stored one."""
     stored = connection.execute(_SAME_QUERY, {"session": query.session_id, "query": query.name}).first()
-    if stored is not None:
-        return QueryRow(*stored)
+    return insert_query(connection, query) if stored is None else QueryRow(*stored)
+
+
+def insert_query(connection: sa.Connection, query: QueryRow) -> QueryRow:
+    """Store a query that is known not to be stored yet, and return it."""
     connection.execute(_ADD_QUERY, _values(query))
     return query
 
@@ -96,6 +140,17 @@ def events_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[Eve
 def queries_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[QueryRow]:
     """Return all queries, session by session, in order."""
     return [QueryRow(*row) for row in connection.execute(_QUERIES, {"chosen": session_ids})]
+
+
+def answered_of(connection: sa.Connection, session_id: str) -> list[AnsweredRow]:
+    """Return all events of a session in order, each with its query."""
+    return [AnsweredRow._make(row) for row in connection.execute(_ANSWERED, {"session": session_id})]
+
+
+def queries_from(connection: sa.Connection, session_id: str, position: int) -> list[QueryRow]:
+    """Return the queries of a session that were asked at a position or later, in order."""
+    found = connection.execute(_QUERIES_FROM, {"session": session_id, "first": position})
+    return [QueryRow(*row) for row in found]
 
 
 def _values(row: EventRow | QueryRow) -> dict[str, Any]:

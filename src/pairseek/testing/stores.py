@@ -104,6 +104,25 @@ class StoreContract:
         assert database.write(lambda c: events.add_query(c, replace(query, left="c"))) == query
         assert database.read(lambda c: events.queries_of(c, [SESSION])) == [query]
 
+    def test_events_are_read_with_their_queries(self, database: Database) -> None:
+        """Assert the rows that a session is rebuilt from: events with their queries, and the queries that follow."""
+        texts: list[JSON] = [{"search": "q0", "anchor": "c"}, {"anchor": None}, {}]
+        asked = [
+            QueryRow(SESSION, f"p{place + 1}", place, "strategy", "a", "b", now(), one)
+            for place, one in enumerate(texts)
+        ]
+        database.write(lambda c: [events.insert_query(c, query) for query in asked])
+        assert database.read(lambda c: events.answered_of(c, SESSION)) == []
+        database.write(_adding(answer_row(0, "p1"), version=0))
+        database.write(_adding(answer_row(1, "p2", "tie"), version=1))
+        database.write(_adding(replace(answer_row(2, "p2"), kind="undo", outcome=None), version=2))
+        assert database.read(lambda c: events.answered_of(c, SESSION)) == [
+            (3, "answer", "left", "p1", "strategy", "a", "b", "q0", "c"),
+            (3, "answer", "tie", "p2", "strategy", "a", "b", None, None),
+            (3, "undo", None, "p2", "strategy", "a", "b", None, None),
+        ]
+        assert database.read(lambda c: events.queries_from(c, SESSION, 1)) == asked[1:]
+
     def test_parts_are_stored_once_and_read_to_the_bit(self, database: Database) -> None:
         """Assert one key for equal parts from concurrent writers, and another key for other parts."""
         key = session_row(database).parts

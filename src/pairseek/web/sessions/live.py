@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import asdict, dataclass, field
 from time import monotonic
 from typing import cast
 
 from pairseek.store.cache import Prefetched
-from pairseek.store.events import EventRow, QueryRow
+from pairseek.store.events import AnsweredRow, QueryRow
 from pairseek.store.sessions import SessionRow
 from pairseek.web.pages.contexts import PairContext, StateContext
 from pairseek.web.sessions.parts import Parts
 from pairseek.web.sessions.schedule import AnsweredPair, Kind
 from pairseek.web.sessions.similarity import session_state
-from pairseek.web.sessions.state import EffectiveAnswer, SessionState, counted, shown
+from pairseek.web.sessions.state import SessionState, counted, remaining_answers, shown
 from pairseek.web.studies.catalogue import Study
 
 
@@ -99,14 +99,15 @@ class LiveSession:
         """Return the queries that were answered, even if the answer was undone."""
         return {one.name for one in self.done} | set(self.undone)
 
-    def read(self, asked: Sequence[QueryRow], happened: Sequence[EventRow], done: Sequence[EffectiveAnswer]) -> None:
-        """Replace the content by the stored rows: all queries, all events, and the effective answers."""
-        self.done = tuple(self.compact(one.shown()) for one in done)
-        back = {event.query for event in happened if event.kind == "undo"}
-        given = [event for event in happened if event.kind == "answer" and event.query in back]
-        self.undone = {event.query: str(event.outcome) for event in given}
+    def read(self, happened: Sequence[AnsweredRow], asked: Sequence[QueryRow], void: Container[str]) -> None:
+        """Replace the content by stored rows: all events, the queries that follow the answers, and what is void."""
+        done = [happened[place] for place in remaining_answers(row.event for row in happened)]
+        self.done = tuple(self.compact(row, void=row.name in void) for row in done)
+        back = {row.name for row in happened if row.event == "undo"}
+        given = [row for row in happened if row.event == "answer" and row.name in back]
+        self.undone = {row.name: str(row.outcome) for row in given}
         self.events = len(happened)
-        self.asked = tuple(query for query in asked if query.position >= len(self.done))
+        self.asked = tuple(asked)
         self.current, self.prefetched = None, {}
 
     def follow(self, done: tuple[AnsweredPair, ...], query: QueryRow | None) -> None:
@@ -116,14 +117,12 @@ class LiveSession:
         known = [one for one in self.asked if one.position >= len(done) and (query is None or one.name != query.name)]
         self.asked = tuple(known if query is None else [*known, query])
 
-    def compact(self, one: AnsweredPair) -> AnsweredPair:
-        """Return an answer with interned strings, which sessions share."""
-        items = self.parts.given
-        left, right = (str(items.ids[items.index(side)]) for side in (one.left, one.right))
-        name, kind, outcome = sys.intern(one.name), cast("Kind", sys.intern(one.kind)), sys.intern(one.outcome)
-        search = None if one.search is None else sys.intern(one.search)
-        anchor = None if one.anchor is None else str(items.ids[items.index(one.anchor)])
-        return AnsweredPair(name, kind, left, right, outcome, search, one.void, anchor)
+    def compact(self, one: AnsweredPair | AnsweredRow, *, void: bool = False) -> AnsweredPair:
+        """Return an answered pair with interned strings, which sessions share."""
+        intern, kind = sys.intern, cast("Kind", sys.intern(one.kind))
+        name, left, right, outcome = intern(one.name), intern(one.left), intern(one.right), intern(str(one.outcome))
+        search, anchor = (None if text is None else intern(text) for text in (one.search, one.anchor))
+        return AnsweredPair(name, kind, left, right, outcome, search, void, anchor)
 
 
 def outcomes_of(study: Study) -> list[str]:

@@ -94,12 +94,13 @@ def scheduled_pair(
     attention = _attention(configuration, seed, position)
     if attention is not None:
         return attention
-    draw = float(_rng(seed, position, _WHICH).random())
+    share = max(configuration.random, RANDOM_SHARE) if learned else configuration.random
+    # Making a generator takes as long as many a pair, and most studies draw nothing.
+    draw = float(_rng(seed, position, _WHICH).random()) if configuration.repeated or share else 1.0
     if draw < configuration.repeated:
         return _repeated(seed, position, done)
     if design is not None:
         return _balanced(items, seed, done, *design)
-    share = max(configuration.random, RANDOM_SHARE) if learned else configuration.random
     if draw < configuration.repeated + share:
         return _random(configuration, items, _rng(seed, position, _PAIR), unmet)
     return None

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import sqlalchemy as sa
@@ -45,7 +45,7 @@ from pairseek.web.sessions.access import (
 from pairseek.web.sessions.history import populations_of
 from pairseek.web.sessions.live import LiveSession, SubmittedAnswer, restore_prefetched, state_of, to_save
 from pairseek.web.sessions.parts import Learned, Parts, PartsKey, parts_key, records_of
-from pairseek.web.sessions.state import OUTCOMES, SessionState, effective, voided
+from pairseek.web.sessions.state import OUTCOMES, SessionState, remaining_answers, voided
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Catalogue, Study
 from pairseek.web.tokens import hashed
@@ -408,21 +408,27 @@ class Sessions:
             live.row = row
             return
         fresh = live.row.version < 0
-        now_row, asked, happened, marks, live.stored = self.database.read(
-            lambda connection: (
-                sessions.by_id(connection, row.id),
-                events.queries_of(connection, [row.id]),
-                events.events_of(connection, [row.id]),
-                sessions.marks_of(connection, [row.id]),
+
+        def stored(connection: sa.Connection) -> tuple[Any, ...]:
+            happened = events.answered_of(connection, row.id)
+            position = len(remaining_answers(one.event for one in happened))
+            # A version counts events and marks: the session is as in its row, and has no mark.
+            plain = bool(happened) and happened[0].version == row.version == len(happened)
+            return (
+                row if plain else sessions.by_id(connection, row.id),
+                happened,
+                events.queries_from(connection, row.id, position),
+                [] if plain else sessions.marks_of(connection, [row.id]),
                 cache.prefetched_of(connection, row.id) if fresh else None,
             )
-        )
+
+        now_row, happened, asked, marks, live.stored = self.database.read(stored)
         if now_row is None:
             raise gone()
         if (now_row.parts, now_row.population) != (live.row.parts, live.row.population):
             # Its population was dropped.
             live.parts = self._began(live.study, now_row)
-        live.read(asked, happened, effective(asked, happened, voided(marks)[1]))
+        live.read(happened, asked, voided(marks)[1])
         live.row = now_row
 
     def to_save(self, live: LiveSession, since: float = math.inf) -> cache.Prefetched | None:
@@ -498,6 +504,8 @@ class Sessions:
         assert asked is not None
         state = live.answering(sent.outcome)
         following = live.prefetched[sent.outcome] if prefetched else self._following(live, state, asked)
+        # It was asked before if this answer follows an undo; nobody can store it meanwhile without an event.
+        known = None if following is None else next((one for one in live.asked if one.name == following.name), None)
         end = None if following is not None else (str(state.following[1]), state.final())
         facts = (sent.outcome, sent.rt_ms, sent.shown_at, sent.sent_at, sent.attempt, now())
         spent = round(1000 * (time.perf_counter() - began), 3)
@@ -507,7 +515,9 @@ class Sessions:
             events.add_event(connection, event, version=live.row.version)
             if end is not None:
                 sessions.finish(connection, live.row.id, *end)
-            return None if following is None else events.add_query(connection, replace(following, asked_at=now()))
+            if following is None or known is not None:
+                return known
+            return events.insert_query(connection, replace(following, asked_at=now()))
 
         stored = self.database.write(add)
         ANSWERS.labels(sent.outcome).inc()

@@ -78,13 +78,19 @@ def effective(
 ) -> tuple[EffectiveAnswer, ...]:
     """Return the answers that were not undone, in order."""
     asked, void = {query.name: query for query in queries}, set(voided)
-    done: list[EffectiveAnswer] = []
-    for event in events:
-        if event.kind == "answer":
-            done.append(EffectiveAnswer(asked[event.query], event, event.query in void))
+    last = remaining_answers([event.kind for event in events])
+    return tuple(EffectiveAnswer(asked[events[i].query], events[i], events[i].query in void) for i in last)
+
+
+def remaining_answers(kinds: Iterable[str]) -> list[int]:
+    """Return the places of the answers that were not undone, among events of these kinds, in order."""
+    places: list[int] = []
+    for place, kind in enumerate(kinds):
+        if kind == "answer":
+            places.append(place)
         else:
-            done.pop()
-    return tuple(done)
+            places.pop()
+    return places
 
 
 def attention_checks(queries: Iterable[QueryRow], events: Iterable[EventRow]) -> tuple[EffectiveAnswer, ...]:
