@@ -68,7 +68,7 @@ def test_the_migrations_make_the_tables_that_the_program_knows(database):
 def test_a_database_of_version_0004_is_upgraded_with_its_data(database_url):
     made = Database(database_url)
     config = migrate._config()
-    with made.engine.connect() as connection, connection.begin():
+    with made.transaction() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "0004")
     old = [
@@ -126,7 +126,7 @@ def test_a_newer_database_and_one_of_another_program_are_refused(database):
         migrate.ready(database)
     with pytest.raises(StoreOutdated, match=r"tables of version 0999 now, and this server works with version \d+"):
         database.write(lambda _: None)
-    with database.engine.begin() as connection:
+    with database.transaction() as connection:
         connection.execute(sa.text("DROP TABLE alembic_version"))
     for refuse in (migrate.ready, migrate.upgrade):
         with pytest.raises(StoreOutdated, match=r"version unknown, .*: they are not tables of pairseek"):

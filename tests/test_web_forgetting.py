@@ -723,7 +723,7 @@ def test_a_reader_in_the_way_delays_the_cleaning_of_the_file_and_nothing_else(tm
     create_study(made, configuration(), ITEMS, is_open=True, who="t")
     answered(made, PERSON, count=1)
     other = Database(str(tmp_path / "s.db"))
-    with other.engine.connect().execution_options(writes=False) as reader, reader.begin():
+    with other.transaction(writes=False) as reader:
         reader.execute(sa.text("SELECT count(*) FROM sessions")).scalar()
         forgetting.forget(made, study(made), PERSON, "ann")
         assert not forgetting.scrub(made)

@@ -225,7 +225,7 @@ def test_an_upgrade_waits_for_writers_and_they_for_it(cluster):
     url = cluster.database()
     before = migrate.newest(), next(v for v in sorted(migrate._known(), reverse=True) if v != migrate.newest())
     old, new = Database(url), Database(url)
-    with new.engine.connect() as connection, connection.begin():
+    with new.transaction() as connection:
         config = migrate._config()
         config.attributes["connection"] = connection
         command.upgrade(config, before[1])

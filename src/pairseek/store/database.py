@@ -8,7 +8,7 @@ import os
 import random
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -65,8 +65,8 @@ class Database:
         self._turns = None if self.path is None else WriteTurns(self.path)
         self._turn: contextlib.AbstractContextManager[object] = self._turns or contextlib.nullcontext()
         # Reads of several statements see one snapshot: by default in SQLite, by this isolation level in PostgreSQL.
-        level = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
-        self._reading = self.engine.execution_options(writes=False, **level)
+        level = "REPEATABLE READ"
+        self._reading = self.engine if self.is_sqlite else self.engine.execution_options(isolation_level=level)
 
     @property
     def path(self) -> Path | None:
@@ -84,6 +84,14 @@ class Database:
         twice: unique keys make it so.
         """
         return self._attempt(function, writes=True)
+
+    @contextlib.contextmanager
+    def transaction(self, *, writes: bool = True) -> Iterator[sa.Connection]:
+        """Begin a transaction that is committed at the end of the block; `read` and `write` also try again."""
+        with (self.engine if writes else self._reading).begin() as connection:
+            if self.is_sqlite:
+                _begin(connection, writes=writes)
+            yield connection
 
     def scrub(self, *, rewrite: bool = True) -> bool:
         """Remove the bytes of deleted rows from the files of the database; return whether that was possible.
@@ -128,7 +136,7 @@ class Database:
         raise AssertionError("unreachable")
 
     def _done(self, function: Callable[[sa.Connection], T], *, writes: bool) -> T:
-        with (self.engine if writes else self._reading).begin() as connection:
+        with self.transaction(writes=writes) as connection:
             if writes and self.schema is not None:
                 self._check_schema(connection)
             return function(connection)
@@ -241,17 +249,22 @@ def _sqlite(url: sa.URL) -> sa.Engine:
             connection.close()
             raise
 
-    @sa.event.listens_for(engine, "begin")
-    def begin(connection: sa.Connection) -> None:
-        # A writer takes the lock immediately, because upgrading a read lock can fail.
-        writes = connection.get_execution_options().get("writes", True)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
     return engine
 
 
+def _begin(connection: sa.Connection, *, writes: bool) -> None:
+    """Begin a transaction of SQLite; by the driver, because an event of the engine would slow all statements down."""
+    driver = connection.connection.driver_connection
+    assert driver is not None
+    try:
+        # A writer takes the lock immediately, because upgrading a read lock can fail.
+        driver.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+    except sqlite3.OperationalError as error:
+        raise sa.exc.OperationalError("BEGIN", None, error) from error
+
+
 def _prepare(connection: sqlite3.Connection) -> None:
-    # The event `begin` starts the transactions, not the driver.
+    # `Database.transaction` begins the transactions, not the driver.
     connection.isolation_level = None
     connection.execute("PRAGMA foreign_keys=ON")
     # FULL: a commit returns only after the data is flushed to disk.

@@ -20,7 +20,7 @@ def upgrade(database: Database) -> str:
     version = _version(database)
     if version is not None and version not in _known():
         raise _refused(version)
-    with database.engine.connect() as connection, connection.begin():
+    with database.transaction() as connection:
         # A server that starts at the same time waits here, and then finds the tables upgraded.
         locks.wait_in_transaction(connection, "migration")
         if version is not None and not database.is_sqlite:
