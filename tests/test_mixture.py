@@ -16,6 +16,7 @@ from pairseek.posteriors import EP, Particles
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.gaussian import gaussian_fit, importance_sampled, log_prior_mass
 from pairseek.posteriors.mixture_samples import _refined
+from pairseek.posteriors.parameter_nodes import _jacobi
 from pairseek.posteriors.tempering import tempered_belief
 
 K = 3.0
@@ -326,3 +327,28 @@ class TestEvidenceOfOtherMethods:
         # A quarter of the 8000 particles is tempered, in a few stages whose ratios have deviations of about 1 each.
         found = [tempered_belief(factors, prior, 8000, 2, np.random.default_rng(seed))[1] for seed in range(3)]
         assert found == pytest.approx([expected] * 3, abs=0.15)
+
+
+@pytest.mark.parametrize("a", [1e-4, 0.5, 1.0, 2.0, 40.0, 1e4])
+@pytest.mark.parametrize("b", [1e-4, 0.5, 1.0, 9.0, 2000.0, 1e4])
+def test_the_nodes_of_a_lapse_have_the_moments_of_its_prior(a, b):
+    # A Gauss rule of n nodes is exact for powers up to 2n - 1: E x^r is a product of (a + i)/(a + b + i).
+    for count in (1, 2, 4, 12):
+        nodes, weights = np.array(_jacobi(ps.Beta(a, b), count))
+        assert np.all((nodes > 0) & (nodes < 1) & (weights >= 0))
+        for power in range(1, 2 * count):
+            exact = np.prod((a + np.arange(power)) / (a + b + np.arange(power)))
+            assert np.dot(weights, np.power(nodes, power)) == pytest.approx(exact, rel=1e-9, abs=1e-8)
+
+
+@pytest.mark.parametrize(("a", "b"), [(2.0, 2000.0), (2000.0, 2.0), (1e4, 1e4)])
+def test_a_narrow_prior_of_a_lapse_is_inferred_with(a, b):
+    items = ps.Items(np.random.default_rng(0).normal(size=(30, 2)))
+    search = ps.Search(items, response=ps.Logistic(lapse=ps.Unknown(ps.Beta(a, b, random=0.0))), rng=1)
+    for _ in range(3):
+        query = search.ask()
+        search.tell(query, winner=query.left)
+    found = search.estimate().reliability.lapse
+    # Three answers hardly move a prior that is as certain as thousands of them.
+    assert found.low <= a / (a + b) <= found.high
+    assert found.high - found.low < 0.02

@@ -14,12 +14,12 @@ from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
-from scipy.special import roots_sh_jacobi
+from scipy.linalg import eigh_tridiagonal
 
 from pairseek.core.types import Evidence, FloatArray
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
-from pairseek.model.unknowns import Beta, LogNormal
+from pairseek.model.unknowns import LEAST_LAPSE, Beta, LogNormal
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.gaussian import PointBelief
 
@@ -257,6 +257,18 @@ def lapse_nodes(response: Response, answers: int) -> tuple[list[float], list[flo
 
 @lru_cache(maxsize=16)
 def _jacobi(prior: Beta, count: int) -> tuple[list[float], list[float]]:
-    # The weight of the shifted Jacobi polynomials is (1 - x)^(p - q) x^(q - 1).
-    nodes, weights = roots_sh_jacobi(count, prior.a + prior.b - 1.0, prior.a)
+    """Return nodes and weights of the Gauss rule for a Beta distribution, by Golub and Welsch (1969).
+
+    The Jacobi polynomials with α = b - 1 and β = a - 1 are orthogonal under it. `scipy.special.roots_sh_jacobi`
+    overflows where a + b exceeds 1023, because it computes the integral of the weight, which is not needed here.
+    """
+    alpha, beta = prior.b - 1.0, prior.a - 1.0
+    k = np.arange(1.0, count)
+    total = 2.0 * k + alpha + beta
+    middle = np.append((beta - alpha) / (alpha + beta + 2.0), (beta**2 - alpha**2) / (total * (total + 2.0)))
+    # (k + α + β)/(2k + α + β - 1) is 1 for k = 1, also where both are 0.
+    last = np.append(np.ones(min(1, len(k))), (k[1:] + alpha + beta) / (total[1:] - 1.0))
+    beside = np.sqrt(4.0 * k * (k + alpha) * (k + beta) * last / (total + 1.0)) / total
+    places, vectors = eigh_tridiagonal(middle, beside)
+    nodes, weights = np.clip(0.5 * (1.0 + places), LEAST_LAPSE, 1.0 - LEAST_LAPSE), vectors[0] ** 2
     return nodes.tolist(), (weights / np.sum(weights)).tolist()
