@@ -120,8 +120,9 @@ class LiveSession:
     def compact(self, one: AnsweredPair | AnsweredRow, *, void: bool = False) -> AnsweredPair:
         """Return an answered pair with interned strings, which sessions share."""
         intern, kind = sys.intern, cast("Kind", sys.intern(one.kind))
+        search = None if one.search is None else intern(one.search)
+        anchor = None if one.anchor is None else intern(one.anchor)
         name, left, right, outcome = intern(one.name), intern(one.left), intern(one.right), intern(str(one.outcome))
-        search, anchor = (None if text is None else intern(text) for text in (one.search, one.anchor))
         return AnsweredPair(name, kind, left, right, outcome, search, void, anchor)
 
 
