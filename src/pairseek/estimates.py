@@ -124,7 +124,7 @@ class Estimate:
         points, weights = (belief.samples, belief.weights) if belief.residuals is None else belief.draw(_RADIUS_POINTS)
         offsets = points[:, : len(self.point)] - self.point
         distances = np.sqrt(np.einsum("nd,nd->n", offsets, offsets))
-        order = np.argsort(distances, kind="stable")
+        order = np.argsort(distances)
         mass = np.cumsum(weights[order])
         return float(distances[order[min(np.searchsorted(mass, level * mass[-1]), len(order) - 1)]])
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from pairseek.candidates.rest import Resting
+from pairseek.core.lazy import cached_property
 from pairseek.core.types import Belief, Event, FloatArray, IntArray, Query
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items, Space

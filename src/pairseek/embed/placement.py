@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 from scipy.special import expit, ndtr
 
+from pairseek.core.lazy import cached_property
 from pairseek.core.types import JSON, FloatArray, IntArray, ItemId
 from pairseek.core.validation import whole
 from pairseek.embed.losses import LOGISTIC, logit_variances

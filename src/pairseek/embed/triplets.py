@@ -6,13 +6,13 @@ import csv
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from pairseek.core.lazy import cached_property
 from pairseek.core.types import IntArray, ItemId
 from pairseek.embed.triplet_files import named_rows, read_bundle, read_rows
 from pairseek.errors import InvalidParameter, InvalidTriplets

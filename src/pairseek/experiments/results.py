@@ -8,7 +8,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from pairseek.core import notebook
 from pairseek.core.frames import Backend, frame_of
+from pairseek.core.lazy import cached_property
 from pairseek.core.text import plural
 from pairseek.core.types import JSON, FloatArray, IntArray
 from pairseek.core.validation import one_of

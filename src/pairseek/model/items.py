@@ -8,7 +8,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Self
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from pairseek.core import notebook
 from pairseek.core.csv import APPEAL_COLUMN, LABEL_COLUMN, items_of_frame, read_items
 from pairseek.core.frames import Backend, frame_of, is_parquet
+from pairseek.core.lazy import cached_property
 from pairseek.core.types import FloatArray, IntArray, ItemId, Point, Side
 from pairseek.errors import DimensionWarning, InvalidItems, InvalidParameter, ScaleWarning, UnknownItem
 from pairseek.model import scales as _scales

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 
 from pairseek.core.frames import Backend, frame_columns, frame_of
+from pairseek.core.lazy import cached_property
 from pairseek.core.text import plural, quoted
 from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
 from pairseek.core.validation import is_number

@@ -9,13 +9,13 @@ utilities do not depend on it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import svds
 from scipy.special import ndtri
 
+from pairseek.core.lazy import cached_property
 from pairseek.core.types import BoolArray, FloatArray, IntArray
 from pairseek.numerics.parallel import for_ranges
 from pairseek.population.choices import Choices

@@ -513,6 +513,20 @@ def profile_moments(
 
 
 @kernel
+def gaussian_points(
+    start: int, stop: int, standard: FloatArray, root: FloatArray, mean: FloatArray, out: FloatArray
+) -> None:
+    """Write mean + root z for the standard points z from start to stop."""
+    d = standard.shape[1]
+    for n in range(start, stop):
+        for i in range(d):
+            total = mean[i]
+            for h in range(d):
+                total += root[i, h] * standard[n, h]
+            out[n, i] = total
+
+
+@kernel
 def private_residuals(slopes: FloatArray, first: int, answers: IntArray, columns: IntArray) -> int:
     """Write the answers with a coordinate from `first` on that no other has, in order, with the first such coordinate.
 

@@ -12,20 +12,22 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
+from pairseek.core.lazy import cached_property
 from pairseek.core.types import Belief, BeliefInfo, BoolArray, FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
 from pairseek.model.priors import Prior, WithinSpan, WithResiduals
-from pairseek.numerics.jit import LOGISTIC, PROBIT
+from pairseek.numerics.jit import LOGISTIC, PROBIT, read_only
+from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.base import effective_samples, generator_for
 from pairseek.posteriors.control_variates import controlled_moments
-from pairseek.posteriors.ep_kernels import join_private, private_residuals, profile_moments, propagate
+from pairseek.posteriors.ep_kernels import gaussian_points, join_private, private_residuals, profile_moments, propagate
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.smc import square_root
 from pairseek.posteriors.tempering import PointTarget, log_importance_ratios, tempered_belief
@@ -81,6 +83,8 @@ _NEARLY = 0.75
 # Dimensions up to which moments are computed from all importance samples, and not from points resampled from them: the
 # time of control variates grows with d⁴.
 _FEW_DIMENSIONS = 4
+# Points that one thread places at a time.
+_POINTS_CHUNK = 4096
 
 GOAL = (_TOLERANCE, float(_MOST_SWEEPS))
 """Tolerance at which the sweeps of EP end, and their largest number."""
@@ -177,12 +181,12 @@ class GaussianCloud:
         The root of the covariance is triangular, so that leading coordinates do not depend on the others.
         """
         d, size = prior.d, prior.d + prior.count
-        root = np.linalg.cholesky(self.covariance[:size, :size])
+        root = np.asarray(np.linalg.cholesky(self.covariance[:size, :size]), dtype=np.float64)
         parts = [standard_points(n, d)] if d else []
         if prior.count or not d:
             parts.append(_residual_points(n, prior.count))
         standard = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-        samples = np.ascontiguousarray(self.mean[:size] + np.einsum("nd,ed->ne", standard, root))
+        samples = _points(standard, root, self.mean)
         low, high = prior.box(d)
         if np.any(np.isfinite(low) | np.isfinite(high)):
             inside = np.all((samples >= low) & (samples <= high), axis=1)
@@ -214,7 +218,7 @@ class GaussianCloud:
         covariance = self.widening * self.covariance
         root = square_root(covariance)
         # The points have exactly this mean and covariance, which removes most of the sampling variance.
-        samples = self.mean + np.einsum("nd,ed->ne", standard_points(n, len(self.mean)), root)
+        samples = _points(standard_points(n, len(self.mean)), root, self.mean)
         base = self.mean, np.ascontiguousarray(np.linalg.inv(covariance))
         logs = log_importance_ratios(samples, self.factors, self.prior, base)
         top = float(np.max(logs))
@@ -223,6 +227,15 @@ class GaussianCloud:
         ratios = np.exp(logs - top)
         log_evidence = top + np.log(np.mean(ratios)) + 0.5 * np.linalg.slogdet(covariance)[1] + self.factors.constant
         return samples, np.asarray(ratios / np.sum(ratios)), float(log_evidence)
+
+
+def _points(standard: FloatArray, root: FloatArray, mean: FloatArray) -> FloatArray:
+    """Return the (n, d) points of a Gaussian that belong to standard points, with a (d, d) root of its covariance."""
+    n, d = standard.shape
+    samples = np.empty((n, d))
+    roots = read_only(np.ascontiguousarray(root))
+    for_ranges(gaussian_points, n, _POINTS_CHUNK, read_only(standard), roots, read_only(mean), samples)
+    return samples
 
 
 @lru_cache(maxsize=8)

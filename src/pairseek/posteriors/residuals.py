@@ -16,10 +16,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
+from pairseek.core.lazy import cached_property
 from pairseek.core.types import (
     Belief,
     BeliefInfo,

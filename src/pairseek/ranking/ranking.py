@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from scipy.special import expit
 
 from pairseek.core import notebook
 from pairseek.core.frames import Backend, frame_of
+from pairseek.core.lazy import cached_property
 from pairseek.core.text import plural, quoted
 from pairseek.core.types import FloatArray, IntArray, ItemId
 from pairseek.core.validation import seed_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from scipy.special import entr
 
+from pairseek.core.lazy import cached_property
 from pairseek.core.types import Belief, BoolArray, FloatArray, IntArray, Residuals
 from pairseek.model.responses import Response
 from pairseek.numerics.jit import read_only

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from pairseek.candidates.branch_and_bound.bounds import COST_HIGH, COST_LOW, SHELL, steepness
 from pairseek.candidates.branch_and_bound.tree import LANES, Tree, boxes, tree_of
 from pairseek.candidates.context import SelectionContext
+from pairseek.core.lazy import cached_property
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.responses import Response

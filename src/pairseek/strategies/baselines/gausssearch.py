@@ -18,12 +18,12 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, ndtri
 
+from pairseek.core.lazy import cached_property
 from pairseek.core.limits import COORDINATE, COVARIANCE, Limit
 from pairseek.core.types import Event, FloatArray
 from pairseek.errors import InvalidParameter

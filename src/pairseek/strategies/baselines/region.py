@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 import scipy
 
+from pairseek.core.lazy import cached_property
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.strategies.baselines.chebyshev import chebyshev
 from pairseek.strategies.baselines.simplex import maximise

@@ -7,7 +7,6 @@ import json
 import platform
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self, TypeAlias
 
 import numba
@@ -16,6 +15,7 @@ import scipy
 
 from pairseek import serialization
 from pairseek._version import MODEL_VERSION, __version__
+from pairseek.core.lazy import cached_property
 from pairseek.core.types import JSON, Event
 from pairseek.embed.active import CANDIDATES
 from pairseek.embed.similarity_map import SimilarityMap

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 
 import numpy as np
 
+from pairseek.core.lazy import cached_property
 from pairseek.core.types import JSON, FloatArray, IntArray, Query
 from pairseek.embed.active import most_informative
 from pairseek.embed.placement import Placement, random_triplets

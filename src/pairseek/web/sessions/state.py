@@ -10,11 +10,11 @@ import hashlib
 import json
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from typing import cast
 
 import numpy as np
 
+from pairseek.core.lazy import cached_property
 from pairseek.core.types import JSON, Event, FloatArray, Query, QueryInfo
 from pairseek.errors import NoPairLeft
 from pairseek.model.items import Items

@@ -1,0 +1,41 @@
+"""Properties that are computed at first use: `cached_property`.
+
+On Python 3.11 `functools.cached_property` holds one lock for all objects while it computes a value, so that the answers
+of two people would wait for each other. Later versions hold none, and neither does this one: two threads may compute
+the same value, and the last one stays.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+__all__ = ["cached_property"]
+
+T = TypeVar("T")
+
+
+class _CachedProperty(Generic[T]):
+    """Descriptor that stores the result of a function in the object, under the function's name."""
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        self._function = function
+        self.__doc__ = function.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        value = self._function(instance)
+        # Not by setattr, which frozen dataclasses refuse. The next access finds it there and does not come here.
+        instance.__dict__[self._name] = value
+        return value
+
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property
+else:
+    cached_property = _CachedProperty

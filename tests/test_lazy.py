@@ -1,0 +1,53 @@
+"""Properties that are computed at first use."""
+
+import threading
+from dataclasses import FrozenInstanceError, dataclass
+
+import pytest
+
+from pairseek.core.lazy import _CachedProperty, cached_property
+
+
+@pytest.fixture(params=[_CachedProperty, cached_property], ids=["ours", "as installed"])
+def kind(request):
+    return request.param
+
+
+def test_a_value_is_computed_once_for_each_object(kind):
+    calls = []
+
+    @dataclass(frozen=True)
+    class Square:
+        side: float
+
+        @kind
+        def area(self):
+            """Return the area."""
+            calls.append(self.side)
+            return self.side**2
+
+    squares = [Square(2.0), Square(3.0)]
+    assert [one.area for one in squares for _ in range(2)] == [4.0, 4.0, 9.0, 9.0]
+    assert calls == [2.0, 3.0]
+    assert Square.area.__doc__ == "Return the area."
+    with pytest.raises(FrozenInstanceError):
+        squares[0].area = 1.0
+
+
+def test_two_objects_do_not_wait_for_each_other():
+    both = threading.Barrier(2, timeout=20)
+
+    class Person:
+        @cached_property
+        def answer(self):
+            # Passes only if both compute at the same time.
+            both.wait()
+            return 1
+
+    people = [Person(), Person()]
+    threads = [threading.Thread(target=lambda one=one: one.answer, daemon=True) for one in people]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert [one.__dict__.get("answer") for one in people] == [1, 1]
