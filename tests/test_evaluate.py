@@ -237,7 +237,7 @@ class TestOnePerson:
         state = state_of(everybody, few, truth.items)
         left, fitted = (
             without(everybody, few, truth.items, 3, state),
-            ps.Population.fit(few.only([0, 1, 2, *range(4, 20)]), truth.items),
+            ps.Population.fit(few.only([0, 1, 2, *range(4, 20)]), truth.items, residual=everybody.residual),
         )
         assert np.array_equal(left.mean, fitted.mean)
         assert left.items == fitted.items

@@ -179,7 +179,13 @@ def test_a_connection_is_kept_for_the_next_request_and_closed_when_none_comes(vi
     with connect(visitors) as wire:
         for _ in range(5):
             wire.sendall(GET)
-            assert wire.recv(4096).startswith(b"HTTP/1.1 200")
+            reply = wire.recv(4096)
+            assert reply.startswith(b"HTTP/1.1 200")
+            # On a busy machine the body comes by itself.
+            while not reply.endswith(b'{"status":"ok"}'):
+                more = wire.recv(4096)
+                assert more, reply
+                reply += more
             time.sleep(0.2)
         assert wire.recv(4096) == b""
 
