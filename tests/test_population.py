@@ -345,6 +345,16 @@ class TestFewPeople:
         # Relative to the appeals that the fit expects, less is open where more people chose.
         assert deviations[1] < 0.2 * deviations[0]
 
+    @pytest.mark.parametrize("n", [4, 5, 8, 20])
+    def test_columns_of_the_trend_that_depend_on_each_other_count_once(self, n):
+        # Of items on a circle |x|² is a constant, so that the trend has three independent columns and not four.
+        angle = np.arange(n) * 2.0 * np.pi / n
+        points = np.column_stack([np.cos(angle), np.sin(angle)])
+        basis = np.column_stack([points, -np.sum(points**2, axis=1), np.eye(n)])
+        loose = np.arange(basis.shape[1]) >= 3
+        found = predictive._item_deviation(basis, loose, 0.25 * np.eye(basis.shape[1]))
+        assert found == pytest.approx(0.5 * np.sqrt((n - 3) / n))
+
     def test_newcomers_to_three_noisy_people_claim_less_and_are_right_as_often(self):
         # The same people, with and without what is open about single items. Over 108 worlds claims fell by 0.04, and
         # the share that is right did not change.

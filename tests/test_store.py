@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -386,3 +387,20 @@ def test_a_restore_that_was_killed_does_not_block_the_next(lines, tmp_path):
     target = Database(str(path))
     assert backups.read(target, tmp_path / "good.gz") > 0
     target.close()
+
+
+def test_a_file_that_is_damaged_while_it_is_open_is_named(tmp_path):
+    path = tmp_path / "s.db"
+    made = Database(str(path))
+    migrate.ready(made)
+    assert made.scrub()
+    # Another connection changes the file, so that the first one reads its header again.
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE more (x)")
+        other.commit()
+        other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with path.open("r+b") as file:
+        file.write(b"x" * 96)
+    with pytest.raises(StoreUnavailable, match="not a database"):
+        made.write(lambda _: None)
+    made.close()

@@ -514,6 +514,28 @@ def test_a_row_that_was_read_before_an_answer_and_a_mark_hides_neither(database)
     assert other.state(other.by_id(session_id)) == one.state(one.by_id(session_id))
 
 
+def test_a_query_that_another_worker_stored_without_an_event_does_not_block_the_session(database, monkeypatch):
+    session_id = a_session(database, answers=20)
+    one, other = worker(database), worker(database)
+    state = one.state(one.by_id(session_id))
+    for outcome in ("left", "right", "left"):
+        state = say(one, session_id, state, outcome)
+    # The first worker undoes p3 and stalls before it asks; the second undoes p2 meanwhile, and knows no p3-2.
+    ask = Sessions._ask
+    monkeypatch.setattr(Sessions, "_ask", lambda *_: None)
+    one.undo(one.by_id(session_id), "p3")
+    monkeypatch.setattr(Sessions, "_ask", ask)
+    state = other.undo(other.by_id(session_id), "p2")
+    assert state["query"]["query"] == "p2-2"
+    stalled = one.live(one.by_id(session_id))
+    ask(one, stalled)
+    assert stalled.current.name == "p3-2"
+    # Another outcome than before leads to another pair, under a name that is free.
+    state = say(other, session_id, state, "left")
+    assert state["query"]["query"] == "p3-3"
+    assert state["query"] == worker(database).state(one.by_id(session_id))["query"]
+
+
 def test_a_study_is_gone_through_before_anybody_comes_and_nothing_is_left_of_it(database):
     create_study(database, configuration(slug="other", strategy="actrank"), some_items(), is_open=True, who="test")
     session_id = a_session(database, candidates={"name": "sampled_pairs", "count": 50}, response="probit")

@@ -41,6 +41,8 @@ _MANY = 300
 MOST_ITEMS = 1500
 # Standard deviation of the utilities, in logits, from which an uncertain direction gets a coordinate of its own.
 _MATTERS = 0.25
+# Columns of the trend whose singular values are smaller, relative to the largest one, depend on the others.
+_DEPENDENT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +118,12 @@ def _item_deviation(basis: FloatArray, loose: BoolArray, covariance: FloatArray)
     """
     if not loose.any():
         return 0.0
-    trend = np.linalg.qr(np.column_stack([np.ones(len(basis)), basis[:, ~loose]]))[0]
+    columns = np.column_stack([np.ones(len(basis)), basis[:, ~loose]])
+    axes, values, _ = np.linalg.svd(columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300), full_matrices=False)
+    # Columns may depend on each other: of items on a sphere, |x|² is a constant.
+    trend = axes[:, values > _DEPENDENT * values[0]]
     beside = basis[:, loose] - trend @ (trend.T @ basis[:, loose])
-    variance = np.einsum("ni,ij,nj->", beside, covariance[np.ix_(loose, loose)], beside)
+    variance = np.sum((beside @ covariance[np.ix_(loose, loose)]) * beside)
     return float(np.sqrt(variance / len(basis)))
 
 

@@ -34,9 +34,9 @@ _PROBIT_TIE_REACH = 8.0
 # beside the cavity, and only its first two moments matter (the next cumulant contributes 1.2 (π²/3)²/(24 s⁴), 1e-5).
 _WIDE = 16.0
 _LOGISTIC_VARIANCE = math.pi**2 / 3.0
-# Limits within which `exp_minus`, which is 0 to 2e-16 beyond 36, is exact enough for the quadrature of an answer: the
-# largest (z - m)²/2v and the lowest z at the centre. What is cut off there is below 1e-12 of the whole.
-_FAST_SQUARE, _FAST_LOGIT = 8.0, -8.0
+# Limits within which `exp_minus`, which stays at 2e-16 beyond 36, is exact enough for the quadrature of an answer: the
+# largest (z - m)²/2v and the lowest z at the centre. Within them the variance is that of the exact exponential to 1e-9.
+_FAST_SQUARE, _FAST_LOGIT = 4.0, -8.0
 # Sweeps after which updates with lapses are halved, because undamped ones can alternate between two states.
 _UNDAMPED = 6
 # Half length of a line along which the posterior is compared with its approximation, in deviations.

@@ -259,8 +259,8 @@ def _begin(connection: sa.Connection, *, writes: bool) -> None:
     try:
         # A writer takes the lock immediately, because upgrading a read lock can fail.
         driver.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
-    except sqlite3.OperationalError as error:
-        raise sa.exc.OperationalError("BEGIN", None, error) from error
+    except sqlite3.Error as error:
+        raise DBAPIError.instance("BEGIN", None, error, sqlite3.Error, hide_parameters=True) from error
 
 
 def _prepare(connection: sqlite3.Connection) -> None:

@@ -257,7 +257,7 @@ class Sessions:
                     self._store(live, sent, began)
                     break
                 except (VersionConflict, sa.exc.IntegrityError):
-                    row = self._fresh(live)
+                    row = self._outdated(live)
             else:
                 raise busy()
             self._ask(live)
@@ -282,7 +282,7 @@ class Sessions:
                 try:
                     self.database.write(add)
                 except (VersionConflict, sa.exc.IntegrityError):
-                    row = self._fresh(live)
+                    row = self._outdated(live)
                     continue
                 row = self._fresh(live)
                 self._refresh(live, row)
@@ -400,6 +400,14 @@ class Sessions:
             raise gone()
         return row
 
+    def _outdated(self, live: LiveSession) -> SessionRow:
+        """Return the stored row, and read the events and queries again at the next use, whatever its version.
+
+        Another worker may have stored a query, which does not change the version.
+        """
+        live.row = replace(live.row, version=-1)
+        return self._fresh(live)
+
     def _refresh(self, live: LiveSession, row: SessionRow) -> None:
         """Reload the session if the stored version is newer."""
         if row.version < live.row.version:
@@ -504,7 +512,7 @@ class Sessions:
         assert asked is not None
         state = live.answering(sent.outcome)
         following = live.prefetched[sent.outcome] if prefetched else self._following(live, state, asked)
-        # It was asked before if this answer follows an undo; nobody can store it meanwhile without an event.
+        # It was asked before if this answer follows an undo.
         known = None if following is None else next((one for one in live.asked if one.name == following.name), None)
         end = None if following is not None else (str(state.following[1]), state.final())
         facts = (sent.outcome, sent.rt_ms, sent.shown_at, sent.sent_at, sent.attempt, now())
