@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numba import njit
 from scipy.integrate import quad
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_expit, log_ndtr, ndtr
 from scipy.stats import truncnorm
 
 import pairseek as ps
@@ -36,6 +36,16 @@ def _tilted_answer(m, v, decided, link, model):
 @njit
 def tilted_interval(m, v, low, high, rule):
     return kernels.tilted_interval(m, v, low, high, rule)
+
+
+@njit
+def _centre(m, v):
+    return kernels._centre(m, v, 1.0, 0, 0.0)
+
+
+@njit
+def _fast_quadrature(m, v, centre, step, count):
+    return kernels._fast_quadrature(m, v, centre, step, count)
 
 
 def tilted_answer(m, v, outcome, link, lapse=0.0, width=0.0):
@@ -83,6 +93,28 @@ class TestTiltedMoments:
                 assert found[0] == pytest.approx(expected[0], abs=1e-5)
                 assert found[1] == pytest.approx(expected[1], abs=2e-5 * s)
                 assert found[2] == pytest.approx(expected[2], rel=2e-5)
+
+    def test_the_rule_in_vector_registers_agrees_with_the_exact_exponential(self):
+        rng = np.random.default_rng(4)
+        many = 0
+        for m, v in zip(rng.uniform(-30, 20, 1500), np.exp(rng.uniform(-8.0, 5.0, 1500)), strict=True):
+            s, centre = math.sqrt(v), _centre(m, v)
+            step = min(kernels._STEPS * s, kernels._STEP)
+            count = math.ceil(kernels._REACH * s / step)
+            if not (centre > kernels._FAST_LOGIT and (centre - m) ** 2 < 2.0 * kernels._FAST_SQUARE * v):
+                continue
+            many += 1
+            x = np.arange(-count, count + 1) * step
+            logs = log_expit(centre + x) - 0.5 * (centre + x - m) ** 2 / v
+            weights = np.exp(logs - logs.max())
+            mean = np.sum(weights * x) / np.sum(weights)
+            variance = np.sum(weights * (x - mean) ** 2) / np.sum(weights)
+            log_z = logs.max() + math.log(np.sum(weights) * step / (s * math.sqrt(2.0 * math.pi)))
+            found = _fast_quadrature(m, v, centre, step, count)
+            assert found[0] == pytest.approx(log_z, abs=1e-10)
+            assert found[1] == pytest.approx(centre + mean, abs=1e-9 * s)
+            assert found[2] == pytest.approx(variance, rel=2e-9)
+        assert many > 500
 
     def test_a_wide_cavity_takes_the_logistic_function_for_a_probit_of_the_same_variance(self):
         """From a deviation of 16 on; the two agree there to a thousandth, also where the answer is a surprise."""
