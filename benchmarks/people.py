@@ -47,8 +47,8 @@ ANSWERS = (0, 5, 10, 20)
 NAMES = {"gss_music": "Kinds of music", "food_world_cup": "National cuisines"}
 # Simulated populations, enough to know coverage to 0.03, and the first seed of populations and worlds.
 POPULATIONS, FIRST = 64, 100
-# Worlds of few people, and newcomers to each. What `population/predictive.py` counts was chosen on the worlds with seeds
-# 0 to 134; give --first 135 or more for reports.
+# Worlds of few people, and newcomers to each. The choices of `population/predictive.py` were made on the worlds with
+# seeds 0 to 134; give --first 135 or more for reports.
 WORLDS, NEWCOMERS = 96, 16
 # Quadrature over a standard normal.
 NODES, SHARES = hermegauss(15)[0], hermegauss(15)[1] / hermegauss(15)[1].sum()
