@@ -22,7 +22,7 @@ from pairseek.numerics.jit import LOGISTIC, exp_minus, inner, kernel, log_answer
 _REACH = 7.0
 # Step of the trapezoidal rule in cavity deviations, and at most in z. Moved into the complex plane by y, the integrand
 # grows by e^(y²/2v) and the error falls by e^(-2πy/step); the poles of the logistic function allow y up to π, so the
-# relative error is about e^(π²/2v - 2π²/step), under 1e-8 for any v.
+# relative error is about e^(π²/2v - 2π²/step). Measured, it is at most 5e-8 in the mass and 5e-7 in the variance.
 _STEPS = 0.75
 _STEP = 0.9
 # Largest step in z for ties of the probit model, whose likelihood is narrower.
