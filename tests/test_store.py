@@ -404,3 +404,19 @@ def test_a_file_that_is_damaged_while_it_is_open_is_named(tmp_path):
     with pytest.raises(StoreUnavailable, match="not a database"):
         made.write(lambda _: None)
     made.close()
+
+
+def test_a_writer_has_the_file_from_the_beginning_and_a_reader_hinders_nobody(tmp_path):
+    made = Database(str(tmp_path / "s.db"))
+    migrate.ready(made)
+    with contextlib.closing(sqlite3.connect(tmp_path / "s.db", timeout=0, isolation_level=None)) as other:
+        with made.transaction(), pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("BEGIN IMMEDIATE")
+        with made.transaction(writes=False):
+            other.execute("BEGIN IMMEDIATE")
+            other.execute("ROLLBACK")
+    with contextlib.suppress(KeyError), made.transaction() as connection:
+        connection.execute(sa.text("CREATE TABLE half (x INTEGER)"))
+        raise KeyError
+    assert "half" not in made.read(lambda c: sa.inspect(c).get_table_names())
+    made.close()
