@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from pairseek.candidates.all_pairs import AllPairs, certified_gap, description, median_score
-from pairseek.candidates.branch_and_bound.bounds import TABLE, TRACE, steepness, value
+from pairseek.candidates.branch_and_bound.bounds import TABLE, steepness, value
 from pairseek.candidates.branch_and_bound.finalists import keep
 from pairseek.candidates.branch_and_bound.search import SearchResult
 from pairseek.candidates.branch_and_bound.view import Model, residual_variance, utility_model
@@ -44,11 +44,14 @@ _KEPT = 64
 # Items from which strata are made, and the middle of all is taken.
 _SAMPLE = 1024
 _CHUNK = 2048
-_ROWS = 128
+# A thread looks at so many rows of pairs of promising items, or at rows with about so many pairs, before it forgets
+# which utility it has reached.
+_ROWS, _PAIRS = 256, 32_768
 _LANES = 512
-# Least deviation of a logit that is looked at for the highest ratio of mean and deviation, the slack of that ratio, the
-# growth of the utility reached after which it is computed again, and the highest ratio.
-_LEAST_S, _SLACK, _STEP, _FAR = 0.05, 1.3, 1.02, 40.0
+# Deviations of a logit at which the highest mean is looked up begin so near the least one, which is at least the second
+# number; slack of what is found, the growth of the utility reached after which it is computed again, and the highest
+# ratio of mean and deviation.
+_NEAR, _LEAST_S, _SLACK, _STEP, _FAR = 1.05, 0.05, 1.2, 1.02, 40.0
 
 
 @dataclass(frozen=True)
@@ -255,14 +258,19 @@ class Sketch:
         same = first is second
         columns = self.columns if len(second) == len(self.rows) else np.ascontiguousarray(self.columns[:, second])
         mine = np.ascontiguousarray(self.columns[:, first].T)
-        rows = _ROWS if same else 1
+        rows = _ROWS if same else max(1, _PAIRS // len(second))
         pieces = -(-len(first) // rows)
         utilities, keys = np.full((pieces, _KEPT), least), np.full((pieces, _KEPT), -1)
         names = (self.rows[first], self.rows[second], self.total)
-        model = (*self.model, self.own)
+        model = (*self.model, self.own, self._widest())
         arguments = (mine, columns, self.values, model, names, self.resting, int(same), rows, utilities, keys)
         for_ranges(_scan_pairs, len(first), rows, *arguments)
         return _best(utilities.ravel(), keys.ravel(), _KEPT)
+
+    def _widest(self) -> float:
+        """Return an upper bound on the deviation of a logit under constant noise, or that of the table."""
+        k, reach = self.model[2], float(np.max(self.facts[1]))
+        return min(math.sqrt(16.0 * k * k * reach + self.own), S_MAX)
 
     def bound(self) -> float:
         """Return an upper bound on the utility of any pair of the items."""
@@ -450,14 +458,15 @@ def _least_deviation(reached: float, shape: int, table: FloatArray) -> float:
 
 
 @inner
-def _highest_ratio(reached: float, least: float, table: FloatArray) -> float:
-    """Return about the highest m²/(1 + s²) at which a pair exceeds a utility, to spare looks into the table.
+def _steepest(reached: float, least: float, most: float, table: FloatArray) -> float:
+    """Return about the highest m²/(s² - least²) at which a pair exceeds a utility, to spare looks into the table.
 
-    A probability depends on little else than m/sqrt(1 + s²), so that a few values of s stand for all.
+    The highest such m² grows nearly in proportion to s² - least²: by half at most where s doubles, and without bends.
+    So a few values of s stand for all from the least to the most.
     """
     highest = 0.0
-    s = max(least, _LEAST_S)
-    while s < S_MAX:
+    s = _NEAR * max(least, _LEAST_S)
+    while True:
         low, high = 0.0, _FAR * math.sqrt(1.0 + s * s)
         for _ in range(16):
             middle = 0.5 * (low + high)
@@ -465,33 +474,38 @@ def _highest_ratio(reached: float, least: float, table: FloatArray) -> float:
                 low = middle
             else:
                 high = middle
-        highest = max(highest, high * high / (1.0 + s * s))
-        s *= 1.5
-    return _SLACK * highest
+        highest = max(highest, high * high / (s * s - least * least))
+        if s >= most:
+            return _SLACK * highest
+        s = min(1.5 * s, most)
 
 
 @inner
-def _spreads(
-    item: FloatArray, columns: FloatArray, values: FloatArray, shape: int, begin: int, width: int, out: Any
+def _variances(
+    item: FloatArray, columns: FloatArray, values: FloatArray, begin: int, width: int, out: FloatArray
 ) -> None:
-    """Write |Δ|², Δ'ΣΔ and, where the shape needs it, |ΣΔ|² of an item and the columns from `begin` on."""
-    square, variance, reach = out
+    """Write Δ'ΣΔ of an item and the columns from `begin` on."""
     r = len(item) - 2
     for j in range(width):
-        rest = item[r] + columns[r, begin + j]
-        square[j] = rest
-        variance[j] = values[r] * rest
-        reach[j] = values[r] * values[r] * rest
+        out[j] = values[r] * (item[r] + columns[r, begin + j])
     for c in range(r):
         x, weight = item[c], values[c]
         line = columns[c, begin : begin + width]
         for j in range(width):
-            part = (x - line[j]) * (x - line[j])
-            square[j] += part
-            variance[j] += weight * part
-        if shape == TRACE:
-            for j in range(width):
-                reach[j] += weight * weight * (x - line[j]) * (x - line[j])
+            out[j] += weight * (x - line[j]) * (x - line[j])
+
+
+@inner
+def _distances(item: FloatArray, columns: FloatArray, values: FloatArray, j: int) -> tuple[float, float]:
+    """Return |Δ|² and |ΣΔ|² of an item and column j."""
+    r = len(item) - 2
+    square = item[r] + columns[r, j]
+    reach = values[r] * values[r] * square
+    for c in range(r):
+        part = (item[c] - columns[c, j]) * (item[c] - columns[c, j])
+        square += part
+        reach += values[c] * values[c] * part
+    return square, reach
 
 
 @inner
@@ -520,14 +534,13 @@ def _scan_pairs(
     ``names`` is (rows of the first items, rows of the second ones, number of items); ``once`` is 1 where both are the
     same list, and each pair is looked at once.
     """
-    shape, noise, k, penalty, table, above, own = model
+    shape, noise, k, penalty, table, above, own, most = model
     rows, others, total = names
     r, m = columns.shape[0] - 2, columns.shape[1]
     found, kept = utilities[start // chunk], keys[start // chunk]
-    spreads = np.empty(_LANES), np.empty(_LANES), np.empty(_LANES)
-    hopes = np.empty(_LANES)
+    variances, hopes = np.empty(_LANES), np.empty(_LANES)
     reached, least, narrow = math.nan, 0.0, 0.0
-    certain, steep = 0.0, math.inf
+    certain, steep, base = 0.0, math.inf, 0.0
     for i in range(start, stop):
         if found[_KEPT - 1] != reached:
             reached = found[_KEPT - 1]
@@ -536,25 +549,28 @@ def _scan_pairs(
             narrow = max(least * least - own, 0.0) / (4.0 * k * k) if noise == CONSTANT else 0.0
         if noise == CONSTANT and shape == TABLE and reached > certain:
             certain = reached * _STEP
-            steep = _highest_ratio(reached, least, above)
+            steep, base = _steepest(reached, least, most, above), least * least - own
         for begin in range(once * (i + 1), m, _LANES):
             width = min(_LANES, m - begin)
-            _spreads(mine[i], columns, values, shape, begin, width, spreads)
+            _variances(mine[i], columns, values, begin, width, variances)
             for j in range(width):
                 apart = mine[i, r + 1] - columns[r + 1, begin + j]
-                possible = steep * (1.0 + own + 4.0 * k * k * spreads[1][j]) - k * k * apart * apart
-                hopes[j] = min(possible, spreads[1][j] - narrow)
+                possible = steep * (4.0 * k * k * variances[j] - base) - k * k * apart * apart
+                hopes[j] = min(possible, variances[j] - narrow)
             for j in range(width):
-                square, variance = spreads[0][j], spreads[1][j]
-                if hopes[j] < 0.0 or not square > 0.0:
+                if hopes[j] < 0.0:
                     continue
+                square, reach = _distances(mine[i], columns, values, begin + j)
+                if not square > 0.0:
+                    continue
+                variance = variances[j]
                 margin = abs(mine[i, r + 1] - columns[r + 1, begin + j])
                 length = 2.0 * math.sqrt(square)
                 constant = pair_constant(length, k, noise)
                 s = math.sqrt(4.0 * constant * constant * variance + own)
                 if s < least:
                     continue
-                gain = spreads[2][j] / variance if variance > 0.0 else 0.0
+                gain = reach / variance if variance > 0.0 else 0.0
                 u = value(shape, penalty, table, constant * margin, s, margin / length, gain)
                 p, q = rows[i], others[begin + j]
                 key = min(p, q) * total + max(p, q)

@@ -43,11 +43,13 @@ class Factors:
         """Return the factors of answers whose logits are multiplied by `factor`, for this lapse or the response's."""
         share = response.share if lapse is None else lapse
         width = response.tie_width
-        slopes, offsets, decided = factor * evidence.slopes, factor * evidence.offsets, evidence.decided
+        slopes, offsets, decided = evidence.slopes, evidence.offsets, evidence.decided
+        if factor != 1.0:
+            slopes, offsets = factor * slopes, factor * offsets
         offsets = offsets - width * decided
         floor = share / (3.0 if width > 0.0 else 2.0)
         constant = 0.0
-        if share == 0.0 and response.link == LOGISTIC and not np.all(decided):
+        if share == 0.0 and response.link == LOGISTIC and not decided.all():
             tied = decided == 0.0
             constant = float(np.sum(tied)) * np.log(-np.expm1(-2.0 * width)) if width > 0.0 else 0.0
             offsets = np.where(tied, offsets + width, offsets)

@@ -295,6 +295,16 @@ class PriorForm:
         residuals = prior.count if isinstance(prior, WithResiduals) else 0
         return cls(origin, unit, covariance, scaled, boxed, residuals, isinstance(prior, WithinSpan))
 
+    @cached_property
+    def units(self) -> FloatArray:
+        """(d, d) products of two units."""
+        return np.outer(self.unit, self.unit)
+
+    @cached_property
+    def log_volume(self) -> float:
+        """Sum of the logs of the units."""
+        return float(np.sum(np.log(self.unit)))
+
     def data(self, factors: Factors) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the answers in units of the prior."""
         slopes = np.ascontiguousarray(factors.slopes * self.unit)
@@ -351,19 +361,19 @@ def gaussian_fit(
         mean, out = private.joined(kept, data, sites, mean, out)
         own_sites, sites = sites, np.zeros((m + d, 2))
         sites[others] = own_sites
-    log_evidence = float(facts[3] + np.sum(np.log(form.unit)) + factors.constant)
+    log_evidence = float(facts[3] + form.log_volume + factors.constant)
     if m == 0:
         found = form.origin.copy(), form.covariance.copy()
         return GaussianFit(
             *found, converged=True, sweeps=0, logit_deviation=0.0, log_evidence=log_evidence, sites=sites
         )
-    if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(out)) and np.isfinite(log_evidence)):
+    if not (np.isfinite(mean).all() and np.isfinite(out).all() and math.isfinite(log_evidence)):
         lost = form.origin.copy(), form.covariance.copy()
         sweeps = int(facts[1])
         return GaussianFit(
             *lost, converged=False, sweeps=sweeps, logit_deviation=np.inf, log_evidence=-np.inf, sites=sites
         )
-    found = form.origin + form.unit * mean, out * np.outer(form.unit, form.unit)
+    found = form.origin + form.unit * mean, out * form.units
     return GaussianFit(*found, bool(facts[0] == 1.0), int(facts[1]), float(facts[2]), log_evidence, sites)
 
 
@@ -436,7 +446,7 @@ def is_trusted(fit: GaussianFit, factors: Factors, prior: Prior | PriorForm, *, 
     # One answer under a Gaussian prior is exact however sharp it is, unless it may be a lapse.
     if len(factors.offsets) <= 1 and factors.plain and not form.boxed:
         return True
-    values = np.linalg.eigvalsh(fit.covariance / np.outer(form.unit, form.unit))
+    values = np.linalg.eigvalsh(fit.covariance / form.units)
     if values[0] < _THINNEST * values[-1]:
         return False
     blunt = sharp or fit.logit_deviation <= _SHARP * _NOISE[factors.link]
@@ -452,7 +462,7 @@ def _profiles_agree(fit: GaussianFit, factors: Factors, form: PriorForm) -> bool
     """
     m, d = factors.slopes.shape
     data = form.data(factors)
-    root = square_root(fit.covariance / np.outer(form.unit, form.unit))
+    root = square_root(fit.covariance / form.units)
     whitened = np.einsum("md,de->me", data[0], root)
     information = np.einsum("m,md,me->de", fit.sites[:m, 0], whitened, whitened)
     _, vectors = np.linalg.eigh(0.5 * (information + information.T))

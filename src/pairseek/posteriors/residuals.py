@@ -65,14 +65,14 @@ def infer_with_residuals(
     """
     d = evidence.slopes.shape[1]
     rows, place = np.unique(pairs, return_inverse=True)
-    place = place.reshape(pairs.shape)
-    signs = np.zeros((len(pairs), len(rows)))
-    np.put_along_axis(signs, place[:, :1], 1.0, axis=1)
-    np.put_along_axis(signs, place[:, 1:], -1.0, axis=1)
+    winners, losers = place.reshape(pairs.shape).T
+    signs, answers = np.zeros((len(pairs), len(rows))), np.arange(len(pairs))
+    signs[answers, winners], signs[answers, losers] = 1.0, -1.0
     basis = np.zeros((min(signs.shape), signs.shape[1]))
     rank = int(_orthonormal(signs, basis))
-    basis = np.ascontiguousarray(basis[:rank])
-    along = np.einsum("ms,rs->mr", signs, basis)
+    basis = basis[:rank]
+    # C V: a row of C has two entries.
+    along = (basis[:, winners] - basis[:, losers]).T
 
     # Priors of users may change, and need no hash.
     extended = WithResiduals(prior, d, rank) if type(prior) not in _FIXED else _extended(prior, d, rank)  # type: ignore[arg-type]
@@ -80,7 +80,7 @@ def infer_with_residuals(
     def inferred(deviation: float) -> Belief:
         scale = response.typical_reliability * deviation
         slopes = np.concatenate([evidence.slopes, scale * along], axis=1)
-        joint = posterior.infer(replace(evidence, slopes=slopes), extended, response)
+        joint = posterior.infer(Evidence(slopes, evidence.offsets, evidence.decided), extended, response)
         return _divided(joint, d, rows, basis, deviation)
 
     unknown = response.residual_prior
@@ -242,7 +242,7 @@ def _divided(joint: Belief, d: int, rows: IntArray, basis: FloatArray, deviation
     residuals = Residuals(deviation, rows, moments, lambda: _drawn(joint, d, basis, deviation))
     mean, own = np.ascontiguousarray(joint.mean[:d]), np.ascontiguousarray(joint.covariance[:d, :d])
     mean.flags.writeable = own.flags.writeable = False
-    return replace(joint, mean=mean, covariance=own, cloud=PointCloud(joint, d), residuals=residuals)
+    return Belief(mean, own, joint.info, PointCloud(joint, d), joint.reliability, residuals)
 
 
 def _drawn(joint: Belief, d: int, basis: FloatArray, deviation: float) -> FloatArray:
