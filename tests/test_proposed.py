@@ -76,14 +76,23 @@ def test_a_sketch_of_all_dimensions_scores_as_the_strategy_does():
     np.testing.assert_allclose(utilities, context.scores(context.features(first, second)), rtol=1e-9)
 
 
-@pytest.mark.parametrize("k", [0.2, 2.0, 20.0])
+RESPONSES = {
+    "logistic": lambda k: ps.Logistic(k, "constant"),
+    "probit": lambda k: ps.Probit(k, "constant"),
+    "lapses": lambda k: ps.Logistic(k, "constant", lapse=0.3),
+    "ties": lambda k: ps.Logistic(k, "constant", tie_width=3.0),
+}
+
+
+@pytest.mark.parametrize("response", RESPONSES)
+@pytest.mark.parametrize("k", [0.02, 0.2, 2.0, 20.0])
 @pytest.mark.parametrize("own", [0.0, 3.0])
-def test_a_scan_keeps_the_best_pairs_of_all(k, own):
+def test_a_scan_keeps_the_best_pairs_of_all(response, k, own):
     """It skips pairs whose logit is too narrow or too far from 0 without looking them up: none of the best is lost."""
     rng = np.random.default_rng(5)
     points = rng.standard_t(2.5, (300, 3))  # with far items, as in catalogues with a curvature
     belief = Belief(0.3 * points[0], np.diag([1.0, 0.3, 0.1]), BeliefInfo("test"), None)
-    context = SelectionContext.of(ps.Items(points), belief, ps.Logistic(k, "constant"), ps.InfoGain())
+    context = SelectionContext.of(ps.Items(points), belief, RESPONSES[response](k), ps.InfoGain())
     sketch = replace(Sketch.of(context, shape_of(context.strategy), np.arange(300)), own=own)
     everything = np.arange(300)
     utilities, keys = sketch._scan(everything, everything)

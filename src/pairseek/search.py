@@ -760,14 +760,17 @@ class Search:
         return found if found >= 0 else self._catalogue.n + list(self._gone).index(side)  # type: ignore[arg-type]
 
     def _places(self, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the (m, d) coordinates and (m,) appeals of items, also of those that are gone."""
+        """Return the (m, d) coordinates and (m,) appeals of items in the model, also of those that are gone."""
         items, gone = self._catalogue, list(self._gone.values())
+        if not gone:
+            modelled = self._modelled(items)
+            return modelled.coordinates[rows], modelled.appeal[rows]
         here = np.minimum(rows, items.n - 1)
         points, appeal = items.coordinates[here], items.appeal[here]
         for place in np.flatnonzero(rows >= items.n).tolist():
             one = gone[int(rows[place]) - items.n]
             points[place], appeal[place] = one.coordinates, one.appeal
-        return points, appeal
+        return extended_points(points, appeal, self.prior, self.response)
 
     def _evidence(self) -> tuple[Evidence, IntArray | None]:
         """Return the logit planes of all answers and ties, oriented towards the winner, and the rows of their items."""
@@ -777,7 +780,7 @@ class Search:
         if isinstance(self.items, Items):
             row = self._row if self._gone else self._catalogue.find
             pairs = np.array([row(side) for pair in sides for side in pair], dtype=np.int64).reshape(-1, 2)  # type: ignore[arg-type]
-            points, appeals = extended_points(*self._places(pairs.ravel()), self.prior, self.response)
+            points, appeals = self._places(pairs.ravel())
             winners, losers = points[::2], points[1::2]
             appeal = appeals[::2] - appeals[1::2]
         else:

@@ -48,10 +48,10 @@ _CHUNK = 2048
 # which utility it has reached.
 _ROWS, _PAIRS = 256, 32_768
 _LANES = 512
-# Deviations of a logit at which the highest mean is looked up begin so near the least one, which is at least the second
-# number; slack of what is found, the growth of the utility reached after which it is computed again, and the highest
-# ratio of mean and deviation.
-_NEAR, _LEAST_S, _SLACK, _STEP, _FAR = 1.05, 0.05, 1.2, 1.02, 40.0
+# Deviations of a logit at which the highest mean is looked up begin with the least one times these, if it is at least
+# the next number; slack of what is found, growth of the utility reached after which it is computed again, and the
+# highest ratio of mean and deviation.
+_NEAR, _LEAST_S, _SLACK, _STEP, _FAR = (1.01, 1.04), 0.05, 1.2, 1.02, 40.0
 
 
 @dataclass(frozen=True)
@@ -152,16 +152,18 @@ def _permitted(context: SelectionContext) -> IntArray:
     shown = context.resting.items
     if context.belief.residuals is not None:
         # Each has a residual variance of its own; all others have the same.
-        shown = np.union1d(shown, context.belief.residuals.rows)
+        told = context.belief.residuals.rows
+        shown = np.union1d(shown, told) if len(shown) else told
     rows = _without(known, shown)
     return rows if 2 * len(rows) > len(known) else _without(everything, shown)
 
 
 def _without(rows: IntArray, some: IntArray) -> IntArray:
     """Return sorted rows without some sorted others."""
-    places = np.searchsorted(rows, some)
-    inside = places < len(rows)
-    return np.delete(rows, places[inside][rows[places[inside]] == some[inside]])
+    kept = np.ones(len(rows), dtype=np.bool_)
+    places = np.minimum(rows.searchsorted(some), len(rows) - 1)
+    kept[places[rows[places] == some]] = False
+    return rows[kept]
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,10 +211,11 @@ class Sketch:
         columns, facts = np.empty((r + 2, len(rows))), np.empty((3, len(rows)))
         own = residual_variance(context.response)
         model = utility_model(context, shape, 0.0)
-        middle = context.points[rows[:: max(1, len(rows) // _SAMPLE)]].mean(axis=0)
+        points, middle = read_only(context.points), np.empty(context.points.shape[1])
+        _middle(points, rows, max(1, len(rows) // _SAMPLE), middle)
         places = (middle, np.array(belief.mean), axes, credit)
         noise = (model[1], model[2])
-        for_ranges(_sketch, len(rows), _CHUNK, read_only(context.points), rows, places, values, noise, columns, facts)
+        for_ranges(_sketch, len(rows), _CHUNK, points, rows, places, values, noise, columns, facts)
         return cls(rows, columns, facts, values, model, own, context.resting.pairs, len(context.points))
 
     def best_pairs(self, items: int, improved: int) -> tuple[IntArray | None, int]:
@@ -244,11 +247,12 @@ class Sketch:
         bounds = np.full(2 * _STRATA - 1, np.inf)
         bounds[: len(inside)] = inside[: len(bounds)]
         best = np.empty((len(bounds) + 1, count // (2 * _STRATA)), dtype=np.int64)
-        some = np.sort(potential[:: max(1, len(potential) // _SAMPLE)])
+        some = potential[:: max(1, len(potential) // _SAMPLE)]
         # The quantile between two of the numbers, which `np.quantile` takes ten times as long to find.
         place = _LOW * (len(some) - 1)
-        low, share = some[int(place)], place - int(place)
-        low += share * (some[min(int(place) + 1, len(some) - 1)] - low)
+        beside = int(place), min(int(place) + 1, len(some) - 1)
+        low, high = np.partition(some, beside)[list(beside)]
+        low += (place - int(place)) * (high - low)
         _best_of_strata(potential, cost, float(low), bounds, best)
         chosen[best[best >= 0]] = True
         return np.flatnonzero(chosen)
@@ -265,6 +269,9 @@ class Sketch:
         model = (*self.model, self.own, self._widest())
         arguments = (mine, columns, self.values, model, names, self.resting, int(same), rows, utilities, keys)
         for_ranges(_scan_pairs, len(first), rows, *arguments)
+        if pieces == 1:
+            found = np.count_nonzero(keys[0] >= 0)
+            return utilities[0, :found], keys[0, :found]
         return _best(utilities.ravel(), keys.ravel(), _KEPT)
 
     def _widest(self) -> float:
@@ -381,6 +388,16 @@ def _best_of_strata(values: FloatArray, cost: FloatArray, low: float, bounds: Fl
 
 
 @kernel
+def _middle(points: FloatArray, rows: IntArray, step: int, out: FloatArray) -> None:
+    """Write the mean of every `step`-th of some points."""
+    out[:] = 0.0
+    for place in range(0, len(rows), step):
+        for h in range(len(out)):
+            out[h] += points[rows[place], h]
+    out /= -(-len(rows) // step)
+
+
+@kernel
 def _sketch(  # noqa: C901
     start: int,
     stop: int,
@@ -458,26 +475,33 @@ def _least_deviation(reached: float, shape: int, table: FloatArray) -> float:
 
 
 @inner
-def _steepest(reached: float, least: float, most: float, table: FloatArray) -> float:
-    """Return about the highest m²/(s² - least²) at which a pair exceeds a utility, to spare looks into the table.
+def _highest_square(reached: float, s: float, table: FloatArray) -> float:
+    """Return the highest m² at which a pair with a deviation of s exceeds a utility."""
+    low, high = 0.0, _FAR * math.sqrt(1.0 + s * s)
+    for _ in range(16):
+        middle = 0.5 * (low + high)
+        if interpolate(table, middle, s) > reached:
+            low = middle
+        else:
+            high = middle
+    return high * high
 
-    The highest such m² grows nearly in proportion to s² - least²: by half at most where s doubles, and without bends.
-    So a few values of s stand for all from the least to the most.
+
+@inner
+def _highest_line(reached: float, least: float, most: float, table: FloatArray) -> tuple[float, float]:
+    """Return a and b with m² <= a + b (s² - least²), about, where a pair exceeds a utility; it spares looking up most.
+
+    The highest such m² is nearly a line from 0 on or, where ties are offered, from the square of their width on. It
+    bends slowly and to one side, so that a few values of s stand for all from the least to the most.
     """
-    highest = 0.0
-    s = _NEAR * max(least, _LEAST_S)
+    near = max(least, _LEAST_S) * _NEAR[0]
+    first, slope = _highest_square(reached, near, table), 0.0
+    s = near * _NEAR[1]
     while True:
-        low, high = 0.0, _FAR * math.sqrt(1.0 + s * s)
-        for _ in range(16):
-            middle = 0.5 * (low + high)
-            if interpolate(table, middle, s) > reached:
-                low = middle
-            else:
-                high = middle
-        highest = max(highest, high * high / (s * s - least * least))
+        slope = max(slope, (_highest_square(reached, s, table) - first) / (s * s - near * near))
         if s >= most:
-            return _SLACK * highest
-        s = min(1.5 * s, most)
+            return _SLACK * first, _SLACK * slope
+        s = min(1.2 * s, most)
 
 
 @inner
@@ -540,7 +564,7 @@ def _scan_pairs(
     found, kept = utilities[start // chunk], keys[start // chunk]
     variances, hopes = np.empty(_LANES), np.empty(_LANES)
     reached, least, narrow = math.nan, 0.0, 0.0
-    certain, steep, base = 0.0, math.inf, 0.0
+    certain, steep, free = 0.0, 0.0, math.inf
     for i in range(start, stop):
         if found[_KEPT - 1] != reached:
             reached = found[_KEPT - 1]
@@ -549,26 +573,25 @@ def _scan_pairs(
             narrow = max(least * least - own, 0.0) / (4.0 * k * k) if noise == CONSTANT else 0.0
         if noise == CONSTANT and shape == TABLE and reached > certain:
             certain = reached * _STEP
-            steep, base = _steepest(reached, least, most, above), least * least - own
+            free, steep = _highest_line(reached, least, most, above)
+            free += steep * (own - least * least)
         for begin in range(once * (i + 1), m, _LANES):
             width = min(_LANES, m - begin)
             _variances(mine[i], columns, values, begin, width, variances)
             for j in range(width):
                 apart = mine[i, r + 1] - columns[r + 1, begin + j]
-                possible = steep * (4.0 * k * k * variances[j] - base) - k * k * apart * apart
+                possible = free + steep * 4.0 * k * k * variances[j] - k * k * apart * apart
                 hopes[j] = min(possible, variances[j] - narrow)
             for j in range(width):
                 if hopes[j] < 0.0:
                     continue
                 square, reach = _distances(mine[i], columns, values, begin + j)
-                if not square > 0.0:
-                    continue
                 variance = variances[j]
                 margin = abs(mine[i, r + 1] - columns[r + 1, begin + j])
                 length = 2.0 * math.sqrt(square)
                 constant = pair_constant(length, k, noise)
                 s = math.sqrt(4.0 * constant * constant * variance + own)
-                if s < least:
+                if s < least or not square > 0.0:
                     continue
                 gain = reach / variance if variance > 0.0 else 0.0
                 u = value(shape, penalty, table, constant * margin, s, margin / length, gain)
