@@ -365,8 +365,8 @@ def _log_evidence(
     return total
 
 
-@kernel
-def propagate(  # noqa: C901
+@inner
+def _propagate(  # noqa: C901
     evidence: Any,
     own: FloatArray,
     prior: Any,
@@ -471,6 +471,135 @@ def propagate(  # noqa: C901
     facts[3] = _log_evidence(evidence, prior, link, model, sites, cavities, mean, volume)
 
 
+@inner
+def _private_residuals(slopes: FloatArray, first: int, answers: IntArray, columns: IntArray) -> int:
+    """Write the answers with a coordinate from `first` on that no other has, in order, with the first such coordinate.
+
+    Answers that say nothing of the coordinates before are left out. The result is their number.
+    """
+    m, d = slopes.shape
+    uses = np.zeros(d, dtype=np.int64)
+    for j in range(m):
+        for i in range(first, d):
+            if slopes[j, i] != 0.0:
+                uses[i] += 1
+    count = 0
+    for j in range(m):
+        tells = False
+        for i in range(first):
+            tells |= slopes[j, i] != 0.0
+        i = first
+        while tells and i < d and not (uses[i] == 1 and slopes[j, i] != 0.0):
+            i += 1
+        if tells and i < d:
+            answers[count], columns[count] = j, i
+            count += 1
+    return count
+
+
+@inner
+def _join_private(
+    private: Any,
+    kept: IntArray,
+    evidence: Any,
+    sites: FloatArray,
+    known: Any,
+    mean: FloatArray,
+    covariance: FloatArray,
+) -> None:
+    """Write mean and covariance of the whole state, from those ``known`` of the coordinates that were kept.
+
+    ``private`` is (answers, columns, factors). Let t = s·x + o be the part of a logit that the others explain, with the
+    site exp(-τt²/2 + νt). Given t, the private residual utility e, with the factor a, is normal with the mean a(ν - τt)
+    and the variance 1 - τa².
+    """
+    answers, columns, factors = private
+    slopes, offsets, _ = evidence
+    centre, inner_covariance = known
+    size, count = len(kept), len(answers)
+    along = np.zeros((count, size))
+    for k in range(size):
+        mean[kept[k]] = centre[k]
+        for h in range(size):
+            covariance[kept[k], kept[h]] = inner_covariance[k, h]
+    for p in range(count):
+        j, column = answers[p], columns[p]
+        pull = sites[j, 0] * factors[p]
+        explained = offsets[j]
+        for k in range(size):
+            explained += slopes[j, k] * centre[k]
+            for h in range(size):
+                along[p, h] += slopes[j, k] * inner_covariance[k, h]
+        mean[column] = factors[p] * sites[j, 1] - pull * explained
+        for h in range(size):
+            covariance[column, kept[h]] = covariance[kept[h], column] = -pull * along[p, h]
+        for q in range(p + 1):
+            both = 0.0
+            for k in range(size):
+                both += along[p, k] * slopes[answers[q], k]
+            both *= pull * sites[answers[q], 0] * factors[q]
+            covariance[column, columns[q]] = covariance[columns[q], column] = both
+        covariance[column, column] += 1.0 - pull * factors[p]
+
+
+@kernel
+def propagate(
+    evidence: Any,
+    form: Any,
+    rule: Any,
+    link: int,
+    model: Any,
+    goal: Any,
+    warm: bool,  # noqa: FBT001
+    sites: FloatArray,
+    mean: FloatArray,
+    covariance: FloatArray,
+    facts: FloatArray,
+) -> None:
+    """Run expectation propagation: see `_propagate`.
+
+    A residual utility that occurs in one answer alone is integrated out of that answer's likelihood, and inferred
+    afterwards. ``form`` is (units of the coordinates, prior in these units, number of the first residual utility). The
+    slopes are not in these units. ``facts`` also tells whether all results are finite.
+    """
+    slopes, offsets, decided = evidence
+    unit, (low, high, centre, precision), shared = form
+    m, d = slopes.shape
+    answers, columns = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
+    count = _private_residuals(slopes, shared, answers, columns)
+    answers, columns = answers[:count], columns[:count]
+    own, factors, alone = np.zeros(m), np.empty(count), np.zeros(d, dtype=np.bool_)
+    for p in range(count):
+        factors[p] = slopes[answers[p], columns[p]]
+        own[answers[p]] = factors[p] * factors[p]
+        alone[columns[p]] = True
+    kept = np.flatnonzero(~alone)
+    size = len(kept)
+    inner_slopes, inner_sites = np.empty((m, size)), np.zeros((m + size, 2))
+    for j in range(m):
+        inner_sites[j] = sites[j]
+        for i in range(size):
+            inner_slopes[j, i] = slopes[j, kept[i]] * unit[kept[i]]
+    for i in range(size):
+        inner_sites[m + i] = sites[m + kept[i]]
+    # Residual utilities are independent and alike, so that the last ones are left out of the prior.
+    prior = (low[:size], high[:size], centre[:size], np.ascontiguousarray(precision[:size, :size]))
+    inner_mean, inner_covariance = np.empty(size), np.empty((size, size))
+    data, known = (inner_slopes, offsets, decided), (inner_mean, inner_covariance)
+    _propagate(data, own, prior, rule, link, model, goal, warm, inner_sites, *known, facts)
+    _join_private((answers, columns, factors), kept, data, inner_sites, known, mean, covariance)
+    sites[:] = 0.0
+    sites[:m] = inner_sites[:m]
+    for i in range(size):
+        sites[m + kept[i]] = inner_sites[m + i]
+    finite = abs(facts[3]) < math.inf
+    for i in range(d):
+        finite &= abs(mean[i]) < math.inf
+        for h in range(d):
+            finite &= abs(covariance[i, h]) < math.inf
+    facts[4] = 1.0 if finite else 0.0
+
+
 @kernel
 def profile_moments(
     evidence: Any, rule: Any, link: int, model: Any, sites: Any, mean: FloatArray, directions: FloatArray, out: Any
@@ -524,74 +653,3 @@ def gaussian_points(
             for h in range(d):
                 total += root[i, h] * standard[n, h]
             out[n, i] = total
-
-
-@kernel
-def private_residuals(slopes: FloatArray, first: int, answers: IntArray, columns: IntArray) -> int:
-    """Write the answers with a coordinate from `first` on that no other has, in order, with the first such coordinate.
-
-    Answers that say nothing of the coordinates before are left out. The result is their number.
-    """
-    m, d = slopes.shape
-    uses = np.zeros(d, dtype=np.int64)
-    for j in range(m):
-        for i in range(first, d):
-            if slopes[j, i] != 0.0:
-                uses[i] += 1
-    count = 0
-    for j in range(m):
-        tells = False
-        for i in range(first):
-            tells |= slopes[j, i] != 0.0
-        i = first
-        while tells and i < d and not (uses[i] == 1 and slopes[j, i] != 0.0):
-            i += 1
-        if tells and i < d:
-            answers[count], columns[count] = j, i
-            count += 1
-    return count
-
-
-@kernel
-def join_private(
-    private: Any,
-    kept: IntArray,
-    evidence: Any,
-    sites: FloatArray,
-    known: Any,
-    mean: FloatArray,
-    covariance: FloatArray,
-) -> None:
-    """Write mean and covariance of the whole state, from those ``known`` of the coordinates that were kept.
-
-    ``private`` is (answers, columns, factors). Let t = s·x + o be the part of a logit that the others explain, with the
-    site exp(-τt²/2 + νt). Given t, the private residual utility e, with the factor a, is normal with the mean a(ν - τt)
-    and the variance 1 - τa².
-    """
-    answers, columns, factors = private
-    slopes, offsets, _ = evidence
-    centre, inner_covariance = known
-    size, count = len(kept), len(answers)
-    along = np.zeros((count, size))
-    for k in range(size):
-        mean[kept[k]] = centre[k]
-        for h in range(size):
-            covariance[kept[k], kept[h]] = inner_covariance[k, h]
-    for p in range(count):
-        j, column = answers[p], columns[p]
-        pull = sites[j, 0] * factors[p]
-        explained = offsets[j]
-        for k in range(size):
-            explained += slopes[j, k] * centre[k]
-            for h in range(size):
-                along[p, h] += slopes[j, k] * inner_covariance[k, h]
-        mean[column] = factors[p] * sites[j, 1] - pull * explained
-        for h in range(size):
-            covariance[column, kept[h]] = covariance[kept[h], column] = -pull * along[p, h]
-        for q in range(p + 1):
-            both = 0.0
-            for k in range(size):
-                both += along[p, k] * slopes[answers[q], k]
-            both *= pull * sites[answers[q], 0] * factors[q]
-            covariance[column, columns[q]] = covariance[columns[q], column] = both
-        covariance[column, column] += 1.0 - pull * factors[p]

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from pairseek.core.lazy import cached_property
-from pairseek.core.types import Belief, BeliefInfo, BoolArray, FloatArray, IntArray
+from pairseek.core.types import Belief, BeliefInfo, FloatArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
 from pairseek.model.priors import Prior, WithinSpan, WithResiduals
@@ -27,7 +27,7 @@ from pairseek.numerics.jit import LOGISTIC, PROBIT, read_only
 from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.base import effective_samples, generator_for
 from pairseek.posteriors.control_variates import controlled_moments
-from pairseek.posteriors.ep_kernels import gaussian_points, join_private, private_residuals, profile_moments, propagate
+from pairseek.posteriors.ep_kernels import gaussian_points, profile_moments, propagate
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.smc import square_root
 from pairseek.posteriors.tempering import PointTarget, log_importance_ratios, tempered_belief
@@ -317,16 +317,6 @@ def _form_with_residuals(prior: WithResiduals, d: int) -> PriorForm:
     return PriorForm._of(prior, d)
 
 
-@lru_cache(maxsize=8)
-def _with_fewer_residuals(form: PriorForm, count: int) -> PriorForm:
-    """Return the form without so many of the residual utilities, which are independent and alike."""
-    n = len(form.origin) - count
-    low, high, centre, precision = form.scaled
-    scaled = low[:n], high[:n], centre[:n], np.ascontiguousarray(precision[:n, :n])
-    covariance = np.ascontiguousarray(form.covariance[:n, :n])
-    return PriorForm(form.origin[:n], form.unit[:n], covariance, scaled, form.boxed, form.residuals - count)
-
-
 def gaussian_fit(
     factors: Factors,
     prior: Prior | PriorForm,
@@ -341,33 +331,19 @@ def gaussian_fit(
     """
     m, d = factors.slopes.shape
     form = prior if isinstance(prior, PriorForm) else PriorForm.of(prior, d)
-    private = _PrivateParts.of(factors, form)
-    slopes, offsets, decided = form.data(factors)
-    others: slice | BoolArray = slice(None)
-    kept = np.arange(d)
-    scaled = form.scaled
-    if len(private.columns):
-        others = np.ones(m + d, dtype=np.bool_)
-        others[m + private.columns] = False
-        kept = np.flatnonzero(others[m:])
-        slopes = np.ascontiguousarray(slopes[:, kept])
-        scaled = _with_fewer_residuals(form, len(private.columns)).scaled
-    data = (slopes, offsets, decided)
-    sites = np.empty((m + len(kept), 2)) if start is None else start[others].copy()
-    facts, mean, out = np.empty(4), np.empty(len(kept)), np.empty((len(kept), len(kept)))
-    warm, own = start is not None, private.variances(m)
-    propagate(data, own, scaled, _rule(), factors.link, factors.model, goal, warm, sites, mean, out, facts)
-    if len(private.columns):
-        mean, out = private.joined(kept, data, sites, mean, out)
-        own_sites, sites = sites, np.zeros((m + d, 2))
-        sites[others] = own_sites
+    offsets = factors.offsets + np.einsum("md,d->m", factors.slopes, form.origin)
+    sites = np.zeros((m + d, 2)) if start is None else start.copy()
+    facts, mean, out = np.empty(5), np.empty(d), np.empty((d, d))
+    data = (read_only(factors.slopes), offsets, read_only(factors.decided))
+    shared = (form.unit, form.scaled, d - form.residuals)
+    propagate(data, shared, _rule(), factors.link, factors.model, goal, start is not None, sites, mean, out, facts)
     log_evidence = float(facts[3] + form.log_volume + factors.constant)
     if m == 0:
         found = form.origin.copy(), form.covariance.copy()
         return GaussianFit(
             *found, converged=True, sweeps=0, logit_deviation=0.0, log_evidence=log_evidence, sites=sites
         )
-    if not (np.isfinite(mean).all() and np.isfinite(out).all() and math.isfinite(log_evidence)):
+    if not facts[4]:
         lost = form.origin.copy(), form.covariance.copy()
         sweeps = int(facts[1])
         return GaussianFit(
@@ -375,55 +351,6 @@ def gaussian_fit(
         )
     found = form.origin + form.unit * mean, out * form.units
     return GaussianFit(*found, bool(facts[0] == 1.0), int(facts[1]), float(facts[2]), log_evidence, sites)
-
-
-@dataclass(frozen=True, eq=False)
-class _PrivateParts:
-    """Residual utilities that occur in one answer alone.
-
-    Attributes
-    ----------
-    columns
-        (p,) their coordinates in the state.
-    answers
-        (p,) the answer of each.
-    factors
-        (p,) what each is multiplied with in the logit of its answer.
-    """
-
-    columns: IntArray
-    answers: IntArray
-    factors: FloatArray
-
-    @classmethod
-    def of(cls, factors: Factors, form: PriorForm) -> _PrivateParts:
-        """Return the private residual utilities, at most one for each answer that tells of the point too."""
-        if not form.residuals:
-            return _NOTHING_PRIVATE
-        m, size = factors.slopes.shape
-        answers, columns = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
-        count = private_residuals(factors.slopes, size - form.residuals, answers, columns)
-        answers, columns = answers[:count], columns[:count]
-        return cls(columns, answers, factors.slopes[answers, columns])
-
-    def variances(self, m: int) -> FloatArray:
-        """Return the (m,) prior variances that they give to the logits."""
-        own = np.zeros(m)
-        own[self.answers] = self.factors**2
-        return own
-
-    def joined(
-        self, kept: IntArray, data: tuple[FloatArray, ...], sites: FloatArray, mean: FloatArray, covariance: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return mean and covariance of the whole state, from those of the coordinates that were kept."""
-        size = len(kept) + len(self.columns)
-        whole, centre = np.empty((size, size)), np.empty(size)
-        private = (self.answers, self.columns, self.factors)
-        join_private(private, kept, data, sites, (mean, covariance), centre, whole)
-        return centre, whole
-
-
-_NOTHING_PRIVATE = _PrivateParts(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
 
 
 def log_prior_mass(prior: Prior, d: int) -> float:
