@@ -22,7 +22,7 @@ from pairseek.core.lazy import cached_property
 from pairseek.core.types import Belief, BeliefInfo, FloatArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
-from pairseek.model.priors import Prior, WithinSpan, WithResiduals
+from pairseek.model.priors import GaussianPrior, Prior, WithinSpan, WithResiduals
 from pairseek.numerics.jit import LOGISTIC, PROBIT, read_only
 from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.base import effective_samples, generator_for
@@ -187,10 +187,8 @@ class GaussianCloud:
             parts.append(_residual_points(n, prior.count))
         standard = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         samples = _points(standard, root, self.mean)
-        low, high = prior.box(d)
-        if np.any(np.isfinite(low) | np.isfinite(high)):
-            inside = np.all((samples >= low) & (samples <= high), axis=1)
-            samples = np.ascontiguousarray(samples[inside]) if np.any(inside) else np.clip(samples, low, high)
+        if type(prior.point) is not GaussianPrior:
+            samples = _within(samples, *prior.box(d))
         weights = np.full(len(samples), 1.0 / len(samples))
         for array in (samples, weights):
             array.flags.writeable = False
@@ -227,6 +225,14 @@ class GaussianCloud:
         ratios = np.exp(logs - top)
         log_evidence = top + np.log(np.mean(ratios)) + 0.5 * np.linalg.slogdet(covariance)[1] + self.factors.constant
         return samples, np.asarray(ratios / np.sum(ratios)), float(log_evidence)
+
+
+def _within(samples: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return the points inside of a box or, if there are none, all of them moved to its faces."""
+    if not np.any(np.isfinite(low) | np.isfinite(high)):
+        return samples
+    inside = np.all((samples >= low) & (samples <= high), axis=1)
+    return np.ascontiguousarray(samples[inside]) if np.any(inside) else np.clip(samples, low, high)
 
 
 def _points(standard: FloatArray, root: FloatArray, mean: FloatArray) -> FloatArray:

@@ -192,7 +192,7 @@ class PairFeatures:
         margin, length, constant, variance = out
         if appeal is None:
             appeal = np.zeros(len(points))
-        elif np.any(appeal):
+        elif few or np.any(appeal):
             margin += credits_of(appeal[first], response) - credits_of(appeal[second], response)
         spread = 0.0 if belief.reliability is None else belief.reliability.spread
         found = cls(points, first, second, margin, length, constant, variance, appeal, response, spread)

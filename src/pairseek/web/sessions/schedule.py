@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,9 +26,10 @@ _DOMAIN = 0x5E55
 _WHICH, _PAIR, _SIDES, _PLACE, _ORDER = range(5)
 
 
-@dataclass(frozen=True, slots=True)
-class AnsweredPair:
+class AnsweredPair(NamedTuple):
     """Answered pair, reduced to what the following pairs depend on.
+
+    It is a tuple, because all of a session are made again whenever it is read.
 
     Attributes
     ----------
