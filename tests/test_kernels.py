@@ -17,6 +17,7 @@ from scipy import integrate, special, stats
 
 from helpers.reference import naive_covariance, naive_log_answer, naive_mean
 from helpers.situations import LINKS
+from pairseek.numerics.balls import radius_of_share
 from pairseek.numerics.jit import exp_minus, log_answer, log_ndtr, log_slope, log_tie, next_uniform
 from pairseek.numerics.moments import CHUNK, sample_moments
 from pairseek.posteriors.mixture_kernels import likelihood_grid, mixture_densities
@@ -278,3 +279,19 @@ class TestSampleMoments:
         for other in (two, three):
             assert np.array_equal(one[0], other[0])
             assert np.array_equal(one[1], other[1])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_radius_of_a_share_equals_the_sorted_twin(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(1, 200)), int(rng.integers(1, 5))
+    # Every other time on a grid, where many points are equally far; only the leading coordinates count.
+    points = rng.integers(0, 4, (n, d + 1)).astype(float) if seed % 2 else rng.normal(size=(n, d + 1))
+    weights = np.where(rng.random(n) < 0.3, 0.0, rng.random(n)) + 1e-9
+    centre = rng.normal(size=d)
+    distances = np.linalg.norm(points[:, :d] - centre, axis=1)
+    order = np.argsort(distances)
+    mass = np.cumsum(weights[order])
+    for share in (0.001, 0.3, 0.5, 0.95, 0.9999):
+        wanted = distances[order[min(np.searchsorted(mass, share * mass[-1]), n - 1)]]
+        assert radius_of_share(points, weights, centre, share) == pytest.approx(wanted, rel=1e-12)

@@ -19,7 +19,9 @@ from pairseek.core.validation import is_number, whole
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic, Response
+from pairseek.numerics.balls import radius_of_share
 from pairseek.numerics.distances import squared_distances
+from pairseek.numerics.jit import read_only
 from pairseek.strategies import item_utilities
 from pairseek.strategies.features import residual_unit
 
@@ -122,11 +124,7 @@ class Estimate:
         belief = self.belief
         # With residual utilities samples are points of Gaussians, of which some thousands are too many for one number.
         points, weights = (belief.samples, belief.weights) if belief.residuals is None else belief.draw(_RADIUS_POINTS)
-        offsets = points[:, : len(self.point)] - self.point
-        distances = np.sqrt(np.einsum("nd,nd->n", offsets, offsets))
-        order = np.argsort(distances)
-        mass = np.cumsum(weights[order])
-        return float(distances[order[min(np.searchsorted(mass, level * mass[-1]), len(order) - 1)]])
+        return float(radius_of_share(read_only(points), read_only(weights), read_only(self.point), float(level)))
 
     def _repr_html_(self) -> str:
         return estimate_panel(self)

@@ -125,6 +125,7 @@ class ProposedPairs:
             words,
             bound=bound if known else None,
             gap=gap if known else None,
+            features=features.take(np.array([row])),
         )
 
     @property
