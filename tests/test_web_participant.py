@@ -310,6 +310,30 @@ def test_logs_and_metrics_hold_nothing_about_a_person(visitors, caplog):
     assert 'pairseek_answers_total{outcome="left"}' in text
 
 
+@pytest.mark.parametrize(
+    ("body", "kind", "words"),
+    [
+        ("", "application/json", "the body: invalid JSON"),
+        ("{", "application/json", "the body: invalid JSON"),
+        ("[]", "application/json; charset=utf-8", "the body: input should be an object"),
+        ('{"query": 5, "outcome": "left"}', "application/json", "query: input should be a valid string"),
+        ('{"query": "p1", "outcome": "up"}', "application/problem+json", "outcome: input should be 'left'"),
+        ('{"query": "p1", "outcome": "left", "more": 1}', "application/json", "more: extra inputs are not permitted"),
+        ('{"query": "p1", "outcome": "left"}', "text/plain", "the body: the type of the content is text/plain"),
+        ('{"query": "p1", "outcome": "left"}', "", "the body: the type of the content is missing"),
+    ],
+)
+def test_an_answer_that_is_not_one_is_refused_with_what_is_wrong(client, body, kind, words):
+    state = begin(client)
+    reply = client.post("/s/which/answer", content=body, headers={"X-Pairseek": "1", "Content-Type": kind})
+    assert reply.status_code == 422
+    error = reply.json()["error"]
+    assert error["code"] == "invalid_request"
+    assert error["message"].startswith(words)
+    assert client.get("/s/which/state").json() == state
+    assert client.get("/s/which/answer").status_code == 405
+
+
 def test_metrics_are_for_this_machine_or_a_token(visitors):
     client = visitors.browser(headers={"X-Forwarded-For": "203.0.113.9"})
     assert client.get("/metrics").json()["error"]["code"] == "token_missing"

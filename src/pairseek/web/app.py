@@ -55,6 +55,7 @@ def create_app(settings: Settings, known: Mapping[int, Study] | None = None) -> 
         # Around the limits, so that a page of another origin can read why it was refused.
         app.add_middleware(CrossOriginMiddleware, settings=settings)
     app.add_middleware(LoggingMiddleware)
+    app.router.routes.extend(participant.plain_routes)
     app.include_router(participant.router)
     app.include_router(researcher.router)
     app.include_router(media.router)

@@ -13,11 +13,13 @@ from typing import Annotated, Any, Self
 from fastapi import APIRouter, Depends, Form, Request
 from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 from pairseek.store.sessions import IDENTITIES, SessionRow
 from pairseek.web.errors import Problem
 from pairseek.web.rates import network_of
-from pairseek.web.routes.schemas import TIMESTAMP, AnswerBody, UndoBody
+from pairseek.web.routes.schemas import TIMESTAMP, AnswerBody, UndoBody, body_of
 from pairseek.web.security import check_form, check_guard, set_cookie, signature
 from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import Visitor, closed, expired, taken, too_old
@@ -184,9 +186,12 @@ async def state(slug: str, request: Request, service: TheService) -> Response:
     )
 
 
-@router.post("/s/{slug}/answer")
-async def answer(slug: str, body: AnswerBody, request: Request, service: TheService) -> Response:
-    """Store an answer and return the next state."""
+async def answer(request: Request) -> Response:
+    """Store an answer and return the next state.
+
+    It is a plain route, because that of the framework takes 0.2 ms more, a twentieth of all that an answer takes.
+    """
+    slug, service, body = request.path_params["slug"], await service_of(request), await body_of(AnswerBody, request)
 
     def stored() -> Response:
         row = session_of(slug, request, service)
@@ -194,6 +199,18 @@ async def answer(slug: str, body: AnswerBody, request: Request, service: TheServ
         return JSONResponse(service.answered(row, body.submitted()))
 
     return await service.in_turn(stored)
+
+
+class PlainRoute(Route):
+    """A route without the framework's validation, whose name is logged like that of the others."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Return whether the route matches, and what the request then knows."""
+        match, known = super().matches(scope)
+        return match, {**known, "route": self}
+
+
+plain_routes = [PlainRoute("/s/{slug}/answer", answer, methods=["POST"])]
 
 
 @router.post("/s/{slug}/undo")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from starlette.requests import Request
 
 from pairseek.core.media import MEDIA, inline_media
 from pairseek.core.types import JSON
@@ -13,6 +15,9 @@ from pairseek.web.sessions.live import SubmittedAnswer
 
 TIMESTAMP = r"^[0-9TZ:.+-]*$"
 """Pattern of times that clients send."""
+
+
+_Body = TypeVar("_Body", bound=BaseModel)
 
 
 class _Schema(BaseModel):
@@ -106,6 +111,18 @@ class StateSchema(_Schema):
     progress: ProgressSchema
     can: ActionsSchema
     result: str | None
+
+
+async def body_of(schema: type[_Body], request: Request) -> _Body:
+    """Return the body of a request to a plain route, with the errors of the framework's routes."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+        message = f"the type of the content is {kind or 'missing'}, and should be application/json"
+        raise RequestValidationError([{"type": "content_type", "loc": ("body",), "msg": message, "input": None}])
+    try:
+        return schema.model_validate_json(await request.body())
+    except ValidationError as error:
+        raise RequestValidationError(error.errors(include_url=False)) from None
 
 
 class AnswerBody(_Schema):
