@@ -295,3 +295,10 @@ def test_radius_of_a_share_equals_the_sorted_twin(seed):
     for share in (0.001, 0.3, 0.5, 0.95, 0.9999):
         wanted = distances[order[min(np.searchsorted(mass, share * mass[-1]), n - 1)]]
         assert radius_of_share(points, weights, centre, share) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [10, 1000, 4000])
+def test_radius_of_a_share_of_equal_weights_is_the_least_one(n):
+    points = np.random.default_rng(n).permutation(n)[:, None] + 1.0
+    for share in (0.1, 0.5, 0.9):
+        assert radius_of_share(points, np.full(n, 1.0 / n), np.zeros(1), share) == share * n

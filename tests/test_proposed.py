@@ -106,6 +106,28 @@ def test_a_scan_keeps_the_best_pairs_of_all(response, k, own):
     np.testing.assert_allclose(utilities, best, rtol=1e-9)
 
 
+@pytest.mark.parametrize("improved", [8, 64])
+def test_the_best_partners_of_the_best_items_are_sought_among_all_and_each_pair_is_kept_once(improved):
+    context = scene("constant", n=500, d=6)
+    sketch = Sketch.of(context, shape_of(context.strategy), np.arange(500))
+    good, everything = np.random.default_rng(0).permutation(500)[:improved], np.arange(500)
+    _, keys = sketch._scan(good, everything)
+    first, second = np.array(list(combinations(range(500), 2))).T
+    ours = np.isin(first, good) | np.isin(second, good)
+    scores = np.where(ours, context.scores(context.features(first, second)), -np.inf)
+    best = np.argsort(-scores, kind="stable")[:64]
+    assert set(keys.tolist()) == set((500 * first + second)[best].tolist())
+    assert len(keys) == 64
+
+
+def test_an_item_whose_length_overflows_keeps_no_search_waiting():
+    points = np.random.default_rng(0).normal(size=(3000, 20))
+    points[1] = 1e160
+    prior = ps.GaussianPrior(np.zeros(20), np.eye(20))
+    query = ps.Search(ps.Items(points), response=ps.Logistic(1.0, "constant"), prior=prior, rng=1).ask()
+    assert 1 not in (query.left, query.right)
+
+
 @pytest.mark.parametrize("d", [4, 16])
 def test_a_part_of_a_large_catalogue_holds_pairs_as_good_as_all(d, monkeypatch):
     """Over twelve beliefs; a part drawn at random has 0.96 to 0.98 of the information, and this one 0.99 to 1.01."""

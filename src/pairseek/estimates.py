@@ -124,7 +124,8 @@ class Estimate:
         belief = self.belief
         # With residual utilities samples are points of Gaussians, of which some thousands are too many for one number.
         points, weights = (belief.samples, belief.weights) if belief.residuals is None else belief.draw(_RADIUS_POINTS)
-        return float(radius_of_share(read_only(points), read_only(weights), read_only(self.point), float(level)))
+        points = read_only(np.ascontiguousarray(points))
+        return float(radius_of_share(points, read_only(weights), read_only(self.point), float(level)))
 
     def _repr_html_(self) -> str:
         return estimate_panel(self)

@@ -153,7 +153,7 @@ def _from_items(
         other = _best_pair(items, replace(context, strategy=rival), rules, rng)
         if other.utility > selection.utility:
             selection, strategy = other, rival
-    return selection.features or _pair(context, selection), selection, strategy.name
+    return _pair(context, selection), selection, strategy.name
 
 
 def _best_pair(items: Items, context: SelectionContext, rules: PairRules, rng: np.random.Generator) -> Selection:

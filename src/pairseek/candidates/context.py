@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -165,8 +165,6 @@ class Selection:
     gap
         Certified optimality gap: relative to the best score or, where scores may be negative, to the difference
         between the best and the median pair. None if unknown.
-    features
-        Features of the pair, where they are known already.
     """
 
     first: int
@@ -176,7 +174,6 @@ class Selection:
     words: str
     bound: float | None = None
     gap: float | None = None
-    features: PairFeatures | None = field(default=None, compare=False, repr=False)
 
 
 class Source(Protocol):

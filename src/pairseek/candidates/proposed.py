@@ -48,10 +48,11 @@ _CHUNK = 2048
 # which utility it has reached.
 _ROWS, _PAIRS = 256, 32_768
 _LANES = 512
-# Deviations of a logit at which the highest mean is looked up begin with the least one times these, if it is at least
-# the next number; slack of what is found, growth of the utility reached after which it is computed again, and the
-# highest ratio of mean and deviation.
-_NEAR, _LEAST_S, _SLACK, _STEP, _FAR = (1.01, 1.04), 0.05, 1.2, 1.02, 40.0
+# The highest mean of a good pair is looked up at these multiples of the least deviation of its logit, or of _LEAST_S
+# if it is smaller, then at deviations that grow by a factor; the bound that follows gets some slack.
+_NEAR, _LEAST_S, _GROWTH, _SLACK = (1.01, 1.05), 0.05, 1.2, 1.2
+# Growth of the utility reached after which that bound is computed again, and the highest ratio of mean and deviation.
+_STEP, _FAR = 1.02, 40.0
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,6 @@ class ProposedPairs:
             words,
             bound=bound if known else None,
             gap=gap if known else None,
-            features=features.take(np.array([row])),
         )
 
     @property
@@ -278,7 +278,9 @@ class Sketch:
     def _widest(self) -> float:
         """Return an upper bound on the deviation of a logit under constant noise, or that of the table."""
         k, reach = self.model[2], float(np.max(self.facts[1]))
-        return min(math.sqrt(16.0 * k * k * reach + self.own), S_MAX)
+        square = 16.0 * k * k * reach + self.own
+        # Not a number where the length of an item overflows.
+        return math.sqrt(square) if square < S_MAX**2 else S_MAX
 
     def bound(self) -> float:
         """Return an upper bound on the utility of any pair of the items."""
@@ -496,13 +498,13 @@ def _highest_line(reached: float, least: float, most: float, table: FloatArray) 
     bends slowly and to one side, so that a few values of s stand for all from the least to the most.
     """
     near = max(least, _LEAST_S) * _NEAR[0]
-    first, slope = _highest_square(reached, near, table), 0.0
-    s = near * _NEAR[1]
-    while True:
+    s = max(least, _LEAST_S) * _NEAR[1]
+    first = _highest_square(reached, near, table)
+    slope = (_highest_square(reached, s, table) - first) / (s * s - near * near)
+    while s < most:
+        s = min(_GROWTH * s, most)
         slope = max(slope, (_highest_square(reached, s, table) - first) / (s * s - near * near))
-        if s >= most:
-            return _SLACK * first, _SLACK * slope
-        s = min(1.2 * s, most)
+    return _SLACK * first, _SLACK * slope
 
 
 @inner
@@ -598,5 +600,5 @@ def _scan_pairs(
                 u = value(shape, penalty, table, constant * margin, s, margin / length, gain)
                 p, q = rows[i], others[begin + j]
                 key = min(p, q) * total + max(p, q)
-                if u > found[_KEPT - 1] and p != q and not _rests(key, resting):
+                if u > found[_KEPT - 1] and p != q and not (_rests(key, resting) or (not once and q in rows[:i])):
                     keep(u, key, found, kept)

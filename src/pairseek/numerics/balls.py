@@ -28,7 +28,8 @@ def radius_of_share(points: FloatArray, weights: FloatArray, centre: FloatArray,
     for i in range(n):
         for h in range(d):
             squares[i] += (points[i, h] - centre[h]) * (points[i, h] - centre[h])
-    wanted = share * np.sum(weights)
+    # Less rounding, so that a share that points of equal weight have is found.
+    wanted = share * np.sum(weights) * (1.0 - 1e-12)
     low, high = 0, n
     while high - low > 1:
         first, middle, last = squares[low], squares[(low + high) // 2], squares[high - 1]

@@ -559,14 +559,14 @@ def propagate(
     """Run expectation propagation: see `_propagate`.
 
     A residual utility that occurs in one answer alone is integrated out of that answer's likelihood, and inferred
-    afterwards. ``form`` is (units of the coordinates, prior in these units, number of the first residual utility). The
-    slopes are not in these units. ``facts`` also tells whether all results are finite.
+    afterwards. ``form`` is (units of the coordinates, prior in these units, index of the first residual utility). The
+    slopes are not in these units. The last of the ``facts`` is 1 if mean, covariance and log evidence are finite.
     """
     slopes, offsets, decided = evidence
-    unit, (low, high, centre, precision), shared = form
+    unit, (low, high, centre, precision), first = form
     m, d = slopes.shape
     answers, columns = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
-    count = _private_residuals(slopes, shared, answers, columns)
+    count = _private_residuals(slopes, first, answers, columns)
     answers, columns = answers[:count], columns[:count]
     own, factors, alone = np.zeros(m), np.empty(count), np.zeros(d, dtype=np.bool_)
     for p in range(count):

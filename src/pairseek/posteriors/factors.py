@@ -43,9 +43,7 @@ class Factors:
         """Return the factors of answers whose logits are multiplied by `factor`, for this lapse or the response's."""
         share = response.share if lapse is None else lapse
         width = response.tie_width
-        slopes, offsets, decided = evidence.slopes, evidence.offsets, evidence.decided
-        if factor != 1.0:
-            slopes, offsets = factor * slopes, factor * offsets
+        slopes, offsets, decided = factor * evidence.slopes, factor * evidence.offsets, evidence.decided
         offsets = offsets - width * decided
         floor = share / (3.0 if width > 0.0 else 2.0)
         constant = 0.0

@@ -341,15 +341,15 @@ def gaussian_fit(
     sites = np.zeros((m + d, 2)) if start is None else start.copy()
     facts, mean, out = np.empty(5), np.empty(d), np.empty((d, d))
     data = (read_only(factors.slopes), offsets, read_only(factors.decided))
-    shared = (form.unit, form.scaled, d - form.residuals)
-    propagate(data, shared, _rule(), factors.link, factors.model, goal, start is not None, sites, mean, out, facts)
+    units = (form.unit, form.scaled, d - form.residuals)
+    propagate(data, units, _rule(), factors.link, factors.model, goal, start is not None, sites, mean, out, facts)
     log_evidence = float(facts[3] + form.log_volume + factors.constant)
     if m == 0:
         found = form.origin.copy(), form.covariance.copy()
         return GaussianFit(
             *found, converged=True, sweeps=0, logit_deviation=0.0, log_evidence=log_evidence, sites=sites
         )
-    if not facts[4]:
+    if not (facts[4] and math.isfinite(log_evidence)):
         lost = form.origin.copy(), form.covariance.copy()
         sweeps = int(facts[1])
         return GaussianFit(
