@@ -18,8 +18,9 @@ from helpers.reference import naive_log_answer, naive_log_posterior, quadrature_
 from helpers.situations import LINKS, SITUATIONS, USER, answers_from, evidence_of, last_belief, standardized
 from pairseek.core.types import Evidence
 from pairseek.errors import InvalidParameter
-from pairseek.model.priors import GaussianPrior, UniformBox
+from pairseek.model.priors import GaussianPrior, UniformBox, WithResiduals
 from pairseek.model.responses import Logistic, Probit
+from pairseek.numerics.jit import LOGISTIC
 from pairseek.posteriors import EP, Grid, Particles
 from pairseek.posteriors import ep_kernels as kernels
 from pairseek.posteriors.factors import Factors
@@ -646,3 +647,22 @@ def test_some_states_of_known_truth_are_within_the_promise(state):
 @pytest.mark.parametrize("state", [*STATES, *SAMPLED_STATES], ids=str)
 def test_all_states_of_known_truth_are_within_the_promise(state):
     assert_within_the_promise(state)
+
+
+@pytest.mark.parametrize("prior", [UniformBox(), GaussianPrior(), WithResiduals(GaussianPrior(), 2, 3)])
+def test_a_fit_that_starts_from_its_own_sites_is_done_at_once(prior):
+    """The sites of answers and, under a box, of coordinates; residual utilities of one answer alone have none."""
+    d = 5 if isinstance(prior, WithResiduals) else 2
+    rng = np.random.default_rng(4)
+    slopes = rng.normal(size=(6, d))
+    slopes[:, 2:] = 0.0
+    for j in range(d - 2):
+        slopes[j, 2 + j] = 0.8  # each in one answer
+    factors = Factors(slopes, rng.normal(size=6), np.ones(6), LOGISTIC, (0.0, 1.0, 0.0))
+    fit = gaussian_fit(factors, prior)
+    again = gaussian_fit(factors, prior, fit.sites)
+    assert fit.sweeps > 1
+    assert again.sweeps == 1
+    np.testing.assert_allclose(again.mean, fit.mean, atol=1e-5)
+    np.testing.assert_allclose(again.covariance, fit.covariance, atol=1e-5)
+    assert np.all(fit.sites[6:, 0] > 0.0) == isinstance(prior, UniformBox)
