@@ -259,7 +259,7 @@ class Sketch:
         return np.flatnonzero(chosen)
 
     def _scan(self, first: IntArray, second: IntArray, least: float = -np.inf) -> tuple[FloatArray, IntArray]:
-        """Return utilities and keys of the best pairs above `least` of two lists of places; of one, each pair once."""
+        """Return utilities and keys of the best pairs above `least` of two lists of places, each pair once."""
         same = first is second
         columns = self.columns if len(second) == len(self.rows) else np.ascontiguousarray(self.columns[:, second])
         mine = np.ascontiguousarray(self.columns[:, first].T)
@@ -559,7 +559,7 @@ def _scan_pairs(
     """Keep the best pairs of the first items from start to stop and all second ones, by the sketch.
 
     ``names`` is (rows of the first items, rows of the second ones, number of items); ``once`` is 1 where both are the
-    same list, and each pair is looked at once.
+    same list, of which half of the pairs are looked at. Else a pair of two first items is kept at the first of them.
     """
     shape, noise, k, penalty, table, above, own, most = model
     rows, others, total = names
