@@ -72,6 +72,12 @@ def query_name(events: int, index: int) -> str:
     return f"q{events}" if index == 0 else f"q{events}.{index}"
 
 
+def _check_model(model: object, what: str, error: type[InvalidFile | InvalidToken], hint: str = "") -> None:
+    """Raise an error that names both versions unless a saved search has the model version of this pairseek."""
+    if model != MODEL_VERSION:
+        raise error(f"{what} has version {model!r} of the model, and this pairseek expects {MODEL_VERSION}{hint}")
+
+
 # Files
 
 
@@ -92,8 +98,7 @@ def file_record(log: SearchLog, items: Items | Space, configuration: JSON, askab
 def read_file_record(record: JSON, own: Mapping[str, Any]) -> tuple[JSON, SearchLog]:
     """Return the arguments of the search of a `file_record`, and its log; `own` are parts that replace the stored."""
     saved = record["configuration"]
-    if saved["model"] != MODEL_VERSION:
-        raise InvalidFile(f"it has version {saved['model']!r} of the model, and this pairseek expects {MODEL_VERSION}")
+    _check_model(saved["model"], "it", InvalidFile)
     parts = {
         kind: serialization.decode_saved(kind, saved[kind]) if part is None else part for kind, part in own.items()
     }
@@ -150,6 +155,8 @@ def read_light_record(
     """
     try:
         saved = dict(record["configuration"])
+        # First, because parts of another version may not be readable.
+        _check_model(saved["model"], "the saved search", InvalidFile, ": load it with the pairseek that wrote it")
         known = {kind: _light_part(kind, saved[kind], parts.get(kind)) for kind in _PARTS if kind in saved}
         if population:
             known = {kind: part for kind, part in known.items() if kind not in ("response", "prior")}
@@ -159,13 +166,11 @@ def read_light_record(
             tuple(Query(str(name), left, right) for name, left, right in record["pending"]),
             tuple(map(GoneItem.of_record, record["gone"])),
         )
-        asked, goal, name, model = saved["askable"], saved["goal"], record["items"], saved["model"]
+        asked, goal, name = saved["askable"], saved["goal"], record["items"]
     except PairseekError:
         raise
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise InvalidFile(f"this is not a record of to_dict(): {error!r}") from error
-    if model != MODEL_VERSION:
-        raise InvalidFile(f"it has version {model!r} of the model, and this pairseek expects {MODEL_VERSION}")
     if asked is not None and not isinstance(asked, int) and askable is None:
         raise InvalidParameter("the search had a list of items to ask about: give it again, askable=...")
     arguments = {"rng": log.seed, "goal": goal, "askable": asked if isinstance(asked, int) else askable}
@@ -231,8 +236,21 @@ def signed_token(log: SearchLog, items: Items | Space, configuration: JSON, key:
         for event in log.events
     ]
     pending = [(row(query.left), row(query.right), *serialization.order(query)) for query in log.pending]
-    digest = serialization.digest(configuration)
-    return sign(TokenContent(tuple(catalogues), digest, log.seed, tuple(events), tuple(pending)), key, lifetime)
+    model, digest = configuration["model"], serialization.digest(configuration)
+    return sign(TokenContent(tuple(catalogues), model, digest, log.seed, tuple(events), tuple(pending)), key, lifetime)
+
+
+def _model_of(content: TokenContent, configuration: JSON) -> int | None:
+    """Return the model version of a token; one that does not say has that under which this configuration has its hash.
+
+    None if it has that hash under no version.
+    """
+    if content.model is not None:
+        return content.model
+    for model in range(MODEL_VERSION, 0, -1):
+        if short_configuration(serialization.digest({**configuration, "model": model})) == content.configuration:
+            return model
+    return None
 
 
 def read_token(
@@ -242,6 +260,9 @@ def read_token(
 
     `configuration` is that of the search which goes on, among the items of `catalogue`.
     """
+    model = _model_of(content, configuration)
+    if model is not None:
+        _check_model(model, "the token", InvalidToken, ": begin a new session")
     if short_configuration(serialization.digest(configuration)) != content.configuration:
         raise OtherCatalogue(
             "the token belongs to a search with other settings: give the arguments that the search was begun with"

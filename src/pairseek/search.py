@@ -76,7 +76,7 @@ from pairseek.forecasts import expected_path
 from pairseek.gains import expected_gain, expected_gains
 from pairseek.goals import Goal, goal_of
 from pairseek.indexes import CatalogueIndex
-from pairseek.model.curvature import extended_items, extended_points, extended_prior
+from pairseek.model.curvature import CurvedUtility, extended_items, extended_points, extended_prior
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
@@ -472,16 +472,15 @@ class Search:
     @_atomic
     def estimate(self) -> Estimate:
         """Return the estimate of the user point: the posterior mean, or that of the procedure."""
-        belief = self.belief
-        reliability = reliability_estimate(belief, self.response, spread_of(self.prior, self.items.d))
-        if self._procedure is None or isinstance(self.items, Space):
-            d = self.items.d
-            return Estimate(belief.mean[:d], belief.covariance[:d, :d], belief, reliability=reliability)
-        point = np.asarray(self._procedure.estimate(self.items, self.history))
-        status = getattr(self._procedure, "status", None)
-        note = None if status is None else status(self.items, self.history)
-        covariance = belief.covariance[: self.items.d, : self.items.d]
-        return Estimate(point, covariance, belief, note, reliability)
+        belief, d = self.belief, self.items.d
+        reliability = reliability_estimate(belief, self.response, spread_of(self.prior, d))
+        point, note = belief.mean[:d], None
+        if self._procedure is not None and isinstance(self.items, Items):
+            point = np.asarray(self._procedure.estimate(self.items, self.history))
+            status = getattr(self._procedure, "status", None)
+            note = None if status is None else status(self.items, self.history)
+        utility = CurvedUtility.of(self.prior, self.response, d)
+        return Estimate(point, belief.covariance[:d, :d], belief, note, reliability, utility)
 
     @_atomic
     def recommend(
