@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from pairseek.core.types import Belief, BeliefInfo, Evidence
-from pairseek.model.priors import Prior, WithResiduals
+from pairseek.model.priors import Prior, WithResiduals, moments_of
 from pairseek.model.responses import Response
 from pairseek.posteriors.mixture_samples import GaussianMixture, JointSamples
 from pairseek.posteriors.parameter_nodes import Kind, Node, NodeInference, evidence_of, nodes_of, normalized
@@ -80,7 +80,7 @@ def mixture_belief(
             for i in np.flatnonzero(weights > _CHECKED).tolist() if lapsing else wrong():
                 nodes[i] = replace(nodes[i], point=inference.refined(nodes[i].point, nodes[i].factors, prior))
             source = GaussianMixture(tuple(nodes), normalized([node.log_weight for node in nodes]), points)
-    mean, covariance = source.moments() if len(evidence.offsets) else prior.moments(evidence.slopes.shape[1])
+    mean, covariance = source.moments() if len(evidence.offsets) else moments_of(prior, evidence.slopes.shape[1])
     for array in (mean, covariance):
         array.flags.writeable = False
     info = BeliefInfo(
