@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 import numpy as np
 
@@ -50,7 +50,7 @@ from pairseek.core.types import (
     Side,
 )
 from pairseek.core.validation import seed_of, whole
-from pairseek.defaults import default_candidates, resolve, spread_of
+from pairseek.defaults import default_candidates, resolve, spread_of, warn_of_response
 from pairseek.errors import (
     AnswerConflict,
     InvalidAnswer,
@@ -78,7 +78,7 @@ from pairseek.goals import Goal, goal_of
 from pairseek.indexes import CatalogueIndex
 from pairseek.model.curvature import CurvedUtility, extended_items, extended_points, extended_prior
 from pairseek.model.items import Items, Space
-from pairseek.model.priors import Prior
+from pairseek.model.priors import AnyPrior, Prior, check_prior
 from pairseek.model.responses import Response
 from pairseek.numerics.compilation import first_use
 from pairseek.persistence import SearchLog, check_dimension
@@ -88,11 +88,11 @@ from pairseek.posteriors.residuals import infer_with_residuals
 from pairseek.posteriors.span import infer_within_span
 from pairseek.selection import ChosenPair, Draws, PairMemo, PairRules, choice_shares, choose_pair, pair_info
 from pairseek.stopping import AfterAnswers, StopRule
-from pairseek.strategies.base import Procedure, Utility
+from pairseek.strategies.base import Procedure, RandomUtility, Utility
 from pairseek.strategies.features import typical_response
 from pairseek.tokens import Key, verify
 
-_CHOICE, _SIDES, _PROCEDURE = range(3)
+_CHOICE, _SIDES, _PROCEDURE, _SCORES = range(4)
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
@@ -122,9 +122,11 @@ class Search:
         The response model. None: logistic with constant noise, a k derived from the scale of the prior, and an unknown
         residual and curvature.
     prior
-        Prior of the user point. None: Gaussian around the items, or uniform on a `Space`.
+        Prior of the user point. None: Gaussian around the items, or uniform on a `Space`. A density of your own has
+        ``sample`` and ``log_density``.
     posterior
-        Method of inference. None: ``EP()``.
+        Method of inference. None: ``EP()``. One that cannot infer residual utilities, such as `Grid`, also changes the
+        default response to the paper's model, ``Logistic()``; a `DefaultWarning` says so.
     strategy
         Rule that chooses pairs. None: that of the goal.
     candidates
@@ -162,9 +164,9 @@ class Search:
         items: Items | Space,
         *,
         response: Response | None = None,
-        prior: Prior | None = None,
+        prior: AnyPrior | None = None,
         posterior: Posterior | None = None,
-        strategy: Utility | Procedure | None = None,
+        strategy: Utility | RandomUtility | Procedure | None = None,
         candidates: Source | None = None,
         rest: Rest | None = None,
         stop: StopRule | Sequence[StopRule] | int | None = None,
@@ -177,6 +179,8 @@ class Search:
             items = Items(items)
         own: dict[str, Any] = {"response": response, "prior": prior, "posterior": posterior, "strategy": strategy}
         own |= {"candidates": candidates, "rest": rest, "stop": stop}
+        # The parts tell their two kinds apart themselves.
+        prior, strategy = cast("Prior | None", prior), cast("Utility | Procedure | None", strategy)
         if population is not None:
             items, response, prior = _from_population(population, items, response, prior)
         self.items = items
@@ -188,6 +192,8 @@ class Search:
         check_parts(
             response=response, prior=prior, posterior=posterior, strategy=strategy, candidates=candidates, rest=rest
         )
+        if prior is not None:
+            check_prior(prior, items.d)
         self.goal = goal_of(goal, items)
         self.response, self.prior, self.posterior, self.strategy = resolve(
             items, response, prior, posterior, strategy, self.goal
@@ -196,7 +202,9 @@ class Search:
         self._utility = self.strategy if isinstance(self.strategy, Utility) else None
         self._procedure = self.strategy if isinstance(self.strategy, Procedure) else None
         self.candidates = (
-            default_candidates(self.askable, self.strategy, self.response) if candidates is None else candidates
+            default_candidates(self.askable, self.strategy, self.response, self.prior)
+            if candidates is None
+            else candidates
         )
         self.rest = Rest() if rest is None else rest
         self.stop = rules_of(self.goal.stop() if stop is None else stop)
@@ -207,8 +215,9 @@ class Search:
         check_appeal(items, self.response)
         check_residual(items, self.response, self.posterior)
         check_curvature(items, self.response, self.prior)
-        check_inference(self.response, self.posterior, items.d)
-        self.prior.box(items.d)
+        check_inference(self.response, self.posterior, self.prior, items.d)
+        if response is None:
+            warn_of_response(items, self.prior, self.posterior)
         self._lock = threading.RLock()
         self._events: list[Event] = []
         self._pending: list[Query] = []
@@ -679,9 +688,9 @@ class Search:
         path: str | Path,
         *,
         response: Response | None = None,
-        prior: Prior | None = None,
+        prior: AnyPrior | None = None,
         posterior: Posterior | None = None,
-        strategy: Utility | Procedure | None = None,
+        strategy: Utility | RandomUtility | Procedure | None = None,
         candidates: Source | None = None,
         stop: StopRule | Sequence[StopRule] | int | None = None,
         items: Items | None = None,
@@ -734,7 +743,10 @@ class Search:
     # Internals
 
     def _rng(self, purpose: int, *, events: int = 0, index: int = 0) -> np.random.Generator:
-        return np.random.default_rng(np.random.SeedSequence([self.seed, events, purpose, index]))
+        return np.random.default_rng(self._seeds(purpose, events=events, index=index))
+
+    def _seeds(self, purpose: int, *, events: int = 0, index: int = 0) -> np.random.SeedSequence:
+        return np.random.SeedSequence([self.seed, events, purpose, index])
 
     def _inferred(self) -> Belief:
         """Return the posterior after all events: of the point, and of residual utilities where the response has any."""
@@ -826,7 +838,8 @@ class Search:
             return known
         began = time.perf_counter()
         constant = None if self._procedure is None else self._rng(_PROCEDURE)
-        draws = Draws(self._rng(_CHOICE, events=len(self._events), index=index), constant)
+        place = {"events": len(self._events), "index": index}
+        draws = Draws(self._rng(_CHOICE, **place), self._seeds(_SCORES, **place), constant)
         with first_use():
             context, rules = self._context(pending, self.askable), PairRules(self.candidates, self.rest)
             pair = choose_pair(self.askable, context, rules, draws, self._procedure)

@@ -82,8 +82,6 @@ def read_record(record: Mapping[str, Any], *, folder: Path | None = None) -> Spe
     given = _tables("settings", record["settings"]) if "settings" in record else [{}]
     settings = tuple(_setting({**common, **setting}, f"settings[{i}]", folder) for i, setting in enumerate(given))
     own = {name: record[name] for name in _OWN if name in record and name not in ("settings", "strategies")}
-    if own.get("rate") == "default":
-        own["rate"] = None
     if "posterior" in own:
         own["posterior"] = part_from("posterior", table(own["posterior"], "posterior"))
     if "metrics" in own:
