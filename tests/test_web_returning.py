@@ -400,7 +400,9 @@ def test_the_command_makes_links_that_work(tmp_path, command):
 
 def test_links_are_made_over_http(visitors):
     slug = make(visitors, title="By HTTP", slug="by-http", invited=True)
-    tokens = {scope: make_token(visitors.service.database, scope, [scope], "test") for scope in ("read", "answer", "write")}
+    tokens = {
+        scope: make_token(visitors.service.database, scope, [scope], "test") for scope in ("read", "answer", "write")
+    }
     client = visitors.browser()
 
     def ask(scope, **body):
