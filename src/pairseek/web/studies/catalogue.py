@@ -61,15 +61,18 @@ def joined_items(items: Items, others: Items) -> Items:
     rows = [row for row, name in enumerate(others.ids) if items.find(name) < 0]
     if not rows:
         return items
-    added = others.subset(np.array(rows))
-    columns = dict.fromkeys([*items.data, *added.data])
-    data = {name: (*items.data.get(name, ("",) * items.n), *added.data.get(name, ("",) * added.n)) for name in columns}
+
+    # Not by `Items.subset`, because a single row is no set of items.
+    def column(name: str) -> tuple[object, ...]:
+        mine, theirs = (one.data.get(name, ("",) * one.n) for one in (items, others))
+        return (*mine, *(theirs[row] for row in rows))
+
     return Items._unwarned(
-        np.concatenate([items.coordinates, added.coordinates]) if items.d else None,
-        (*items.ids, *added.ids),
-        (*items.labels, *added.labels),
-        np.concatenate([items.appeal, added.appeal]),
-        data,
+        np.concatenate([items.coordinates, others.coordinates[rows]]) if items.d else None,
+        (*items.ids, *(others.ids[row] for row in rows)),
+        (*items.labels, *(others.labels[row] for row in rows)),
+        np.concatenate([items.appeal, others.appeal[rows]]),
+        {name: column(name) for name in dict.fromkeys([*items.data, *others.data])},
         items.columns,
     )
 
