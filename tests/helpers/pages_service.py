@@ -131,6 +131,7 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
             return RedirectResponse(f"/s/{SLUG}/result", 303)
         data = {"study": STUDY, "session": "s1", "question": None, "state": study.state(), "preview": False}
         data |= {"similarity": False, "practice": study.practice or None, "prefetch": study.offers_prefetch}
+        data["play"] = "end" if study.kind == "audio" else None
         return html("run", {**data, "offers": {"undo": study.undo, "tie": True, "skip": True}})
 
     async def result(request: Request) -> Response:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pairseek.core.media import loaded_media
+from pairseek.core.media import loaded_media, played_media
 from pairseek.model.items import Items
 from pairseek.store import media, studies
 from pairseek.store.database import Database
@@ -109,10 +109,23 @@ class Study:
         """Whether a page must load something to show the items: pictures, sounds or videos."""
         return bool(self.pictures) or any(name in self.items.data for name in loaded_media())
 
+    @property
+    def has_players(self) -> bool:
+        """Whether items have sounds or videos."""
+        return any(name in self.items.data for name in played_media())
+
+    def plays(self, item: str) -> bool:
+        """Return whether the card of an item has a player."""
+        items = self._with(item)
+        return any(items.data[name][items.index(item)] for name in played_media() if name in items.data)
+
     def card(self, item: str) -> CardContext:
         """Return the card of an item."""
-        items = self.items if self.items.find(item) >= 0 else self.every_item
+        items = self._with(item)
         return card(items, items.index(item), self.pictures, f"/media/{self.row.slug}")
+
+    def _with(self, item: str) -> Items:
+        return self.items if self.items.find(item) >= 0 else self.every_item
 
 
 class Catalogue:
