@@ -113,7 +113,15 @@ def running(kind: str, **changes) -> tuple[str, dict]:
     pair = {"query": "q5", "number": 5, "anchor": None, "left": card(4, kind), "right": card(9, kind)}
     state = {"status": "asking", "query": pair, "progress": PROGRESS, "can": CAN, "result": None}
     data = {"study": HEAD, "session": f"s-{kind}", "question": None, "state": state, "offers": OFFERS}
-    return "run", {**data, "similarity": False, "practice": None, "prefetch": True, "preview": False, **changes}
+    return "run", {
+        **data,
+        "similarity": False,
+        "practice": None,
+        "play": "end" if kind == "audio" else None,
+        "prefetch": True,
+        "preview": False,
+        **changes,
+    }
 
 
 def comparing(kind: str, **changes) -> tuple[str, dict]:

@@ -16,6 +16,7 @@ KEPT = frozenset(
 LEFT_OUT = {
     "consent": "a quiz stores and sends nothing to consent to",
     "practice": "the first pair of a quiz can be taken back",
+    "play": "a quiz has neither sounds nor videos",
     "resume": "a quiz keeps no sessions",
     "retention": "a quiz keeps no data",
     "learn": "a quiz collects no answers to learn from",

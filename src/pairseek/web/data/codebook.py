@@ -8,6 +8,10 @@ from collections.abc import Sequence
 from pairseek.core.media import MEDIA
 from pairseek.web.data.codebook_german import GERMAN
 
+_PLAYED = (
+    "Whether its sound or video was played before the answer: yes, no, failed (it could not be loaded) or unknown (a "
+    "program did not say); empty if it has none, and for answers before this was recorded."
+)
 _MEANINGS = {
     "study": "Name of the study in its link.",
     "session": "Id of the session: one participation of one person.",
@@ -24,6 +28,7 @@ _MEANINGS = {
     "winner": "Chosen item; empty for ties and skips.",
     "loser": "Rejected item; empty for ties and skips.",
     "outcome": "left, right, tie or skip.",
+    **{f"{side}_played": _PLAYED for side in ("left", "right", "anchor")},
     "rt_ms": "Reaction time in milliseconds, from both items being visible to the answer, measured in the browser.",
     "asked_at": "Time at which the server selected the pair (UTC).",
     "shown_at": "Time at which the browser showed the pair (UTC, browser clock).",
@@ -54,7 +59,8 @@ _MEANINGS = {
     "left_share": "Share of left among the answers with a winner.",
     "fast_share": "Share of answers with a reaction time below 300 ms.",
     "median_rt_ms": "Median of rt_ms.",
-    "flags": "Quality flags: attention, inconsistent, one_sided, fast, random.",
+    "flags": "Quality flags: attention, inconsistent, one_sided, fast, random; unloaded (a sound or video did not "
+    "load) and unheard (a choice without a record that all was played), which leave nobody out of the ranking.",
     "manner": "Inferred class of the person's answers: the most probable of consistent, noisy and random.",
     "agreement": "Share of answers that agree with the person's preference at medium difficulty: posterior median.",
     "k": "Noise constant of the person: posterior median.",

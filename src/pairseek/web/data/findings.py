@@ -22,7 +22,7 @@ from pairseek.ranking.utilities import UtilityPosterior, mean_utilities
 from pairseek.store import sessions
 from pairseek.store.database import Database
 from pairseek.web.data.crowd import choices_of
-from pairseek.web.data.quality import manner_of, signs
+from pairseek.web.data.quality import NOTES, manner_of, signs
 from pairseek.web.errors import Problem
 from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along
 from pairseek.web.studies.catalogue import Study
@@ -62,7 +62,7 @@ class Participation:
     @property
     def left_out(self) -> bool:
         """Whether the ranking leaves the person out: the session is void, or a sign of quality is conspicuous."""
-        return self.void or bool(self.quality["flags"])
+        return self.void or not NOTES.issuperset(self.quality["flags"])
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,6 +47,8 @@ def answer_rows(study: Study, one: SessionHistory) -> Iterator[JSON]:
     along, asked = estimates_along(study, one), {query.name: query for query in one.queries}
     void, blurred = voided(one.marks), _blurred(one.blurs)
     places = coordinate_names(study)
+    shown = ("left", "right", *(("anchor",) if study.configuration.is_similarity else ()))
+    sides = shown if study.has_players else ()
     for event in one.events:
         if event.kind != "answer":
             continue
@@ -66,6 +68,7 @@ def answer_rows(study: Study, one: SessionHistory) -> Iterator[JSON]:
             "winner": answered.winner,
             "loser": {query.left: query.right, query.right: query.left}.get(answered.winner or ""),
             "outcome": event.outcome,
+            **({f"{side}_played": (event.played or {}).get(side) for side in sides}),
             "rt_ms": event.rt_ms,
             "asked_at": query.asked_at,
             "shown_at": event.shown_at,

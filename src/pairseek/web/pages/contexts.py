@@ -118,7 +118,8 @@ class RunPage(TypedDict):
     """``run``: the pairs. ``session`` is the public name under which the browser stores unsent answers.
 
     ``practice`` is None, a pair, or True for a pair that the page brings along. ``prefetch``: the service has the next
-    pairs before the answer. ``similarity``: pairs have an anchor.
+    pairs before the answer. ``similarity``: pairs have an anchor. ``play``: how much of each sound and video is played
+    before a choice, ``"end"`` or seconds; None in a study without any.
     """
 
     study: StudyHead
@@ -128,6 +129,7 @@ class RunPage(TypedDict):
     state: StateContext
     offers: Offers
     practice: PracticeContext | bool | None
+    play: str | float | None
     prefetch: bool
     preview: bool
 

@@ -344,8 +344,11 @@ def open_session(body: schemas.NewSession, slug: Slug, service: TheService, who:
 def sign_links(
     body: schemas.NewLinks, slug: Slug, request: Request, service: TheService, who: TheCaller
 ) -> list[dict[str, str]]:
-    """Make a signed link for each participant, which proves the id and lets its holder go on from any browser."""
-    study, address = _study(service, slug, who, "answer").row, str(request.base_url)
+    """Make a signed link for each participant, which proves the id and lets its holder go on from any browser.
+
+    Needs the scope ``write``: whoever may make links can act for every participant.
+    """
+    study, address = _study(service, slug, who, "write").row, str(request.base_url)
     found = [
         {"participant": name, "link": signed_link(service.link_key, address, study, name, body.days)}
         for name in body.participants

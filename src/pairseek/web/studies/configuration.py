@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 
 from pairseek import serialization
 from pairseek.candidates import Rest
-from pairseek.core.limits import Size, check_limits
+from pairseek.core.limits import Limit, Size, check_limits, limits_of
 from pairseek.core.media import MEDIA, medium_of
 from pairseek.core.text import plural
 from pairseek.core.types import JSON
@@ -217,6 +217,10 @@ class StudyConfiguration(_Strict):
         default=None, max_length=4, description="stop rules; null: that of the goal, an empty list: none"
     )
     offer: Offer = Offer()
+    play: Annotated[Literal["end"] | float, Limit(0, 3600)] = Field(
+        default="end",
+        description="how much of each sound and video people play before they choose: end, or seconds; 0: nothing",
+    )
     practice: PracticePair | bool = Field(
         default=False, description="a pair of items, or true for the built-in practice pair"
     )
@@ -383,6 +387,8 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
         raise InvalidParameter(
             f"the setting {setting!r} is true and the items have no coordinates: leave it out", field=setting
         )
+    for name, limit in limits_of(StudyConfiguration).items():
+        limit.check(getattr(configuration, name), name, Size(items.n, items.d))
     try:
         if configuration.is_similarity:
             check_count(items.n)

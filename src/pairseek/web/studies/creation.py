@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypedDict
@@ -16,9 +15,8 @@ from pairseek.core.text import quoted
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter, Unsupported
 from pairseek.model.items import Items
-from pairseek.store import media, studies
+from pairseek.store import studies
 from pairseek.store.database import Database, stamp
-from pairseek.store.media import StoredPicture
 from pairseek.store.studies import StudyRow
 from pairseek.web.errors import Problem
 from pairseek.web.studies.catalogue import Study
@@ -31,7 +29,14 @@ from pairseek.web.studies.configuration import (
     read_yaml,
     study_items,
 )
-from pairseek.web.studies.media import Files, copies, from_folder, from_picture_folder, items_of_pictures, with_pictures
+from pairseek.web.studies.media import (
+    Files,
+    PictureCopies,
+    from_folder,
+    from_picture_folder,
+    items_of_pictures,
+    with_pictures,
+)
 
 __all__ = [
     "add_items",
@@ -141,36 +146,36 @@ def create_study(
     check(configuration, items)
     items, readers = with_pictures(items, files or {})
     slug = configuration.named()
+    if database.read(lambda connection: studies.by_slug(connection, slug)) is not None:
+        # Before the pictures are converted, which may take minutes.
+        raise _slug_taken(slug)
     record: JSON = configuration.model_dump(mode="json") | {"slug": slug}
     packed = pack_items(items)
 
-    def add(connection: sa.Connection) -> int:
-        # Closed until its pictures are stored, which takes too long for one transaction.
-        ready = is_open and not readers
-        number = studies.add(connection, slug, record, packed, is_open=ready, who=who)
-        studies.note(connection, who, "create_study", slug, items=items.n)
-        return number
+    with PictureCopies(items, readers) as copies:
 
-    try:
-        number = database.write(add)
-    except sa.exc.IntegrityError:
-        raise Problem(
-            409,
-            "slug_taken",
-            f"there is a study {slug!r} already",
-            received=slug,
-            hint="Give another slug.",
-            field="slug",
-        ) from None
-    if readers:
+        def add(connection: sa.Connection) -> None:
+            # In one transaction, because other workers cache a study as soon as they see it.
+            number = studies.add(connection, slug, record, packed, is_open=is_open, who=who)
+            copies.store(connection, number)
+            studies.note(connection, who, "create_study", slug, items=items.n)
+
         try:
-            _add_pictures(database, number, readers)
-        except BaseException:
-            database.write(lambda connection: studies.discard(connection, number))
-            raise
-        if is_open:
-            database.write(lambda connection: studies.set_open(connection, number, is_open=True))
+            database.write(add)
+        except sa.exc.IntegrityError:
+            raise _slug_taken(slug) from None
     return slug
+
+
+def _slug_taken(slug: str) -> Problem:
+    return Problem(
+        409,
+        "slug_taken",
+        f"there is a study {slug!r} already",
+        received=slug,
+        hint="Give another slug.",
+        field="slug",
+    )
 
 
 def add_items(database: Database, study: Study, items: Items, *, who: str, files: Files | None = None) -> int:
@@ -202,16 +207,18 @@ def add_items(database: Database, study: Study, items: Items, *, who: str, files
         Items._unwarned(None, (*known.ids, *items.ids), (*known.labels, *items.labels), appeal, data), scaled=False
     )
     packed = pack_items(joined)
-    _add_pictures(database, study.row.id, readers)
 
-    def change(connection: sa.Connection) -> bool:
-        if not studies.replace_items(connection, study.row.id, packed, additions=study.row.additions):
-            return False
-        studies.note(connection, who, "add_items", slug, count=items.n)
-        return True
+    with PictureCopies(items, readers) as copies:
 
-    if not database.write(change):
-        raise _items_changed(slug)
+        def change(connection: sa.Connection) -> bool:
+            if not studies.replace_items(connection, study.row.id, packed, additions=study.row.additions):
+                return False
+            copies.store(connection, study.row.id)
+            studies.note(connection, who, "add_items", slug, count=items.n)
+            return True
+
+        if not database.write(change):
+            raise _items_changed(slug)
     return joined.n
 
 
@@ -282,17 +289,6 @@ def _items_changed(slug: str) -> Problem:
         received=slug,
         hint="Look at its items, and change them again.",
     )
-
-
-def _add_pictures(database: Database, number: int, readers: dict[str, Callable[[], bytes]]) -> None:
-    for name, read in readers.items():
-        made = list(copies(number, name, read()))
-
-        def add(connection: sa.Connection, made: list[StoredPicture] = made) -> None:
-            for picture in made:
-                media.add(connection, picture)
-
-        database.write(add)
 
 
 def set_open(database: Database, row: StudyRow, *, is_open: bool, who: str) -> None:
