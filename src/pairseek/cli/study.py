@@ -100,8 +100,9 @@ def add(
     with open_database(database, create=False) as opened:
         from pairseek.web.studies.creation import add_items, items_in
 
-        items, files = items_in(path)
-        count = add_items(opened, find_study(opened, slug), items, who=current_user(), files=files)
+        study = find_study(opened, slug)
+        items, files = items_in(path, study.configuration)
+        count = add_items(opened, study, items, who=current_user(), files=files)
     typer.echo(f"Added {plural(items.n, 'item')}: the study {slug} has {count:,}.")
 
 

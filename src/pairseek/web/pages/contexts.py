@@ -245,6 +245,21 @@ class StudiesPage(TypedDict):
     studies: list[StudyContext]
 
 
+class ColumnsContext(TypedDict):
+    """Columns of the list of things that are coordinates, and further columns that were kept as data."""
+
+    coordinates: list[str]
+    data: list[str]
+
+
+class ColumnsPart(TypedDict):
+    """``_columns``: part of the form for a new study about its list of ``count`` things, or the ``problem`` with it."""
+
+    count: int
+    columns: ColumnsContext | None
+    problem: str | None
+
+
 class NewStudyPage(TypedDict):
     """``study_new``: submitted ``values``, and ``errors`` by field name ("" for the whole form).
 
@@ -433,6 +448,7 @@ class StudyPage(TypedDict):
     audit: list[AuditRow]
     configuration: str
     filling: int
+    columns: ColumnsContext
     scales: Scales | None
     retention: RetentionContext | None
     learning: LearningContext

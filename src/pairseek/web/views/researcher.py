@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 import yaml
 
-from pairseek.core.media import MEDIA
+from pairseek.core.media import MEDIA, PICTURE_FILE
 from pairseek.core.types import JSON, Belief, FloatArray
 from pairseek.goals import Goal
 from pairseek.learning import next_due
@@ -34,6 +34,8 @@ from pairseek.web.pages.contexts import (
     AdministrationPage,
     AuditRow,
     Column,
+    ColumnsContext,
+    ColumnsPart,
     ConfirmPage,
     Dot,
     FindingsPage,
@@ -151,6 +153,7 @@ def study_page(
         "audit": _audit(service, study),
         "configuration": yaml.safe_dump(study.row.configuration, sort_keys=False, allow_unicode=True),
         "filling": filling,
+        "columns": columns_of(study.items),
         "scales": _scales(study.items),
         "retention": study.row.configuration.get("retention"),
         "learning": learning_facts(service, study, requested=learning),
@@ -256,6 +259,19 @@ def person_page(service: Service, user: Account, study: Study, row: SessionRow) 
         "nearest": nearest(study, state, row.final),
         "audit": [mark for mark in _audit(service, study) if mark["session"] == row.id],
     }
+
+
+def columns_of(items: Items) -> ColumnsContext:
+    """Return which columns of the list of things are coordinates, and which were kept as data."""
+    data = [name for name in items.data if name not in (*MEDIA, PICTURE_FILE)]
+    return {"coordinates": list(items.columns), "data": data}
+
+
+def columns_part(items: Items | None, problem: str | None) -> ColumnsPart:
+    """Return the context of the part of the form about the columns of a list of things, or what is wrong with it."""
+    if items is None:
+        return {"count": 0, "columns": None, "problem": problem}
+    return {"count": items.n, "columns": columns_of(items), "problem": problem}
 
 
 def new_page(user: Account, values: Mapping[str, str], errors: Mapping[str, str]) -> NewStudyPage:
