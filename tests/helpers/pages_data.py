@@ -204,7 +204,7 @@ def person_map() -> dict:
     }
 
 
-def answers() -> list[dict]:
+def answers(kind: str = "colour") -> list[dict]:
     kinds = ["search"] * 4 + ["repeated", "random", "attention"]
     outcomes = ["left", "right", "right", "tie", "left", "skip", "right"]
     return [
@@ -212,8 +212,8 @@ def answers() -> list[dict]:
             "index": n + 1,
             "query": f"q{n + 1}",
             "anchor": None,
-            "left": label(3 * n),
-            "right": label(5 * n + 1),
+            "left": card(3 * n, kind),
+            "right": card(5 * n + 1, kind),
             "outcome": outcomes[n],
             "rt_ms": 900 + 137 * n,
             "answered": f"2026-11-15T12:40:{10 + n}+00:00",

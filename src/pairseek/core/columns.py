@@ -327,7 +327,7 @@ def are_named_as_coordinates(names: Sequence[str]) -> bool:
 
 
 def columns_note(coordinates: Sequence[str], data: Sequence[str]) -> str:
-    """Return a sentence about the columns that a table of items gave, for the person who reads it.
+    """Return a sentence about the columns that a table of items gave, for the person who reads it; "" without any.
 
     Examples
     --------
@@ -335,5 +335,7 @@ def columns_note(coordinates: Sequence[str], data: Sequence[str]) -> str:
     ('coordinates: x, y; kept as data: country', 'no coordinates; kept as data: price')
     """
     kept = [name for name in data if medium_of(name) is None and name != PICTURE_FILE]
+    if not (coordinates or kept):
+        return ""
     first = f"coordinates: {listed(coordinates)}" if coordinates else "no coordinates"
     return first + (f"; kept as data: {listed(kept)}" if kept else "")

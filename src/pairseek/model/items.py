@@ -335,7 +335,7 @@ class Items:
     @property
     def columns_note(self) -> str | None:
         """Return which columns of their file are coordinates and which were kept as data; None without a file."""
-        return None if self._columns is None else columns_note(self._columns, list(self.data))
+        return None if self._columns is None else columns_note(self._columns, list(self.data)) or None
 
     @property
     def _columns_guess(self) -> str | None:

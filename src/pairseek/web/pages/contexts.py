@@ -23,7 +23,8 @@ class ImageContext(TypedDict):
 
 
 class CardContext(TypedDict):
-    """Card that shows an item. ``name`` is the label, also where the card hides it.
+    """Card that shows an item. ``name`` is the label, also where the card hides it; without one, the beginning of
+    the text, or the name of the picture.
 
     ``media`` has the media of the item by name, in the order in which they are shown; ``markdown`` is sanitized HTML.
     """
@@ -677,9 +678,9 @@ class AnswerRow(TypedDict):
 
     index: int
     query: str
-    anchor: str | None
-    left: str
-    right: str
+    anchor: CardContext | None
+    left: CardContext
+    right: CardContext
     outcome: str
     rt_ms: int | None
     answered: str

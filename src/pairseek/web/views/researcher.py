@@ -243,11 +243,9 @@ def person_page(service: Service, user: Account, study: Study, row: SessionRow) 
             {
                 "index": index,
                 "query": answered.query.name,
-                "anchor": _label(study, answered.query.details["anchor"])
-                if study.configuration.is_similarity
-                else None,
-                "left": _label(study, answered.query.left),
-                "right": _label(study, answered.query.right),
+                "anchor": study.card(answered.query.details["anchor"]) if study.configuration.is_similarity else None,
+                "left": study.card(answered.query.left),
+                "right": study.card(answered.query.right),
                 "outcome": answered.outcome,
                 "rt_ms": answered.event.rt_ms,
                 "answered": answered.event.at,
@@ -467,11 +465,6 @@ def _even_samples(belief: Belief, d: int) -> FloatArray:
     steps = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
     drawn = np.minimum(np.searchsorted(np.cumsum(belief.weights), steps), len(belief.weights) - 1)
     return belief.samples[drawn, :d]
-
-
-def _label(study: Study, item: str) -> str:
-    items = study.items if study.items.find(item) >= 0 else study.every_item
-    return items.labels[items.index(item)]
 
 
 def _thin(all_dots: list[Dot]) -> list[Dot]:
