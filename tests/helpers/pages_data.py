@@ -257,6 +257,7 @@ START = {
 NEW = {
     **USER,
     "columns": ["label", "colour", "image", "text"],
+    "formats": ["csv", "parquet"],
     "strategies": ["infogain", "epmv", "mcmv", "random"],
     "goals": ["taste", "best", "list"],
     "stops": ["never", "radius", "information", "best_item"],
@@ -308,6 +309,8 @@ STUDY = {
     "paging": {"page": 2, "pages": 5, "first": 51, "total": 214},
     "audit": audit(),
     "filling": 0,
+    "columns": {"coordinates": ["red", "green", "blue"], "data": ["hex"]},
+    "formats": ["csv", "parquet"],
     "scales": None,
     "retention": {"days": 90, "after": "session"},
     "learning": {

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from pairseek.core.frames import has_parquet
 from pairseek.core.media import MEDIA, PICTURE_FILE
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidChoices, MissingExtra
@@ -27,7 +28,11 @@ from pairseek.web.sessions.state import EffectiveAnswer, voided
 from pairseek.web.studies.catalogue import Study
 
 TABLES = ("answers", "participants", "estimates", "items", "ranking")
-FORMATS = ("csv", "parquet")
+
+
+def formats() -> list[str]:
+    """Return the formats in which this installation writes a table."""
+    return ["csv", "parquet"] if has_parquet() else ["csv"]
 
 
 def identity(row: SessionRow) -> JSON:

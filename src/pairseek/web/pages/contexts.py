@@ -267,11 +267,12 @@ class NewStudyPage(TypedDict):
     A field is named by its place in the study's file: ``title``, ``offer.tie`` (sent as "true" if ticked),
     ``completion.codes.finished``. ``items``, ``images`` and ``yaml`` are files. ``attention`` is lines of
     ``left, right, answer``, and ``more`` is YAML with any further settings. ``columns`` are the columns of the items
-    file that the form names besides id and coordinates.
+    file that the form names besides id and coordinates. ``formats`` are those of tables that can be read.
     """
 
     user: User
     columns: list[str]
+    formats: list[str]
     strategies: list[str]
     goals: list[str]
     stops: list[str]
@@ -450,6 +451,7 @@ class StudyPage(TypedDict):
     configuration: str
     filling: int
     columns: ColumnsContext
+    formats: list[str]
     scales: Scales | None
     retention: RetentionContext | None
     learning: LearningContext

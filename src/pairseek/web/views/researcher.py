@@ -154,6 +154,7 @@ def study_page(
         "configuration": yaml.safe_dump(study.row.configuration, sort_keys=False, allow_unicode=True),
         "filling": filling,
         "columns": columns_of(study.items),
+        "formats": tables.formats(),
         "scales": _scales(study.items),
         "retention": study.row.configuration.get("retention"),
         "learning": learning_facts(service, study, requested=learning),
@@ -287,6 +288,7 @@ def new_page(user: Account, values: Mapping[str, str], errors: Mapping[str, str]
     return {
         "user": user_facts(user),
         "columns": ["label", *MEDIA],
+        "formats": tables.formats(),
         "strategies": list(STRATEGIES),
         "goals": list(get_args(Goal)),
         "stops": [NEVER, *STOPS],
