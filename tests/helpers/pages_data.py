@@ -212,7 +212,7 @@ def person_map() -> dict:
     }
 
 
-def answers() -> list[dict]:
+def answers(kind: str = "colour") -> list[dict]:
     kinds = ["search"] * 4 + ["repeated", "random", "attention"]
     outcomes = ["left", "right", "right", "tie", "left", "skip", "right"]
     return [
@@ -220,8 +220,8 @@ def answers() -> list[dict]:
             "index": n + 1,
             "query": f"q{n + 1}",
             "anchor": None,
-            "left": label(3 * n),
-            "right": label(5 * n + 1),
+            "left": card(3 * n, kind),
+            "right": card(5 * n + 1, kind),
             "outcome": outcomes[n],
             "rt_ms": 900 + 137 * n,
             "answered": f"2026-11-15T12:40:{10 + n}+00:00",
@@ -265,6 +265,7 @@ START = {
 NEW = {
     **USER,
     "columns": ["label", "colour", "image", "text"],
+    "formats": ["csv", "parquet"],
     "strategies": ["infogain", "epmv", "mcmv", "random"],
     "goals": ["taste", "best", "list"],
     "stops": ["never", "radius", "information", "best_item"],
@@ -316,6 +317,8 @@ STUDY = {
     "paging": {"page": 2, "pages": 5, "first": 51, "total": 214},
     "audit": audit(),
     "filling": 0,
+    "columns": {"coordinates": ["red", "green", "blue"], "data": ["hex"]},
+    "formats": ["csv", "parquet"],
     "scales": None,
     "retention": {"days": 90, "after": "session"},
     "learning": {

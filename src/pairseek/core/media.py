@@ -78,6 +78,10 @@ MEDIA: dict[str, Medium] = {
 """The media by name, in the order in which a card shows them."""
 
 
+PICTURE_FILE = "image_file"
+"""Column of data with the name of each picture's file, where the column ``image`` names the stored picture."""
+
+
 def medium_of(column: str) -> Medium | None:
     """Return the medium that a column of an items file holds, in capitals or not; None if it holds none."""
     name = column.lower()

@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from pairseek.core.csv import TEXT_ENDINGS
 from pairseek.core.validation import known_fields, suggestion, table, whole
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.spec import NAMED_DATA, Answering, Contender, Setting, Specification
@@ -18,7 +19,7 @@ from pairseek.runs.part_records import part_from, strategy_from
 
 _SETTING = tuple(f.name for f in fields(Setting))
 _OWN = tuple(f.name for f in fields(Specification))
-_FILES = (".csv", ".parquet", ".npy", ".npz", ".mat")
+_FILES = (*TEXT_ENDINGS, ".parquet", ".npy", ".npz", ".mat")
 
 
 def read_specification(path: str | Path) -> Specification:

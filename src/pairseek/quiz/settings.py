@@ -8,7 +8,8 @@ from pairseek.web.studies.configuration import StudyConfiguration
 KEPT = frozenset(
     {
         "title", "slug", "language", "question", "instructions", "debrief", "strategy", "response", "prior", "goal",
-        "posterior", "candidates", "rest", "askable", "standardize", "scaled", "answers", "stop", "offer.undo", "seed",
+        "posterior", "candidates", "rest", "askable", "coordinates", "standardize", "scaled", "answers",
+        "stop", "offer.undo", "seed",
     }
 )  # fmt: skip
 """Settings that a quiz follows. A stop rule ends a path; the posterior infers an unknown reliability on each path."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from pairseek.core.media import MEDIA
+from pairseek.core.media import MEDIA, PICTURE_FILE
 from pairseek.web.data.codebook_german import GERMAN
 
 _PLAYED = (
@@ -80,7 +80,7 @@ _MEANINGS = {
     "top_1": "Probability that the item is the best.",
     "top_3": "Probability that the item is among the best three.",
     "top_5": "Probability that the item is among the best five.",
-    "image_file": "Name of the picture's file, as the researcher gave it.",
+    PICTURE_FILE: "Name of the picture's file, as the researcher gave it.",
     **{medium.name: medium.meaning for medium in MEDIA.values()},
 }
 _OTHERWISE = {
@@ -97,6 +97,7 @@ _COORDINATES = {
     "estimates": "Coordinate of the estimate (posterior mean, or the procedure's own).",
     "items": "Coordinate of the item, standardized and scaled as the study says.",
 }
+_DATA = "Column of the list of items, kept as it was; the search does not use it."
 _TRUTH = "Coordinate of a simulated person's true point."
 
 
@@ -108,7 +109,7 @@ def is_known(column: str) -> bool:
 def texts() -> set[str]:
     """Return every description that the codebook can contain."""
     parts = (_MEANINGS, _OTHERWISE, _NUMBERED, _COORDINATES)
-    return {_TRUTH, *(words for part in parts for words in part.values())}
+    return {_TRUTH, _DATA, *(words for part in parts for words in part.values())}
 
 
 def in_language(words: str, language: str) -> str:
@@ -116,8 +117,10 @@ def in_language(words: str, language: str) -> str:
     return GERMAN.get(words, words) if language == "de" else words
 
 
-def meaning(table: str, column: str, coordinates: Sequence[str] = ()) -> str:
-    """Return the description of a column; ``coordinates`` are the columns of the items' coordinates."""
+def meaning(table: str, column: str, coordinates: Sequence[str] = (), data: Collection[str] = ()) -> str:
+    """Return the description of a column; coordinates and data of the items have names of their own."""
+    if column in data:
+        return _DATA
     if column in coordinates:
         return _COORDINATES[table]
     if column.removeprefix("truth_") in coordinates:

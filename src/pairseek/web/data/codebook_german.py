@@ -169,5 +169,8 @@ GERMAN = {
         "Koordinate des Dings, standardisiert und skaliert, wie die Studie es angibt."
     ),
     "Coordinate of a simulated person's true point.": "Koordinate des wahren Punktes einer simulierten Person.",
+    "Column of the list of items, kept as it was; the search does not use it.": (
+        "Spalte der Liste der Items, unverändert; die Suche verwendet sie nicht."
+    ),
 }
 """Texts by their English originals; a test compares them with the codebook."""

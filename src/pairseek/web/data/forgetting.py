@@ -1,6 +1,7 @@
 """Deletion of participants and studies, and of the populations that were learned from them.
 
-A population that was learned from a deleted session is dropped in the same transaction. Of the sessions that began with
+A population that was learned from a deleted session is dropped in the same transaction, and a study that learns by
+itself learns again from the other people. Of the sessions that began with
 it, finished ones keep their stored results and cannot be recomputed; the others go on with the parts that the study has
 without a population. Both get a mark that says so.
 """
@@ -15,7 +16,7 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from pairseek.core.text import plural
-from pairseek.store import deletion, studies
+from pairseek.store import deletion, learning, populations, studies
 from pairseek.store.database import Database, stamp
 from pairseek.store.deletion import Deleted
 from pairseek.web.errors import Problem
@@ -119,6 +120,8 @@ def _forget(connection: sa.Connection, study: Study, ids: Sequence[str], who: st
     # Locked first: a population that someone is learning from them now is then complete and seen, or fails.
     ids = deletion.lock(connection, ids)
     versions = [version for _, version in deletion.learned(connection, ids)]
+    if populations.latest(connection, study.row.id) in versions:
+        learning.restart(connection, study.row.id)
     for version in versions:
         deletion.drop_population(connection, study.row.id, version)
     deleted = deletion.delete_sessions(connection, ids)
@@ -166,7 +169,8 @@ def in_words(deleted: Deleted) -> str:
     text = f"Deleted {plural(deleted.sessions, 'session')} with {plural(deleted.answers, 'answer')}."
     if deleted.populations:
         versions = ", ".join(map(str, deleted.populations))
-        text += f" Dropped what had been learned from them: population {versions}. Learn again to replace it."
+        text += f" Dropped what had been learned from them: population {versions}."
+        text += " A study that learns by itself replaces it soon; in another, learn again."
     return text
 
 

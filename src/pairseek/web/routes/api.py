@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from pairseek.core.media import inline_media
 from pairseek.core.text import plural
 from pairseek.core.types import JSON
-from pairseek.errors import InvalidItems
+from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.population import Population
 from pairseek.store import sessions, studies
@@ -181,6 +181,11 @@ def create_study(body: schemas.NewStudy, request: Request, service: TheService, 
     """Create a study."""
     who.need("write")
     configuration = configured(body.configuration)
+    if configuration.coordinates is not None:
+        raise InvalidParameter(
+            "the setting 'coordinates' names columns of a file, and these items have no columns: leave it out",
+            field="coordinates",
+        )
     items = _items(body.items, placed=not configuration.is_similarity)
     ready = study_items(items, scaled=configuration.scaled, standardize=configuration.standardize)
     slug = creation.create_study(service.database, configuration, ready, is_open=body.open, who=who.label)

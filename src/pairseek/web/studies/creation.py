@@ -10,6 +10,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from pairseek.catalogues import same_space
+from pairseek.core.csv import is_table
 from pairseek.core.media import inline_media
 from pairseek.core.text import quoted
 from pairseek.core.types import JSON
@@ -57,11 +58,12 @@ class _ItemSettings(TypedDict, total=False):
     scaled: bool
     standardize: bool
     placed: bool
+    coordinates: list[str] | None
 
 
 def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
     """Read configuration, items, open state and pictures from a YAML file."""
-    if path.is_dir() or path.suffix.lower() in (".csv", ".parquet"):
+    if path.is_dir() or is_table(path):
         raise InvalidParameter(
             f"{path} has items and is not a study's file: write a YAML file with title: ... and items: "
             f"{path.name or '.'}, and give that"
@@ -113,6 +115,7 @@ def _settings_of_items(configuration: StudyConfiguration | None) -> _ItemSetting
         "scaled": configuration.scaled,
         "standardize": configuration.standardize,
         "placed": not configuration.is_similarity,
+        "coordinates": configuration.coordinates,
     }
 
 

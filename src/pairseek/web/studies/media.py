@@ -14,12 +14,14 @@ from typing import Any, BinaryIO, Self, TypeAlias
 
 import sqlalchemy as sa
 
+from pairseek.core.media import PICTURE_FILE
 from pairseek.core.text import quoted
 from pairseek.errors import MissingExtra
 from pairseek.model.items import Items
 from pairseek.store import media
 from pairseek.store.media import StoredPicture
 from pairseek.web.errors import InvalidPictures
+from pairseek.web.studies.names import spoken_name
 
 Files: TypeAlias = Mapping[str, Callable[[], bytes]]
 """Functions that read a file, by name."""
@@ -69,12 +71,6 @@ def items_of_pictures(files: Files) -> Items | None:
     distinct = len(set(stems)) == len(stems)
     labels = [spoken_name(stem) for stem in stems]
     return Items._unwarned(None, stems if distinct else pictures, labels, None, {"image": pictures}, least=1)
-
-
-def spoken_name(stem: str) -> str:
-    """Return the name of a file as a person would write it: `red-oak` is Red oak."""
-    words = " ".join(stem.replace("_", " ").replace("-", " ").split()) or stem
-    return words[0].upper() + words[1:]
 
 
 def _is_of_the_system(name: str) -> bool:
@@ -130,7 +126,7 @@ def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable
         kept[name] = hashlib.sha256(content).hexdigest()[:32]
         readers[kept[name]] = files[name]
     # The file's own name stays beside the hash, for exports.
-    data = dict(items.data) | {"image": [kept.get(name, "") for name in wanted], "image_file": wanted}
+    data = dict(items.data) | {"image": [kept.get(name, "") for name in wanted], PICTURE_FILE: wanted}
     coordinates = items.coordinates if items.d else None
     return Items._unwarned(coordinates, items.ids, items.labels, items.appeal, data, items.columns, least=1), readers
 
