@@ -43,7 +43,9 @@ def command(
         int | None, typer.Option(metavar="N", help="Seed of the search, which decides the sides.  [dim]\\[0][/]")
     ] = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
-    language: Annotated[str | None, typer.Option(metavar="CODE", help="Language of the page: en or de.")] = None,
+    language: Annotated[
+        str | None, typer.Option(metavar="CODE", help="Language of the page, such as en or de.")
+    ] = None,
     population: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Population learned from other people, for an items file.")
     ] = None,

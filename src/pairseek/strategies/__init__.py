@@ -13,7 +13,17 @@ from pairseek.strategies.random import Random
 from pairseek.strategies.shortlist import Shortlist
 
 UTILITIES: dict[str, type[Utility]] = {
-    strategy.name: strategy for strategy in (InfoGain, EPMV, MCMV, EUBO, Shortlist, GreedyMSE, GreedyVolume, Random)
+    strategy.name: strategy
+    for strategy in (
+        InfoGain,
+        EPMV,
+        MCMV,
+        EUBO,
+        Shortlist,
+        GreedyMSE,
+        GreedyVolume,
+        Random,
+    )
 }
 PROCEDURES: dict[str, type[Procedure]] = {strategy.name: strategy for strategy in (ActRank, GaussCloud, GaussSearch)}
 STRATEGIES: dict[str, type[Utility] | type[Procedure]] = {**UTILITIES, **PROCEDURES}

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
 import sqlalchemy as sa
@@ -20,6 +21,7 @@ from pairseek.store import deletion, learning, populations, studies
 from pairseek.store.database import Database, stamp
 from pairseek.store.deletion import Deleted
 from pairseek.web.errors import Problem
+from pairseek.web.rounds import attempt_all
 from pairseek.web.sessions.parts import Parts, dropped_record
 from pairseek.web.studies.catalogue import Catalogue, Study
 
@@ -90,19 +92,21 @@ def delete_study(database: Database, study: Study, who: str) -> Deleted:
 
 def expire(database: Database, catalogue: Catalogue) -> list[Expired]:
     """Delete the sessions of all studies whose retention period is over."""
-    found = []
-    for row in database.read(studies.every):
+    found: list[Expired] = []
+
+    def expire_study(row: studies.StudyRow) -> None:
         setting = row.configuration.get("retention")
         if setting is None:
-            continue
+            return
         limit = stamp(datetime.now(UTC) - timedelta(days=setting["days"]))
         if setting["after"] == "close" and (row.is_open or row.closed_at is None or row.closed_at >= limit):
-            continue
+            return
         until = limit if setting["after"] == "session" else "9999"
-        ids = database.read(lambda connection, row=row, until=until: deletion.ended_before(connection, row.id, until))  # type: ignore[misc]
-        if ids:
-            study = catalogue.named(row.slug)
-            found.append(Expired(row.slug, _repeated(database, _expiring(study, until))))
+        if database.read(lambda connection: deletion.ended_before(connection, row.id, until)):
+            found.append(Expired(row.slug, _repeated(database, _expiring(catalogue.named(row.slug), until))))
+
+    # A study that fails keeps no other from being cleaned.
+    attempt_all(partial(expire_study, row) for row in database.read(studies.every))
     return found
 
 

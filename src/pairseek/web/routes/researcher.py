@@ -278,7 +278,9 @@ def download_report(
     if study.configuration.is_similarity:
         return RedirectResponse(f"/studies/{slug}", 303)
     if language not in languages():
-        raise invalid(f"there is no report in the language {language[:20]!r}", language[:20], "Use en or de.")
+        raise invalid(
+            f"there is no report in the language {language[:20]!r}", language[:20], f"Use {' or '.join(languages())}."
+        )
     found, _ = service.findings.look(study)
     if found is None:
         found = service.findings.awaited(study)
