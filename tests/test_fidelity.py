@@ -19,8 +19,8 @@ from pairseek.candidates.context import SelectionContext, best_of
 from pairseek.candidates.rest import Resting
 from pairseek.candidates.sampled import sampled_pairs
 from pairseek.core.types import Evidence
-from pairseek.datasets.food10k import PUBLISHED_NOISES
 from pairseek.model.items import Items
+from pairseek.model.noise import PUBLISHED_NOISES
 from pairseek.model.responses import Logistic
 from pairseek.posteriors import Grid, Particles
 from pairseek.strategies import EPMV, MCMV, GreedyMSE, GreedyVolume, InfoGain

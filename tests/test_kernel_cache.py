@@ -188,6 +188,15 @@ def test_the_processes_of_a_simulation_say_it_once(world, kept):
     assert ("in every process" in errors) == (not kept)
 
 
+def test_a_kernel_without_a_file_is_compiled_and_not_kept(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    made = {}
+    exec("from pairseek.numerics.jit import kernel\n@kernel\ndef halved(x):\n    return x / 2", made)
+    assert made["halved"](3.0) == 1.5
+    assert made["halved"].stats.cache_path is None
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_disk_that_fills_up_is_told_once_and_the_search_goes_on(monkeypatch, caplog, tmp_path):
     from pairseek.numerics import jit
 

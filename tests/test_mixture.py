@@ -11,7 +11,7 @@ import pairseek as ps
 from helpers.reference import naive_log_posterior, naive_logit, naive_probability, quadrature_log_mass, reliability_grid
 from helpers.situations import USER, answers_from, evidence_of, last_belief, standardized
 from pairseek.core.types import Evidence
-from pairseek.model.noise import NOISES
+from pairseek.model.noise import PUBLISHED_NOISES as NOISES
 from pairseek.posteriors import EP, Particles
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.gaussian import gaussian_fit, importance_sampled, log_prior_mass
@@ -199,11 +199,10 @@ class TestOneDimension:
     @pytest.mark.parametrize("true", NOISES)
     @pytest.mark.parametrize("infer", ["the kind alone", "kind and reliability", "kind, reliability and lapse"])
     def test_an_unknown_noise_kind_is_weighted_by_its_evidence(self, true, infer, posterior):
-        constants = tuple(1.5 * 2**n for n in range(len(NOISES)))
-        prior = tuple(1.0 + n % 2 for n in range(len(NOISES)))
+        constants = 1.5, 3.0, 6.0
         response = ps.Logistic(
             1.0,
-            ps.Unknown(ps.NoiseKinds(prior, constants)),
+            ps.Unknown(ps.NoiseKinds((1.0, 2.0, 1.0), constants)),
             LAPSE if "lapse" in infer else 0.05,
             ps.Unknown(ps.LogNormal(1.0, 0.8)) if "reliability" in infer else 1.0,
         )
@@ -212,7 +211,7 @@ class TestOneDimension:
         answers = answers_of(rng, [0.3], 40, k=2.0 * k, noise=true, ties=False, appeal=False)
         belief = last_belief(POSTERIORS[posterior], response, evidence_of(response, answers))
         grids = [grid_of(kind, answers, kind.k) for kind, _ in response.kinds]
-        logs = np.array([log_evidence for *_, log_evidence in grids]) + np.log(np.array(prior) / sum(prior))
+        logs = np.array([log_evidence for *_, log_evidence in grids]) + np.log([0.25, 0.5, 0.25])
         shares = np.exp(logs - logs.max())
         shares /= shares.sum()
         found = belief.reliability.noise

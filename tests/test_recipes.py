@@ -146,7 +146,7 @@ def test_the_types_of_the_result_are_right(copy) -> None:
 
 @pytest.mark.long
 def test_the_contracts_of_the_new_parts_hold_and_these_tests_pass_there_too(copy) -> None:
-    names = "uncertainty or rooted or patient or (used or searched or found) and recipes"
+    names = "uncertainty or rooted or patient or unknown_noise or (used or searched or found) and recipes"
     files = ("test_strategies", "test_responses", "test_stopping", "test_web_parts", "test_cli_help", "test_recipes")
     command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *(f"tests/{name}.py" for name in files), "-k", names)
     run(copy, *command, seconds=900, plain=False)

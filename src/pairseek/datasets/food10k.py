@@ -21,10 +21,9 @@ import numpy as np
 
 from pairseek.errors import InvalidItems, InvalidParameter, MissingExtra
 from pairseek.model.items import Items
+from pairseek.model.noise import PUBLISHED_NOISES
 from pairseek.model.responses import Logistic, Noise, Probit, Response
 
-PUBLISHED_NOISES: tuple[Noise, ...] = ("constant", "normalized", "decaying")
-"""The noise kinds of the paper, K1, K2 and K3, for which constants were published."""
 ENVIRONMENT = "PAIRSEEK_DATA"
 MIRROR = "PAIRSEEK_FOOD10K_URL"
 COMMIT = "9e621462af6b7ca502b362b1415c781dc10eb404"

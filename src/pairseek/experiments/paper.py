@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from pairseek.datasets.food10k import PUBLISHED_NOISES
 from pairseek.experiments.sampled_epmv import SampledEPMV
 from pairseek.experiments.spec import Answering, Contender, Setting, Specification, Truth
+from pairseek.model.noise import PUBLISHED_NOISES
 from pairseek.model.responses import Noise
 from pairseek.posteriors import Particles
 from pairseek.strategies import (

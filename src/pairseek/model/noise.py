@@ -20,6 +20,8 @@ from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED
 
 Noise: TypeAlias = Literal["constant", "normalized", "decaying"]
 NOISES: tuple[Noise, ...] = get_args(Noise)
+PUBLISHED_NOISES: tuple[Noise, ...] = ("constant", "normalized", "decaying")
+"""The kinds of the paper, K1 to K3, over which an unknown kind is averaged: saved priors have one weight for each."""
 
 
 @dataclass(frozen=True)

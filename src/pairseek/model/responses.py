@@ -37,8 +37,8 @@ from pairseek.core.validation import is_number
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.geometry import hyperplanes
 from pairseek.model.noise import NOISES as NOISES
+from pairseek.model.noise import PUBLISHED_NOISES, NoiseKind, noise_kind
 from pairseek.model.noise import Noise as Noise
-from pairseek.model.noise import NoiseKind, noise_kind
 from pairseek.model.unknowns import (
     Beta,
     LogNormal,
@@ -322,7 +322,7 @@ class Response:
         weights = prior.weights
         return [
             (dataclasses.replace(self, noise=noise, k=k), weight / sum(weights))
-            for noise, k, weight in zip(NOISES, prior.k, weights, strict=True)
+            for noise, k, weight in zip(PUBLISHED_NOISES, prior.k, weights, strict=True)
             if weight > 0.0
         ]
 
@@ -355,7 +355,7 @@ class Response:
     def _with_kinds(self, kinds: NoiseKinds, spread: float) -> Self:
         """Return the response with the default k of every noise kind, and an unknown k as an unknown reliability."""
         constants = []
-        for noise, weight in zip(NOISES, kinds.weights, strict=True):
+        for noise, weight in zip(PUBLISHED_NOISES, kinds.weights, strict=True):
             one = dataclasses.replace(self, noise=noise, k=None, lapse=0.0, reliability=1.0)
             constants.append(one.for_spread(spread).constant if weight > 0.0 else 1.0)
         reliability, unknown = self.reliability, self.k_prior

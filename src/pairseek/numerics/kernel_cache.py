@@ -14,6 +14,7 @@ import logging
 import multiprocessing
 import os
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -147,7 +148,10 @@ class KernelCache(_Cache):
     """Cache of one kernel in the folders of its place, as numba's dispatcher uses it."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self.place = place_of(os.path.dirname(os.path.abspath(inspect.getfile(function))))
+        source = os.path.abspath(inspect.getfile(function))
+        # Functions from a prompt or an archive have no file that tells whether a kernel is out of date.
+        is_known = os.path.isfile(source) or getattr(sys, "frozen", False)
+        self.place = place_of(os.path.dirname(source)) if is_known else Place()
         self._folders = [_FolderCache(function, folder) for folder in self.place.readable]
 
     @property
