@@ -185,6 +185,11 @@ def query_from(record: Mapping[str, Any]) -> Query:
     return Query(name, _side(record["left"]), _side(record["right"]), info)
 
 
+def query_name(events: int, index: int) -> str:
+    """Return the id of the query with this index after a number of events."""
+    return f"q{events}" if index == 0 else f"q{events}.{index}"
+
+
 def order(query: Query) -> tuple[int, int]:
     """Return the number of events before a query, and its index among those asked at once, from its id."""
     events, _, index = query.id[1:].partition(".")
