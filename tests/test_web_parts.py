@@ -18,7 +18,7 @@ from pairseek.store import migrate
 from pairseek.store import parts as stored
 from pairseek.store.database import Database
 from pairseek.store.schema import sessions as table
-from pairseek.strategies import STRATEGIES
+from pairseek.strategies import strategies
 from pairseek.web.auth import make_token, set_password
 from pairseek.web.data import bundle, populations, tables
 from pairseek.web.errors import Problem
@@ -114,7 +114,7 @@ def test_the_parts_of_a_session_are_all_that_its_search_has(database):
     assert record["candidates"] is not None
 
 
-@pytest.mark.parametrize("name", sorted(STRATEGIES))
+@pytest.mark.parametrize("name", sorted(strategies()))
 def test_parts_of_every_strategy_resolve_to_themselves(name):
     needed = {"gausscloud": {"stages": 2, "answers": 10}}.get(name, {})
     made = configuration(strategy={"name": name, **needed}, stop=[{"name": "radius", "radius": 0.5}])

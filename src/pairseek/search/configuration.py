@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -32,10 +32,12 @@ from pairseek.model.curvature import extended_items
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
-from pairseek.population import Population
 from pairseek.posteriors import Posterior
 from pairseek.stopping import StopRule
 from pairseek.strategies.base import Procedure, Utility
+
+if TYPE_CHECKING:
+    from pairseek.population import Population
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +203,8 @@ def _from_population(
     population: Population, items: Items | Space, response: Response | None, prior: Prior | None
 ) -> tuple[Items, dict[str, Any]]:
     """Return the items with the appeal of the population, and its response and prior where none is given."""
+    from pairseek.population import Population
+
     if not isinstance(population, Population):
         raise InvalidParameter(
             f"population is {population!r}: give a Population, as from Population.fit(...) or Population.load(path)"

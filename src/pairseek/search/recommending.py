@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pairseek.catalogues import permitted_rows
 from pairseek.core.types import Belief, ItemId
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.estimates import Estimate, Recommendation, Shelf, recommendations, typical_unit
-from pairseek.indexes import CatalogueIndex
 from pairseek.model.items import Items, Space
 from pairseek.search import engine
 from pairseek.search.configuration import SearchConfiguration
 from pairseek.strategies.features import typical_response
+
+if TYPE_CHECKING:
+    from pairseek.indexes import CatalogueIndex
 
 
 def recommend(
@@ -29,9 +31,8 @@ def recommend(
     """Return the recommended items: see `Search.recommend`."""
     if isinstance(configuration.items, Space):
         raise Unsupported("a continuous Space has no items to recommend: read estimate().point")
-    if isinstance(among, CatalogueIndex):
-        if diversity:
-            raise Unsupported("diversity needs the coordinates of the items: give Items as among, or no diversity")
+    if among is not None and not isinstance(among, Items):
+        _check_index(among, diversity)
         return _from_index(configuration, estimate.belief, among, count, only, exclude)
     items = _catalogue(configuration.items, among)
     typical = typical_response(configuration.response, estimate.belief)
@@ -47,11 +48,6 @@ def _catalogue(own: Items, among: Items | None) -> Items:
     """Return the items to recommend from; raise `InvalidParameter` if their coordinates are not those of the search."""
     if among is None:
         return own
-    if not isinstance(among, Items):
-        raise InvalidParameter(
-            f"among is of the type {type(among).__name__}: give Items, such as Items.from_vectors(...)",
-            field="among",
-        )
     if among.d != own.d:
         raise InvalidParameter(
             f"among has {among.d} coordinates and the search {own.d}: place its vectors by the same map, "
@@ -59,6 +55,18 @@ def _catalogue(own: Items, among: Items | None) -> Items:
             field="among",
         )
     return among
+
+
+def _check_index(among: object, diversity: float) -> None:
+    from pairseek.indexes import CatalogueIndex
+
+    if not isinstance(among, CatalogueIndex):
+        raise InvalidParameter(
+            f"among is of the type {type(among).__name__}: give Items, such as Items.from_vectors(...)",
+            field="among",
+        )
+    if diversity:
+        raise Unsupported("diversity needs the coordinates of the items: give Items as among, or no diversity")
 
 
 def _from_index(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pairseek import serialization
 from pairseek._version import MODEL_VERSION, __version__
@@ -23,10 +23,12 @@ from pairseek.errors import (
     PairseekError,
 )
 from pairseek.model.items import Items
-from pairseek.population import Population
 from pairseek.search.configuration import SearchConfiguration
 from pairseek.search.state import SearchState
 from pairseek.tokens import Key, PackedEvent, TokenContent, short_configuration, sign, verify
+
+if TYPE_CHECKING:
+    from pairseek.population import Population
 
 Saved: TypeAlias = tuple[SearchState, tuple[Query, ...]]
 """A search: its state and its pending queries."""

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -32,11 +32,9 @@ from pairseek.errors import (
 )
 from pairseek.estimates import Estimate, Recommendation
 from pairseek.goals import Goal, SearchGoal
-from pairseek.indexes import CatalogueIndex
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
-from pairseek.population import Population
 from pairseek.posteriors import Posterior
 from pairseek.search import saving
 from pairseek.search.configuration import SearchConfiguration
@@ -45,6 +43,10 @@ from pairseek.search.state import SearchState
 from pairseek.stopping import AfterAnswers, StopRule
 from pairseek.strategies.base import Procedure, Utility
 from pairseek.tokens import Key
+
+if TYPE_CHECKING:
+    from pairseek.indexes import CatalogueIndex
+    from pairseek.population import Population
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
