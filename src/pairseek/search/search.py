@@ -1,7 +1,7 @@
 """`Search`, the interactive search for one person's point, and the only class with mutable state.
 
-A search holds its events, its pending queries and a lock. All else follows from the events: see
-`pairseek.search.state`. The lock makes each call atomic, so that threads which share a search are serialised.
+A search holds a state, which never changes and knows all that follows from the events, and the pending queries. A lock
+makes every call that replaces them atomic, so that threads can share a search.
 """
 
 from __future__ import annotations
@@ -280,7 +280,6 @@ class Search:
         """The reason for which the search has stopped, or None."""
         return self._state.stopped(pending=bool(self._pending))
 
-    @_atomic
     def forecast(self) -> int | None:
         """Return the expected number of answers until the first stop rule is met, among rules with a forecast.
 
@@ -289,12 +288,10 @@ class Search:
         """
         return self._state.forecast()
 
-    @_atomic
     def expect(self, left: object, right: object) -> QueryInfo:
         """Return the predicted answer to any pair of items, and its expected information."""
         return self._state.expect(left, right)
 
-    @_atomic
     def choice_shares(self, ids: Iterable[object]) -> list[float]:
         """Return, for each of these items, the probability that it is chosen over another item drawn at random."""
         return self._state.choice_shares(ids)
@@ -336,7 +333,6 @@ class Search:
             self._pending = sorted([*self._pending, event.query], key=serialization.order)
         return event
 
-    @_atomic
     def continued(self, events: Sequence[Event], *, rng: int | np.random.Generator | None = None) -> Self:
         """Return a copy of this search with these events instead of its own.
 
@@ -372,7 +368,6 @@ class Search:
     # State
 
     @property
-    @_atomic
     def history(self) -> tuple[Event, ...]:
         """All events, in order."""
         return self._state.events
@@ -384,23 +379,19 @@ class Search:
         return tuple(self._pending)
 
     @property
-    @_atomic
     def answers(self) -> int:
         """Number of answers and ties given to queries; skips and observations do not count."""
         return self._state.answers
 
     @property
-    @_atomic
     def belief(self) -> Belief:
         """The posterior after all events, in the dimensions of `modelled_items`."""
         return self._state.belief
 
-    @_atomic
     def estimate(self) -> Estimate:
         """Return the estimate of the user point: the posterior mean, or that of the procedure."""
         return self._state.estimate()
 
-    @_atomic
     def recommend(
         self,
         count: int = 5,
