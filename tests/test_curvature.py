@@ -7,7 +7,7 @@ from scipy.special import expit, log_expit
 import pairseek as ps
 from pairseek.candidates.context import SelectionContext
 from pairseek.errors import InvalidParameter, Unsupported
-from pairseek.estimates import expected_utilities
+from pairseek.estimates import Interval, expected_utilities
 from pairseek.strategies.features import typical_response
 
 K, CENTRE, COVARIANCE = 0.7, np.array([0.3, -0.2]), np.array([[1.0, 0.3], [0.3, 0.6]])
@@ -99,6 +99,80 @@ class TestTheModel:
         assert deviation == pytest.approx(np.sqrt(weights @ (c - weights @ c) ** 2), rel=0.06)
         rows = np.array([(0, 7), (12, 3), (9, 28), (20, 25)])
         assert chances(search, rows) == pytest.approx([weights @ expit(logits(p, q)) for p, q in rows], abs=0.02)
+
+
+class TestTheIdealPoint:
+    """`estimate().curvature` and `estimate().ideal`, against weighted draws from the prior and the definition."""
+
+    def test_they_are_those_of_weighted_draws_from_the_prior(self, items):
+        estimate = told(items, ps.Unknown(ps.Normal(1.0, 0.5)), PAIRS).estimate()
+        rng = np.random.default_rng(5)
+        w = rng.multivariate_normal(CENTRE, COVARIANCE, 400_000)
+        c = rng.normal(1.0, 0.5, 400_000)
+        x = items.coordinates - CENTRE
+        square = np.sum(x**2, axis=1)
+        logs = np.zeros(len(w))
+        for p, q in PAIRS:
+            linear = 2 * K * (w - CENTRE) @ (x[p] - x[q]) - c * K * (square[p] - square[q])
+            logs += log_expit(items.appeal[p] - items.appeal[q] + linear)
+        chosen = rng.choice(len(w), 100_000, p=np.exp(logs) / np.sum(np.exp(logs)))
+        w, c = w[chosen], c[chosen]
+        # EP, and 2048 samples of its Gaussian: 3 % of a deviation of 0.7, twice that at the ends.
+        assert estimate.curvature.median == pytest.approx(np.median(c), abs=0.05)
+        ends = estimate.curvature.low, estimate.curvature.high
+        assert ends == pytest.approx(np.quantile(c, [0.025, 0.975]), abs=0.12)
+        assert estimate.ideal.probability == pytest.approx(np.mean(c > 0), abs=0.03)
+        assert estimate.ideal.point == pytest.approx(CENTRE + (w.mean(axis=0) - CENTRE) / c.mean(), abs=0.12)
+        ideals = CENTRE + (w - CENTRE)[c > 0] / c[c > 0, None]
+        low, high = np.quantile(ideals, [0.025, 0.975], axis=0)
+        # The tails of a quotient are long, so the ends are compared by the share of draws beyond them.
+        for found, share in ((estimate.ideal.low, 0.025), (estimate.ideal.high, 0.975)):
+            assert np.mean(ideals < found, axis=0) == pytest.approx(np.full(2, share), abs=0.012)
+        assert np.all(low < estimate.ideal.point)
+        assert np.all(estimate.ideal.point < high)
+
+    @pytest.mark.parametrize("curvature", [ps.Unknown(ps.Normal(1.0, 0.5)), 0.6, 1.0, 2.0])
+    def test_it_has_the_highest_expected_utility(self, items, curvature):
+        search = told(items, curvature, PAIRS)
+        ideal = search.estimate().ideal.point
+        around = ideal + 0.3 * np.random.default_rng(2).normal(size=(200, 2))
+        # Items around it, and the ideal point as the first: the search itself says which is best.
+        shelf = ps.Items(np.concatenate([ideal[None], around]))
+        found = {one.id: one.expected_utility for one in search.recommend(201, among=shelf)}
+        assert max(found, key=found.get) == 0
+
+    def test_for_a_curvature_of_one_it_is_the_user_point(self, items):
+        estimate = told(items, 1.0, PAIRS).estimate()
+        assert estimate.curvature == Interval(1.0, 1.0, 1.0)
+        assert np.array_equal(estimate.ideal.point, estimate.point)
+        assert estimate.ideal.probability == 1.0
+        deviation = np.sqrt(np.diag(estimate.covariance))
+        assert estimate.ideal.low == pytest.approx(estimate.point - 1.96 * deviation, abs=0.1)
+        assert estimate.ideal.high == pytest.approx(estimate.point + 1.96 * deviation, abs=0.1)
+
+    @pytest.mark.parametrize("curvature", [0.0, -0.5])
+    def test_a_utility_without_a_maximum_has_none(self, items, curvature):
+        ideal = told(items, curvature, PAIRS).estimate().ideal
+        assert (ideal.probability, ideal.point, ideal.low, ideal.high) == (0.0, None, None, None)
+
+    def test_where_it_is_unlikely_the_probability_says_so(self, items):
+        ideal = told(items, ps.Unknown(ps.Normal(-0.5, 0.5)), []).estimate().ideal
+        assert ideal.point is None
+        # P(c > 0) for c of the prior N(-0.5, 0.5).
+        assert ideal.probability == pytest.approx(0.1587, abs=0.01)
+
+    def test_of_items_without_coordinates_and_of_a_space(self):
+        alone = ps.Search(ps.Items(ids=["tea", "coffee"]), rng=1).estimate()
+        assert (alone.curvature, alone.ideal) == (None, None)
+        space = ps.Search(ps.Space((0.0, 0.0), (1.0, 1.0)), rng=1).estimate()
+        assert space.curvature.median == 1.0
+        assert np.array_equal(space.ideal.point, space.point)
+
+    def test_a_procedure_has_that_of_the_belief(self, items):
+        search = told(items, ps.Unknown(), PAIRS, strategy=ps.ActRank())
+        plain = told(items, ps.Unknown(), PAIRS)
+        assert np.array_equal(search.estimate().ideal.point, plain.estimate().ideal.point)
+        assert "curvature" in search.estimate()._repr_html_()
 
 
 class TestADefaultSearch:

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek import tokens
+from pairseek import persistence, tokens
+from pairseek import search as searches
+from pairseek._version import MODEL_VERSION
 
 KEY = b"0123456789abcdef0123456789abcdef"
 LINEAR = ps.Logistic(1.0, "constant", residual=1.0)
@@ -162,6 +164,73 @@ def test_another_catalogue_or_configuration_is_named():
     with pytest.raises(ps.errors.InvalidParameter, match="give it again, askable"):
         ps.Search.from_dict(named, items=items)
     assert ps.Search.from_dict(named, items=items, askable=items.ids[:9]).askable.n == 9
+
+
+ENVELOPES = {
+    "file": (lambda search, path: search.save(path), lambda _, path, __: ps.Search.load(path)),
+    "light file": (
+        lambda search, path: search.save(path, light=True),
+        lambda _, path, items: ps.Search.load(path, items=items),
+    ),
+    "light record": (
+        lambda search, _: search.to_dict(),
+        lambda record, _, items: ps.Search.from_dict(record, items=items),
+    ),
+    "token": (
+        lambda search, _: search.to_token(key=KEY),
+        # With other settings too: the version is named first.
+        lambda token, _, items: ps.Search.from_token(token, items=items, key=KEY, goal="best"),
+    ),
+}
+
+
+@pytest.mark.parametrize("model", [MODEL_VERSION - 1, MODEL_VERSION + 1])
+@pytest.mark.parametrize("name", ENVELOPES)
+def test_every_envelope_of_another_model_version_names_both_versions(name, model, monkeypatch, tmp_path):
+    """Bundles of studies are in test_web_parts.py."""
+    items, (write, read) = catalogue(20), ENVELOPES[name]
+    search = answered(ps.Search(items, rng=1))
+    with monkeypatch.context() as patch:
+        for module in (persistence, searches):
+            patch.setattr(module, "MODEL_VERSION", model)
+        written = write(search, tmp_path / "me.json")
+    refused = ps.errors.InvalidToken if name == "token" else ps.errors.InvalidFile
+    with pytest.raises(refused, match=f"version {model} of the model, and this pairseek expects {MODEL_VERSION}"):
+        read(written, tmp_path / "me.json", items)
+
+
+def test_a_record_of_another_model_version_is_refused_before_its_parts_are_read():
+    items = catalogue(20)
+    record = ps.Search(items, rng=1, response=ps.Logistic(1.0)).to_dict()
+    record["configuration"] |= {"model": MODEL_VERSION + 1, "response": {"name": "of the future"}}
+    with pytest.raises(ps.errors.InvalidFile, match=f"version {MODEL_VERSION + 1} of the model"):
+        ps.Search.from_dict(record, items=items)
+
+
+class TestTokensOfTheFormatBefore:
+    """Tokens of pairseek 0.2.0, which do not hold the version of the model, under versions 6 and 5."""
+
+    SIXTH = "AQG96nTnAQAAAAAAAAAAAAAAAgAAAJCJqtMAtQrrDAAAAFnwCKH2hLeT03Mqp7-K4hjv5c0"
+    FIFTH = "AQHuKm-9AQAAAAAAAAAAAAAAAgAAAJCJqtMAtQrrDAAAAFnwCEbvOBC2Cc0fkov8Le3kN8w"
+
+    def read(self, token, **settings):
+        items = ps.Items([[float(i), float(i * i % 7)] for i in range(12)], ids=[f"p{i}" for i in range(12)])
+        return ps.Search.from_token(token, items=items, key=KEY, **settings)
+
+    def test_one_of_this_model_is_read(self, monkeypatch):
+        for module in (persistence, searches):
+            monkeypatch.setattr(module, "MODEL_VERSION", 6)
+        search = self.read(self.SIXTH, goal="list", askable=8)
+        assert [(e.left, e.right, e.outcome) for e in search.history] == [("p1", "p2", "answer"), ("p3", "p4", "tie")]
+        with pytest.raises(ps.errors.OtherCatalogue, match="other settings"):
+            self.read(self.SIXTH)
+
+    @pytest.mark.parametrize(("token", "model"), [(SIXTH, 6), (FIFTH, 5)])
+    def test_one_of_another_model_is_refused_with_both_versions(self, token, model, monkeypatch):
+        for module in (persistence, searches):
+            monkeypatch.setattr(module, "MODEL_VERSION", 7)
+        with pytest.raises(ps.errors.InvalidToken, match=f"version {model} of the model, and this pairseek expects 7"):
+            self.read(token, goal="list", askable=8)
 
 
 def test_a_long_prior_is_named_by_its_hash():

@@ -13,7 +13,7 @@ from pairseek._version import __version__
 from pairseek.candidates import AllPairs, Candidates, ListedPairs, Rest, SampledPairs
 from pairseek.core.types import Belief, Event, Query
 from pairseek.errors import DimensionWarning, PairseekError, ScaleWarning
-from pairseek.estimates import Estimate, Recommendation
+from pairseek.estimates import Estimate, IdealPoint, Recommendation
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import GaussianPrior, UniformBox
 from pairseek.model.responses import Logistic, Probit
@@ -76,6 +76,7 @@ __all__ = [
     "GreedyMSE",
     "GreedyVolume",
     "Grid",
+    "IdealPoint",
     "InfoGain",
     "InformationBelow",
     "Items",

@@ -7,7 +7,7 @@
     ├── InvalidParameter    (ValueError)    invalid setting of a model, strategy, rule or search: `.field`
     ├── InvalidAnswer       (ValueError)    winner that is not in the query
     ├── InvalidFile         (ValueError)    saved search that cannot be read
-    ├── InvalidToken        (ValueError)    token that was changed, cut or signed with another key
+    ├── InvalidToken        (ValueError)    token that was changed or cut, or of another key or model version
     │   └── ExpiredToken                    token whose time is over
     ├── OtherCatalogue      (ValueError)    token or saved search about another catalogue
     ├── AnswerConflict      (ValueError)    different answer to an answered query
@@ -96,7 +96,7 @@ class InvalidFile(PairseekError, ValueError):
 
 
 class InvalidToken(PairseekError, ValueError):
-    """A token was changed, cut off, or signed with another key."""
+    """A token was changed, cut off, signed with another key, or made under another version of the model."""
 
 
 class ExpiredToken(InvalidToken):

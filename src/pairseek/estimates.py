@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -13,10 +13,12 @@ import scipy
 from scipy.special import log_ndtr
 
 from pairseek.core import notebook
+from pairseek.core.lazy import cached_property
 from pairseek.core.text import plural
 from pairseek.core.types import Belief, FloatArray, IntArray, ItemId, Residuals
 from pairseek.core.validation import is_number, whole
 from pairseek.errors import InvalidParameter
+from pairseek.model.curvature import CurvedUtility
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic, Response
 from pairseek.numerics.balls import radius_of_share
@@ -86,6 +88,41 @@ class ReliabilityEstimate:
 
 
 @dataclass(frozen=True, eq=False)
+class IdealPoint:
+    """The point at which a person's utility is highest.
+
+    For the user point w, the curvature c and the prior's mean m it is m + (w - m)/c, if c is above 0. Otherwise there
+    is none: the utility grows without bound.
+
+    Attributes
+    ----------
+    probability
+        Posterior probability that the person has an ideal point: that c is above 0.
+    point
+        (d,) the point of highest expected utility, which has the posterior means of w and c in place of w and c. None
+        if the mean of c is not above 0: the expected utility then has no maximum.
+    low, high
+        (d,) ends of the 95 % credible interval of each coordinate, given that the person has an ideal point. None where
+        `point` is None.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), rng=7)
+    >>> ideal = search.estimate().ideal
+    >>> 0 < ideal.probability < 1, ideal.point.shape
+    (True, (3,))
+    >>> bool((ideal.low < ideal.high).all())
+    True
+    """
+
+    probability: float
+    point: FloatArray | None
+    low: FloatArray | None
+    high: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
 class Estimate:
     """Estimate of the user point with its uncertainty.
 
@@ -96,11 +133,14 @@ class Estimate:
     covariance
         (d, d) posterior covariance.
     belief
-        The belief that the estimate summarizes; it has one more dimension where the curvature is unknown.
+        The belief that the estimate summarizes. Where the curvature is unknown, it has one more dimension, which
+        `curvature` and `ideal` translate.
     note
         A remark of a procedure on its own estimate, for example that the answers contradict each other.
     reliability
         Inferred reliability; None where k is known and there are no lapses.
+    utility
+        Shape of the person's utility, from which `curvature` and `ideal` follow; None for items without coordinates.
 
     Examples
     --------
@@ -109,6 +149,10 @@ class Estimate:
     >>> estimate = search.estimate()
     >>> estimate.point.shape, estimate.credible_radius(0.5) < estimate.credible_radius(0.95)
     ((3,), True)
+    >>> estimate.curvature.low < 0 < estimate.curvature.high
+    True
+    >>> estimate.ideal.point.shape, 0 < estimate.ideal.probability < 1
+    ((3,), True)
     """
 
     point: FloatArray
@@ -116,6 +160,39 @@ class Estimate:
     belief: Belief
     note: str | None = None
     reliability: ReliabilityEstimate | None = None
+    utility: CurvedUtility | None = field(default=None, repr=False)
+
+    @cached_property
+    def curvature(self) -> Interval | None:
+        """Curvature of the person's utility: 1 for the distance from an ideal point, 0 for a linear utility.
+
+        The posterior `median`, with the ends `low` and `high` of the 95 % credible interval; all three are the number
+        that was given, if one was. None for items without coordinates.
+        """
+        if self.utility is None:
+            return None
+        if self.utility.given is not None:
+            return Interval(self.utility.given, self.utility.given, self.utility.given)
+        return _interval(self.utility.curvatures(self.belief.samples), self.belief.weights)
+
+    @cached_property
+    def ideal(self) -> IdealPoint | None:
+        """The point at which the person's utility is highest, if there is one; None for items without coordinates.
+
+        It follows from the belief, also where a procedure has an estimate of its own. `point` is the user point, which
+        is the ideal for a curvature of 1 only.
+        """
+        if self.utility is None:
+            return None
+        mean, samples, weights = self.belief.mean[None], self.belief.samples, self.belief.weights
+        curved = self.utility.curvatures(samples) > 0.0
+        probability = min(float(np.sum(weights[curved]) / np.sum(weights)), 1.0)
+        if not (self.utility.curvatures(mean)[0] > 0.0 and np.any(curved)):
+            return IdealPoint(probability, None, None, None)
+        ideals = self.utility.ideals(samples[curved])
+        ends = [_interval(column, weights[curved]) for column in ideals.T]
+        low, high = (np.array([getattr(one, end) for one in ends]) for end in ("low", "high"))
+        return IdealPoint(probability, self.utility.ideals(mean)[0], low, high)
 
     def credible_radius(self, level: float = 0.95) -> float:
         """Return the radius of the ball around the point that contains this share of the posterior, to about 2 %."""
@@ -137,10 +214,12 @@ def estimate_panel(estimate: Estimate) -> str:
     rows = [(f"x{i}", f"{x:.3g} ± {s:.2g}") for i, (x, s) in enumerate(zip(point, deviation, strict=True))]
     drawing, note = notebook.Html(""), estimate.note or ""
     if len(point) > 1:
-        centre, axes, share = notebook.plane_of(estimate.belief.samples)
+        # Where the curvature is unknown, samples have one more coordinate, which is no place on a map.
+        samples = estimate.belief.samples[:, : len(point)]
+        centre, axes, share = notebook.plane_of(samples)
         mean = (point - centre) @ axes
         drawing = notebook.plane_map(
-            (estimate.belief.samples - centre) @ axes,
+            (samples - centre) @ axes,
             words="Samples of the posterior, and the region that contains the point with a probability of 95 %",
             point=mean,
             outline=notebook.ellipse_of(mean, axes.T @ estimate.covariance @ axes),
@@ -148,7 +227,12 @@ def estimate_panel(estimate: Estimate) -> str:
         shown = f"The map shows the two widest axes of {len(point)}: {share:.0%} of the variance."
         note = " ".join(filter(None, (note, shown if len(point) > 2 else "")))
     found = estimate.reliability
-    further = [("answers are", found.word), ("k", found.k.median), ("lapse", found.lapse.median)] if found else []
+    further: list[tuple[str, object]] = []
+    curvature = estimate.curvature
+    if curvature is not None and curvature.low < curvature.high:
+        further = [("curvature", f"{curvature.median:.2g} ({curvature.low:.2g} to {curvature.high:.2g})")]
+    if found is not None:
+        further += [("answers are", found.word), ("k", found.k.median), ("lapse", found.lapse.median)]
     if len(point):
         further.insert(0, ("95 % radius", estimate.credible_radius()))
     title = f"Estimate in {plural(len(point), 'dimension')}"

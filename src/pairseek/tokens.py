@@ -1,8 +1,8 @@
 """Signed tokens that carry the events of a search: a few bytes an answer, for back ends without a store.
 
 A token is base64url text of a payload and its HMAC-SHA256, cut to 16 bytes. The payload names the catalogues and the
-configuration by the first bytes of their hashes, and holds seed, time of expiry and one whole number in mixed radix: of
-each event the rows of its two items, its outcome, and whether it answers a query.
+configuration by the first bytes of their hashes, and holds the version of the model, seed, time of expiry and one whole
+number in mixed radix: of each event the rows of its two items, its outcome, and whether it answers a query.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import hmac
 import struct
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pairseek.core.validation import is_number
@@ -22,13 +22,17 @@ from pairseek.errors import ExpiredToken, InvalidParameter, InvalidToken
 
 Key: TypeAlias = str | bytes | Sequence[str | bytes]
 """A secret of at least 16 bytes, or several: the first signs, and all are accepted."""
-FORMAT = 1
+FORMAT = 2
+# The format before, whose payload lacks the version of the model.
+_WITHOUT_MODEL = 1
 _PURPOSE = b"pairseek search token"
 _MAC, _HASH, _CONFIGURATION = 16, 8, 4
 _LEAST_KEY = 16
 _LONGEST = 1 << 16
-# Format, number of catalogues, configuration, seed, expiry in seconds since 1970 (0: never), events, pending queries.
-_HEAD = struct.Struct("<BB4sQIHH")
+# Format and version of the model.
+_VERSIONS = struct.Struct("<BB")
+# Number of catalogues, configuration, seed, expiry in seconds since 1970 (0: never), events, pending queries.
+_HEAD = struct.Struct("<B4sQIHH")
 _CATALOGUE = struct.Struct(f"<{_HASH}sI")
 _OUTCOMES = ("left", "right", "tie", "skip")
 # An event was observed, answers the query that was asked after the events before it, or another query.
@@ -64,6 +68,8 @@ class TokenContent:
     ----------
     catalogues
         Hashes and numbers of items, the present catalogue first, then those of items that are gone.
+    model
+        Version of the model; None in a token of the format before, which does not say.
     configuration
         Hash of the configuration.
     seed
@@ -75,6 +81,7 @@ class TokenContent:
     """
 
     catalogues: tuple[tuple[str, int], ...]
+    model: int | None
     configuration: str
     seed: int
     events: tuple[PackedEvent, ...]
@@ -119,7 +126,8 @@ def sign(content: TokenContent, key: Key, lifetime: float | None = None) -> str:
     counts = len(content.events), len(content.pending)
     if max(counts) >= 1 << 16:
         raise InvalidParameter(f"the search has {max(counts)} events, and a token holds at most 65,535: use to_dict()")
-    head = _HEAD.pack(FORMAT, len(content.catalogues), configuration, content.seed, expiry, *counts)
+    head = _VERSIONS.pack(FORMAT, content.model)
+    head += _HEAD.pack(len(content.catalogues), configuration, content.seed, expiry, *counts)
     for name, n in content.catalogues:
         head += _CATALOGUE.pack(bytes.fromhex(short_hash(name)), n)
     payload = head + _packed(content)
@@ -139,15 +147,18 @@ def verify(token: str, key: Key) -> TokenContent:
     payload, mac = text[:-_MAC], text[-_MAC:]
     if not any(hmac.compare_digest(mac, _mac(secret, payload)) for secret in secrets):
         raise InvalidToken("the signature of the token does not fit: it was changed, or signed with another key")
-    if payload[0] != FORMAT:
+    if payload[0] not in (FORMAT, _WITHOUT_MODEL):
         raise InvalidToken(f"the token has format {payload[0]} and this pairseek reads {FORMAT}: begin a new session")
-    _, catalogues, configuration, seed, expiry, events, pending = _HEAD.unpack_from(payload)
+    model = payload[1] if payload[0] == FORMAT else None
+    start = 1 if model is None else _VERSIONS.size
+    catalogues, configuration, seed, expiry, events, pending = _HEAD.unpack_from(payload, start)
+    start += _HEAD.size
     if expiry and time.time() > expiry:
         raise ExpiredToken(f"the token expired {time.time() - expiry:.0f} seconds ago: begin a new session")
-    places = [_CATALOGUE.unpack_from(payload, _HEAD.size + i * _CATALOGUE.size) for i in range(catalogues)]
-    known = tuple((name.hex(), int(n)) for name, n in places)
-    packed = int.from_bytes(payload[_HEAD.size + catalogues * _CATALOGUE.size :], "little")
-    content = TokenContent(known, configuration.hex(), seed, (), ())
+    end = start + catalogues * _CATALOGUE.size
+    known = tuple((name.hex(), int(n)) for name, n in _CATALOGUE.iter_unpack(payload[start:end]))
+    packed = int.from_bytes(payload[end:], "little")
+    content = TokenContent(known, model, configuration.hex(), seed, (), ())
     return _unpacked(content, packed, events, pending)
 
 
@@ -187,4 +198,4 @@ def _unpacked(content: TokenContent, value: int, events: int, pending: int) -> T
         query = None if kind == _OBSERVED else (number, 0) if kind == _NEXT else (digit(_QUERIES), digit(_INDEXES))
         told.append(PackedEvent(left, right, _OUTCOMES[outcome], query))
     queries = tuple((digit(n), digit(n), digit(_QUERIES), digit(_INDEXES)) for _ in range(pending))
-    return TokenContent(content.catalogues, content.configuration, content.seed, tuple(told), queries)
+    return replace(content, events=tuple(told), pending=queries)

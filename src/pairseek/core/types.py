@@ -130,7 +130,13 @@ class BeliefInfo:
     resolved
         False where a grid is coarser than the posterior, so that its moments are wrong.
     log_evidence
-        log p(answers), but for the constant of a prior that is not normalized; None where it was not computed.
+        log p(answers), in nats: the probability of all answers and ties under the prior and the response, averaged over
+        everything that is unknown, such as the point, the curvature, residual utilities and k. It is 0 before the first
+        answer. Its error is about 0.05 by `EP`, 0.1 by samples (with lapses, or by `Particles`), and negligible for a
+        `Grid` that is resolved. None only for a posterior of your own that does not compute it.
+    log_mass
+        Log integral of the likelihood times the prior without its constants, by which mixtures of beliefs are weighted:
+        `log_evidence` plus a number that depends on the prior alone. None where `log_evidence` takes its place.
     seconds
         Time it took; not part of equality.
     """
@@ -143,6 +149,7 @@ class BeliefInfo:
     nodes: int = 0
     resolved: bool = True
     log_evidence: float | None = None
+    log_mass: float | None = field(default=None, repr=False)
     seconds: float = field(default=0.0, compare=False)
 
 
@@ -314,7 +321,8 @@ class Belief:
     Attributes
     ----------
     mean
-        (d,) posterior mean; with one more dimension where the curvature is unknown, as in a default search.
+        (d,) posterior mean; with one more dimension where the curvature is unknown, as in a default search:
+        `Estimate.curvature` and `Estimate.ideal` say what it means.
     covariance
         (d, d) posterior covariance.
     info

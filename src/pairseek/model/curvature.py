@@ -9,6 +9,7 @@ point, and ky² is appeal. A normal prior of c is a normal prior of v, so that n
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -69,6 +70,45 @@ def extended_items(items: Items, prior: Prior, response: Response) -> Items:
 def _extended(items: Items, prior: GaussianPrior, response: Response) -> Items:
     points, appeal = extended_points(items.coordinates, items.appeal, prior, response)
     return Items._unwarned(points, items.ids, items.labels, appeal, items.data)
+
+
+@dataclass(frozen=True, eq=False)
+class CurvedUtility:
+    """The curvature of a utility and the point at which it is highest, as functions of points of the model.
+
+    Attributes
+    ----------
+    centre, spread
+        (d,) mean of the prior, and its standard deviation along a coordinate.
+    given
+        The curvature, if it is known; None if it follows from the last coordinate of the model.
+    """
+
+    centre: FloatArray
+    spread: float
+    given: float | None
+
+    @classmethod
+    def of(cls, prior: Prior, response: Response, d: int) -> CurvedUtility | None:
+        """Return the shape of a person's utility; None without coordinates, where it has none."""
+        if not d:
+            return None
+        given = response.curvature if response.curvature_prior is None else None
+        assert given is None or isinstance(given, float)
+        return cls(*_scale(prior, d), given)
+
+    def curvatures(self, points: FloatArray) -> FloatArray:
+        """Return the (s,) curvatures of the people at (s, columns) points of the model."""
+        if self.given is not None:
+            return np.full(len(points), self.given)
+        return np.asarray(1.0 - 2.0 * points[:, len(self.centre)] / self.spread)
+
+    def ideals(self, points: FloatArray) -> FloatArray:
+        """Return the (s, d) points of highest utility of people whose curvature is above 0."""
+        if self.given == 1.0:
+            return points[:, : len(self.centre)]
+        away = points[:, : len(self.centre)] - self.centre
+        return np.asarray(self.centre + away / self.curvatures(points)[:, None])
 
 
 def _scale(prior: Prior, d: int) -> tuple[FloatArray, float]:

@@ -85,8 +85,10 @@ class EP:
         goal = _NODE_GOAL if form.residuals else GOAL
         fit = gaussian_fit(factors, form, goal=goal)
         if is_trusted(fit, factors, form):
-            return propagated(fit, factors, prior, self.points, time.perf_counter() - began).belief
-        return importance_sampled(fit, factors, prior, self.points).belief
+            point = propagated(fit, factors, prior, self.points, time.perf_counter() - began)
+        else:
+            point = importance_sampled(fit, factors, prior, self.points)
+        return point.evident(prior, len(evidence.offsets))
 
 
 @dataclass(frozen=True, eq=False)

@@ -311,6 +311,13 @@ class PriorForm:
         """Sum of the logs of the units."""
         return float(np.sum(np.log(self.unit)))
 
+    @cached_property
+    def log_mass(self) -> float:
+        """Log integral of the prior, without its constants."""
+        d = len(self.unit)
+        empty = Factors(np.empty((0, d)), np.empty(0), np.empty(0), LOGISTIC, (0.0, 1.0, 0.0))
+        return gaussian_fit(empty, self).log_evidence
+
     def data(self, factors: Factors) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the answers in units of the prior."""
         slopes = np.ascontiguousarray(factors.slopes * self.unit)
@@ -361,8 +368,7 @@ def gaussian_fit(
 
 def log_prior_mass(prior: Prior, d: int) -> float:
     """Return the log integral of the prior as EP and importance samples take it: without its constants."""
-    empty = Factors(np.empty((0, d)), np.empty(0), np.empty(0), LOGISTIC, (0.0, 1.0, 0.0))
-    return gaussian_fit(empty, prior).log_evidence
+    return PriorForm.of(prior, d).log_mass
 
 
 def is_trusted(fit: GaussianFit, factors: Factors, prior: Prior | PriorForm, *, sharp: bool = False) -> bool:
@@ -416,7 +422,7 @@ class PointBelief:
     Attributes
     ----------
     belief
-        The belief.
+        The belief, without the evidence: see `evident`.
     log_evidence
         log p(answers), with the prior not normalized.
     fit
@@ -426,6 +432,12 @@ class PointBelief:
     belief: Belief
     log_evidence: float
     fit: GaussianFit | None = None
+
+    def evident(self, prior: Prior, answers: int) -> Belief:
+        """Return the belief with log p(answers), which is 0 for none."""
+        log_evidence = self.log_evidence - log_prior_mass(prior, len(self.belief.mean)) if answers else 0.0
+        info = replace(self.belief.info, log_evidence=log_evidence, log_mass=self.log_evidence)
+        return replace(self.belief, info=info)
 
 
 def propagated(fit: GaussianFit, factors: Factors, prior: Prior, points: int, seconds: float = 0.0) -> PointBelief:
@@ -437,7 +449,6 @@ def propagated(fit: GaussianFit, factors: Factors, prior: Prior, points: int, se
         "ep",
         logit_deviation=fit.logit_deviation,
         sweeps=fit.sweeps,
-        log_evidence=fit.log_evidence,
         seconds=seconds,
     )
     return PointBelief(Belief(fit.mean, fit.covariance, info, cloud), fit.log_evidence, fit)
@@ -471,7 +482,7 @@ def importance_sampled(fit: GaussianFit, factors: Factors, prior: Prior, points:
         mean, covariance = controlled_moments(samples, weights, factors, prior)
         if _moment_distance(cloud, mean, covariance) < _FAR_MOMENTS:
             seconds = time.perf_counter() - began
-            info = BeliefInfo("weighted", counted, **facts, log_evidence=log_evidence, seconds=seconds)
+            info = BeliefInfo("weighted", counted, **facts, seconds=seconds)
             for array in (mean, covariance):
                 array.flags.writeable = False
             # A copy is without the importance samples, which are many.
@@ -480,9 +491,8 @@ def importance_sampled(fit: GaussianFit, factors: Factors, prior: Prior, points:
         cloud = replace(cloud, mean=mean, covariance=covariance)
     n = max(_PARTICLES, _PARTICLES_BY_DIMENSION // d)
     belief, gained = tempered_belief(factors, prior, n, _SWEEPS, generator_for(factors, n))
-    log_evidence = gained + log_prior_mass(prior, d)
-    info = replace(belief.info, **facts, log_evidence=log_evidence, seconds=time.perf_counter() - began)
-    return PointBelief(replace(belief, info=info), log_evidence)
+    info = replace(belief.info, **facts, seconds=time.perf_counter() - began)
+    return PointBelief(replace(belief, info=info), gained + log_prior_mass(prior, d))
 
 
 def _moment_distance(cloud: GaussianCloud, mean: FloatArray, covariance: FloatArray) -> float:

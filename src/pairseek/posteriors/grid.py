@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
+from scipy.special import logsumexp
 
 from pairseek.core.limits import BySize, Limit
 from pairseek.core.types import Belief, BeliefInfo, Evidence, FloatArray
@@ -16,6 +18,7 @@ from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
 from pairseek.numerics.moments import sample_moments
 from pairseek.posteriors.base import sampled_belief
+from pairseek.posteriors.gaussian import log_prior_mass
 
 MOST_DIMENSIONS = 3
 DEFAULT_POINTS = {1: 2001, 2: 201, 3: 41}
@@ -89,7 +92,11 @@ class Grid:
                 stacklevel=2,
             )
         weights, cells = _weights(logs), _cells(bounds, points)
-        info = BeliefInfo("grid", resolved=resolved, seconds=time.perf_counter() - began)
+        log_cell = float(np.sum(np.log((bounds[1] - bounds[0]) / points)))
+        log_mass = log_prior_mass(prior, d) + 0.5 * d * math.log(2.0 * math.pi)
+        log_evidence = float(logsumexp(logs)) + log_cell - log_mass
+        seconds = time.perf_counter() - began
+        info = BeliefInfo("grid", resolved=resolved, log_evidence=log_evidence, seconds=seconds)
         return sampled_belief(cells, weights, sample_moments(cells, weights), info)
 
 

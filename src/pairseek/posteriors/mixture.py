@@ -17,6 +17,7 @@ import numpy as np
 from pairseek.core.types import Belief, BeliefInfo, Evidence
 from pairseek.model.priors import Prior, WithResiduals
 from pairseek.model.responses import Response
+from pairseek.posteriors.gaussian import log_prior_mass
 from pairseek.posteriors.mixture_samples import GaussianMixture, JointSamples
 from pairseek.posteriors.parameter_nodes import Kind, Node, NodeInference, evidence_of, nodes_of, normalized
 from pairseek.posteriors.parameter_posterior import reliability_of
@@ -80,7 +81,12 @@ def mixture_belief(
             for i in np.flatnonzero(weights > _CHECKED).tolist() if lapsing else wrong():
                 nodes[i] = replace(nodes[i], point=inference.refined(nodes[i].point, nodes[i].factors, prior))
             source = GaussianMixture(tuple(nodes), normalized([node.log_weight for node in nodes]), points)
-    mean, covariance = source.moments() if len(evidence.offsets) else prior.moments(evidence.slopes.shape[1])
+    d, log_evidence = evidence.slopes.shape[1], 0.0
+    if len(evidence.offsets):
+        mean, covariance = source.moments()
+        log_evidence = source.log_evidence - log_prior_mass(prior, d)
+    else:
+        mean, covariance = prior.moments(d)
     for array in (mean, covariance):
         array.flags.writeable = False
     info = BeliefInfo(
@@ -89,7 +95,8 @@ def mixture_belief(
         logit_deviation=max(node.point.belief.info.logit_deviation for node in nodes),
         sweeps=max(node.point.belief.info.sweeps for node in nodes),
         nodes=len(nodes),
-        log_evidence=source.log_evidence,
+        log_evidence=log_evidence,
+        log_mass=source.log_evidence,
         seconds=time.perf_counter() - began,
     )
     return Belief(mean, covariance, info, source, reliability_of(source, tuple(kinds)) if response.unknown else None)

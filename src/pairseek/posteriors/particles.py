@@ -81,9 +81,9 @@ class Particles:
         if response.unknown:
             n = max(self.n // _NODE_SHARE, min(self.n, _LEAST_OF_NODE))
             return mixture_belief(evidence, prior, response, TemperedNodes(n, self.sweeps, rng), self.n)
-        belief, gained = tempered_belief(Factors.of(evidence, response), prior, self.n, self.sweeps, rng)
-        log_evidence = gained + log_prior_mass(prior, evidence.slopes.shape[1])
-        return replace(belief, info=replace(belief.info, log_evidence=log_evidence))
+        belief, log_evidence = tempered_belief(Factors.of(evidence, response), prior, self.n, self.sweeps, rng)
+        log_mass = log_evidence + log_prior_mass(prior, evidence.slopes.shape[1])
+        return replace(belief, info=replace(belief.info, log_evidence=log_evidence, log_mass=log_mass))
 
 
 @dataclass(frozen=True, eq=False)

@@ -88,9 +88,13 @@ def infer_with_residuals(
         return inferred(response.residual_deviation)
     deviations = [response.residual_deviation * math.exp(unknown.spread * place) for place in _PLACES]
     beliefs = [inferred(deviation) for deviation in deviations]
-    logs = [_log_evidence(belief) + math.log(weight) for belief, weight in zip(beliefs, _WEIGHTS, strict=True)]
+    masses = [_log_mass(belief.info) for belief in beliefs]
+    logs = [mass + math.log(weight) for (mass, _), weight in zip(masses, _WEIGHTS, strict=True)]
     weights = np.exp(np.array(logs) - max(logs))
-    return _mixed(beliefs, weights / np.sum(weights))
+    # The mass of the prior is the same for all three.
+    mass, relative = masses[int(np.argmax(logs))]
+    log_evidence = max(logs) + math.log(np.sum(weights)) - (mass - relative)
+    return _mixed(beliefs, weights / np.sum(weights), log_evidence)
 
 
 # One for all searches with a prior, because its form is kept by identity.
@@ -99,13 +103,14 @@ def _extended(prior: Prior, d: int, count: int) -> WithResiduals:
     return WithResiduals(prior, d, count)
 
 
-def _log_evidence(belief: Belief) -> float:
-    if belief.info.log_evidence is None:
+def _log_mass(info: BeliefInfo) -> tuple[float, float]:
+    """Return the log integral of prior times likelihood, by which beliefs are weighted, and the log evidence."""
+    if info.log_evidence is None:
         raise Unsupported("this posterior computes no evidence, which an unknown residual needs: use EP(), or a number")
-    return belief.info.log_evidence
+    return (info.log_evidence if info.log_mass is None else info.log_mass), info.log_evidence
 
 
-def _mixed(beliefs: Sequence[Belief], weights: FloatArray) -> Belief:
+def _mixed(beliefs: Sequence[Belief], weights: FloatArray, log_evidence: float) -> Belief:
     """Return the mixture of beliefs at several deviations of the residual utilities."""
     parts = [belief.residuals for belief in beliefs if belief.residuals is not None]
     means = np.array([belief.mean for belief in beliefs])
@@ -141,6 +146,7 @@ def _mixed(beliefs: Sequence[Belief], weights: FloatArray) -> Belief:
         sweeps=max(one.sweeps for one in infos),
         stages=max(one.stages for one in infos),
         nodes=sum(max(one.nodes, 1) for one in infos),
+        log_evidence=log_evidence,
         seconds=sum(one.seconds for one in infos),
     )
     return Belief(mean, covariance, info, samples, samples.reliability, residuals)

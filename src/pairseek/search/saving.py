@@ -119,7 +119,7 @@ def from_file(record: JSON, path: object, parts: Mapping[str, Any]) -> Saved:
 
 def _from_file(record: JSON, own: Mapping[str, Any]) -> Saved:
     saved = record["configuration"]
-    _check_model(saved["model"])
+    _check_model(saved["model"], "it", InvalidFile)
     parts = {
         kind: serialization.decode_saved(kind, saved[kind]) if own.get(kind) is None else own[kind] for kind in _PARTS
     }
@@ -143,9 +143,10 @@ def _state(
     return SearchState(configuration.with_removed({item.id: item for item in removed}), seed, tuple(events))
 
 
-def _check_model(version: object) -> None:
+def _check_model(version: object, what: str, error: type[InvalidFile | InvalidToken], hint: str = "") -> None:
+    """Raise an error that names both versions unless a saved search has the model version of this pairseek."""
     if version != MODEL_VERSION:
-        raise InvalidFile(f"it has version {version!r} of the model, and this pairseek expects {MODEL_VERSION}")
+        raise error(f"{what} has version {version!r} of the model, and this pairseek expects {MODEL_VERSION}{hint}")
 
 
 # Light records
@@ -187,6 +188,8 @@ def from_light(
     """Return the search that `to_light` described: see `Search.from_dict`."""
     try:
         saved = dict(record["configuration"])
+        # First, because parts of another version may not be readable.
+        _check_model(saved["model"], "the saved search", InvalidFile, ": load it with the pairseek that wrote it")
         known = {kind: _light_part(kind, saved[kind], parts.get(kind)) for kind in _PARTS if kind in saved}
         if population is not None:
             known = {kind: part for kind, part in known.items() if kind not in ("response", "prior")}
@@ -194,12 +197,11 @@ def from_light(
         events = [serialization.event_of_light(event) for event in record["events"]]
         pending = [Query(str(name), left, right) for name, left, right in record["pending"]]
         removed = [GoneItem.of_record(item) for item in record["gone"]]
-        asked, goal, name, model = saved["askable"], saved["goal"], record["items"], saved["model"]
+        asked, goal, name = saved["askable"], saved["goal"], record["items"]
     except PairseekError:
         raise
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise InvalidFile(f"this is not a record of to_dict(): {error!r}") from error
-    _check_model(model)
     if asked is not None and not isinstance(asked, int) and askable is None:
         raise InvalidParameter("the search had a list of items to ask about: give it again, askable=...")
     askable = asked if isinstance(asked, int) else askable
@@ -270,8 +272,23 @@ def to_token(state: SearchState, pending: Sequence[Query], key: Key, lifetime: f
         for event in state.events
     ]
     queries = [(row(query.left), row(query.right), *serialization.order(query)) for query in pending]
-    digest = serialization.digest(light_configuration(configuration))
-    return sign(TokenContent(tuple(catalogues), digest, state.seed, tuple(packed), tuple(queries)), key, lifetime)
+    given = light_configuration(configuration)
+    model, digest = given["model"], serialization.digest(given)
+    content = TokenContent(tuple(catalogues), model, digest, state.seed, tuple(packed), tuple(queries))
+    return sign(content, key, lifetime)
+
+
+def _model_of(content: TokenContent, configuration: JSON) -> int | None:
+    """Return the model version of a token; one that does not say has that under which this configuration has its hash.
+
+    None if it has that hash under no version.
+    """
+    if content.model is not None:
+        return content.model
+    for model in range(MODEL_VERSION, 0, -1):
+        if short_configuration(serialization.digest({**configuration, "model": model})) == content.configuration:
+            return model
+    return None
 
 
 def from_token(token: str, items: Items, key: Key, catalogues: Iterable[Items], parts: Mapping[str, Any]) -> Saved:
@@ -279,7 +296,11 @@ def from_token(token: str, items: Items, key: Key, catalogues: Iterable[Items], 
     content = verify(token, key)
     configuration = SearchConfiguration.resolved(items, **parts)
     catalogue = configuration.catalogue
-    if short_configuration(serialization.digest(light_configuration(configuration))) != content.configuration:
+    given = light_configuration(configuration)
+    model = _model_of(content, given)
+    if model is not None:
+        _check_model(model, "the token", InvalidToken, ": begin a new session")
+    if short_configuration(serialization.digest(given)) != content.configuration:
         raise OtherCatalogue(
             "the token belongs to a search with other settings: give the arguments that the search was begun with"
         )

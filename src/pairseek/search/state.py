@@ -16,6 +16,7 @@ from pairseek.errors import InvalidAnswer, NoPairLeft, Unsupported
 from pairseek.estimates import Estimate, Recommendation, best_probabilities, reliability_estimate
 from pairseek.forecasts import expected_path
 from pairseek.gains import expected_gain, expected_gains
+from pairseek.model.curvature import CurvedUtility
 from pairseek.model.items import Items, Space
 from pairseek.numerics.compilation import first_use
 from pairseek.search import engine
@@ -128,16 +129,15 @@ class SearchState:
 
     def estimate(self) -> Estimate:
         """Return the estimate of the user point: the posterior mean, or that of the procedure."""
-        items, procedure, belief = self.configuration.items, self.configuration.procedure, self.belief
-        spread = spread_of(self.configuration.prior, items.d)
-        reliability = reliability_estimate(belief, self.configuration.response, spread)
-        covariance = belief.covariance[: items.d, : items.d]
-        if procedure is None or isinstance(items, Space):
-            return Estimate(belief.mean[: items.d], covariance, belief, reliability=reliability)
-        point = np.asarray(procedure.estimate(items, self.events))
-        status = getattr(procedure, "status", None)
-        note = None if status is None else status(items, self.events)
-        return Estimate(point, covariance, belief, note, reliability)
+        known, belief, d = self.configuration, self.belief, self.configuration.items.d
+        reliability = reliability_estimate(belief, known.response, spread_of(known.prior, d))
+        point, note = belief.mean[:d], None
+        if known.procedure is not None:
+            point = np.asarray(known.procedure.estimate(known.catalogue, self.events))
+            status = getattr(known.procedure, "status", None)
+            note = None if status is None else status(known.catalogue, self.events)
+        utility = CurvedUtility.of(known.prior, known.response, d)
+        return Estimate(point, belief.covariance[:d, :d], belief, note, reliability, utility)
 
     def recommend(self, count: int, **options: Any) -> list[Recommendation]:
         """Return recommended items, with the options of `Search.recommend`."""
@@ -157,10 +157,10 @@ class SearchState:
             return 0.0
         if query is None or query.info is None:
             return 0.0
-        items = self.configuration.items
-        if self.belief.residuals is None or not items.d or isinstance(items, Space):
+        if self.belief.residuals is None or not self.configuration.items.d:
             return query.info.information
         # Each new pair of a large catalogue tells of two more residual utilities, without end.
+        items = self.configuration.catalogue
         rows = [np.array([items.find(side)]) for side in (query.left, query.right)]
         return float(self._context.features(rows[0], rows[1]).point_information()[0])
 
