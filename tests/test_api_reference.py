@@ -6,6 +6,8 @@ import importlib
 import inspect
 import itertools
 import re
+import sys
+import typing
 from pathlib import Path
 
 import pytest
@@ -106,9 +108,50 @@ def run(folder, monkeypatch, request):
     return run
 
 
-def test_the_reference_has_every_public_name_once():
+LOADED = {
+    name: value
+    for module in list(sys.modules)
+    if module.startswith("pairseek.")
+    for name, value in vars(sys.modules[module]).items()
+    if inspect.isclass(value) or name.startswith("np")
+}
+
+
+def classes_in(hint):
+    """Return the public classes of pairseek that a type hint mentions."""
+    if inspect.isclass(hint) and hint.__module__.startswith("pairseek.") and not hint.__name__.startswith("_"):
+        return {hint}
+    return set().union(*map(classes_in, typing.get_args(hint)))
+
+
+def mentioned_by(value):
+    """Return the public classes that the signatures of a class or function and the attributes of a class mention."""
+    functions = [value]
+    for name, member in inspect.getmembers(value) if inspect.isclass(value) else ():
+        function = getattr(member, "fget", getattr(member, "__func__", member))
+        if inspect.isfunction(function) and (name == "__init__" or not name.startswith("_")):
+            functions.append(function)
+    found = set()
+    for function in functions:
+        # Names that only type checkers import, and those of the module of a generated function.
+        space = {**vars(typing), "Any": typing.Any, **LOADED, **vars(inspect.getmodule(value))}
+        hints = typing.get_type_hints(inspect.unwrap(function), localns=space)
+        found |= set().union(*(classes_in(hint) for name, hint in hints.items() if not name.startswith("_")))
+    return found
+
+
+def test_the_reference_has_every_public_name_once_and_every_class_that_it_mentions():
     pages = "\n".join(path.read_text() for path in sorted(REFERENCE.glob("*.md")))
-    assert sorted(re.findall(r"^::: pairseek\.([\w.]+)$", pages, re.MULTILINE)) == sorted([*NAMES, *PARTS])
+    names = re.findall(r"^::: pairseek\.([\w.]+)$", pages, re.MULTILINE)
+    assert len(set(names)) == len(names)
+    values = [(name, named(name)) for name in names]
+    # An alias, such as Candidates, shows no members.
+    shown = {value for name, value in values if inspect.isclass(value) and name.endswith(value.__name__)}
+    needed = [value for _, value in values if inspect.isclass(value) or inspect.isfunction(value)]
+    missing = set().union(*map(mentioned_by, needed)) - shown
+    assert sorted(f"{one.__module__}.{one.__name__}" for one in missing) == []
+    assert {*NAMES, *PARTS} <= set(names)
+    assert all(value in set().union(*map(mentioned_by, needed)) for name, value in values if name not in NAMES + PARTS)
 
 
 @pytest.mark.parametrize("name", [*NAMES, *PARTS])

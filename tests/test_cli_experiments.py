@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -282,3 +283,50 @@ class TestProgress:
             show(self.progress((0, 0)))
             show(self.progress((9, 9)))
         assert screen.getvalue().strip() == ""
+
+
+class TestMissingData:
+    """Without Food-10k the message comes first, before anything is compiled, timed or simulated."""
+
+    @pytest.fixture(autouse=True)
+    def nowhere(self, monkeypatch, tmp_path):
+        from pairseek.experiments.data import _named
+
+        monkeypatch.setenv("PAIRSEEK_DATA", str(tmp_path))
+        monkeypatch.setenv("PAIRSEEK_FOOD10K_URL", "http://127.0.0.1:9")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        _named.cache_clear()
+
+        def too_late(*_, **__):
+            raise AssertionError("the data should have been asked for before")
+
+        for place in ("cli.reproduce.relative_cost", "experiments.reproduction.run", "runs.runner.run_plan"):
+            monkeypatch.setattr(f"pairseek.{place}", too_late)
+        monkeypatch.setattr("pairseek.experiments.simulation.run_plan", too_late)
+        yield
+        _named.cache_clear()
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            ["reproduce", "figure2", "--preset", "paper"],
+            ["reproduce", "figure1"],
+            ["reproduce", "bounds", "figure2"],
+            ["reproduce", "triplet-error", "bounds", "--triplets", "triplets.csv"],
+            ["simulate", "--data", "food10k", "--dimension", "4", "--strategies", "random"],
+        ],
+        ids=" ".join,
+    )
+    def test_a_command_says_so_at_once(self, command, given, tmp_path):
+        (tmp_path / "triplets.csv").write_text("0,1,2\n")
+        code, out, err = command(*given)
+        assert code == 2
+        assert "processor time" not in out
+        assert re.search(r"needs the extra 'data'|no local copy", err)
+        assert re.search(r"put .*\.mat \(or .*\) into", err)
+        assert "--data synthetic" in err
+
+    def test_what_is_finished_is_drawn_without_the_data(self, command, tmp_path):
+        (tmp_path / "pairseek-results" / "quick").mkdir(parents=True)
+        code, _, err = command("reproduce", "figure2", "--finished")
+        assert (code, err) == (0, "")

@@ -8,6 +8,9 @@ import pytest
 
 import pairseek as ps
 from pairseek import embed
+from pairseek.experiments import SPECIFICATIONS, Task
+from pairseek.experiments.paper import SAMPLES
+from pairseek.experiments.trial import _search
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -40,6 +43,33 @@ def _files(tmp_path, monkeypatch):
 @pytest.fixture
 def items():
     return ps.Items.from_csv("wines.csv", keep=["image"])
+
+
+def test_algorithm_1_is_the_search_of_the_experiments(monkeypatch, shared):
+    if shared is None:
+        monkeypatch.setattr(ps.datasets, "food10k", ps.datasets.synthetic)
+    else:
+        monkeypatch.setenv("PAIRSEEK_DATA", str(shared))
+    names = run("explanation/algorithm-1.md")
+    search, items, figure = names["search"], names["items"], SPECIFICATIONS["figure2"]("paper")
+    theirs = _search(figure, Task(0, 0, 0), items, 1)
+    assert figure.labels[0] == "InfoGain"
+    for part in ("prior", "response", "strategy", "rest"):
+        assert getattr(search, part) == getattr(theirs, part)
+    assert search.candidates.rate == theirs.candidates.rate
+    # Every candidate is scored by samples.
+    assert names["query"].info.considered == int(1e-3 * items.n * (items.n - 1) / 2) < search.candidates.rescore
+    assert search.stop == (ps.AfterAnswers(figure.queries),)
+    assert search.posterior == ps.Particles(SAMPLES)
+    usual = ps.Search(items)
+    assert isinstance(usual.prior, ps.GaussianPrior)
+    assert usual.response.noise == "constant"
+    assert usual.response.residual_prior is not None
+    assert usual.response.curvature_prior is not None
+    assert (usual.posterior, usual.strategy, usual.rest, usual.stop) == (ps.EP(), ps.InfoGain(), ps.Rest(), ())
+    assert usual.candidates.name == "proposed_pairs"
+    resolved = [ps.Search(items, strategy=kind()).strategy.penalty for kind in (ps.EPMV, ps.MCMV)]
+    assert resolved == [pytest.approx(np.sqrt(np.trace(np.cov(items.coordinates.T)))), 1.0]
 
 
 def test_run_a_search():
@@ -99,3 +129,7 @@ def test_lines_of_programs_fit_the_page(page):
     """A column of the site holds 92 characters at 1280 px."""
     for block in re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL):
         assert [line for line in block.splitlines() if len(line) > 92] == []
+
+
+def test_a_strategy_that_draws():
+    assert run("explanation/strategies.md")["search"].answers == 1

@@ -262,7 +262,7 @@ SITUATIONS = {
     "a residual alone": {"response": ps.Logistic(0.3, "constant", residual=1.0)},
     "box": {"prior": ps.UniformBox()},
     "box and residual": {"prior": ps.UniformBox(), "response": ps.Logistic(1.0, residual=ps.Unknown())},
-    "grid": {"posterior": ps.Grid()},
+    "grid": {"posterior": ps.Grid(), "response": ps.Logistic()},
     "k": {"response": ps.Logistic(ps.Unknown())},
     "k and lapse": {"response": ps.Logistic(ps.Unknown(), lapse=ps.Unknown())},
     "noise kind": {"response": ps.Logistic(noise=ps.Unknown())},

@@ -30,6 +30,9 @@ from pairseek.experiments import (
 from pairseek.experiments.data import Parcel, load_items
 from pairseek.experiments.paper import with_data
 from pairseek.experiments.spec import NAMED_DATA
+from pairseek.experiments.trial import _search
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 MINIMAL = {"name": "test", "data": "synthetic", "dimension": 2, "strategies": ["infogain", "random"]}
 TOML = """
@@ -385,3 +388,40 @@ class TestDocs:
             assert f"`{name}`" in page
         for command in ("reproduce", "simulate", "plan"):
             assert f"pairseek {command}" in self.PAGE
+
+
+def documented_values():
+    """Each value that the table of fields in the guide shows for a field, as TOML has it."""
+    table = (DOCS / "how-to" / "experiments.md").read_text()
+    for field, cells in re.findall(r"^\| `(\w+)`(?:, `\w+`)? \| (.*) \|$", table, re.MULTILINE):
+        for code in re.findall(r"`([^`]+)`", cells):
+            try:
+                yield field, tomllib.loads(f"value = {code}")["value"]
+            except tomllib.TOMLDecodeError:
+                continue  # a name of a field, not a value
+
+
+@pytest.mark.parametrize(("field", "value"), list(documented_values()), ids=str)
+def test_every_value_of_the_guide_is_accepted(field, value):
+    given = {"k": value} if field == "response" and isinstance(value, str) else value
+    data = {"data": "food10k", "dimension": 4}
+    assert read_record({**MINIMAL, **data, field: given})
+    if field in ("rate", "posterior"):
+        # The guide says that a strategy may have its own.
+        assert read_record({**MINIMAL, **data, "strategies": [{"name": "infogain", field: given}]})
+
+
+def test_the_default_rate_of_a_search_can_be_said_wherever_a_rate_can():
+    text = {**MINIMAL, "strategies": [{"name": "infogain", "rate": "default"}, {"name": "random"}]}
+    mixed = read_record(text)
+    assert [one.rate for one in mixed.strategies] == ["default", None]
+    assert read_record(mixed.record()) == mixed
+    by_name, by_none = (replace(mixed, rate=rate) for rate in ("default", None))
+    assert by_name == by_none
+    items = load_items(mixed)
+    assert by_name.identity(items) == by_none.identity(items)
+    search, sampled = (_search(mixed, Task(0, arm, 0), items[0], 1) for arm in (0, 1))
+    assert search.candidates == ps.Search(items[0], response=search.response, prior=search.prior).candidates
+    assert sampled.candidates == ps.SampledPairs(rate=1e-3)
+    with pytest.raises(InvalidParameter, match=r"rate is 'usual': give a share of all pairs, .* or 'default'"):
+        replace(mixed, rate="usual")

@@ -433,8 +433,8 @@ class TestCsv:
 
     def test_says_that_a_file_is_no_text(self, tmp_path):
         path = tmp_path / "a.csv"
-        path.write_bytes(b"\xff\xfe\x00\x01" * 10)
-        with pytest.raises(InvalidItems, match=r"a\.csv is not a text in UTF-8: save it as CSV in UTF-8"):
+        path.write_bytes(b"\x89PNG\r\n\x1a\n\x01\x02" * 10)
+        with pytest.raises(InvalidItems, match=r"a\.csv is not a text: save it as CSV in UTF-8"):
             Items.from_csv(path)
 
 
@@ -456,7 +456,8 @@ class TestFiles:
             Items.from_file(tmp_path / "a.npz")
         write(tmp_path / "a.json", "{}")
         with pytest.raises(
-            InvalidItems, match=r"has an unknown ending '\.json': use \.csv, \.parquet, \.npy, \.npz or \.mat"
+            InvalidItems,
+            match=r"has an unknown ending '\.json': use \.csv, \.tsv, \.txt, \.parquet, \.npy, \.npz or \.mat",
         ):
             Items.from_file(tmp_path / "a.json")
         for ending in ("npy", "npz", "mat"):

@@ -498,7 +498,7 @@ def test_a_label_with_a_script_is_shown_as_text(visit, address, study, monkeypat
     assert page.locator("main img").count() == 0
 
 
-def test_a_card_with_a_player_plays_on_the_player_and_answers_beside_it(visit, address, study) -> None:
+def test_a_card_with_a_player_answers_by_its_button_alone_once_both_were_played(visit, address, study) -> None:
     study.kind = "audio"
     page = visit(f"{address}/run", **PHONE)
     page.locator(f"#stage[data-shown='{study.pair(())['query']}']").wait_for()
@@ -506,5 +506,20 @@ def test_a_card_with_a_player_plays_on_the_player_and_answers_beside_it(visit, a
     page.locator("#left audio").tap()
     page.wait_for_timeout(200)
     assert study.received == []
-    page.get_by_role("button", name="This one").first.tap()
+    page.get_by_role("button", name="Choose this").first.tap(force=True)
+    page.wait_for_timeout(200)
+    assert study.received == []
+    for side in ("left", "right"):
+        page.evaluate(
+            """async (side) => {
+                const player = document.querySelector(`#${side} audio`);
+                const ended = new Promise((done) => player.addEventListener("ended", done));
+                player.muted = true;
+                await player.play();
+                await ended;
+            }""",
+            side,
+        )
+    page.get_by_role("button", name="Choose this").first.tap()
     until(lambda: study.outcomes() == ("left",), "the button answers")
+    assert study.received[-1]["played"] == {"left": "yes", "right": "yes"}

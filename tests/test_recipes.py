@@ -1,4 +1,7 @@
-"""The recipes of CONTRIBUTING.md, followed to the letter: their code is applied to a copy of the package and used.
+"""The recipes of CONTRIBUTING.md, followed to the letter: applied to a copy of the repository, and used.
+
+The copy is checked as `make check` does it. In a checkout where somebody has followed a recipe already, its blocks are
+found applied.
 
 Each use runs in a process of its own that imports the copy. Kernels run as plain Python there, because compiling them
 anew would take longer than all the rest.
@@ -18,7 +21,15 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPES: dict[str, str] = dict(re.findall(r"^### (.+?)\n(.*?)(?=^##)", CONTRIBUTING, re.DOTALL | re.MULTILINE))
-WITH_CODE = ("A strategy", "A noise kind", "A stop rule", "An item medium", "A command", "A format of choices")
+# Numbers of blocks; the other recipes are in words.
+WITH_CODE = {
+    "A strategy": 4,
+    "A noise kind": 4,
+    "A stop rule": 4,
+    "An item medium": 3,
+    "A command": 4,
+    "A format of choices": 3,
+}
 # A code block, and the paragraph before it that names its file.
 BLOCK = re.compile(r"((?:[^\n]+\n)+)\n```(python|diff)\n(.*?)```", re.DOTALL)
 
@@ -27,26 +38,32 @@ def apply(recipe: str, root: Path) -> int:
     """Apply the code blocks of a recipe to the files below `root`, and return the number of blocks."""
     blocks = BLOCK.findall(RECIPES[recipe])
     for before, language, code in blocks:
-        path = root / re.findall(r"`(src/[^`]+)`", before)[-1]
+        path = root / re.findall(r"`((?:src|docs|tests)/[^`]+|\.importlinter)`", before)[-1]
         above = re.search(r"above\s+`([^`]+)`", before)
         if language == "diff":
             path.write_text(patched(path.read_text(), code))
         elif above:
             found = path.read_text()
             assert found.count(f"\n{above[1]}") == 1
-            path.write_text(found.replace(f"\n{above[1]}", f"\n{code}\n\n{above[1]}"))
+            if code not in found:
+                path.write_text(found.replace(f"\n{above[1]}", f"\n{code}\n\n{above[1]}"))
         else:
-            assert not path.exists(), f"{path} exists already"
+            assert not path.exists() or path.read_text() == code, f"{path} exists already, and is another"
             path.write_text(code)
     return len(blocks)
 
 
 def patched(text: str, diff: str) -> str:
-    """Return the text with every hunk applied; hunks are separated by empty lines, and each must fit once."""
+    """Return the text with every hunk applied; hunks are separated by empty lines, and each must fit once.
+
+    One that was applied before is left as it is.
+    """
     for hunk in re.split(r"\n\n(?=[-+ ])", diff.rstrip("\n")):
         lines = hunk.split("\n")
         old = "\n".join(line[1:] for line in lines if line[:1] != "+")
         new = "\n".join(line[1:] for line in lines if line[:1] != "-")
+        if new in text:
+            continue
         assert text.count(old) == 1, f"the recipe changes {old!r}, which occurs {text.count(old)} times"
         text = text.replace(old, new)
     return text
@@ -54,27 +71,43 @@ def patched(text: str, diff: str) -> str:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory) -> Path:
-    """Return a copy of the sources to which every recipe with code was applied."""
-    root = tmp_path_factory.mktemp("copy")
-    shutil.copytree(ROOT / "src", root / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    found = {recipe: count for recipe in RECIPES if (count := apply(recipe, root))}
-    assert found == dict.fromkeys(WITH_CODE, 2) | {"A command": 3}
+    """Return a copy of the repository to which every recipe was applied."""
+    root = tmp_path_factory.mktemp("copy") / "pairseek"
+    shutil.copytree(
+        ROOT, root, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", ".git", ".venv", ".*_cache", "site")
+    )
+    # Twice, as in a checkout where it was done before.
+    for _ in range(2):
+        assert {recipe: count for recipe in RECIPES if (count := apply(recipe, root))} == WITH_CODE
+    add_language(root)
     return root
 
 
-def run(copy: Path, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+def add_language(root: Path) -> None:
+    """Follow the recipe of a language, as far as that can be done by a program: the messages stay English."""
+    messages = root / "src" / "pairseek" / "web" / "pages" / "messages"
+    text = (messages / "en.json").read_text(encoding="utf-8")
+    assert "`language.name`" in RECIPES["A language"]
+    (messages / "eo.json").write_text(
+        text.replace('"language.name": "English"', '"language.name": "Exemplary"'), "utf-8"
+    )
+
+
+def run(
+    copy: Path, *arguments: str, folder: Path | None = None, seconds: float = 120, plain: bool = True
+) -> subprocess.CompletedProcess[str]:
     """Run Python with the copy and the helpers of the tests, and return what it printed."""
     paths = os.pathsep.join([str(copy / "src"), str(ROOT / "tests")])
     done = subprocess.run(
         [sys.executable, *arguments],
-        env={**os.environ, "PYTHONPATH": paths, "NUMBA_DISABLE_JIT": "1"},
+        env={**os.environ, "PYTHONPATH": paths, "NUMBA_DISABLE_JIT": str(int(plain))},
         cwd=folder or copy,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=seconds,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     return done
 
 
@@ -90,6 +123,33 @@ def test_every_recipe_is_there() -> None:
         "A format of choices",
         "A language",
     ]
+
+
+def test_the_result_is_formatted_and_keeps_to_the_rules(copy) -> None:
+    run(copy, "-m", "ruff", "format", "--no-cache", "--check", ".")
+    run(copy, "-m", "ruff", "check", "--no-cache", ".")
+    program = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
+    assert "0 broken" in run(copy, "-c", program).stdout
+
+
+def test_the_docs_of_the_result_name_every_part(copy) -> None:
+    names = "is_documented or list_every_limit or files_that or in_british or in_the_navigation or has_the_same"
+    files = ("tests/test_docs.py", "tests/test_limits.py", "tests/test_pages.py")
+    said = run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", *files, "-k", names).stdout
+    assert re.search(r"^\d\d passed", said.splitlines()[-1]), said
+
+
+@pytest.mark.long
+def test_the_types_of_the_result_are_right(copy) -> None:
+    run(copy, "-m", "mypy", "--no-incremental", seconds=600)
+
+
+@pytest.mark.long
+def test_the_contracts_of_the_new_parts_hold_and_these_tests_pass_there_too(copy) -> None:
+    names = "uncertainty or rooted or patient or (used or searched or found) and recipes"
+    files = ("test_strategies", "test_responses", "test_stopping", "test_web_parts", "test_cli_help", "test_recipes")
+    command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *(f"tests/{name}.py" for name in files), "-k", names)
+    run(copy, *command, seconds=900, plain=False)
 
 
 USE = """

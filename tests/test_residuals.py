@@ -522,7 +522,8 @@ class TestUnknownResidual:
         assert loaded.response == search.response
         assert loaded.ask() == search.ask()
         assert ps.Search(items, response=ps.Logistic()).belief.residuals is None
-        assert ps.Search(items, posterior=ps.Grid(9)).belief.residuals is None
+        with pytest.warns(ps.DefaultWarning, match="Grid cannot infer residual utilities"):
+            assert ps.Search(items, posterior=ps.Grid(9)).belief.residuals is None
         assert ps.Search(ps.Space([-1, -1], [1, 1])).response.residual is None
 
     def test_its_prior_is_log_normal(self):

@@ -292,7 +292,8 @@ class TestCommands:
     def test_a_study_is_made_with_a_note(self, capsys):
         code, out, err = command(capsys, "study", "create", "wine.yaml", "--database", "w.db")
         assert (code, "Created the study wine with 4 items" in out) == (0, True)
-        assert err.startswith(f"Note: {SAID}")
+        assert f"Note: {SAID}" in err
+        assert "Columns: coordinates: price, acid, year; choose with the setting coordinates." in out
         assert "column 'price' runs from 150 to 550" in err
         code, out, err = command(capsys, "study", "create", "even.yaml", "--database", "w.db")
         assert (code, "Created the study even with 4 items" in out, err) == (0, True, "")
@@ -300,17 +301,20 @@ class TestCommands:
     def test_a_server_that_makes_a_study_says_it_the_first_time(self, capsys, tmp_path):
         settings = Settings(database="w.db")
         assert _create_study(settings, tmp_path / "wine.yaml") == "wine"
-        assert capsys.readouterr().err.startswith(f"Note: {SAID}")
+        columns, note = capsys.readouterr().err.splitlines()
+        assert columns == "Columns: coordinates: price, acid, year; choose with the setting coordinates."
+        assert note.startswith(f"Note: {SAID}")
         assert _create_study(settings, tmp_path / "wine.yaml") == "wine"
         assert capsys.readouterr().err.startswith("The study wine exists already")
         assert _create_study(settings, tmp_path / "even.yaml") == "even"
-        assert capsys.readouterr().err == ""
+        assert capsys.readouterr().err == columns + "\n"
 
     def test_a_check_has_a_finding_and_an_option(self, capsys):
         settings = ("--people", "1", "--json")
         code, out, err = command(capsys, "check", "wines.csv", *settings)
         found = next(one for one in json.loads(out)["findings"] if one["name"] == "scales")
-        assert (code, found["level"], err) == (0, "act", "")
+        assert (code, found["level"]) == (0, "act")
+        assert err == "Columns of wines.csv: coordinates: price, acid, year; choose with --coordinates.\n"
         assert "column 'price' runs from 150 to 550" in found["found"]
         assert "--standardize" in found["advice"]
         record = json.loads(command(capsys, "check", "wines.csv", "--standardize", *settings)[1])

@@ -139,7 +139,7 @@ def test_a_skip_teaches_nothing_is_recorded_and_the_pair_rests(items):
 
 
 def test_a_tie_pulls_towards_the_plane(items):
-    search = make(items, posterior=ps.Grid())
+    search = make(items, response=ps.Logistic(), posterior=ps.Grid())
     query = search.ask()
     p, q = (items.coordinates[items.index(side)] for side in (query.left, query.right))
     normal = (p - q) / np.linalg.norm(p - q)
@@ -418,7 +418,7 @@ def test_the_order_of_telling_many_gives_the_same_posterior_in_law(items):
     """Likelihoods commute: on a grid, where nothing is random, the order leaves only rounding."""
     beliefs = []
     for order in ((0, 1, 2), (2, 0, 1)):
-        search = make(items, posterior=ps.Grid())
+        search = make(items, response=ps.Logistic(), posterior=ps.Grid())
         queries = search.ask_many(3)
         for i in order:
             search.tell(queries[i], winner=queries[i].left)

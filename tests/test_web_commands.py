@@ -247,6 +247,104 @@ def test_a_wrong_command_line_is_one_line_with_a_remedy(folder, capsys, argument
 
 
 def test_a_backup_into_a_folder_that_is_missing_says_so(folder, capsys):
-    assert run(capsys, "user", "list", "--database", "w.db")[0] == 0
+    assert run(capsys, "user", "add", "ann", "--database", "w.db")[0] == 0
     code, _, err = run(capsys, "backup", "nowhere/b.gz", "--database", "w.db")
     assert (code, err) == (2, "pairseek: cannot write nowhere/b.gz: there is no folder 'nowhere'; make it first\n")
+
+
+class TestWhereTheDatabaseIs:
+    def test_a_new_one_is_told_and_one_that_is_there_is_named(self, folder, capsys):
+        code, out, err = run(capsys, "study", "create", "wine.yaml")
+        assert (code, f"Database: {folder / 'pairseek.db'}" in out) == (0, True)
+        assert err == (
+            f"Note: there was no database {folder / 'pairseek.db'}: it was created. A server that was started in "
+            f"another folder has its own: name that with --database, or in PAIRSEEK_DATABASE.\n"
+        )
+        (folder / "other.yaml").write_text(YAML.replace("title: Wine", "title: Other"))
+        code, out, err = run(capsys, "study", "create", "other.yaml")
+        assert (code, f"Database: {folder / 'pairseek.db'}" in out, err) == (0, True, "")
+
+    def test_one_that_was_named_is_told_in_short(self, folder, capsys):
+        _, _, err = run(capsys, "user", "add", "ann", "--database", "w.db")
+        assert err == f"Note: there was no database {folder / 'w.db'}: it was created.\n"
+
+    @pytest.mark.parametrize(
+        "arguments", [("user", "list"), ("db", "version"), ("study", "list"), ("study", "create", "bad.yaml")]
+    )
+    def test_what_only_reads_or_fails_creates_none(self, folder, capsys, arguments):
+        (folder / "bad.yaml").write_text(YAML + "prior: {name: uniform_box, low: 3, high: 1}\n")
+        code, _, err = run(capsys, *arguments)
+        assert (code, err.count("\n")) == (2, 1)
+        assert not (folder / "pairseek.db").exists()
+
+
+class TestColumns:
+    @pytest.fixture
+    def priced(self, folder):
+        rows = "".join(f"i{n},{n % 5}.5,{n % 3},{10 + n},fr\n" for n in range(12))
+        (folder / "priced.csv").write_text("id,sweet,dry,price,country\n" + rows)
+        (folder / "priced.yaml").write_text("title: Priced\nitems: priced.csv\nanswers: 3\n")
+        return folder
+
+    def test_a_study_says_which_columns_it_takes(self, priced, capsys):
+        code, out, _ = run(capsys, "study", "create", "priced.yaml", "--database", "w.db")
+        said = "Columns: coordinates: sweet, dry, price; kept as data: country; choose with the setting coordinates."
+        assert (code, said in out) == (0, True)
+
+    @pytest.mark.parametrize(("chosen", "d"), [("[sweet, dry]", 2), ("[]", 0)])
+    def test_the_setting_decides_and_the_rest_is_exported(self, priced, capsys, chosen, d):
+        with (priced / "priced.yaml").open("a") as file:
+            file.write(f"coordinates: {chosen}\n")
+        code, out, _ = run(capsys, "study", "create", "priced.yaml", "--database", "w.db")
+        assert (code, "Columns" in out) == (0, False)
+        database = Database("w.db")
+        items = Catalogue(database).named("priced").items
+        database.close()
+        assert (items.d, items.columns, items.data["price"][1], items.data["country"][1]) == (
+            d, ("sweet", "dry")[:d], "11", "fr",
+        )  # fmt: skip
+        run(capsys, "export", "priced", "--table", "items", "--out", "items.csv", "--database", "w.db")
+        rows = list(csv.DictReader((priced / "items.csv").read_text().splitlines()))
+        assert [(row["price"], row["country"], row["sweet"]) for row in rows][:2] == [
+            ("10", "fr", "0.5"), ("11", "fr", "1.5"),
+        ]  # fmt: skip
+        run(capsys, "export", "priced", "--out", "b.zip", "--database", "w.db")
+        with zipfile.ZipFile("b.zip") as archive:
+            codebook = list(csv.DictReader(archive.read("codebook.csv").decode().splitlines()))
+        meanings = {row["column"]: row["meaning"] for row in codebook if row["table"] == "items"}
+        assert meanings["price"] == "Column of the list of items, kept as it was; the search does not use it."
+        if not d:
+            (priced / "more.csv").write_text("id,price\ni99,7\n")
+            assert run(capsys, "study", "add", "priced", "more.csv", "--database", "w.db")[0] == 0
+
+    def test_data_may_have_the_name_of_a_column_of_exports(self, folder, capsys):
+        rows = "".join(f"i{n},{n % 5},{n},yes,{n}\n" for n in range(6))
+        (folder / "odd.csv").write_text("id,x,answers,finished,seed\n" + rows)
+        (folder / "odd.yaml").write_text("title: Odd\nitems: odd.csv\nanswers: 3\ncoordinates: [x]\n")
+        assert run(capsys, "study", "create", "odd.yaml", "--database", "w.db")[0] == 0
+        for name in ("odd.zip", "odd.csv.parquet"):
+            table = () if name.endswith("zip") else ("--table", "items")
+            assert run(capsys, "export", "odd", *table, "--out", name, "--database", "w.db")[0] == 0
+        with zipfile.ZipFile("odd.zip") as archive:
+            header = archive.read("items.csv").decode().splitlines()[0]
+        assert header == "id,label,appeal,answers_data,finished_data,seed_data,x"
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("check", "priced.csv", "--people", "1", "--json"),
+            ("compile", "priced.csv", "--out", "quiz", "--answers", "2"),
+        ],
+        ids=["check", "compile"],
+    )
+    def test_commands_take_the_columns_too(self, priced, capsys, arguments):
+        code, _, err = run(capsys, *arguments, "--coordinates", "sweet,none")
+        assert (code, "has no column 'none': its columns are id, sweet, dry, price, country" in err) == (2, True)
+        code, _, err = run(capsys, *arguments, "--coordinates", "sweet,dry")
+        assert (code, "Columns of" in err) == (0, False), err
+
+    @pytest.mark.parametrize(
+        "name", ["check", "compile", "embed", "evaluate", "fit-noise", "plan", "population fit", "rank"]
+    )
+    def test_every_command_that_reads_items_has_the_option(self, capsys, name):
+        assert "--coordinates" in run(capsys, *name.split(), "--help")[1]

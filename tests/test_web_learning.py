@@ -1,13 +1,16 @@
 """A study of items without coordinates: the first people, learning by itself, versions, new items, replay."""
 
 import io
+import json
 import re
 import threading
+import zlib
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 from PIL import Image
 
 from helpers.serving import configuration, csrf_of, served
@@ -18,11 +21,12 @@ from pairseek.learning import FIRST, RANDOM_SHARE
 from pairseek.model.items import Items
 from pairseek.population import Choices
 from pairseek.store import learning as stored_learning
-from pairseek.store import migrate
+from pairseek.store import migrate, schema
+from pairseek.store import populations as stored_populations
 from pairseek.store import sessions as stored_sessions
 from pairseek.store.database import Database
 from pairseek.web.auth import make_token, set_password
-from pairseek.web.data import bundle, populations, tables
+from pairseek.web.data import bundle, forgetting, populations, tables
 from pairseek.web.data.crowd import appeal_before
 from pairseek.web.sessions import history
 from pairseek.web.sessions.live import SubmittedAnswer
@@ -206,6 +210,44 @@ class TestLearning:
         assert [row["version"] for row in rows] == [2, 1]
         assert rows[1]["facts"]["sessions"] == 10
         assert rows[1]["facts"]["after"]["accuracy"] > 0.5
+
+    @pytest.mark.parametrize("who", ["a person", "retention"])
+    def test_after_a_person_is_forgotten_it_learns_at_once_without_them(self, database, who):
+        first = answered(database, FIRST)
+        assert populations.learn_if_due(database, study(database)) == 1
+        later = answered(database, 3, seed=1)
+        assert populations.learn_if_due(database, study(database)) == 2
+        gone = first[4]
+        # Version 1 and 2 were learned from the person: sessions begin without a population now.
+        if who == "a person":
+            forgetting.forget_session(database, study(database), gone, "ann")
+        else:
+            retention = {"retention": {"days": 1, "after": "session"}}
+            settings = {**study(database).row.configuration, **retention}
+            long_ago = schema.sessions.update().where(schema.sessions.c.id == gone).values(finished_at="2000")
+            database.write(lambda c: c.execute(schema.studies.update().values(configuration=settings)))
+            database.write(lambda c: c.execute(long_ago))
+            assert len(forgetting.expire(database, Catalogue(database))) == 1
+        number = study(database).row.id
+        assert database.read(lambda connection: stored_populations.current(connection, number)) is None
+        assert populations.learn_if_due(database, study(database)) == 3
+        assert populations.learn_if_due(database, study(database)) is None
+        known = database.read(lambda connection: stored_populations.learned_sessions(connection, number, 3))
+        assert known == {*first, *later} - {gone}
+        # What was learned is what the others teach, to the bit, and of the dropped versions nothing is left.
+        contents = database.read(lambda c: [row.content for row in c.execute(sa.select(schema.populations.c.content))])
+        assert [bool(content) for content in contents] == [False, False, True]
+        for table in (schema.learned_from, schema.populations):
+            database.write(lambda c, table=table: c.execute(table.delete()))
+        assert populations.learned(database, study(database)).learned == json.loads(zlib.decompress(contents[2]))
+
+    def test_a_study_that_does_not_learn_by_itself_is_left_alone_after_a_person_was_forgotten(self, database):
+        first = answered(database, FIRST)
+        populations.learn_if_due(database, study(database))
+        populations.switch(database, study(database), "ann", is_on=False)
+        forgetting.forget_session(database, study(database), first[0], "ann")
+        answered(database, 1, seed=1)
+        assert populations.learn_if_due(database, study(database)) is None
 
     def test_a_bundle_replays(self, database, tmp_path):
         answered(database, FIRST)

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import sys
 import time
 import zipfile
 
@@ -14,7 +15,7 @@ from helpers.serving import GUARD, answer, begin, configuration, csrf_of, served
 from pairseek.client import Client, ServiceError
 from pairseek.errors import InvalidItems
 from pairseek.store import schema, sessions
-from pairseek.web.auth import set_password
+from pairseek.web.auth import make_token, set_password
 from pairseek.web.sessions import history
 from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.studies.creation import create_study, from_file
@@ -280,7 +281,7 @@ def test_a_study_is_made_from_a_yaml_file_with_pictures_in_a_zip(visitors, ann):
     state = begin(participant, "pictures")
     cards = {card["id"]: card["media"]["image"] for card in (state["query"]["left"], state["query"]["right"])}
     for item, image in cards.items():
-        assert image["alt"] == ("A red cat" if item == "a" else item)
+        assert image["alt"] == {"a": "A red cat", "b": "Dog", "c": "Cat"}[item]
         widths = [int(part.split()[1][:-1]) for part in image["srcset"].split(", ")]
         assert widths == ([200] if item == "b" else [320, 640, 700])
         picture = participant.get(image["src"])
@@ -565,4 +566,81 @@ def test_a_participant_cannot_act_in_anothers_session_or_study(visitors, ann):
 def test_advice_about_a_column_is_for_people_and_not_for_programs(ann):
     reply = make(ann, {"title": "Columns"}, "id,x,y\na,0,1\nb,1,red\n")
     assert reply.status_code == 422
-    assert "&#39;red&#39; is not a number; fix it, or remove the column &#39;y&#39;" in reply.text
+    assert "&#39;red&#39; is not a number; fix it, or keep &#39;y&#39; as data by naming the coordinates" in reply.text
+
+
+PRICED = "id,label,sweet,dry,price,country\n" + "".join(f"i{n},L{n},{n % 5},{n % 3},{9 + n},fr\n" for n in range(8))
+
+
+def columns(browser, content, name="items.csv"):
+    sent = {"items": (name, content, "text/csv")}
+    return browser.post("/studies/new/columns", data={"csrf": csrf_of(browser.get("/studies/new"))}, files=sent)
+
+
+def test_the_form_shows_the_columns_of_a_chosen_list(ann):
+    reply = columns(ann, PRICED.replace(",", ";").encode("utf-16"))
+    assert reply.status_code == 200
+    assert re.findall(r'type="checkbox" name="coordinates" value="(\w+)" checked', reply.text) == [
+        "sweet",
+        "dry",
+        "price",
+    ]
+    assert "Kept as data: country." in reply.text
+    assert "8 things." in reply.text
+    assert "No column is a coordinate" in columns(ann, "label\nA\nB\nC\nD\n").text
+    wrong = columns(ann, "id,text\na,A\nb,\n")
+    assert "line 3, column &#39;text&#39;: the text is blank" in wrong.text
+
+
+def test_who_is_not_signed_in_sees_no_columns(visitors):
+    browser = visitors.browser()
+    assert browser.post("/studies/new/columns", files={"items": ("i.csv", PRICED, "text/csv")}).status_code in (
+        303,
+        401,
+    )
+
+
+@pytest.mark.parametrize(
+    ("sent", "names"), [(["", "sweet", "dry"], ["sweet", "dry"]), ([""], []), (None, ["sweet", "dry", "price"])]
+)
+def test_the_boxes_of_the_form_decide_about_coordinates(visitors, ann, sent, names):
+    fields = {"title": f"Columns {len(names)}"} | ({} if sent is None else {"coordinates": sent})
+    reply = make(ann, fields, PRICED)
+    assert reply.status_code == 303, reply.text
+    items = visitors.service.catalogue.named(f"columns-{len(names)}").items
+    assert list(items.columns) == names
+    page = ann.get(reply.headers["location"]).text
+    assert (f"Coordinates of the items: {', '.join(names)}." in page) == bool(names)
+    kept = [name for name in ("sweet", "dry", "price", "country") if name not in names]
+    assert f"Kept as data: {', '.join(kept)}." in page
+
+
+def test_a_program_sends_coordinates_and_no_columns(visitors):
+    token = make_token(visitors.service.database, "test", ["write"], "test", None)
+    body = {
+        "configuration": {"title": "Program", "coordinates": ["x"]},
+        "items": [{"id": str(n), "coordinates": [n]} for n in range(3)],
+    }
+    reply = visitors.browser(headers={"authorization": f"Bearer {token}"}).post("/api/v1/studies", json=body)
+    assert reply.status_code == 422
+    assert "names columns of a file, and these items have no columns" in reply.json()["error"]["message"]
+
+
+def test_no_page_offers_parquet_where_it_cannot_be_written(ann, monkeypatch):
+    make(ann, {"title": "Tables"})
+    addresses = ("/studies/tables", "/studies/new", "/studies/tables/findings")
+    assert ".parquet" in ann.get("/studies/tables").text
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pyarrow"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for address in addresses:
+        page = ann.get(address)
+        assert page.status_code == 200
+        assert "parquet" not in page.text.casefold(), address
+    assert ".csv" in ann.get("/studies/tables").text
+    reply = ann.get("/studies/tables/export/items.parquet")
+    assert reply.status_code == 400
+    assert "pip install" in reply.text
+    files = [("items", ("items.parquet", b"PAR1", "application/octet-stream"))]
+    refused = ann.post("/studies/new", data={"csrf": csrf_of(ann.get("/studies/new")), "title": "M"}, files=files)
+    assert "this installation does not read Parquet: send CSV" in refused.text

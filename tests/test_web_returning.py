@@ -400,18 +400,21 @@ def test_the_command_makes_links_that_work(tmp_path, command):
 
 def test_links_are_made_over_http(visitors):
     slug = make(visitors, title="By HTTP", slug="by-http", invited=True)
-    tokens = {scope: make_token(visitors.service.database, scope, [scope], "test") for scope in ("read", "answer")}
+    tokens = {
+        scope: make_token(visitors.service.database, scope, [scope], "test") for scope in ("read", "answer", "write")
+    }
     client = visitors.browser()
 
     def ask(scope, **body):
         headers = {"Authorization": f"Bearer {tokens[scope]}"}
         return client.post(f"/api/v1/studies/{slug}/links", json=body, headers=headers)
 
-    assert code_of(ask("read", participants=["ann"])) == "scope_missing"
-    found = ask("answer", participants=["ann", "bob"], days=1).json()
+    for scope in ("read", "answer"):
+        assert code_of(ask(scope, participants=["ann"])) == "scope_missing"
+    found = ask("write", participants=["ann", "bob"], days=1).json()
     assert [one["participant"] for one in found] == ["ann", "bob"]
     assert start(visitors.browser(), slug, found[0]["link"]).status_code == 303
-    assert ask("answer", participants=["a\nb"]).status_code == 422
+    assert ask("write", participants=["a\nb"]).status_code == 422
 
 
 def test_a_clock_that_jumps_by_an_hour_moves_the_end_of_sessions_and_nothing_else(database_url, monkeypatch):

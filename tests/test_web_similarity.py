@@ -365,6 +365,22 @@ def test_forgetting_a_judge_drops_the_maps_that_were_learned_from_them(database)
     assert similarity.learn(database, study, "test") == 2
 
 
+def test_after_a_judge_is_forgotten_the_map_is_learned_again_at_once(database):
+    study = made(database)
+    first = judged(database, study, 6)
+    similarity.learn(database, study, "test")
+    more = judged(database, study, 2)
+    assert similarity.learn(database, study, "test") == 2
+    # The first map stays, with which there are too few new answers to be due; the newest is gone.
+    forgetting.forget_session(database, study, more[0], "test")
+    similarity.learn_if_due(database, study)
+    assert database.read(lambda c: populations.latest(c, study.row.id)) == 3
+    known = database.read(lambda c: populations.learned_sessions(c, study.row.id, 3))
+    assert known == {*first, more[1]}
+    similarity.learn_if_due(database, study)
+    assert database.read(lambda c: populations.latest(c, study.row.id)) == 3
+
+
 def test_the_form_makes_a_similarity_study():
     sent = {"title": "Alike?", "kind": "similarity", "dimensions": "2", "attention": "i1, i2, i1, i3"}
     record = forms.record_of(None, {**sent, "answers": "12", "practice.left": "i1", "practice.right": "i2",

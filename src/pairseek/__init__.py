@@ -12,7 +12,7 @@ from pairseek import errors
 from pairseek._version import __version__
 from pairseek.candidates import AllPairs, Candidates, ListedPairs, Rest, SampledPairs
 from pairseek.core.types import Belief, Event, Query
-from pairseek.errors import DimensionWarning, PairseekError, ScaleWarning
+from pairseek.errors import DefaultWarning, DimensionWarning, PairseekError, ScaleWarning
 from pairseek.estimates import Estimate, IdealPoint, Recommendation
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import GaussianPrior, UniformBox
@@ -66,6 +66,7 @@ __all__ = [
     "Beta",
     "Candidates",
     "Choices",
+    "DefaultWarning",
     "DimensionWarning",
     "Estimate",
     "Event",

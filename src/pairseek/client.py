@@ -388,10 +388,30 @@ class Session:
         """Return the state of the session. The pair stays the same until it is answered."""
         return _state(self.connection.json("GET", f"/sessions/{self.id}/query"))
 
-    def answer(self, query: Pair | str, outcome: Outcome, *, rt_ms: int | None = None) -> State:
-        """Answer a pair. The request is idempotent."""
+    def answer(
+        self,
+        query: Pair | str,
+        outcome: Outcome,
+        *,
+        rt_ms: int | None = None,
+        played: Mapping[str, Literal["yes", "no", "failed"]] | None = None,
+    ) -> State:
+        """Answer a pair. The request is idempotent.
+
+        Parameters
+        ----------
+        query, outcome
+            The pair or its id, and the answer to it.
+        rt_ms
+            Reaction time in milliseconds.
+        played
+            Whether the sound or video of each side was played, such as ``{"left": "yes", "right": "failed"}``; None if
+            you do not know.
+        """
         name = query if isinstance(query, str) else query.query
-        body = {"query": name, "outcome": outcome, "rt_ms": rt_ms}
+        body: dict[str, Any] = {"query": name, "outcome": outcome, "rt_ms": rt_ms}
+        if played is not None:
+            body["played"] = dict(played)
         return _state(self.connection.json("POST", f"/sessions/{self.id}/answers", body))
 
     def undo(self, query: str) -> State:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ import numpy as np
 from pairseek.candidates import ListedPairs, Rest
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.items import Items, Space
-from pairseek.model.priors import GaussianPrior, Prior
+from pairseek.model.priors import GaussianPrior, Prior, is_density
 from pairseek.model.responses import LINK_MEMBERS, Response
+from pairseek.posteriors import Grid
 from pairseek.stopping import AfterAnswers, BestItemFound, GainBelow, StopRule
 from pairseek.strategies import UTILITIES
-from pairseek.strategies.base import Procedure, Utility, takes_spaces
+from pairseek.strategies.base import Procedure, Utility, takes_generator, takes_spaces
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,9 @@ class Contract:
 
 
 CONTRACTS = {
-    "prior": Contract("a prior", "UniformBox(-1, 1)", (("box", "quadratic", "moments", "sample"),)),
+    "prior": Contract(
+        "a prior", "UniformBox(-1, 1)", (("box", "quadratic", "moments", "sample"), ("sample", "log_density"))
+    ),
     "posterior": Contract("a posterior", "EP()", (("infer",),)),
     "strategy": Contract("a strategy", "InfoGain()", (("name", "score"), ("name", "next", "estimate"))),
     "candidates": Contract("a source of candidates", "AllPairs()", (("choose",),)),
@@ -80,6 +84,21 @@ def check_parts(**parts: Any) -> None:
                 raise InvalidParameter(f"rest is {part!r}: expected a Rest, such as Rest(pair=10, item=1)")
         else:
             CONTRACTS[name].check(part, name)
+            if name == "strategy" and hasattr(part, "score"):
+                check_score(part)
+
+
+def check_score(strategy: Any) -> None:
+    """Reject a strategy whose score takes other arguments than a search gives."""
+    given = {"rng": None} if takes_generator(strategy) else {}
+    try:
+        signature(strategy.score).bind(None, None, **given)
+    except TypeError:
+        kind = type(strategy).__name__
+        raise InvalidParameter(
+            f"{kind}.score{signature(strategy.score)} cannot be called by a search: define "
+            f"score(candidates, belief) or, for a score that draws, score(candidates, belief, rng)"
+        ) from None
 
 
 def check_response(response: object, name: str = "response") -> None:
@@ -89,12 +108,22 @@ def check_response(response: object, name: str = "response") -> None:
             f"{name} is {response!r}: expected a Response, such as Logistic(k=1.5) or Probit(), or a subclass that "
             f"defines {_listed(LINK_MEMBERS)}"
         )
+    if not _has_hash(response):
+        raise InvalidParameter(f"{name} is {response!r}, which has no hash: give its settings as numbers or tuples")
     missing = tuple(m for m in LINK_MEMBERS if getattr(type(response), m) is getattr(Response, m))
     if missing:
         raise InvalidParameter(
             f"{name} is {response!r}, whose class lacks {_listed(missing)}: a Response must define "
             f"{_listed(LINK_MEMBERS)}"
         )
+
+
+def _has_hash(part: object) -> bool:
+    try:
+        hash(part)
+    except TypeError:
+        return False
+    return True
 
 
 def _has(part: object, member: str) -> bool:
@@ -191,16 +220,21 @@ def infers_reliability(posterior: object) -> bool:
     return bool(getattr(posterior, "infers_reliability", False))
 
 
-def check_inference(response: Response, posterior: Any, d: int) -> None:
-    """Reject a response that the posterior cannot infer, or more dimensions than it accepts."""
+def check_inference(response: Response, posterior: Any, prior: Prior, d: int) -> None:
+    """Reject a response or a prior that the posterior cannot infer with, or more dimensions than it accepts."""
     kind = type(posterior).__name__
     most = getattr(posterior, "most_dimensions", d)
     if d > most:
         raise InvalidParameter(
             f"a {kind} has at most {most} dimensions and the items have {d}: use EP() or Particles()"
         )
-    if getattr(posterior, "uses_kernels", False):
-        _ = response.link  # raises Unsupported for a response with a link of its own
+    if getattr(posterior, "uses_kernels", False) or response.unknown:
+        _ = response.link  # raises Unsupported for a response with formulas of its own
+    if getattr(posterior, "uses_kernels", False) and is_density(prior):
+        raise Unsupported(
+            f"{kind} needs a Gaussian factor inside a box, and {type(prior).__name__} is known only by its "
+            f"log_density(): use Particles(), Grid() in up to {Grid.most_dimensions} dimensions, or one of your own"
+        )
     if infers_reliability(posterior):
         return
     if response.unknown:

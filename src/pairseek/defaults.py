@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import lru_cache
 
 import numpy as np
@@ -9,21 +10,23 @@ import numpy as np
 from pairseek.candidates import AllPairs, ProposedPairs, SampledPairs, WeightedPairs
 from pairseek.candidates.context import Source
 from pairseek.core.types import FloatArray
-from pairseek.errors import InvalidParameter
+from pairseek.errors import DefaultWarning, InvalidParameter
 from pairseek.goals import TASTE, SearchGoal
 from pairseek.model.items import Items, Space
-from pairseek.model.priors import GaussianPrior, Prior, UniformBox
+from pairseek.model.priors import GaussianPrior, Prior, UniformBox, is_density, moments_of
 from pairseek.model.responses import Logistic, Response
 from pairseek.model.unknowns import Unknown
 from pairseek.numerics.moments import sample_moments
 from pairseek.posteriors import EP, Posterior
 from pairseek.strategies.base import Procedure, Utility
-from pairseek.strategies.shape import shape_of
+from pairseek.strategies.shape import usable_shape
 
 GAP = 0.03
 """Certified shortfall of the default choice, as a share of the best pair's utility."""
 RESCORE = 0
 """Number of best pairs that the default scores again by samples."""
+RESCORE_OWN = 64
+"""The same where a response or a prior has formulas of its own, for which no table is right."""
 RESCORE_UNKNOWN = 16
 """The same where k is unknown, and the score by table takes k for independent of the point."""
 DRAWN = 20_000
@@ -100,7 +103,7 @@ def spread_of(prior: Prior, d: int) -> float:
     if not d:
         return 1.0
     with np.errstate(over="ignore", under="ignore"):
-        _, covariance = prior.moments(d)
+        _, covariance = moments_of(prior, d)
         return float(np.sqrt(np.trace(covariance) / d))
 
 
@@ -125,10 +128,27 @@ def default_response(items: Items | Space, prior: Prior | None = None, posterior
     if not getattr(EP() if posterior is None else posterior, "takes_residuals", False):
         return Logistic()
     prior = default_prior(items) if prior is None else prior
+    if is_density(prior):
+        return Logistic()
     if not isinstance(prior, GaussianPrior):
         return Logistic(residual=Unknown())
     k = 1.0 / (spread_of(prior, items.d) ** 2 * np.sqrt(items.d))
     return Logistic(float(k), "constant", residual=Unknown(), curvature=Unknown())
+
+
+def warn_of_response(items: Items | Space, prior: Prior, posterior: Posterior) -> None:
+    """Warn the caller of `Search` where the posterior changes the default response."""
+    response, usual = default_response(items, prior, posterior), default_response(items, prior)
+    if response == usual:
+        return
+    names = [name for name in ("residual", "curvature") if isinstance(getattr(usual, name), Unknown)]
+    warnings.warn(
+        f"{type(posterior).__name__} cannot infer residual utilities, so the default response is now Logistic(), the "
+        f"paper's model with {response.noise} noise, instead of the usual one with an unknown {' and '.join(names)}: "
+        f"give response=ps.Logistic() to choose it explicitly, or use EP() or Particles()",
+        DefaultWarning,
+        stacklevel=4,
+    )
 
 
 def resolve(
@@ -154,7 +174,9 @@ def resolve(
     return response, prior, posterior, strategy
 
 
-def default_candidates(items: Items | Space, strategy: Utility | Procedure, response: Response) -> Source | None:
+def default_candidates(
+    items: Items | Space, strategy: Utility | Procedure, response: Response, prior: Prior | None = None
+) -> Source | None:
     """Return the source of pairs for these items; None where a space or a procedure needs none.
 
     The best of all pairs for a strategy whose score can be bounded, and in many dimensions that of a proposal; with an
@@ -163,9 +185,12 @@ def default_candidates(items: Items | Space, strategy: Utility | Procedure, resp
     """
     if isinstance(items, Space) or isinstance(strategy, Procedure):
         return None
-    shape = shape_of(strategy)
+    shape = usable_shape(strategy, response)
+    sampled = RESCORE_OWN if not response.compiled or is_density(prior) else RESCORE
     if shape is None and items.n * (items.n - 1) // 2 > LISTED and not hasattr(strategy, "promising"):
-        return WeightedPairs()
+        return WeightedPairs(rescore=sampled)
+    if sampled:
+        return AllPairs(gap=GAP, rescore=sampled, listed=FEW)
     if shape is not None and items.d >= MANY_DIMENSIONS:
         return ProposedPairs(rescore=RESCORE_UNKNOWN if response.unknown else RESCORE, listed=FEW)
     if response.curvature_prior is not None:

@@ -22,6 +22,7 @@
 
     ScaleWarning            (UserWarning)   coordinates of very different scales
     DimensionWarning        (UserWarning)   more coordinates than answers can resolve
+    DefaultWarning          (UserWarning)   default response that another posterior changed
     AccuracyWarning         (UserWarning)   posterior of reduced accuracy
 
 A message states what is wrong, what was received, and what to do.
@@ -195,6 +196,21 @@ class DimensionWarning(UserWarning):
     ...     items = ps.Items(np.random.default_rng(0).normal(size=(300, 100)))
     >>> caught[0].category.__name__
     'DimensionWarning'
+    """
+
+
+class DefaultWarning(UserWarning):
+    """The default response is another one than usual, because the posterior that was given cannot infer the usual one.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pairseek as ps
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     search = ps.Search([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], posterior=ps.Grid())
+    >>> caught[0].category.__name__
+    'DefaultWarning'
     """
 
 

@@ -66,7 +66,7 @@ def expected_path(
     """
     spread = 0.0 if belief.reliability is None else belief.reliability.spread
     variance = 2.0 * (response.typical_reliability * response.residual_deviation) ** 2
-    bits = table(response.link, "information", spread, response.share, variance=variance)
+    bits = table(response.stand_in.link, "information", spread, response.share, variance=variance)
     if variance > 0.0:
         # What an answer tells of the residual utilities of two items says nothing of the point.
         bits = np.ascontiguousarray(np.maximum(bits - bits[:1], 0.0))
@@ -157,7 +157,11 @@ def _steepness(
     logits = np.abs(np.einsum("pqd,pd->pq", slopes.reshape(along.shape), places) + offsets.reshape(first.shape))
     present = _looked_up(bits, np.repeat(logits[0], items.d), (along[0] * lengths).ravel()).max()
     # A logit of mean m tells less than one of mean 0; for small deviations that is a factor on the deviation.
-    alone = table(response.link, "information", lapse=response.share) if response.residual_deviation > 0.0 else bits
+    alone = (
+        table(response.stand_in.link, "information", lapse=response.share)
+        if response.residual_deviation > 0.0
+        else bits
+    )
     lost = _looked_up(alone, logits[1:].ravel(), np.full(logits[1:].size, _SMALL)) / interpolate(alone, 0.0, _SMALL)
     effective = along[1:] * np.sqrt(lost).reshape(*logits[1:].shape, 1)
     rank = min(rank, effective.shape[1] - 1)

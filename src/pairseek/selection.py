@@ -15,7 +15,7 @@ from pairseek.core.text import plural
 from pairseek.core.types import Event, FloatArray, Query, QueryInfo, Side
 from pairseek.errors import NoPairLeft
 from pairseek.model.items import Items, Space
-from pairseek.strategies.base import Procedure, rival_of, utility_for_turn
+from pairseek.strategies.base import Procedure, Utility, rival_of, takes_generator, utility_for_turn
 from pairseek.strategies.features import PairFeatures
 
 # Number of other items with which an item is compared to say how well it is liked.
@@ -24,9 +24,10 @@ _MOST_OTHERS = 300
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Generators of one selection: for random sources, and the constant one of a procedure if there is one."""
+    """Draws of one selection: of random sources, of random scores, and the constant ones of a procedure."""
 
     choice: np.random.Generator
+    scores: np.random.SeedSequence
     procedure: np.random.Generator | None = None
 
 
@@ -85,7 +86,9 @@ def choose_pair(
     procedure: Procedure | None = None,
 ) -> ChosenPair | None:
     """Return the pair to ask now, by the strategy of the context or by a procedure; None when that has finished."""
+    chosen: tuple[PairFeatures, Selection, Utility | Procedure]
     before = draws.choice.bit_generator.state
+    context = replace(context, draws=draws.scores)
     if isinstance(items, Space):
         chosen = _from_space(items, context, draws.choice)
     elif procedure is not None:
@@ -94,12 +97,13 @@ def choose_pair(
         if rows is None:
             return None
         selection = Selection(int(rows[0]), int(rows[1]), float("nan"), 1, "its own choice")
-        chosen = _pair(context, selection), selection, procedure.name
+        chosen = _pair(context, selection), selection, procedure
     else:
         chosen = _from_items(items, context, rules, draws.choice)
-    pair, selection, name = chosen
-    drawn = procedure is not None or draws.choice.bit_generator.state != before
-    return ChosenPair(*_sides(items, pair), _info(pair, selection, name), drawn)
+    pair, selection, strategy = chosen
+    drawn = procedure is not None or context.random or takes_generator(strategy)
+    drawn = drawn or draws.choice.bit_generator.state != before
+    return ChosenPair(*_sides(items, pair), _info(pair, selection, strategy.name), drawn)
 
 
 def pair_info(context: SelectionContext, first: int, second: int) -> QueryInfo:
@@ -144,8 +148,8 @@ def _info(pair: PairFeatures, selection: Selection, strategy: str) -> QueryInfo:
 
 def _from_items(
     items: Items, context: SelectionContext, rules: PairRules, rng: np.random.Generator
-) -> tuple[PairFeatures, Selection, str]:
-    """Return the features of the best pair, the selection, and the name of the utility that chose it."""
+) -> tuple[PairFeatures, Selection, Utility]:
+    """Return the features of the best pair, the selection, and the utility that chose it."""
     strategy = utility_for_turn(context.strategy, len(context.history) + len(context.pending), context.belief)
     selection = _best_pair(items, replace(context, strategy=strategy), rules, rng)
     rival = rival_of(strategy, context.belief)
@@ -153,7 +157,7 @@ def _from_items(
         other = _best_pair(items, replace(context, strategy=rival), rules, rng)
         if other.utility > selection.utility:
             selection, strategy = other, rival
-    return _pair(context, selection), selection, strategy.name
+    return _pair(context, selection), selection, strategy
 
 
 def _best_pair(items: Items, context: SelectionContext, rules: PairRules, rng: np.random.Generator) -> Selection:
@@ -176,19 +180,19 @@ def _best_pair(items: Items, context: SelectionContext, rules: PairRules, rng: n
 
 def _from_space(
     space: Space, context: SelectionContext, rng: np.random.Generator
-) -> tuple[PairFeatures, Selection, str]:
-    """Return the features of the best pair of a space, the selection, and the name of the strategy."""
+) -> tuple[PairFeatures, Selection, Utility]:
+    """Return the features of the best pair of a space, the selection, and the strategy."""
     belief, response, strategy = context.belief, context.response, context.strategy
     if not context.drawn:
         # Planes are sampled to save time, but equal answers must lead to equal questions.
         rng = keyed_generator(belief, ("planes", strategy, response, space))
     planes = strategy.planes(space, belief, response, rng)  # type: ignore[attr-defined]
     features = continuous_features(space, planes, belief, response)
-    scores = np.asarray(strategy.score(features, belief))
+    scores = context.scores(features)
     row = int(np.argmax(scores))
     words = "a plane in closed form" if len(features) == 1 else f"{len(features):,} sampled planes"
     selection = Selection(0, 1, float(scores[row]), len(features), words)
-    return features.take(np.array([row])), selection, strategy.name
+    return features.take(np.array([row])), selection, strategy
 
 
 def _sides(items: Items | Space, pair: PairFeatures) -> tuple[Side, Side]:

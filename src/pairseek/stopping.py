@@ -242,5 +242,12 @@ def _first(reached: Iterable[bool]) -> int | None:
 
 
 STOP_RULES: dict[str, type[StopRule]] = {
-    rule.name: rule for rule in (AfterAnswers, RadiusBelow, InformationBelow, BestItemFound, GainBelow)
+    rule.name: rule
+    for rule in (
+        AfterAnswers,
+        RadiusBelow,
+        InformationBelow,
+        BestItemFound,
+        GainBelow,
+    )
 }

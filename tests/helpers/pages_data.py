@@ -113,7 +113,15 @@ def running(kind: str, **changes) -> tuple[str, dict]:
     pair = {"query": "q5", "number": 5, "anchor": None, "left": card(4, kind), "right": card(9, kind)}
     state = {"status": "asking", "query": pair, "progress": PROGRESS, "can": CAN, "result": None}
     data = {"study": HEAD, "session": f"s-{kind}", "question": None, "state": state, "offers": OFFERS}
-    return "run", {**data, "similarity": False, "practice": None, "prefetch": True, "preview": False, **changes}
+    return "run", {
+        **data,
+        "similarity": False,
+        "practice": None,
+        "play": "end" if kind == "audio" else None,
+        "prefetch": True,
+        "preview": False,
+        **changes,
+    }
 
 
 def comparing(kind: str, **changes) -> tuple[str, dict]:
@@ -204,7 +212,7 @@ def person_map() -> dict:
     }
 
 
-def answers() -> list[dict]:
+def answers(kind: str = "colour") -> list[dict]:
     kinds = ["search"] * 4 + ["repeated", "random", "attention"]
     outcomes = ["left", "right", "right", "tie", "left", "skip", "right"]
     return [
@@ -212,8 +220,8 @@ def answers() -> list[dict]:
             "index": n + 1,
             "query": f"q{n + 1}",
             "anchor": None,
-            "left": label(3 * n),
-            "right": label(5 * n + 1),
+            "left": card(3 * n, kind),
+            "right": card(5 * n + 1, kind),
             "outcome": outcomes[n],
             "rt_ms": 900 + 137 * n,
             "answered": f"2026-11-15T12:40:{10 + n}+00:00",
@@ -257,6 +265,7 @@ START = {
 NEW = {
     **USER,
     "columns": ["label", "colour", "image", "text"],
+    "formats": ["csv", "parquet"],
     "strategies": ["infogain", "epmv", "mcmv", "random"],
     "goals": ["taste", "best", "list"],
     "stops": ["never", "radius", "information", "best_item"],
@@ -308,6 +317,8 @@ STUDY = {
     "paging": {"page": 2, "pages": 5, "first": 51, "total": 214},
     "audit": audit(),
     "filling": 0,
+    "columns": {"coordinates": ["red", "green", "blue"], "data": ["hex"]},
+    "formats": ["csv", "parquet"],
     "scales": None,
     "retention": {"days": 90, "after": "session"},
     "learning": {

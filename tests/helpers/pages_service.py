@@ -131,6 +131,7 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
             return RedirectResponse(f"/s/{SLUG}/result", 303)
         data = {"study": STUDY, "session": "s1", "question": None, "state": study.state(), "preview": False}
         data |= {"similarity": False, "practice": study.practice or None, "prefetch": study.offers_prefetch}
+        data["play"] = "end" if study.kind == "audio" else None
         return html("run", {**data, "offers": {"undo": study.undo, "tie": True, "skip": True}})
 
     async def result(request: Request) -> Response:
@@ -199,6 +200,9 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
         await asyncio.sleep(study.picture_seconds)
         return Response(picture(int(request.path_params["number"])), media_type="image/svg+xml")
 
+    async def tone(request: Request) -> Response:
+        return Response(sound(int(request.path_params["number"])), media_type="audio/wav")
+
     at = f"/s/{SLUG}"
     return Starlette(
         routes=[
@@ -212,6 +216,7 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
             Route(f"{at}/focus", focus, methods=["POST"]),
             Route(f"{at}/prefetch", prefetch),
             Route("/picture/{number}.svg", image),
+            Route("/sound/{number}.wav", tone),
             Mount("/static", PageFiles()),
         ],
         middleware=[Middleware(Gate, study=study)],

@@ -11,13 +11,13 @@ from pairseek.candidates.branch_and_bound.search import Goal, SearchResult, best
 from pairseek.candidates.branch_and_bound.view import CatalogueView
 from pairseek.candidates.context import Selection, SelectionContext, best_of
 from pairseek.candidates.sampled import SampledPairs, pair_rows, sampled_pairs
-from pairseek.candidates.weighted import GUIDE, WeightedPairs
+from pairseek.candidates.weighted import WeightedPairs, guide
 from pairseek.core.limits import Limit
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
 from pairseek.numerics.mixtures import TWICE
-from pairseek.strategies.shape import UtilityShape, shape_of
+from pairseek.strategies.shape import UtilityShape
 
 # Chunk of pairs scored at a time when all pairs are enumerated.
 _LISTED = 1 << 18
@@ -85,7 +85,7 @@ class AllPairs:
 
     def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
         """Return the best of all pairs; None if the rules of rest leave none."""
-        shape = shape_of(context.strategy)
+        shape = context.shape
         n = len(context.points)
         enough = getattr(context.strategy, "enough_pairs", None)
         if enough is not None:
@@ -167,7 +167,7 @@ def any_pair(context: SelectionContext, rng: np.random.Generator) -> Selection |
     if np.any(free):
         row = int(np.argmax(free))
         return Selection(int(first[row]), int(second[row]), 0.0, 1, f"any of {total:,} pairs, drawn at random")
-    keys = best_first(CatalogueView.of(context, GUIDE), context.resting.pairs, Goal(1024, 0.0, 0.0, 1)).keys
+    keys = best_first(guide(context), context.resting.pairs, Goal(1024, 0.0, 0.0, 1)).keys
     if not len(keys):
         return None
     i, j = divmod(int(rng.choice(keys)), n)

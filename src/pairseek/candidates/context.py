@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,10 +18,10 @@ from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items, Space
 from pairseek.model.responses import Response
 from pairseek.numerics.moments import sample_moments
-from pairseek.strategies.base import Utility
+from pairseek.strategies.base import Utility, takes_generator
 from pairseek.strategies.features import PairFeatures
 from pairseek.strategies.random import Random
-from pairseek.strategies.shape import shape_of
+from pairseek.strategies.shape import UtilityShape, usable_shape
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,8 @@ class SelectionContext:
         Pairs and items that may not be asked now.
     history, pending
         Events so far, and pending queries.
+    draws
+        Seed of the generator of a strategy whose score draws.
     """
 
     points: FloatArray
@@ -49,6 +52,7 @@ class SelectionContext:
     resting: Resting
     history: Sequence[Event] = ()
     pending: Sequence[Query] = ()
+    draws: np.random.SeedSequence = field(default_factory=partial(np.random.SeedSequence, 0))
 
     @classmethod
     def of(
@@ -79,7 +83,7 @@ class SelectionContext:
 
     def scores(self, features: PairFeatures) -> FloatArray:
         """Return validated (m,) utilities; -inf where the two points coincide."""
-        scores = np.asarray(self.strategy.score(features, self.belief), dtype=np.float64)
+        scores = np.asarray(self._score(features, self.belief), dtype=np.float64)
         name = type(self.strategy).__name__
         if scores.shape != (len(features),):
             raise InvalidParameter(f"{name}.score returned shape {scores.shape}, expected ({len(features)},)")
@@ -92,6 +96,18 @@ class SelectionContext:
                 )
             raise InvalidParameter(f"{name}.score returned NaN for a valid pair: fix its formula")
         return np.where(usable, scores, -np.inf)
+
+    def _score(self, features: PairFeatures, belief: Belief) -> FloatArray:
+        if not self.random:
+            return self.strategy.score(features, belief)
+        strategy: Any = self.strategy
+        scores: FloatArray = strategy.score(features, belief, rng=np.random.default_rng(self.draws))
+        return scores
+
+    @property
+    def random(self) -> bool:
+        """Whether the score of the strategy draws at random."""
+        return takes_generator(self.strategy)
 
     @cached_property
     def sample_belief(self) -> Belief:
@@ -111,10 +127,14 @@ class SelectionContext:
         )
 
     @property
+    def shape(self) -> UtilityShape | None:
+        """The score as a function of few features, where branch and bound can use it."""
+        return usable_shape(self.strategy, self.response)
+
+    @property
     def drawn(self) -> bool:
         """Whether the utility is constant, so that a pair is drawn uniformly."""
-        shape = shape_of(self.strategy)
-        return shape is not None and shape.kind == "even"
+        return self.shape is not None and self.shape.kind == "even"
 
     @property
     def caveat(self) -> str:
@@ -141,7 +161,7 @@ class SelectionContext:
         if exact is None:
             return scores
         same = self.features(features.first, features.second, self.sample_belief)
-        again = np.asarray(scores + exact(features, self.sample_belief) - self.strategy.score(same, self.sample_belief))
+        again = np.asarray(scores + exact(features, self.sample_belief) - self._score(same, self.sample_belief))
         # The correction is undefined for logits beyond the range of the samples; the first score is kept there.
         return np.where(np.isnan(again), scores, again)
 

@@ -29,7 +29,7 @@ from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, pair_constant, st
 from pairseek.numerics.parallel import for_ranges
 from pairseek.numerics.tables import S_MAX, interpolate
 from pairseek.strategies.features import credits_of, square_root
-from pairseek.strategies.shape import UtilityShape, shape_of
+from pairseek.strategies.shape import UtilityShape
 
 # The sketch has so many axes at least, and d of them while d² is no larger than the second number.
 _AXES, _SQUARE = 12, 512
@@ -91,7 +91,7 @@ class ProposedPairs:
 
     def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
         """Return the best pair of the proposal; None if the rules of rest leave none."""
-        shape = shape_of(context.strategy)
+        shape = context.shape
         rows = _permitted(context)
         if shape is None or not self._applies(context, shape) or len(rows) < 2:
             return self._all_pairs.choose(context, rng)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -23,8 +23,8 @@ _LEVEL = 8
 _CHUNK = 1024
 _MOST_INFORMATIVE = 1024
 _EFFORT = 10_000_000
-GUIDE = UtilityShape("table", "information")
-"""Proxy utility, for a strategy that declares no shape: the information of the answer."""
+# Proxy utility, for a strategy that declares no shape: the information of the answer.
+_GUIDE = UtilityShape("table", "information")
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,17 @@ class WeightedPairs:
         return best_of(context, first, second, rng, rescore=self.rescore, words=words)
 
 
+def guide(context: SelectionContext) -> CatalogueView:
+    """Return the catalogue with the information of an answer as utility, for a strategy that declares no shape."""
+    return CatalogueView.of(replace(context, response=context.response.stand_in), _GUIDE)
+
+
 def weighted_pairs(context: SelectionContext, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Draw the rows of about `count` pairs.
 
     A few may repeat, rest, or contain one item twice; if any pair is permitted, the sample contains a permitted one.
     """
-    view = CatalogueView.of(context, GUIDE)
+    view = guide(context)
     found = best_first(view, context.resting.pairs, Goal(min(_MOST_INFORMATIVE, count), 0.0, 0.0, _EFFORT)).keys[:count]
     informative = np.divmod(found, len(context.points))
     share = (count - len(found)) // 3

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pairseek.cli.items import read_items
-from pairseek.cli.options import AsJson, Scaled, Where
+from pairseek.cli.options import AsJson, Coordinates, Scaled, Where
 from pairseek.cli.runs import print_paths
 from pairseek.cli.triplets import read_triplets, response_of
 from pairseek.core.text import plural
@@ -30,6 +30,7 @@ _STYLES = {"good": "green", "note": "yellow", "act": "bold red"}
 def command(
     items: Annotated[Path, typer.Argument(metavar="ITEMS", help="Items with coordinates, as CSV, .npy, .npz or .mat.")],
     *,
+    coordinates: Coordinates = None,
     triplets: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Triplets as CSV, to fit the noise and to measure agreement.")
     ] = None,
@@ -78,7 +79,7 @@ def command(
     if page is not None:
         require_drawing()
     # The report has a finding about scales in place of the `ScaleWarning`.
-    catalogue = read_items(items, quiet=True)
+    catalogue = read_items(items, coordinates=coordinates, quiet=True)
     catalogue = catalogue.standardized() if standardize else catalogue
     catalogue = catalogue.scaled() if scaled else catalogue
     health = check(

@@ -31,14 +31,18 @@ def parse_dimension(option: str, text: str) -> int | Literal["auto"]:
     return int(text)
 
 
-def read_choices_and_items(data: Path, items: Path | None, *, learned: bool) -> tuple[Choices, Items | None]:
+def read_choices_and_items(
+    data: Path, items: Path | None, coordinates: str | None, *, learned: bool
+) -> tuple[Choices, Items | None]:
     """Read choices, and the items with coordinates unless these are learned. A bundle contains its own items."""
     if items is not None and learned:
         raise InvalidParameter(
             "--items with --learn: coordinates are either given or learned; leave one of the two out"
         )
+    if items is None and coordinates is not None:
+        raise InvalidParameter("--coordinates without --items: it names columns of that file; leave it out")
     if items is not None:
-        given = with_text_ids(read_items(items))
+        given = with_text_ids(read_items(items, coordinates=coordinates))
         return Choices.read(data, ids=given.ids), given
     if learned:
         return Choices.read(data), None

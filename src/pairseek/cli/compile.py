@@ -11,10 +11,11 @@ import typer
 from rich.console import Console
 
 from pairseek.cli.database import find_study, open_database, require_web
-from pairseek.cli.options import DatabaseOption, Jobs
+from pairseek.cli.options import Coordinates, DatabaseOption, Jobs
 from pairseek.cli.progress import CompilationProgress
 from pairseek.cli.runs import job_count
 from pairseek.cli.terminal.tty import Stopped, orderly_stop
+from pairseek.core.columns import named_columns
 from pairseek.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -42,10 +43,13 @@ def command(
         int | None, typer.Option(metavar="N", help="Seed of the search, which decides the sides.  [dim]\\[0][/]")
     ] = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
-    language: Annotated[str | None, typer.Option(metavar="CODE", help="Language of the page: en or de.")] = None,
+    language: Annotated[
+        str | None, typer.Option(metavar="CODE", help="Language of the page, such as en or de.")
+    ] = None,
     population: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Population learned from other people, for an items file.")
     ] = None,
+    coordinates: Coordinates = None,
     megabytes: Annotated[float, typer.Option(metavar="MB", help="Refuse a larger tree.")] = 5.0,
     minutes: Annotated[float, typer.Option(metavar="MIN", help="Refuse a longer compilation.")] = 60.0,
     force: Annotated[bool, typer.Option("--force", metavar="", help="Replace a quiz in the folder.")] = False,
@@ -66,7 +70,7 @@ def command(
     processes = job_count(jobs, None)
     try:
         with orderly_stop(), contextlib.ExitStack() as stack:
-            found = _changed(_source(source, population, database, stack), title, language)
+            found = _changed(_source(source, population, coordinates, database, stack), title, language)
             plan = plan_quiz(found, answers=answers, seed=seed, jobs=processes, limits=limits)
             _print_plan(console, plan)
             with CompilationProgress(console, plan.cost.results) as progress:
@@ -107,13 +111,24 @@ def _kilobytes(size: int) -> str:
     return f"{size / 1000:,.0f} kB"
 
 
-def _source(source: str, population: Path | None, database: str | None, stack: contextlib.ExitStack) -> QuizSource:
+def _source(
+    source: str,
+    population: Path | None,
+    coordinates: str | None,
+    database: str | None,
+    stack: contextlib.ExitStack,
+) -> QuizSource:
     """Read what the quiz is compiled from; a database stays open until the stack is closed."""
     from pairseek.quiz import sources
 
     path = Path(source)
     if path.suffix.lower() not in _STUDIES and (path.suffix or path.exists()):
-        return sources.from_items_file(path, population)
+        found = sources.from_items_file(path, population, None if coordinates is None else named_columns(coordinates))
+        if coordinates is None and found.items._columns_guess is not None:
+            typer.echo(f"Columns of {path.name}: {found.items._columns_guess}; choose with --coordinates.", err=True)
+        return found
+    if coordinates is not None:
+        raise InvalidParameter("--coordinates with a study: a study has its own coordinates; leave the option out")
     if population is not None:
         raise InvalidParameter("--population with a study: a study has its own population; leave the option out")
     if path.suffix:

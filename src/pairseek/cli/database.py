@@ -38,7 +38,9 @@ def require_web() -> None:
 
 
 @contextlib.contextmanager
-def open_database(url: str | None, *, create: bool = True, migrated: bool = True) -> Iterator[Database]:
+def open_database(
+    url: str | None, *, create: bool = True, migrated: bool = True, noted: bool = True
+) -> Iterator[Database]:
     """Open the database that the option or the environment names, and close it at the end.
 
     Parameters
@@ -49,15 +51,19 @@ def open_database(url: str | None, *, create: bool = True, migrated: bool = True
         Whether to create a SQLite file that does not exist. Otherwise a missing file is an error.
     migrated
         Whether the tables must have the current version. Otherwise the tables are left alone.
+    noted
+        Whether to say that a SQLite file did not exist and was created.
     """
     require_web()
     from pairseek.store import migrate
     from pairseek.store.database import Database
     from pairseek.web.settings import Settings
 
-    database = Database(Settings.of(database=url).database)
+    chosen = Settings.of(database=url).database
+    database = Database(chosen)
+    is_new = database.path is not None and not database.path.exists()
     try:
-        if not create and database.path is not None and not database.path.exists():
+        if not create and is_new:
             raise InvalidParameter(
                 f"there is no database {database.path}: give another with --database, or create a study with pairseek "
                 f"study create"
@@ -67,6 +73,19 @@ def open_database(url: str | None, *, create: bool = True, migrated: bool = True
         yield database
     finally:
         database.close()
+        if noted and is_new and database.path is not None and database.path.exists():
+            note = f"Note: there was no database {database.path.absolute()}: it was created."
+            if chosen == Settings.database:
+                note += (
+                    " A server that was started in another folder has its own: name that with --database, or in "
+                    "PAIRSEEK_DATABASE."
+                )
+            typer.echo(note, err=True)
+
+
+def place_of(database: Database) -> str:
+    """Return where a database is, without its password."""
+    return database.url.render_as_string() if database.path is None else str(database.path.absolute())
 
 
 def find_study(database: Database, slug: str) -> Study:

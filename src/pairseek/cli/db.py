@@ -26,7 +26,7 @@ def upgrade(*, database: DatabaseOption = None) -> None:
 @app.command()
 def version(*, database: DatabaseOption = None) -> None:
     """Show the schema version of the tables, and the version that this pairseek requires."""
-    with open_database(database, migrated=False) as opened:
+    with open_database(database, create=False, migrated=False) as opened:
         from pairseek.store import migrate
 
         typer.echo(f"tables {migrate.current(opened) or 'none'}, needed {migrate.newest()}")

@@ -18,6 +18,7 @@ from pairseek._version import __version__
 from pairseek.cli.options import DatabaseOption
 from pairseek.core.text import plural
 from pairseek.errors import PairseekError
+from pairseek.numerics.kernel_cache import ADVICE, own_place, place_of
 
 EXTRAS = {
     "cli": "commands",
@@ -104,14 +105,17 @@ def _there(name: str) -> bool:
 
 
 def _compiled() -> Iterator[ReportLine]:
-    found, folders = 0, set()
-    for name in _KERNELS:
-        for kernel in vars(import_module(name)).values():
-            cache = getattr(getattr(kernel, "_cache", None), "cache_path", None)
-            if cache is not None and kernel.__module__ == name:
-                folders.add(str(cache))
-                found += any(Path(cache).glob(f"*.{kernel.__name__}-*.nbi"))
-    if found:
+    folders = {
+        str(folder)
+        for name in _KERNELS
+        for folder in place_of(str(Path(str(import_module(name).__file__)).resolve().parent)).readable
+        if any(folder.glob(f"{name.rpartition('.')[2]}.*.nbi"))
+    }
+    kept = own_place().writable
+    if kept is None:
+        text = f"compiled, in {sorted(folders)[0]}; others" if folders else "compiled by every process: they"
+        yield ReportLine("kernels", f"{text} cannot be kept: {ADVICE}", None)
+    elif folders:
         yield ReportLine("kernels", f"compiled, in {sorted(folders)[0]}", fine=True)
     else:
         yield ReportLine(

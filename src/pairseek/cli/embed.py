@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pairseek.cli.items import ItemNames, read_item_names, read_items
-from pairseek.cli.options import AsJson, Where
+from pairseek.cli.options import AsJson, Coordinates, Where
 from pairseek.cli.runs import print_paths
 from pairseek.cli.triplets import read_triplets
 from pairseek.core.types import JSON
@@ -53,6 +53,7 @@ def command(
             help="CSV of all items (id, label). It sets their order; triplets with other items are an error.",
         ),
     ] = None,
+    coordinates: Coordinates = None,
     unseen: Annotated[
         str, typer.Option(metavar="RULE", help="Treatment of items in no triplet: refuse, or mean (place at the mean).")
     ] = "refuse",
@@ -102,7 +103,9 @@ def command(
         if method == PCA.name or dimensions != AUTO:
             raise InvalidParameter("--plot shows the selection of the dimension: use it with triplets and -d auto")
     if method == PCA.name:
-        embedding: TripletEmbedding | PCA = _components(source, dimensions, standardize, drop_constant)
+        embedding: TripletEmbedding | PCA = _components(
+            source, dimensions, coordinates, standardize=standardize, drop=drop_constant
+        )
         record = provenance(embedding)
         result, choice = embedding.to_items(scaled=scaled), None
     else:
@@ -176,7 +179,7 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _components(source: Path, text: str, standardize: bool, drop: bool) -> PCA:  # noqa: FBT001 - a private function
+def _components(source: Path, text: str, coordinates: str | None = None, *, standardize: bool, drop: bool) -> PCA:
     if text == AUTO:
         wanted: Any = 0.9
     else:
@@ -185,7 +188,7 @@ def _components(source: Path, text: str, standardize: bool, drop: bool) -> PCA: 
         except ValueError:
             raise InvalidParameter(f"--dimensions is {text!r}: give a whole number, or a share such as 0.9") from None
     embedding = PCA(n_components=wanted, standardize=standardize, constant="drop" if drop else "refuse")
-    return embedding.fit(read_items(source, quiet=True))
+    return embedding.fit(read_items(source, coordinates=coordinates, quiet=True))
 
 
 def _show(console: Console, record: JSON, choice: DimensionChoice | None, items: Items, files: list[Path]) -> None:

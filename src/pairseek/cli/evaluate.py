@@ -14,7 +14,7 @@ from rich.text import Text
 
 from pairseek.cli.arrivals import show_arrivals
 from pairseek.cli.choices import parse_dimension, parse_residual, parse_setting, read_choices_and_items
-from pairseek.cli.options import Appeal, AsJson, Curvature, Data, Jobs, Rescale, Residual, Samples
+from pairseek.cli.options import Appeal, AsJson, Coordinates, Curvature, Data, Jobs, Rescale, Residual, Samples
 from pairseek.cli.progress import RunProgress
 from pairseek.cli.runs import interruptible, job_count, print_paths
 from pairseek.core.text import plural
@@ -54,6 +54,7 @@ def command(
     items: Annotated[
         Path | None, typer.Option(metavar="ITEMS", help="Items with coordinates, as CSV, .npy, .npz or .mat.")
     ] = None,
+    coordinates: Coordinates = None,
     learn: Annotated[
         str | None,
         typer.Option(metavar="D|auto", help="Learn coordinates from the other people in this many dimensions."),
@@ -130,7 +131,7 @@ def command(
         plan = ArrivalPlan(orders=orders, people=people, withhold=withhold, seed=seed)
         show_arrivals(data, plan, out, jobs, as_json=as_json)
         return
-    choices, given = read_choices_and_items(data, items, learned=learn is not None)
+    choices, given = read_choices_and_items(data, items, coordinates, learned=learn is not None)
     who: Literal["people", "leave-one-out"] = one_of(hold_out, "--hold-out", ("people", "leave-one-out"))  # type: ignore[assignment]
     what: Goal = one_of(goal, "--goal", tuple(FIRST_MEASURES))  # type: ignore[assignment]
     require_drawing()

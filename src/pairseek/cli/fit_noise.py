@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pairseek.cli.items import read_items
-from pairseek.cli.options import AsJson, Scaled, Where
+from pairseek.cli.options import AsJson, Coordinates, Scaled, Where
 from pairseek.cli.triplets import read_triplets
 from pairseek.embed import NoiseFits, fit_noise
 from pairseek.errors import InvalidParameter
@@ -22,6 +22,7 @@ def command(
     items: Annotated[Path, typer.Argument(metavar="ITEMS", help="Items with coordinates, as CSV, .npy, .npz or .mat.")],
     triplets: Annotated[Path, typer.Argument(metavar="TRIPLETS", help="Triplets of item ids, as CSV.")],
     *,
+    coordinates: Coordinates = None,
     where: Where = None,
     scaled: Scaled = False,
     folds: Annotated[
@@ -40,7 +41,7 @@ def command(
     """
     if folds < 0 or folds == 1:
         raise InvalidParameter(f"--folds is {folds}: give a whole number, at least 2, or 0 for none")
-    catalogue = read_items(items, scaled=scaled)
+    catalogue = read_items(items, coordinates=coordinates, scaled=scaled)
     data = read_triplets(triplets, catalogue.ids, "--where", where)
     fits = fit_noise(catalogue, data, folds=folds or None, start=start, rng=seed)
     if as_json:

@@ -6,29 +6,39 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from pairseek.core.csv import ID_COLUMNS, LABEL_COLUMN, read_table
-from pairseek.core.frames import is_parquet
+import typer
+
+from pairseek.core.columns import ID_COLUMNS, LABEL_COLUMN, ItemTable, named_columns
+from pairseek.core.csv import is_table
+from pairseek.core.frames import text_of
 from pairseek.core.types import ItemId
 from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
 
 
-def read_items(path: Path, *, scaled: bool = False, quiet: bool = False) -> Items:
+def read_items(path: Path, *, coordinates: str | None = None, scaled: bool = False, quiet: bool = False) -> Items:
     """Read items with coordinates.
 
-    Columns of a CSV file that describe the appearance of items, such as ``image``, are data and not coordinates. The
-    service reads the same files in the same way.
+    Columns that describe the appearance of items, such as ``image``, are data and not coordinates. The service reads
+    the same files in the same way. Which columns are coordinates is printed, unless they are given or their names tell.
 
     Parameters
     ----------
     path
         A file in one of the formats of `Items.from_file`.
+    coordinates
+        Value of the option ``--coordinates``.
     scaled
         Whether to centre and scale the items.
     quiet
         Whether to suppress the `ScaleWarning` about uneven scales.
     """
-    items = Items._of_file(path, media=True)
+    columns = None if coordinates is None else named_columns(coordinates)
+    if columns == []:
+        raise InvalidItems("--coordinates names no column: the command needs items with coordinates")
+    items = Items._of_file(path, coordinates=columns, media=True)
+    if columns is None and items._columns_guess is not None:
+        typer.echo(f"Columns of {path.name}: {items._columns_guess}; choose with --coordinates.", err=True)
     items = items if quiet else items._warned()
     return items.scaled() if scaled else items
 
@@ -38,7 +48,7 @@ def with_text_ids(items: Items) -> Items:
     if all(isinstance(name, str) for name in items.ids):
         return items
     ids = [str(name) for name in items.ids]
-    return Items._unwarned(items.coordinates, ids, items.labels, items.appeal, items.data)
+    return Items._unwarned(items.coordinates, ids, items.labels, items.appeal, items.data, items._columns)
 
 
 @dataclass(frozen=True)
@@ -51,15 +61,18 @@ class ItemNames:
 
 def read_item_names(path: Path) -> ItemNames:
     """Read ids and labels. A CSV or Parquet file needs no coordinates."""
-    if path.suffix.lower() != ".csv" and not is_parquet(path):
+    if not is_table(path):
         items = read_items(path, quiet=True)
         return ItemNames(items.ids, items.labels)
-    header, body = read_table(path)
-    names = [name.casefold() for name in header]
-    column = next((names.index(name) for name in ID_COLUMNS if name in names), 0)
-    ids = tuple(row[column].strip() for _, row in body)
+    table = ItemTable.read(path)
+    names = {name.casefold(): name for name in table.columns}
+    column = next((names[name] for name in ID_COLUMNS if name in names), next(iter(table.columns)))
+    table.check_filled(column, "id")
+    ids = tuple(map(text_of, table.columns[column]))
     twice = next((one for one, count in Counter(ids).items() if count > 1), None)
     if twice is not None:
         raise InvalidItems(f"{path} has two items with the id {twice!r}: make the ids unique")
-    labels = tuple(row[names.index(LABEL_COLUMN)].strip() for _, row in body) if LABEL_COLUMN in names else ids
-    return ItemNames(ids, labels)
+    if LABEL_COLUMN not in names:
+        return ItemNames(ids, ids)
+    table.check_filled(names[LABEL_COLUMN], "label")
+    return ItemNames(ids, tuple(map(text_of, table.columns[names[LABEL_COLUMN]])))

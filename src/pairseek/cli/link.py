@@ -12,7 +12,7 @@ import typer
 
 from pairseek.cli.database import current_user, find_study, open_database
 from pairseek.cli.options import DatabaseOption
-from pairseek.core.csv import read_lines
+from pairseek.core.csv import table_rows
 from pairseek.core.text import plural
 from pairseek.errors import InvalidFile, InvalidParameter
 
@@ -68,7 +68,7 @@ def command(
 
 def read_participants(path: Path) -> list[str]:
     """Read ids, one a line or in the column ``participant``; reject duplicates."""
-    lines = read_lines(path, InvalidFile, "one id a line")
+    lines = table_rows(path, InvalidFile, "one id a line").lines
     header = [cell.strip().casefold() for cell in lines[0][1]]
     column = header.index(_COLUMN) if _COLUMN in header else 0
     body = lines[1:] if _COLUMN in header else lines

@@ -11,6 +11,13 @@ AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print the resu
 Scaled = Annotated[
     bool, typer.Option("--scaled", metavar="", help="Centre the items and scale them by the rule of the paper first.")
 ]
+Coordinates = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMNS",
+        help="Columns of the items that are coordinates, such as x,y; others are data.  [dim]\\[all numbers][/]",
+    ),
+]
 Where = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN=VALUE", help="Use only triplets with this value in this column. Repeatable."),

@@ -13,7 +13,7 @@ from rich.table import Table as Columns
 from rich.text import Text
 
 from pairseek.cli.items import read_items
-from pairseek.cli.options import AsJson, Jobs, Scaled, Scheduler
+from pairseek.cli.options import AsJson, Coordinates, Jobs, Scaled, Scheduler
 from pairseek.cli.progress import RunProgress
 from pairseek.cli.runs import interruptible, job_count, print_paths
 from pairseek.core.validation import one_of, whole
@@ -29,6 +29,7 @@ _FAR = 1e4
 def command(
     *,
     items: Annotated[Path, typer.Option(metavar="FILE", help="Items with coordinates, as CSV, .npy, .npz or .mat.")],
+    coordinates: Coordinates = None,
     k: Annotated[
         float | None, typer.Option("--k", metavar="K", help="Noise constant.  [dim]\\[from the scale of the items][/]")
     ] = None,
@@ -62,7 +63,7 @@ def command(
     one_of(noise, "--noise", NOISES)
     whole(questions, "--questions", 1)
     whole(users, "--users", 2)
-    catalogue = read_items(items)
+    catalogue = read_items(items, coordinates=coordinates)
     wanted = Question(
         k=k,
         noise=noise,  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from pairseek.cli.choices import parse_dimension, parse_residual, parse_setting, read_choices_and_items
 from pairseek.cli.database import current_user, find_study, open_database
-from pairseek.cli.options import Appeal, AsJson, Curvature, DatabaseOption, Rescale, Residual
+from pairseek.cli.options import Appeal, AsJson, Coordinates, Curvature, DatabaseOption, Rescale, Residual
 from pairseek.cli.progress import LearningProgress
 from pairseek.errors import InvalidParameter
 from pairseek.population import Population
@@ -29,6 +29,7 @@ def fit(
         Path | None,
         typer.Option(metavar="ITEMS", help="With a file: items with coordinates, as CSV, .npy, .npz or .mat."),
     ] = None,
+    coordinates: Coordinates = None,
     learn: Annotated[
         str | None, typer.Option(metavar="D|auto", help="With a file: learn coordinates in this many dimensions.")
     ] = None,
@@ -54,6 +55,7 @@ def fit(
     if not path.suffix:
         given = {
             "--items": items is not None,
+            "--coordinates": coordinates is not None,
             "--learn": learn is not None,
             "--out": out is not None,
             "--appeal": appeal != "yes",
@@ -74,7 +76,7 @@ def fit(
     for name, other in (("choices", path), ("items", items)):
         if other is not None and target.resolve() == other.resolve():
             raise InvalidParameter(f"--out is {target}, which is the file of the {name}: give another file")
-    choices, known = read_choices_and_items(path, items, learned=learn is not None)
+    choices, known = read_choices_and_items(path, items, coordinates, learned=learn is not None)
     settings = {
         "dimension": None if learn is None else parse_dimension("--learn", learn),
         "appeal": parse_setting("--appeal", appeal),

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from pairseek.cli.database import find_study, open_database
 from pairseek.cli.items import read_items, with_text_ids
-from pairseek.cli.options import AsJson, DatabaseOption
+from pairseek.cli.options import AsJson, Coordinates, DatabaseOption
 from pairseek.core.text import plural
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.population import Choices
@@ -32,6 +32,7 @@ def command(
     items: Annotated[
         Path | None, typer.Option(metavar="ITEMS", help="With a file of choices: items, with coordinates or without.")
     ] = None,
+    coordinates: Coordinates = None,
     everyone: Annotated[
         bool,
         typer.Option(
@@ -53,11 +54,11 @@ def command(
     """
     path = Path(source)
     if path.suffix.lower() == ".zip":
-        found = _of_bundle(path, items, everyone=everyone)
+        found = _of_bundle(path, items, coordinates, everyone=everyone)
     elif path.suffix:
         if everyone:
             raise InvalidParameter(f"--everyone with the file {source!r}: this option applies to studies and bundles")
-        found = _of_choices(path, items)
+        found = _of_choices(path, items, coordinates)
     else:
         if items is not None:
             raise InvalidParameter(f"--items with the study {source!r}: a study has its own items; leave it out")
@@ -73,15 +74,15 @@ def command(
         typer.echo(f"Wrote {out}")
 
 
-def _of_choices(path: Path, items: Path | None) -> Ranking:
+def _of_choices(path: Path, items: Path | None, coordinates: str | None) -> Ranking:
     if items is None:
         return rank(Choices.read(path))
-    given = with_text_ids(read_items(items))
+    given = with_text_ids(read_items(items, coordinates=coordinates))
     return rank(Choices.read(path, ids=given.ids), given)
 
 
-def _of_bundle(path: Path, items: Path | None, *, everyone: bool) -> Ranking:
-    given = bundle.items(path) if items is None else with_text_ids(read_items(items))
+def _of_bundle(path: Path, items: Path | None, coordinates: str | None, *, everyone: bool) -> Ranking:
+    given = bundle.items(path) if items is None else with_text_ids(read_items(items, coordinates=coordinates))
     choices = Choices.read(path, ids=given.ids)
     left_out = set() if everyone else bundle.conspicuous(path)
     kept = [number for number, session in enumerate(choices.people) if session not in left_out]

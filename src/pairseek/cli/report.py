@@ -18,7 +18,7 @@ def command(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Output file.  [dim]\\[STUDY-report.html][/]")
     ] = None,
-    language: Annotated[str, typer.Option(metavar="LANGUAGE", help="Language of the report: en or de.")] = "en",
+    language: Annotated[str, typer.Option(metavar="LANGUAGE", help="Language of the report, such as en or de.")] = "en",
     everyone: Annotated[
         bool, typer.Option("--everyone", metavar="", help="Include people who answered conspicuously.")
     ] = False,

@@ -18,7 +18,7 @@ from pairseek.experiments.common_trials import counted_elsewhere
 from pairseek.experiments.durations import relative_cost, remaining
 from pairseek.experiments.paper import PRESETS
 from pairseek.experiments.report import duration, write_report
-from pairseek.experiments.reproduction import chosen, specification_of
+from pairseek.experiments.reproduction import chosen, require_data, specification_of
 from pairseek.experiments.spec import Specification
 
 ANNOUNCED_SECONDS = 60.0
@@ -94,6 +94,7 @@ def command(
     folder = out or Path("pairseek-results") / preset
     sections = []
     with interruptible(console):
+        require_data(names, wishes)
         if not finished:
             _announce(console, names, wishes, folder)
         for name in names:

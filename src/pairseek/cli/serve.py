@@ -90,9 +90,11 @@ def _create_study(settings: Settings, path: Path) -> str:
 
     configuration, items, is_open, files = from_file(path)
     slug = configuration.named()
-    with open_database(settings.database) as database:
+    with open_database(settings.database, noted=False) as database:
         if database.read(lambda connection: studies.by_slug(connection, slug)) is None:
             create_study(database, configuration, items, is_open=is_open, who=current_user(), files=files)
+            if configuration.coordinates is None and items._columns_guess is not None:
+                typer.echo(f"Columns: {items._columns_guess}; choose with the setting coordinates.", err=True)
             if items.scale_note is not None:
                 typer.echo(f"Note: {items.scale_note}", err=True)
         else:
@@ -110,7 +112,7 @@ def _create_demo(settings: Settings) -> str:
     from pairseek.web.studies.creation import create_study
     from pairseek.web.studies.demo import colour_items, colour_study
 
-    with open_database(settings.database) as database:
+    with open_database(settings.database, noted=False) as database:
         configuration = colour_study()
         slug = configuration.named()
         if database.read(lambda connection: studies.by_slug(connection, slug)) is None:

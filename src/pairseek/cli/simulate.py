@@ -41,7 +41,9 @@ def command(
     queries: Annotated[int | None, typer.Option(metavar="N", help="Number of answers per trial.")] = None,
     trials: Annotated[int | None, typer.Option(metavar="N", help="Number of simulated users.")] = None,
     samples: Samples = None,
-    rate: Annotated[float | None, typer.Option(metavar="SHARE", help="Share of pairs that are candidates.")] = None,
+    rate: Annotated[
+        str | None, typer.Option(metavar="SHARE|default", help="Share of pairs that are candidates, or default.")
+    ] = None,
     metrics: Annotated[
         str | None, typer.Option(metavar="A,B", help="Metrics, such as squared_error,kendall_tau.")
     ] = None,
@@ -61,15 +63,17 @@ def command(
     folder has the table of all trials, a figure per setting, and report.html.
     """
     setting = {"data": data, "dimension": dimension, "truth": truth}
-    numbers = {"queries": queries, "trials": trials, "samples": samples, "rate": rate, "seed": seed}
+    numbers = {"queries": queries, "trials": trials, "samples": samples, "seed": seed}
     lists = {"strategies": strategies, "metrics": metrics}
     flags: JSON = {
         **{name: value for name, value in {**setting, **numbers}.items() if value is not None},
         **{name: [part.strip() for part in text.split(",")] for name, text in lists.items() if text is not None},
     }
+    if rate is not None:
+        flags["rate"] = _number(rate)
     if k is not None or noise is not None:
         flags["response"] = {
-            **({} if k is None else {"k": _constant(k)}),
+            **({} if k is None else {"k": _number(k)}),
             **({} if noise is None else {"noise": noise}),
         }
     wanted = _specification(specification, flags)
@@ -93,7 +97,8 @@ def command(
     print_paths(console, [report, folder / f"table.{table}"])
 
 
-def _constant(text: str) -> float | str:
+def _number(text: str) -> float | str:
+    """Return a number, or the text that stands for one, which the specification checks."""
     try:
         return float(text)
     except ValueError:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pairseek.cli.database import confirm, current_user, find_study, open_database, require_web
+from pairseek.cli.database import confirm, current_user, find_study, open_database, place_of, require_web
 from pairseek.cli.options import DatabaseOption, Yes
 from pairseek.core.text import plural
 from pairseek.errors import InvalidParameter
@@ -38,15 +38,21 @@ def create(
         return
     assert path is not None
     require_web()
+    from pairseek.web.studies.configuration import check
     from pairseek.web.studies.creation import create_study, from_file
 
     # The file is read first, so that a mistake in it leaves no empty database.
     configuration, items, is_open, files = from_file(path)
+    check(configuration, items)
     with open_database(database) as opened:
         slug = create_study(opened, configuration, items, is_open=is_open, who=current_user(), files=files)
+        place = place_of(opened)
+    if configuration.coordinates is None and items._columns_guess is not None:
+        typer.echo(f"Columns: {items._columns_guess}; choose with the setting coordinates.")
     if items.scale_note is not None:
         typer.echo(f"Note: {items.scale_note}", err=True)
     typer.echo(f"Created the study {slug} with {items.n:,} items, {'open' if is_open else 'closed'}.")
+    typer.echo(f"Database: {place}")
     typer.echo(f"Run pairseek serve and send people to /s/{slug}")
 
 
@@ -100,8 +106,9 @@ def add(
     with open_database(database, create=False) as opened:
         from pairseek.web.studies.creation import add_items, items_in
 
-        items, files = items_in(path)
-        count = add_items(opened, find_study(opened, slug), items, who=current_user(), files=files)
+        study = find_study(opened, slug)
+        items, files = items_in(path, study.configuration)
+        count = add_items(opened, study, items, who=current_user(), files=files)
     typer.echo(f"Added {plural(items.n, 'item')}: the study {slug} has {count:,}.")
 
 

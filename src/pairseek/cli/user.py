@@ -66,7 +66,7 @@ def remove(
 @app.command("list")
 def show(*, database: DatabaseOption = None) -> None:
     """List the users, and which of them are administrators."""
-    with open_database(database) as opened:
+    with open_database(database, create=False) as opened:
         from pairseek.store import people
 
         rows = opened.read(people.every_user)

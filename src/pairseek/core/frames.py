@@ -6,6 +6,7 @@ package does without them otherwise.
 
 from __future__ import annotations
 
+import importlib.util
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,6 +29,11 @@ _BATCH = 1024
 def is_parquet(path: Path) -> bool:
     """Return whether the name is that of a Parquet file."""
     return path.suffix.lower() == EXTENSION
+
+
+def has_parquet() -> bool:
+    """Return whether Parquet can be read and written."""
+    return importlib.util.find_spec("pyarrow") is not None
 
 
 def frame_columns(frame: Any, error: type[PairseekError]) -> Columns:

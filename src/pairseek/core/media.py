@@ -50,6 +50,8 @@ class Medium:
         Further names of the column in items files.
     loads
         Whether a page must load a file to show it.
+    plays
+        Whether the card has a player, so that people choose after they have played it.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Medium:
     advice: Callable[[str], str | None] = _any_text
     aliases: tuple[str, ...] = ()
     loads: bool = False
+    plays: bool = False
 
 
 MEDIA: dict[str, Medium] = {
@@ -66,13 +69,17 @@ MEDIA: dict[str, Medium] = {
         Medium("colour", "Colour of the card, #rrggbb.", advice=_colour, aliases=("color", "hex")),
         Medium("image", "Picture on the card.", "picture", loads=True),
         Medium("alt", "Text alternative of the picture.", "caption"),
-        Medium("video", "URL of a video.", advice=_address, loads=True),
-        Medium("audio", "URL of a sound.", advice=_address, loads=True),
+        Medium("video", "URL of a video.", advice=_address, loads=True, plays=True),
+        Medium("audio", "URL of a sound.", advice=_address, loads=True, plays=True),
         Medium("text", "Text on the card."),
         Medium("markdown", "Formatted text on the card.", "markdown"),
     )
 }
 """The media by name, in the order in which a card shows them."""
+
+
+PICTURE_FILE = "image_file"
+"""Column of data with the name of each picture's file, where the column ``image`` names the stored picture."""
 
 
 def medium_of(column: str) -> Medium | None:
@@ -84,6 +91,11 @@ def medium_of(column: str) -> Medium | None:
 def loaded_media() -> list[str]:
     """Return the names of the media for which a page must load a file."""
     return [medium.name for medium in MEDIA.values() if medium.loads]
+
+
+def played_media() -> list[str]:
+    """Return the names of the media that have a player."""
+    return [medium.name for medium in MEDIA.values() if medium.plays]
 
 
 def inline_media() -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -65,13 +64,6 @@ def table(value: object, what: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidParameter(f"{what} is {value!r}: give a table, such as {what} = {{ name = ... }}")
     return value
-
-
-def share(value: object, what: str) -> float:
-    """Return a number above 0 and at most 1."""
-    if not is_number(value) or not 0 < float(value) <= 1 or not math.isfinite(float(value)):  # type: ignore[arg-type]
-        raise InvalidParameter(f"{what} is {value!r}: give a share of all pairs, above 0 and up to 1")
-    return float(value)  # type: ignore[arg-type]
 
 
 def one_line(value: object, what: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pairseek.core.csv import read_lines
+from pairseek.core.csv import table_rows
 from pairseek.core.types import IntArray, ItemId
 from pairseek.errors import InvalidTriplets
 from pairseek.population.formats.bundle import ANSWERS, content_of, items
@@ -30,7 +30,7 @@ def read_rows(
     path: Path, *, ids: Sequence[ItemId] | None = None, where: Mapping[str, str] | None = None
 ) -> tuple[IntArray, tuple[ItemId, ...]]:
     """Read the arguments of `Triplets` from a CSV file."""
-    lines = read_lines(path, InvalidTriplets, "lines of anchor, near and far")
+    lines = table_rows(path, InvalidTriplets, "lines of anchor, near and far").lines
     header = [name.strip() for name in lines[0][1]]
     folded = [name.lower() for name in header]
     direct = next((columns for columns in DIRECT if set(columns) <= set(folded)), None)
@@ -53,7 +53,7 @@ def read_rows(
     for line, row in body:
         if len(row) != len(header):
             raise InvalidTriplets(f"{path}, line {line}: {len(row)} cells, and {len(header)} in the first line")
-    cells = [[row[place].strip() for place in places] for _, row in body]
+    cells = [[row[place] for place in places] for _, row in body]
     numbers = [line for line, _ in body]
     triplets = [tuple(row) for row in cells] if direct or not chosen else _by_choice(path, cells, numbers)
     return named_rows(triplets, ids, lambda row: f"{path}, line {numbers[row]}:")
@@ -64,7 +64,7 @@ def read_bundle(path: Path) -> tuple[IntArray, tuple[ItemId, ...]]:
 
     Answers that were undone or voided, attention checks, skips and answers of simulated people are left out.
     """
-    table = Table.parse(content_of(path, ANSWERS), f"{path}: {ANSWERS}")
+    table = Table.read(f"{path}: {ANSWERS}", content_of(path, ANSWERS))
     if not table.has(_COLUMNS):
         missing = next(name for name in _COLUMNS if name not in table.header)
         raise InvalidTriplets(
@@ -88,9 +88,9 @@ def _chosen_lines(
         if name not in header:
             raise InvalidTriplets(f"{path} has no column {name!r}: its columns are {', '.join(header)}")
         place = header.index(name)
-        kept = [(line, row) for line, row in body if len(row) > place and row[place].strip() == value]
+        kept = [(line, row) for line, row in body if len(row) > place and row[place] == value]
         if not kept:
-            there = sorted({row[place].strip() for _, row in body if len(row) > place})[:6]
+            there = sorted({row[place] for _, row in body if len(row) > place})[:6]
             raise InvalidTriplets(f"{path} has no line with {name} = {value!r}: there are {', '.join(there)}")
         body = kept
     return body

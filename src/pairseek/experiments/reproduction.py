@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from pairseek.datasets import food10k, food10k_dimensions, synthetic
 from pairseek.errors import InvalidFile, InvalidParameter
 from pairseek.experiments import paper
 from pairseek.experiments.common_trials import finished_elsewhere
+from pairseek.experiments.data import load_items
 from pairseek.experiments.figures import bounds, curves, dimensions, posterior, speed
 from pairseek.experiments.figures.curves import Panel, draw_panels
 from pairseek.experiments.paper import PRESETS, SPECIFICATIONS, Preset
@@ -252,6 +253,19 @@ def specification_of(name: str, wishes: Wishes) -> Specification | None:
         specification = replace(specification, strategies=kept)
     given = {key: value for key in ("trials", "seed") if (value := getattr(wishes, key)) is not None}
     return replace(specification, **given)
+
+
+def require_data(names: Sequence[str], wishes: Wishes) -> None:
+    """Load the items of these figures, so that missing data are reported before anything is compiled or simulated."""
+    for name in names:
+        specification = specification_of(name, wishes)
+        if specification is not None and not wishes.finished:
+            load_items(specification)
+        elif name == "figure1" and wishes.data == "food10k":
+            food10k(2)
+        elif name == "triplet-error" and wishes.triplets is not None:
+            for d in food10k_dimensions():
+                food10k(d)
 
 
 def reproduce(

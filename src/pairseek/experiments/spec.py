@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from pairseek._version import MODEL_VERSION
 from pairseek.core.types import JSON
-from pairseek.core.validation import one_line, one_of, share, whole
+from pairseek.core.validation import is_number, one_line, one_of, whole
 from pairseek.datasets import food10k_facts
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.measures import MEASURES
@@ -203,7 +203,8 @@ class Contender:
     label
         Label in tables and figures. Empty: the name of the strategy.
     rate
-        Share of the pairs that are candidates. None: that of the specification.
+        Share of the pairs that are candidates, or ``"default"`` for the default of a search. None: that of the
+        specification.
     posterior
         Posterior of its search. None: that of the specification.
 
@@ -219,7 +220,7 @@ class Contender:
 
     strategy: Utility | Procedure
     label: str = ""
-    rate: float | None = None
+    rate: float | Literal["default"] | None = None
     posterior: Posterior | None = None
 
     def __post_init__(self) -> None:
@@ -227,7 +228,7 @@ class Contender:
             raise InvalidParameter(f"{self.strategy!r} is not a strategy: it needs score(), or next() and estimate()")
         object.__setattr__(self, "label", one_line(self.label or default_label(self.strategy), "label"))
         if self.rate is not None:
-            object.__setattr__(self, "rate", share(self.rate, f"rate of {self.label}"))
+            object.__setattr__(self, "rate", _rate(self.rate, f"rate of {self.label}"))
         _check_posterior(self.posterior, f"posterior of {self.label}")
 
 
@@ -242,7 +243,8 @@ class Specification:
     settings, strategies
         Every strategy is run in every setting.
     rate
-        Share of the pairs that are candidates of a query, the paper's β. None: the default of a search.
+        Share of the pairs that are candidates of a query, the paper's β. ``"default"`` or None: the default source of a
+        search.
     samples
         Number of `Particles` of the posterior. None: `EP`, unless ``posterior`` is given.
     repeats
@@ -279,7 +281,7 @@ class Specification:
     settings: tuple[Setting, ...]
     strategies: tuple[Contender, ...]
     title: str = ""
-    rate: float | None = 1e-3
+    rate: float | Literal["default"] | None = 1e-3
     samples: int | None = None
     queries: int = 80
     trials: int = 50
@@ -302,7 +304,8 @@ class Specification:
                 raise InvalidParameter(f"{name} is {getattr(self, name)!r}: give true or false")
         self._check_posterior()
         if self.rate is not None:
-            object.__setattr__(self, "rate", share(self.rate, "rate"))
+            rate = _rate(self.rate, "rate")
+            object.__setattr__(self, "rate", None if rate == "default" else rate)
         for name in ("settings", "strategies", "metrics"):
             value = tuple(getattr(self, name))
             if not value:
@@ -363,6 +366,14 @@ class Specification:
             setting["data"] = content.hash if isinstance(content, Items) else repr(content)
         text = json.dumps(record, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _rate(value: object, name: str) -> float | Literal["default"]:
+    if value == "default":
+        return "default"
+    if not is_number(value) or not 0 < float(value) <= 1:  # type: ignore[arg-type]
+        raise InvalidParameter(f"{name} is {value!r}: give a share of all pairs, above 0 and up to 1, or 'default'")
+    return float(value)  # type: ignore[arg-type]
 
 
 def _check_posterior(posterior: Posterior | None, name: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from pairseek.core.csv import TEXT_ENDINGS
 from pairseek.core.validation import known_fields, suggestion, table, whole
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.spec import NAMED_DATA, Answering, Contender, Setting, Specification
@@ -18,7 +19,7 @@ from pairseek.runs.part_records import part_from, strategy_from
 
 _SETTING = tuple(f.name for f in fields(Setting))
 _OWN = tuple(f.name for f in fields(Specification))
-_FILES = (".csv", ".parquet", ".npy", ".npz", ".mat")
+_FILES = (*TEXT_ENDINGS, ".parquet", ".npy", ".npz", ".mat")
 
 
 def read_specification(path: str | Path) -> Specification:
@@ -82,8 +83,6 @@ def read_record(record: Mapping[str, Any], *, folder: Path | None = None) -> Spe
     given = _tables("settings", record["settings"]) if "settings" in record else [{}]
     settings = tuple(_setting({**common, **setting}, f"settings[{i}]", folder) for i, setting in enumerate(given))
     own = {name: record[name] for name in _OWN if name in record and name not in ("settings", "strategies")}
-    if own.get("rate") == "default":
-        own["rate"] = None
     if "posterior" in own:
         own["posterior"] = part_from("posterior", table(own["posterior"], "posterior"))
     if "metrics" in own:

@@ -127,6 +127,7 @@ def _seed(*key: int) -> int:
 def _search(specification: Specification, task: Task, items: Items | Space, seed: int) -> Search:
     setting, contender = specification.settings[task.group], specification.strategies[task.arm]
     rate = specification.rate if contender.rate is None else contender.rate
+    sampled = None if rate is None or rate == "default" else SampledPairs(rate=rate)
     chooses = isinstance(items, Items) and isinstance(contender.strategy, Utility)
     posterior: Posterior | None = specification.posterior
     if specification.samples is not None:
@@ -141,7 +142,7 @@ def _search(specification: Specification, task: Task, items: Items | Space, seed
         prior=setting.prior,
         posterior=posterior,
         strategy=contender.strategy,
-        candidates=SampledPairs(rate=rate) if chooses and rate is not None else None,
+        candidates=sampled if chooses else None,
         rest=Rest(pair=0) if chooses and specification.repeats else None,
         rng=seed,
     )

@@ -16,6 +16,7 @@ from pairseek.errors import InvalidItems, InvalidParameter, PairseekError, Store
 from pairseek.estimates import Recommendation
 from pairseek.model.curvature import extended_items, extended_prior
 from pairseek.model.items import Items
+from pairseek.model.priors import moments_of
 
 Hit: TypeAlias = tuple[ItemId, float]
 """An item and the inner product of its vector with the query.
@@ -145,7 +146,7 @@ class CatalogueIndex:
         d = search.items.d + (search.response.curvature_prior is not None)
         catalogue = cls(
             index,
-            np.array(prior.moments(d)[0], dtype=np.float64),
+            np.array(moments_of(prior, d)[0], dtype=np.float64),
             search.response.reference,
             search.items.d,
             partial(extended_items, prior=search.prior, response=search.response),

@@ -16,7 +16,7 @@ import numpy as np
 
 from pairseek.core.types import FloatArray
 from pairseek.model.items import Items
-from pairseek.model.priors import GaussianPrior, Prior
+from pairseek.model.priors import AnyPrior, GaussianPrior, Prior, moments_of
 from pairseek.model.responses import Response
 from pairseek.model.unknowns import Normal
 
@@ -89,7 +89,7 @@ class CurvedUtility:
     given: float | None
 
     @classmethod
-    def of(cls, prior: Prior, response: Response, d: int) -> CurvedUtility | None:
+    def of(cls, prior: AnyPrior, response: Response, d: int) -> CurvedUtility | None:
         """Return the shape of a person's utility; None without coordinates, where it has none."""
         if not d:
             return None
@@ -111,7 +111,7 @@ class CurvedUtility:
         return np.asarray(self.centre + away / self.curvatures(points)[:, None])
 
 
-def _scale(prior: Prior, d: int) -> tuple[FloatArray, float]:
+def _scale(prior: AnyPrior, d: int) -> tuple[FloatArray, float]:
     """Return the mean of a prior and its standard deviation along a coordinate."""
-    mean, covariance = prior.moments(d)
+    mean, covariance = moments_of(prior, d)
     return mean, float(np.sqrt(np.trace(covariance) / d))

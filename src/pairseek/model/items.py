@@ -16,8 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from pairseek.core import notebook
-from pairseek.core.csv import APPEAL_COLUMN, LABEL_COLUMN, items_of_frame, read_items
-from pairseek.core.frames import Backend, frame_of, is_parquet
+from pairseek.core.columns import (
+    APPEAL_COLUMN,
+    LABEL_COLUMN,
+    are_named_as_coordinates,
+    columns_note,
+    items_of_frame,
+    read_items,
+)
+from pairseek.core.csv import is_table
+from pairseek.core.frames import Backend, frame_of
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import FloatArray, IntArray, ItemId, Point, Side
 from pairseek.errors import DimensionWarning, InvalidItems, InvalidParameter, ScaleWarning, UnknownItem
@@ -241,7 +249,8 @@ class Items:
         return type(self)._unwarned, parts
 
     def __repr__(self) -> str:
-        return f"Items(n={self.n}, d={self.d}, hash={self.hash[:8]})"
+        read = "" if self.columns_note is None else f"; {self.columns_note}"
+        return f"Items(n={self.n}, d={self.d}, hash={self.hash[:8]}{read})"
 
     def _repr_html_(self) -> str:
         return notebook.items_panel(self)
@@ -322,6 +331,16 @@ class Items:
     def columns(self) -> tuple[str, ...]:
         """Names of the coordinates: those of the file that they were read from, or x0, x1 and so on."""
         return tuple(f"x{i}" for i in range(self.d)) if self._columns is None else self._columns
+
+    @property
+    def columns_note(self) -> str | None:
+        """Return which columns of their file are coordinates and which were kept as data; None without a file."""
+        return None if self._columns is None else columns_note(self._columns, list(self.data)) or None
+
+    @property
+    def _columns_guess(self) -> str | None:
+        """Return `columns_note` if the names of the columns do not tell that they are coordinates."""
+        return None if are_named_as_coordinates(self.columns) else self.columns_note
 
     @cached_property
     def scale_contrast(self) -> _scales.ScaleContrast | None:
@@ -434,29 +453,43 @@ class Items:
         )
 
     @classmethod
-    def from_csv(cls, path: str | Path, *, keep: Sequence[str] = ()) -> Self:
-        """Read a CSV file with a header row.
+    def from_csv(cls, path: str | Path, *, keep: Sequence[str] = (), coordinates: Sequence[str] | None = None) -> Self:
+        """Read a CSV or Parquet file with a header row.
 
         The column ``id`` (or ``item`` or ``name``, or one that ends in ``_id``, or else the first column if it is
-        not numeric) names the items, ``label`` is shown to people, ``appeal`` is appeal, in capitals or not; the
-        columns in `keep` are kept as data, and all others are coordinates. A first column without a name that
-        numbers the rows is the id if no other column is, and never a coordinate. Two columns that may both be
-        the id, or a first row of numbers, are refused. Ids and data are read as text: item ``"7"``, not 7.
+        not numeric) names the items, ``label`` is shown to people, ``appeal`` is appeal, in capitals or not. Of the
+        others, columns of numbers are coordinates and columns of text are data; `columns` and `data` of the result
+        name them. A first column without a name that numbers the rows is the id if no other column is, and never a
+        coordinate. Two columns that may both be the id, a first row of numbers, and blank ids or labels are refused.
+        Ids and data are read as text: item ``"7"``, not 7.
+
+        Commas, semicolons or tabs may separate the cells of a text in UTF-8, UTF-16 or Windows-1252. Decimal commas are
+        read where cells are separated by something else.
+
+        Parameters
+        ----------
+        path
+            The file.
+        keep
+            Columns to keep as data although they hold numbers.
+        coordinates
+            Columns that are coordinates; all others without a role of their own are kept as data. An empty list: the
+            items have no coordinates. None: all columns of numbers.
         """
-        return cls._of_csv(path, keep)._warned()
+        return cls._of_csv(path, keep, coordinates=coordinates)._warned()
 
     @classmethod
-    def from_frame(cls, frame: Any, *, keep: Sequence[str] = ()) -> Self:
+    def from_frame(cls, frame: Any, *, keep: Sequence[str] = (), coordinates: Sequence[str] | None = None) -> Self:
         """Build items from a data frame of pandas, polars or pyarrow, which needs the extra ``frames``.
 
         Columns have the roles that they have in `from_csv`. A named index of pandas counts as a column, a column of
         vectors as one coordinate for each entry, and ids keep their type: item 7, not ``"7"``.
         """
         kept = (keep,) if isinstance(keep, str) else tuple(keep)
-        return cls._unwarned(**items_of_frame(frame, kept))._warned()
+        return cls._unwarned(**items_of_frame(frame, kept, coordinates))._warned()
 
     def to_frame(self, backend: Backend | None = None) -> Any:
-        """Return a data frame that `from_frame` reads back, ``keep`` naming the columns of data.
+        """Return a data frame that `from_frame` reads back, ``keep`` naming the columns of data that hold numbers.
 
         Parameters
         ----------
@@ -476,17 +509,18 @@ class Items:
         path: str | Path,
         keep: Sequence[str] = (),
         *,
+        coordinates: Sequence[str] | None = None,
         media: bool = False,
         content: bytes | None = None,
         optional: bool = False,
     ) -> Self:
-        """Read items as `from_csv` does, without a `ScaleWarning`; `pairseek.core.csv` describes the arguments."""
+        """Read items as `from_csv` does, without a `ScaleWarning`; `pairseek.core.columns` describes the arguments."""
         kept = (keep,) if isinstance(keep, str) else tuple(keep)
-        read = read_items(Path(path), kept, media=media, content=content, optional=optional)
+        read = read_items(Path(path), kept, coordinates=coordinates, media=media, content=content, optional=optional)
         return cls._unwarned(**read, least=1 if optional else 2)
 
     def to_csv(self, path: str | Path) -> None:
-        """Write a CSV file that `from_csv` reads back, ``keep`` naming the columns of data.
+        """Write a CSV file that `from_csv` reads back, ``keep`` naming the columns of data that hold numbers.
 
         The file holds text: whole numbers as ids come back as text, and ids that would then be the same, or lose a
         space at an end, are refused.
@@ -525,26 +559,40 @@ class Items:
             texts[text] = name
 
     @classmethod
-    def from_file(cls, path: str | Path) -> Self:
+    def from_file(cls, path: str | Path, *, coordinates: Sequence[str] | None = None) -> Self:
         """Read a file by its ending.
 
-        ``.csv`` and ``.parquet`` as `from_csv`; ``.npy``; ``.npz`` (arrays ``coordinates`` or ``X``, optional ``ids``);
-        ``.mat`` (``X``).
+        ``.csv``, ``.tsv``, ``.txt`` and ``.parquet`` as `from_csv`, with its argument `coordinates`; ``.npy``; ``.npz``
+        (arrays ``coordinates`` or ``X``, optional ``ids``); ``.mat`` (``X``).
         """
-        return cls._of_file(path)._warned()
+        return cls._of_file(path, coordinates=coordinates)._warned()
 
     @classmethod
-    def _of_file(cls, path: str | Path, *, media: bool = False, optional: bool = False) -> Self:
+    def _of_file(
+        cls,
+        path: str | Path,
+        *,
+        coordinates: Sequence[str] | None = None,
+        media: bool = False,
+        optional: bool = False,
+    ) -> Self:
         """Read items as `from_file` does, without a `ScaleWarning`; with `media`, columns of media are data.
 
         With `optional`, a CSV or Parquet file may have no coordinates.
         """
         path = Path(path)
-        suffix = path.suffix.lower()
-        if suffix == ".csv" or is_parquet(path):
-            return cls._of_csv(path, media=media, optional=optional)
+        if is_table(path):
+            return cls._of_csv(path, coordinates=coordinates, media=media, optional=optional)
+        if coordinates is not None:
+            raise InvalidItems(f"{path} has no named columns: leave coordinates out")
+        return cls._of_arrays(path)
+
+    @classmethod
+    def _of_arrays(cls, path: Path) -> Self:
+        """Read ``.npy``, ``.npz`` or ``.mat``."""
         if not path.exists():
             raise InvalidItems(f"there is no file {path}")
+        suffix = path.suffix.lower()
         try:
             if suffix == ".npy":
                 return cls._unwarned(np.load(path, allow_pickle=False))
@@ -556,7 +604,9 @@ class Items:
 
                 arrays = {name: value for name, value in loadmat(path).items() if not name.startswith("__")}
             else:
-                raise InvalidItems(f"{path} has an unknown ending {suffix!r}: use .csv, .parquet, .npy, .npz or .mat")
+                raise InvalidItems(
+                    f"{path} has an unknown ending {suffix!r}: use .csv, .tsv, .txt, .parquet, .npy, .npz or .mat"
+                )
         except InvalidItems:
             raise
         except Exception as error:  # noqa: BLE001 - the readers raise many kinds for damaged files

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Annotated, Protocol
+from typing import Annotated, Protocol, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri
@@ -11,10 +12,17 @@ from scipy.special import ndtri
 from pairseek.core.limits import COORDINATE, COVARIANCE
 from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidParameter
+from pairseek.numerics.moments import sample_moments
+
+# Points from which the moments of a density are estimated.
+_POINTS = 1 << 14
 
 
 class Prior(Protocol):
-    """A log-concave density: a Gaussian factor inside a box; its precision may be zero, and the box infinite."""
+    """A log-concave density: a Gaussian factor inside a box; its precision may be zero, and the box infinite.
+
+    Any other distribution is a `DensityPrior`.
+    """
 
     @property
     def name(self) -> str:
@@ -40,6 +48,80 @@ class Prior(Protocol):
     def sample(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
         """Draw (n, d) points, stratified along every coordinate."""
         ...
+
+
+class DensityPrior(Protocol):
+    """Any density, such as a mixture: `Particles`, `Grid` and posteriors of your own infer with it, `EP` does not.
+
+    It may define ``moments(d)`` and ``box(d)`` as a `Prior` does. Otherwise the moments are estimated from samples, and
+    the support counts as unbounded.
+    """
+
+    def sample(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
+        """Draw (n, d) points."""
+        ...
+
+    def log_density(self, points: FloatArray) -> FloatArray:
+        """Return the (n,) log densities at (n, d) points, up to a constant; -inf outside of the support."""
+        ...
+
+
+AnyPrior: TypeAlias = Prior | DensityPrior
+
+
+def is_density(prior: object) -> bool:
+    """Return whether a prior is defined by ``log_density``, not by a Gaussian factor inside a box."""
+    return callable(getattr(prior.point if isinstance(prior, WithResiduals) else prior, "log_density", None))
+
+
+def log_density_of(prior: AnyPrior, points: FloatArray) -> FloatArray:
+    """Return the (n,) log densities at (n, d) points, up to a constant; -inf outside of the support."""
+    if isinstance(prior, WithResiduals):
+        of_point = log_density_of(prior.point, np.ascontiguousarray(points[:, : prior.d]))
+        return np.asarray(of_point - 0.5 * np.sum(points[:, prior.d :] ** 2, axis=1))
+    if is_density(prior):
+        return np.asarray(prior.log_density(points), dtype=np.float64)  # type: ignore[union-attr]
+    d = points.shape[1]
+    (low, high), (centre, precision) = prior.box(d), prior.quadratic(d)  # type: ignore[union-attr]
+    centred = points - centre
+    logs = -0.5 * np.einsum("nd,de,ne->n", centred, precision, centred)
+    return np.where(np.all((points >= low) & (points <= high), axis=1), logs, -np.inf)
+
+
+def moments_of(prior: AnyPrior, d: int) -> tuple[FloatArray, FloatArray]:
+    """Return the (d,) mean and (d, d) covariance, from samples where the prior does not define ``moments``."""
+    if hasattr(prior, "moments"):
+        mean, covariance = prior.moments(d)
+        return mean, covariance
+    points = np.ascontiguousarray(prior.sample(_POINTS, d, np.random.default_rng(0)), dtype=np.float64)
+    return sample_moments(points, np.full(_POINTS, 1.0 / _POINTS))
+
+
+def box_of(prior: AnyPrior, d: int) -> tuple[FloatArray, FloatArray]:
+    """Return the (d,) bounds of the support, infinite where the prior does not define ``box``."""
+    if hasattr(prior, "box"):
+        low, high = prior.box(d)
+        return low, high
+    return np.full(d, -np.inf), np.full(d, np.inf)
+
+
+def check_prior(prior: AnyPrior, d: int) -> None:
+    """Reject a prior of another number of dimensions, or a density whose methods return other shapes."""
+    box_of(prior, d)
+    if not is_density(prior) or not d:
+        return
+    kind = type(prior).__name__
+    points = np.asarray(prior.sample(2, d, np.random.default_rng(0)))
+    if points.shape != (2, d):
+        raise InvalidParameter(
+            f"{kind}.sample(2, {d}, rng) returned shape {points.shape}, expected (2, {d}): draw one row for each point"
+        )
+    logs = np.asarray(prior.log_density(points))  # type: ignore[union-attr]
+    if logs.shape != (2,) or not np.all(np.isfinite(logs)):
+        raise InvalidParameter(
+            f"{kind}.log_density returned {logs!r} for 2 points that {kind}.sample drew, expected 2 finite numbers: "
+            f"give one log density for each row"
+        )
 
 
 def _vector(value: object, d: int, what: str) -> FloatArray:
@@ -203,7 +285,7 @@ class GaussianPrior:
     def entropy_bits(self, d: int) -> float:
         """Return ½ log2 det(2πe Σ)."""
         _, covariance = self.moments(d)
-        return float(0.5 * np.linalg.slogdet(2 * np.pi * np.e * covariance)[1] / np.log(2))
+        return float(0.5 * np.linalg.slogdet(2 * np.pi * math.e * covariance)[1] / np.log(2))
 
     def sample(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
         """Draw (n, d) points."""
@@ -240,7 +322,7 @@ class WithResiduals:
 
     def box(self, d: int) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         """Return the bounds of the point, and infinite ones."""
-        low, high = self.point.box(self.d)
+        low, high = box_of(self.point, self.d)
         wide = np.full(self.count, np.inf)
         return np.concatenate([low, -wide]), np.concatenate([high, wide])
 
@@ -250,7 +332,7 @@ class WithResiduals:
 
     def moments(self, d: int) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         """Return mean and covariance."""
-        return self._extended(*self.point.moments(self.d))
+        return self._extended(*moments_of(self.point, self.d))
 
     def _extended(self, vector: FloatArray, matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
         d, size = self.d, self.d + self.count
@@ -260,7 +342,7 @@ class WithResiduals:
 
     def entropy_bits(self, d: int) -> float:  # noqa: ARG002
         """Return the differential entropy in bits."""
-        return self.point.entropy_bits(self.d) + 0.5 * self.count * float(np.log2(2 * np.pi * np.e))
+        return self.point.entropy_bits(self.d) + 0.5 * self.count * float(np.log2(2 * np.pi * math.e))
 
     def sample(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002
         """Draw (n, d + count) points."""

@@ -79,9 +79,9 @@ class Response:
     """Base class of response models: the noise constant of a pair, lapses, and the likelihood given a link f.
 
     A subclass defines ``name`` and the link: `link_function`, `log_link` and `slope`, for a symmetric f,
-    f(-z) = 1 - f(z), that is log-concave. `Grid` evaluates these methods. `EP`, `Particles` and the tables of the
-    utilities evaluate compiled formulas, which exist for `Logistic` and `Probit` alone: `link` is the code of the
-    formula, and raises `Unsupported` for any other response.
+    f(-z) = 1 - f(z). `Particles`, `Grid` and the utilities of the strategies evaluate these methods, and so does a
+    posterior of your own. `Logistic` and `Probit` have compiled formulas besides, which are much faster, and which `EP`
+    and an unknown k, lapse or noise kind need.
 
     Parameters
     ----------
@@ -183,16 +183,31 @@ class Response:
         return self.k is None or (self.k_prior is not None and self.k_prior.median is None)
 
     @property
+    def compiled(self) -> bool:
+        """Return whether compiled kernels compute the formulas of this response."""
+        return _kernel_link(type(self))[0] is not None  # type: ignore[arg-type]
+
+    @property
     def link(self) -> int:
         """Return the code of the link in compiled kernels; raise `Unsupported` where they would compute another one."""
         code, own = _kernel_link(type(self))  # type: ignore[arg-type]
         if code is None:
             raise Unsupported(
-                f"{type(self).__name__} defines {_listed(own)} itself, and compiled kernels (EP, Particles, the tables "
-                f"that score pairs) evaluate Logistic and Probit alone: use one of these, or infer with Grid() from "
-                f"answers given to observe()"
+                f"{type(self).__name__} defines {_listed(own)} itself, and EP and an unknown k, lapse or noise kind "
+                f"need the compiled formulas of Logistic or Probit: use one of these, or give numbers and use "
+                f"Particles(), Grid() or a posterior of your own"
             )
         return code
+
+    @property
+    def stand_in(self) -> Response:
+        """Return the response itself or, where no kernel computes its formulas, the logistic one of its parameters.
+
+        It says roughly which pairs are worth a look, and how long a search will take; never what an answer tells.
+        """
+        if self.compiled:
+            return self
+        return Logistic(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Response)})
 
     @property
     def noise_kind(self) -> NoiseKind:

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pairseek.core.csv import APPEAL_COLUMN, LABEL_COLUMN
+from pairseek.core.columns import APPEAL_COLUMN, ID_COLUMNS, LABEL_COLUMN
 from pairseek.errors import InvalidItems, MissingExtra
-
-_ID_COLUMNS = ("id", "item", "name")
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +97,7 @@ def _column(column: Any) -> Any:
 
 
 def _from_columns(columns: dict[str, Any]) -> VectorTable:
-    ids = [name for name in columns if name.casefold() in _ID_COLUMNS] or [
+    ids = [name for name in columns if name.casefold() in ID_COLUMNS] or [
         name for name in columns if name.casefold().endswith("_id")
     ]
     if len(ids) > 1:

@@ -12,13 +12,15 @@ from typing import Any
 
 from numba.core import event
 
+from pairseek.numerics import kernel_cache
+
 logger = logging.getLogger("pairseek")
 _notified = False
 
 
 @contextmanager
 def first_use(seconds: float = 1.0) -> Iterator[None]:
-    """Log a message, once in a process, if compilation inside the context takes longer than this."""
+    """Log a message, once in a process and once for all that compile together, if compilation takes longer."""
     watch = _Watch(seconds)
     try:
         with event.install_listener("numba:compile", watch):
@@ -66,8 +68,15 @@ class _Watch(event.Listener):
             gc.enable()
 
 
+def announce() -> None:
+    """Log the message before processes are started that will each compile for themselves."""
+    if kernel_cache.own_place().writable is None:
+        _notify()
+
+
 def _notify() -> None:
     global _notified
     if not _notified:
         _notified = True
-        logger.warning("compiling numerical kernels; this happens once on a machine and takes up to a minute")
+        if kernel_cache.may_notify():
+            logger.warning(kernel_cache.note())

@@ -13,6 +13,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numba import njit
 
+from pairseek.numerics.kernel_cache import cached
+
 F = TypeVar("F", bound=Callable[..., Any])
 A = TypeVar("A", bound=np.ndarray[Any, Any])
 
@@ -24,7 +26,6 @@ PROBIT = 1
 _FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 # Python's check for division by zero would prevent the vectorisation of loops with a division.
 _OPTIONS: dict[str, Any] = {
-    "cache": True,
     "nogil": True,
     "fastmath": _FASTMATH,
     "error_model": "numpy",
@@ -35,7 +36,7 @@ _OPTIONS: dict[str, Any] = {
 
 def kernel(function: F) -> F:
     """Compile a function without the GIL, and cache it on disk."""
-    return cast(F, njit(**_OPTIONS)(function))
+    return cast(F, cached(njit(**_OPTIONS)(function)))
 
 
 # A function that is not inlined exists twice, in its own library and in that of the kernel that calls it, optimized
@@ -46,12 +47,12 @@ _INLINED: dict[str, Any] = {**_OPTIONS, "forceinline": True}
 
 def primitive(function: F) -> F:
     """Compile a small function that kernels and Python call."""
-    return cast(F, njit(**_INLINED)(function))
+    return cast(F, cached(njit(**_INLINED)(function)))
 
 
 def inner(function: F) -> F:
     """Compile a function that only kernels call: without disk cache or Python wrapper, which compiles faster."""
-    return cast(F, njit(**{**_INLINED, "cache": False, "no_cpython_wrapper": True})(function))
+    return cast(F, njit(**{**_INLINED, "no_cpython_wrapper": True})(function))
 
 
 def read_only(array: A) -> A:

@@ -101,7 +101,7 @@ def _interpolated(link: int, name: TableName, spread: float, lapse: float, width
             part = by_spread * by_lapse * values
             coarse = part if coarse is None else coarse + part
     assert coarse is not None
-    fine = np.ascontiguousarray(_refined(_refined(coarse, steps[0]).T, steps[1]).T)
+    fine = np.ascontiguousarray(refined(refined(coarse, steps[0]).T, steps[1]).T)
     # Restore the monotonicity that bounds rely on, against rounding and errors of quadrature.
     if name == "probability":
         fine = monotone_probability(fine)
@@ -121,7 +121,7 @@ def _interpolation_weights(grid: FloatArray, value: float) -> list[tuple[int, fl
     return [(place, weight) for place, weight in ((i, 1.0 - share), (i + 1, share)) if weight > 0.0]
 
 
-def _refined(values: FloatArray, step: int) -> FloatArray:
+def refined(values: FloatArray, step: int) -> FloatArray:
     """Return rows interpolated linearly, `step` for each original one."""
     out = np.empty((step * (len(values) - 1) + 1, values.shape[1]))
     for part in range(step):

@@ -26,8 +26,8 @@ class Posterior(Protocol):
     - ``takes_lapses = True``: it accepts a known lapse, with which the posterior is not log-concave.
     - ``takes_residuals = True``: it accepts a prior of d coordinates of the point and further ones of residual
       utilities, `pairseek.model.priors.WithResiduals`, and returns a belief of all of them.
-    - ``uses_kernels = True``: it evaluates compiled formulas by `Response.link`, not the methods of the response, so
-      that a response with a link of its own is refused.
+    - ``uses_kernels = True``: it evaluates compiled formulas, not the methods of the response and the prior, so that a
+      response with a link of its own and a prior known only by ``log_density`` are refused.
     - ``most_dimensions``: the largest number of dimensions it accepts.
     """
 

@@ -22,7 +22,7 @@ from pairseek.core.lazy import cached_property
 from pairseek.core.types import Belief, BeliefInfo, FloatArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
-from pairseek.model.priors import GaussianPrior, Prior, WithinSpan, WithResiduals
+from pairseek.model.priors import GaussianPrior, Prior, WithinSpan, WithResiduals, is_density
 from pairseek.numerics.jit import LOGISTIC, PROBIT, read_only
 from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.base import effective_samples, generator_for
@@ -368,7 +368,7 @@ def gaussian_fit(
 
 def log_prior_mass(prior: Prior, d: int) -> float:
     """Return the log integral of the prior as EP and importance samples take it: without its constants."""
-    return PriorForm.of(prior, d).log_mass
+    return 0.0 if is_density(prior) else PriorForm.of(prior, d).log_mass
 
 
 def is_trusted(fit: GaussianFit, factors: Factors, prior: Prior | PriorForm, *, sharp: bool = False) -> bool:

@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, cast
 
 import numpy as np
 from scipy.special import logsumexp
@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from pairseek.core.limits import BySize, Limit
 from pairseek.core.types import Belief, BeliefInfo, Evidence, FloatArray
 from pairseek.errors import AccuracyWarning, InvalidParameter
-from pairseek.model.priors import Prior
+from pairseek.model.priors import AnyPrior, Prior, box_of, is_density, log_density_of, moments_of
 from pairseek.model.responses import Response
 from pairseek.numerics.moments import sample_moments
 from pairseek.posteriors.base import sampled_belief
@@ -57,7 +57,7 @@ class Grid:
     --------
     >>> import pairseek as ps
     >>> items = ps.Items([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    >>> search = ps.Search(items, posterior=ps.Grid(points=51), rng=7)
+    >>> search = ps.Search(items, response=ps.Logistic(), posterior=ps.Grid(points=51), rng=7)
     >>> search.observe(0, 1, winner=1)
     >>> search.estimate().point.shape
     (2,)
@@ -72,7 +72,7 @@ class Grid:
         if self.points is not None and self.points < 2:
             raise InvalidParameter(f"Grid(points={self.points}): give at least 2 along each dimension", field="points")
 
-    def infer(self, evidence: Evidence, prior: Prior, response: Response) -> Belief:
+    def infer(self, evidence: Evidence, prior: AnyPrior, response: Response) -> Belief:
         """Return the belief after these answers."""
         began = time.perf_counter()
         d = evidence.slopes.shape[1]
@@ -93,17 +93,19 @@ class Grid:
             )
         weights, cells = _weights(logs), _cells(bounds, points)
         log_cell = float(np.sum(np.log((bounds[1] - bounds[0]) / points)))
-        log_mass = log_prior_mass(prior, d) + 0.5 * d * math.log(2.0 * math.pi)
-        log_evidence = float(logsumexp(logs)) + log_cell - log_mass
+        log_evidence = float(logsumexp(logs)) + log_cell
+        if not is_density(prior):
+            # The density of the others is taken without its constants.
+            log_evidence -= log_prior_mass(cast("Prior", prior), d) + 0.5 * d * math.log(2.0 * math.pi)
         seconds = time.perf_counter() - began
         info = BeliefInfo("grid", resolved=resolved, log_evidence=log_evidence, seconds=seconds)
         return sampled_belief(cells, weights, sample_moments(cells, weights), info)
 
 
-def _bounds(prior: Prior, d: int) -> tuple[FloatArray, FloatArray]:
+def _bounds(prior: AnyPrior, d: int) -> tuple[FloatArray, FloatArray]:
     """Return the corners of the prior's box, or of six deviations where it has none."""
-    low, high = prior.box(d)
-    mean, covariance = prior.moments(d)
+    low, high = box_of(prior, d)
+    mean, covariance = moments_of(prior, d)
     reach = _REACH * np.sqrt(np.diag(covariance))
     return np.where(np.isfinite(low), low, mean - reach), np.where(np.isfinite(high), high, mean + reach)
 
@@ -119,17 +121,15 @@ def _weights(logs: FloatArray) -> FloatArray:
 
 
 def _refined(
-    bounds: tuple[FloatArray, FloatArray], points: int, evidence: Evidence, prior: Prior, response: Response
+    bounds: tuple[FloatArray, FloatArray], points: int, evidence: Evidence, prior: AnyPrior, response: Response
 ) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
     """Return the part of the bounds that has mass, and the log densities of its cells."""
     d = len(bounds[0])
     # Where the prior is unbounded the grid may grow beyond its first reach: answers can move the mass outside.
-    widest = prior.box(d)
-    centre, precision = prior.quadratic(d)
+    widest = box_of(prior, d)
     for _ in range(_ROUNDS):
         cells = _cells(bounds, points)
-        centred = cells - centre
-        logs = response.log_likelihood(evidence, cells) - 0.5 * np.einsum("nd,de,ne->n", centred, precision, centred)
+        logs = response.log_likelihood(evidence, cells) + log_density_of(prior, cells)
         new = _around_mass(_weights(logs).reshape((points,) * d), bounds, widest)
         old_width, new_width = bounds[1] - bounds[0], new[1] - new[0]
         outgrown = np.any(new[0] < bounds[0]) or np.any(new[1] > bounds[1])

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from pairseek.core.types import Belief, BeliefInfo, Evidence
-from pairseek.model.priors import Prior, WithResiduals
+from pairseek.model.priors import Prior, WithResiduals, moments_of
 from pairseek.model.responses import Response
 from pairseek.posteriors.gaussian import log_prior_mass
 from pairseek.posteriors.mixture_samples import GaussianMixture, JointSamples
@@ -86,7 +86,7 @@ def mixture_belief(
         mean, covariance = source.moments()
         log_evidence = source.log_evidence - log_prior_mass(prior, d)
     else:
-        mean, covariance = prior.moments(d)
+        mean, covariance = moments_of(prior, d)
     for array in (mean, covariance):
         array.flags.writeable = False
     info = BeliefInfo(

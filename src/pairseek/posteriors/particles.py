@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from functools import partial
+from typing import Annotated, ClassVar, cast
 
 import numpy as np
 
 from pairseek.core.limits import BySize, Limit
 from pairseek.core.types import Belief, Evidence, FloatArray
 from pairseek.core.validation import whole
-from pairseek.model.priors import Prior
+from pairseek.model.priors import AnyPrior, Prior
 from pairseek.model.responses import Response
 from pairseek.posteriors.base import generator_for
+from pairseek.posteriors.densities import density_belief
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.gaussian import PointBelief, log_prior_mass
 from pairseek.posteriors.mixture import mixture_belief
@@ -39,6 +41,9 @@ class Particles:
     are inferred one by one, and weighted by their evidence: see `pairseek.posteriors.mixture`.
 
     Control variates remove most of the sampling variance of the mean and covariance.
+
+    Any prior with ``sample`` and ``log_density`` will do, such as a mixture, and any response. Their own formulas are
+    then evaluated instead of compiled ones, which is several times slower, and without control variates.
 
     Time grows linearly with n, with the number of answers, with d (directions in a sweep), and with the bits that the
     answers tell (stages).
@@ -68,16 +73,20 @@ class Particles:
     name: ClassVar[str] = "particles"
     infers_reliability: ClassVar[bool] = True
     takes_residuals: ClassVar[bool] = True
-    uses_kernels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for setting, least in (("n", 2), ("sweeps", 1), ("seed", 0)):
             value = whole(getattr(self, setting), f"{setting} of Particles", least, field=setting)
             object.__setattr__(self, setting, value)
 
-    def infer(self, evidence: Evidence, prior: Prior, response: Response) -> Belief:
+    def infer(self, evidence: Evidence, prior: AnyPrior, response: Response) -> Belief:
         """Return the belief after these answers."""
         rng = generator_for(evidence, self)
+        if not (response.compiled or response.unknown):
+            log_answers = partial(response.log_likelihood, evidence)
+            belief, gained = density_belief(log_answers, evidence.slopes.shape, prior, self.n, self.sweeps, rng)
+            return replace(belief, info=replace(belief.info, log_evidence=gained))
+        prior = cast("Prior", prior)  # the functions below tell the two kinds apart themselves
         if response.unknown:
             n = max(self.n // _NODE_SHARE, min(self.n, _LEAST_OF_NODE))
             return mixture_belief(evidence, prior, response, TemperedNodes(n, self.sweeps, rng), self.n)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from pairseek.core.types import Belief, BeliefInfo, FloatArray
-from pairseek.model.priors import Prior
+from pairseek.model.priors import Prior, is_density
 from pairseek.numerics.moments import CHUNK
 from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.base import sampled_belief
 from pairseek.posteriors.control_variates import controlled_moments
+from pairseek.posteriors.densities import density_belief
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.slice_kernels import log_densities, slice_sweep
 from pairseek.posteriors.smc import WIDTH, square_root, tempered_samples
@@ -24,6 +26,9 @@ def tempered_belief(
     """Return the belief of n particles after these answers, and the log evidence."""
     began = time.perf_counter()
     m, d = factors.slopes.shape
+    if is_density(prior):
+        belief, gained = density_belief(partial(_log_answers, factors), (m, d), prior, n, sweeps, rng)
+        return belief, gained + factors.constant
     if m == 0:
         samples, weights = prior.sample(n, d, rng), np.full(n, 1 / n)
         info = BeliefInfo("particles", seconds=time.perf_counter() - began)
@@ -82,6 +87,16 @@ class PointTarget:
                 factors.model,
             )
         return states
+
+
+def _log_answers(factors: Factors, points: FloatArray) -> FloatArray:
+    """Return the (n,) log-likelihoods at (n, d) points, without the constant of the factors."""
+    n, d = points.shape
+    wide, flat = np.full(d, np.inf), (np.zeros(d), np.zeros((d, d)))
+    out = np.empty(n)
+    arguments = (factors.data, (-wide, wide, *flat), flat, factors.link, factors.model, out)
+    for_ranges(log_densities, n, CHUNK, points, *arguments)
+    return out
 
 
 def log_importance_ratios(

@@ -21,6 +21,7 @@ from pairseek.web.pages.map import MARGIN, MOST_DOTS, MOST_NAMES, WIDTH, placed_
 from pairseek.web.pages.text import words
 from pairseek.web.studies.cards import safe_html
 from pairseek.web.studies.configuration import StudyConfiguration
+from pairseek.web.studies.names import name_of
 from pairseek.web.views.result import dots, plane
 
 FORMAT, FORMAT_VERSION = "pairseek quiz", 1
@@ -101,7 +102,13 @@ def _columns(
     items: Items, shown: Sequence[int], copies: Callable[[str], Sequence[StoredPicture]]
 ) -> tuple[JSON, list[StoredPicture]]:
     """Return ids, labels and media of the shown items as columns, and the pictures."""
-    ids, labels = [str(items.ids[row]) for row in shown], [items.labels[row] for row in shown]
+    ids = [str(items.ids[row]) for row in shown]
+    names = [name_of({name: str(values[row]) for name, values in items.data.items()}) for row in shown]
+    # A label that comes from what the item shows is not repeated beside it.
+    labels = [
+        name if items.labels[row] == derived else items.labels[row]
+        for row, name, derived in zip(shown, ids, names, strict=True)
+    ]
     columns: JSON = {"id": ids}
     if labels != ids:
         # Many labels are the id with a capital letter, which need not be repeated.
@@ -121,10 +128,15 @@ def _columns(
                 [value, *(size for one in made[value] for size in (one.width, one.height))] if value else None
                 for value in values
             ]
-            if "alt" in items.data:
-                columns["alt"] = [str(items.data["alt"][row]) for row in shown]
         else:
             columns[name] = [safe_html(value) if medium.conversion == "markdown" else value for value in values]
+    alts = [str(items.data["alt"][row]) if "alt" in items.data else "" for row in shown]
+    if pictures or "markdown" in columns:
+        # Without a label, these words stand for a picture and for what is more than a text.
+        columns["alt"] = [
+            alt or (derived if label == name else "")
+            for alt, derived, label, name in zip(alts, names, labels, ids, strict=True)
+        ]
     return columns, pictures
 
 

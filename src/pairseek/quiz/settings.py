@@ -8,7 +8,8 @@ from pairseek.web.studies.configuration import StudyConfiguration
 KEPT = frozenset(
     {
         "title", "slug", "language", "question", "instructions", "debrief", "strategy", "response", "prior", "goal",
-        "posterior", "candidates", "rest", "askable", "standardize", "scaled", "answers", "stop", "offer.undo", "seed",
+        "posterior", "candidates", "rest", "askable", "coordinates", "standardize", "scaled", "answers",
+        "stop", "offer.undo", "seed",
     }
 )  # fmt: skip
 """Settings that a quiz follows. A stop rule ends a path; the posterior infers an unknown reliability on each path."""
@@ -16,6 +17,7 @@ KEPT = frozenset(
 LEFT_OUT = {
     "consent": "a quiz stores and sends nothing to consent to",
     "practice": "the first pair of a quiz can be taken back",
+    "play": "a quiz has neither sounds nor videos",
     "resume": "a quiz keeps no sessions",
     "retention": "a quiz keeps no data",
     "learn": "a quiz collects no answers to learn from",

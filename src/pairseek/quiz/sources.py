@@ -19,7 +19,8 @@ from pairseek.web.sessions.history import populations_of
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import StudyConfiguration, check, configured
 from pairseek.web.studies.creation import from_file, items_in
-from pairseek.web.studies.media import Files, copies, spoken_name, with_pictures
+from pairseek.web.studies.media import Files, copies, with_pictures
+from pairseek.web.studies.names import spoken_name
 
 
 def from_study_file(path: Path) -> QuizSource:
@@ -28,11 +29,13 @@ def from_study_file(path: Path) -> QuizSource:
     return _with_files(configuration, items, files)
 
 
-def from_items_file(path: Path, population: Path | None = None) -> QuizSource:
+def from_items_file(path: Path, population: Path | None = None, coordinates: Sequence[str] | None = None) -> QuizSource:
     """Read an items file; the quiz is named after it."""
-    items, files = items_in(path)
+    title = spoken_name(path.resolve().stem)[:200]
+    chosen = None if coordinates is None else list(coordinates)
+    configuration = configured({"title": title, "answers": ANSWERS, "coordinates": chosen})
+    items, files = items_in(path, configuration)
     found = None if population is None else Population.load(population)
-    configuration = configured({"title": spoken_name(path.resolve().stem)[:200], "answers": ANSWERS})
     return _with_files(configuration, items, files, found)
 
 

@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from typing import TypeVar
 
 from pairseek.errors import PairseekError
+from pairseek.numerics import compilation
 from pairseek.runs.main_guard import require_main_guard
 from pairseek.runs.pickling import pickled
 from pairseek.runs.plan import Task, WorkOf
@@ -43,6 +44,7 @@ def on_processes(
     """
     require_main_guard()
     data = pickled(work)
+    compilation.announce()
     remaining = dict.fromkeys(pending)
     broken = 0
     while remaining:

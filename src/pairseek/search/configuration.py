@@ -25,12 +25,12 @@ from pairseek.compatibility import (
 )
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import JSON, IntArray, ItemId, Side
-from pairseek.defaults import default_candidates, resolve
+from pairseek.defaults import default_candidates, resolve, warn_of_response
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.goals import SearchGoal, goal_of
 from pairseek.model.curvature import extended_items
 from pairseek.model.items import Items, Space
-from pairseek.model.priors import Prior
+from pairseek.model.priors import Prior, check_prior
 from pairseek.model.responses import Response
 from pairseek.posteriors import Posterior
 from pairseek.stopping import StopRule
@@ -101,6 +101,8 @@ class SearchConfiguration:
         given = own if population is None else {**own, **of_population}
         rows = askable_rows(items, askable)
         check_parts(**parts)
+        if parts.get("prior") is not None:
+            check_prior(parts["prior"], items.d)
         purpose = goal_of(goal, items)
         part = parts.get
         response, prior, posterior, strategy = resolve(
@@ -122,9 +124,11 @@ class SearchConfiguration:
             given=given,
         )
         known._check(parts)
+        if parts.get("response") is None:
+            warn_of_response(items, prior, posterior)
         if known.candidates is not None:
             return known
-        return replace(known, candidates=default_candidates(known.askable, strategy, response))
+        return replace(known, candidates=default_candidates(known.askable, strategy, response, prior))
 
     def _check(self, parts: Mapping[str, Any]) -> None:
         """Reject combinations of parts that have no meaning; ``parts`` are those that were given."""
@@ -136,8 +140,7 @@ class SearchConfiguration:
         check_appeal(items, self.response)
         check_residual(items, self.response, self.posterior)
         check_curvature(items, self.response, self.prior)
-        check_inference(self.response, self.posterior, items.d)
-        self.prior.box(items.d)
+        check_inference(self.response, self.posterior, self.prior, items.d)
 
     # Protocols are tested once, because a test takes as long as a small computation.
     @cached_property

@@ -26,7 +26,7 @@ from pairseek.selection import ChosenPair, Draws, PairRules, choose_pair
 from pairseek.serialization import query_name
 from pairseek.strategies.features import typical_response
 
-_CHOICE, _SIDES, _PROCEDURE = range(3)
+_CHOICE, _SIDES, _PROCEDURE, _SCORES = range(4)
 
 
 def infer(configuration: SearchConfiguration, events: Sequence[Event]) -> Belief:
@@ -63,7 +63,8 @@ def next_pair(
     belief = infer(configuration, events) if belief is None else belief
     procedure = configuration.procedure
     constant = None if procedure is None else _generator(seed, _PROCEDURE)
-    draws = Draws(_generator(seed, _CHOICE, len(events), len(pending)), constant)
+    place = len(events), len(pending)
+    draws = Draws(_generator(seed, _CHOICE, *place), _seeds(seed, _SCORES, *place), constant)
     askable = configuration.askable
     context = replace(selection_context(configuration, belief, askable), history=events, pending=pending)
     pair = choose_pair(askable, context, PairRules(configuration.candidates, configuration.rest), draws, procedure)
@@ -95,7 +96,11 @@ def belief_about(configuration: SearchConfiguration, belief: Belief, items: Item
 
 
 def _generator(seed: int, purpose: int, events: int = 0, index: int = 0) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence([seed, events, purpose, index]))
+    return np.random.default_rng(_seeds(seed, purpose, events, index))
+
+
+def _seeds(seed: int, purpose: int, events: int = 0, index: int = 0) -> np.random.SeedSequence:
+    return np.random.SeedSequence([seed, events, purpose, index])
 
 
 def _evidence(configuration: SearchConfiguration, events: Sequence[Event]) -> tuple[Evidence, IntArray | None]:

@@ -33,7 +33,7 @@ from pairseek.errors import (
 from pairseek.estimates import Estimate, Recommendation
 from pairseek.goals import Goal, SearchGoal
 from pairseek.model.items import Items, Space
-from pairseek.model.priors import Prior
+from pairseek.model.priors import AnyPrior, Prior
 from pairseek.model.responses import Response
 from pairseek.posteriors import Posterior
 from pairseek.search import saving
@@ -41,7 +41,7 @@ from pairseek.search.configuration import SearchConfiguration
 from pairseek.search.notebook import search_panel
 from pairseek.search.state import SearchState
 from pairseek.stopping import AfterAnswers, StopRule
-from pairseek.strategies.base import Procedure, Utility
+from pairseek.strategies.base import Procedure, RandomUtility, Utility
 from pairseek.tokens import Key
 
 if TYPE_CHECKING:
@@ -76,9 +76,11 @@ class Search:
         The response model. None: logistic with constant noise, a k derived from the scale of the prior, and an unknown
         residual and curvature.
     prior
-        Prior of the user point. None: Gaussian around the items, or uniform on a `Space`.
+        Prior of the user point. None: Gaussian around the items, or uniform on a `Space`. A density of your own has
+        ``sample`` and ``log_density``.
     posterior
-        Method of inference. None: ``EP()``.
+        Method of inference. None: ``EP()``. One that cannot infer residual utilities, such as `Grid`, also changes the
+        default response to the paper's model, ``Logistic()``; a `DefaultWarning` says so.
     strategy
         Rule that chooses pairs. None: that of the goal.
     candidates
@@ -116,9 +118,9 @@ class Search:
         items: Items | Space,
         *,
         response: Response | None = None,
-        prior: Prior | None = None,
+        prior: AnyPrior | None = None,
         posterior: Posterior | None = None,
-        strategy: Utility | Procedure | None = None,
+        strategy: Utility | RandomUtility | Procedure | None = None,
         candidates: Source | None = None,
         rest: Rest | None = None,
         stop: StopRule | Sequence[StopRule] | int | None = None,

@@ -88,6 +88,16 @@ class Database:
     @contextlib.contextmanager
     def transaction(self, *, writes: bool = True) -> Iterator[sa.Connection]:
         """Begin a transaction that is committed at the end of the block; `read` and `write` also try again."""
+        try:
+            with self._begun(writes=writes) as connection:
+                yield connection
+        except (DBAPIError, sa.exc.TimeoutError) as error:
+            if isinstance(error, _CALLERS):
+                raise
+            raise unavailable(error) from error
+
+    @contextlib.contextmanager
+    def _begun(self, *, writes: bool) -> Iterator[sa.Connection]:
         with (self.engine if writes else self._reading).begin() as connection:
             if self.is_sqlite:
                 _begin(connection, writes=writes)
@@ -101,11 +111,16 @@ class Database:
         used again, and in the server's own log, is up to the server.
         """
         try:
+            if not self.is_sqlite:
+                # By the engine, which turns the errors of the driver into its own and drops a connection that is lost.
+                with self.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as vacuuming:
+                    vacuuming.exec_driver_sql("VACUUM")
+                return True
             with self._turn, contextlib.closing(self.engine.raw_connection()) as connection:
                 driver = connection.driver_connection
                 assert driver is not None
-                return _scrub_sqlite(driver, rewrite=rewrite) if self.is_sqlite else _scrub_postgres(driver)
-        except (sqlite3.Error, DBAPIError) as error:
+                return _scrub_sqlite(driver, rewrite=rewrite)
+        except (sqlite3.Error, sa.exc.SQLAlchemyError) as error:
             logger.warning("the database could not be scrubbed", extra={"facts": {"why": str(error)[:300]}})
             return False
 
@@ -136,7 +151,7 @@ class Database:
         raise AssertionError("unreachable")
 
     def _done(self, function: Callable[[sa.Connection], T], *, writes: bool) -> T:
-        with self.transaction(writes=writes) as connection:
+        with self._begun(writes=writes) as connection:
             if writes and self.schema is not None:
                 self._check_schema(connection)
             return function(connection)
@@ -161,15 +176,6 @@ def _scrub_sqlite(connection: Any, *, rewrite: bool) -> bool:
         return not busy
     finally:
         connection.execute(f"PRAGMA busy_timeout={round(1000 * _BUSY_SECONDS)}")
-
-
-def _scrub_postgres(connection: Any) -> bool:
-    connection.autocommit = True
-    try:
-        connection.execute("VACUUM")
-    finally:
-        connection.autocommit = False
-    return True
 
 
 def unavailable(error: Exception) -> StoreUnavailable:

@@ -41,6 +41,8 @@ class EventRow:
     attempt: int | None
     at: str
     server_ms: float | None
+    # Whether each sound or video of the pair was played, by its side; None if it had none.
+    played: dict[str, str] | None = None
 
 
 class AnsweredRow(NamedTuple):

@@ -48,6 +48,11 @@ def tried(connection: sa.Connection, study_id: int, finished: int, failure: str 
     _put(connection, study_id, {"tried": finished, **failed})
 
 
+def restart(connection: sa.Connection, study_id: int) -> None:
+    """Forget the last attempt, because the newest version is gone: the study learns as soon as it may."""
+    connection.execute(learning.update().where(learning.c.study_id == study_id).values(tried=None))
+
+
 def finished(connection: sa.Connection, study_id: int) -> int:
     """Return the number of people's sessions that are finished and not void."""
     mine = (sessions.c.study_id == study_id) & (sessions.c.kind == "person") & sessions.c.finished_at.is_not(None)

@@ -224,6 +224,7 @@ events = sa.Table(
     sa.Column("attempt", sa.Integer, nullable=True),
     sa.Column("at", TIME, nullable=False),
     sa.Column("server_ms", sa.Float, nullable=True),
+    sa.Column("played", sa.JSON(none_as_null=True), nullable=True),
     sa.UniqueConstraint("session_id", "query", "kind"),
     sa.Index("ix_events_at", "at"),
 )

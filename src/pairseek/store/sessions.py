@@ -130,8 +130,9 @@ def count(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> int
 
 
 def set_token(connection: sa.Connection, session_id: str, token_hash: str) -> None:
-    """Replace the token of a session that is resumed; the old token becomes invalid."""
-    connection.execute(sessions.update().where(sessions.c.id == session_id).values(token_hash=token_hash))
+    """Replace the token of a session that is resumed; the old token and the API token that began it lose access."""
+    values = {"token_hash": token_hash, "opened_by": None}
+    connection.execute(sessions.update().where(sessions.c.id == session_id).values(values))
 
 
 def finish(connection: sa.Connection, session_id: str, reason: str, final: JSON) -> None:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from pairseek.core.types import JSON
 from pairseek.store import meta
 from pairseek.store.database import now
-from pairseek.store.schema import audit, catalogues, media, sessions, studies
+from pairseek.store.schema import audit, catalogues, sessions, studies
 
 # Key in `meta` of the highest number of a deleted study.
 _LAST = "last_study"
@@ -135,13 +135,6 @@ def set_open(connection: sa.Connection, study_id: int, *, is_open: bool) -> None
     """Open or close a study."""
     values = {"is_open": is_open, "closed_at": None if is_open else now()}
     connection.execute(studies.update().where(studies.c.id == study_id).values(values))
-
-
-def discard(connection: sa.Connection, study_id: int) -> None:
-    """Delete a study whose creation failed; it was never open and has no sessions."""
-    connection.execute(media.delete().where(media.c.study_id == study_id))
-    connection.execute(studies.delete().where(studies.c.id == study_id))
-    retire(connection, study_id)
 
 
 def retire(connection: sa.Connection, study_id: int) -> None:

@@ -10,7 +10,17 @@ from pairseek.strategies.random import Random
 from pairseek.strategies.shortlist import Shortlist
 
 UTILITIES: dict[str, type[Utility]] = {
-    strategy.name: strategy for strategy in (InfoGain, EPMV, MCMV, EUBO, Shortlist, GreedyMSE, GreedyVolume, Random)
+    strategy.name: strategy
+    for strategy in (
+        InfoGain,
+        EPMV,
+        MCMV,
+        EUBO,
+        Shortlist,
+        GreedyMSE,
+        GreedyVolume,
+        Random,
+    )
 }
 
 

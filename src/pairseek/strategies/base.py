@@ -11,7 +11,9 @@ particular strategy.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -29,7 +31,10 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Utility(Protocol):
-    """A strategy that scores pairs; the search asks the pair of highest score."""
+    """A strategy that scores pairs; the search asks the pair of highest score.
+
+    A utility that draws, as in Thompson sampling, is a `RandomUtility`: its ``score`` has a third parameter ``rng``.
+    """
 
     @property
     def name(self) -> str:
@@ -38,6 +43,25 @@ class Utility(Protocol):
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
         """Return the (m,) utilities of m pairs. The search breaks ties by the order of the items."""
+        ...
+
+
+@runtime_checkable
+class RandomUtility(Protocol):
+    """A utility whose score draws at random.
+
+    The generator is keyed by the seed of the search, the number of events, and its purpose. Every call about one
+    question gets it in the same initial state, so that all pairs are scored by the same draws however they are divided
+    into calls; undo, load and replay repeat them.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name at the edges: files, commands, HTTP."""
+        ...
+
+    def score(self, candidates: PairFeatures, belief: Belief, rng: np.random.Generator) -> FloatArray:
+        """Return the (m,) utilities of m pairs."""
         ...
 
 
@@ -107,6 +131,17 @@ class Procedure(Protocol):
     def estimate(self, items: Items, history: Sequence[Event]) -> FloatArray:
         """Return the (d,) estimate of the user point after this history."""
         ...
+
+
+def takes_generator(strategy: object) -> bool:
+    """Return whether ``score`` has a third parameter ``rng``, as that of a `RandomUtility`."""
+    score: Any = strategy.score  # type: ignore[attr-defined]
+    return _names_generator(getattr(score, "__func__", score))
+
+
+@lru_cache(maxsize=256)
+def _names_generator(score: Any) -> bool:
+    return "rng" in inspect.signature(score).parameters
 
 
 def takes_spaces(strategy: object) -> bool:

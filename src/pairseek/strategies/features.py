@@ -27,6 +27,7 @@ from pairseek.numerics.pair_kernels import (
 from pairseek.numerics.parallel import for_ranges
 from pairseek.numerics.tables import look_up
 from pairseek.numerics.ties import expected_outcomes
+from pairseek.strategies import expectations
 
 __all__ = ["PairFeatures", "TableName", "credits_of", "logit_constant", "square_root", "typical_response"]
 
@@ -196,7 +197,20 @@ class PairFeatures:
             margin += credits_of(appeal[first], response) - credits_of(appeal[second], response)
         spread = 0.0 if belief.reliability is None else belief.reliability.spread
         found = cls(points, first, second, margin, length, constant, variance, appeal, response, spread)
+        if not response.compiled:
+            found = found._of_planes(mean, root)
         return found if belief.residuals is None else found._with_residuals(belief.residuals)
+
+    def _of_planes(self, mean: FloatArray, root: FloatArray) -> PairFeatures:
+        """Return the features with margin, constant and variance by the planes of the response itself."""
+        slopes, offsets = self.planes()
+        steepness = np.linalg.norm(slopes, axis=1)
+        usable = (self.length > 0.0) & (steepness > 0.0)
+        constant = np.divide(steepness, self.length, out=np.where(self.length > 0.0, 0.0, self.constant), where=usable)
+        logits, shadows = np.einsum("md,d->m", slopes, mean) + offsets, np.einsum("md,de->me", slopes, root)
+        margin = np.divide(logits, constant, out=self.margin.copy(), where=usable)
+        variance = np.divide(np.sum(shadows**2, axis=1), constant**2, out=self.variance.copy(), where=usable)
+        return replace(self, margin=margin, constant=constant, variance=variance)
 
     def _with_residuals(self, found: Residuals) -> PairFeatures:
         """Return the features with what the residual utilities ε add to the logit, r (ε_p - ε_q).
@@ -272,10 +286,16 @@ class PairFeatures:
         point: see `pairseek.numerics.mixtures`. Where ties are offered, ``"information"`` is that of three outcomes;
         the others are about two, as if no tie were offered.
         """
-        out = np.empty(len(self))
+        return self._expected(name, self.logit_mean, self.logit_deviation)
+
+    def _expected(self, name: TableName, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+        """Return `gaussian` for logits of these means and deviations."""
         response = self.response
+        if not response.compiled:
+            return expectations.gaussian_expectation(response, name, mean, deviation)
+        out = np.empty(len(self))
         values = table(response.link, name, self.spread, response.share, response.tie_width)
-        for_ranges(look_up, len(self), _CHUNK, values, self.logit_mean, self.logit_deviation, out)
+        for_ranges(look_up, len(self), _CHUNK, values, mean, deviation, out)
         return out
 
     def point_information(self) -> FloatArray:
@@ -290,12 +310,8 @@ class PairFeatures:
         explained = self.constant * np.sqrt(self.variance)
         alone = np.sqrt(np.maximum(self.residual_variance, 0.0))
         places, weights = np.polynomial.hermite_e.hermegauss(_PLACES)
-        response = self.response
-        values = table(response.link, "information", self.spread, response.share, response.tie_width)
-        out = np.empty(len(self))
         for place, weight in zip(places, weights / np.sum(weights), strict=True):
-            look_up(0, len(self), values, self.logit_mean + place * explained, alone, out)
-            told = told - weight * out
+            told = told - weight * self._expected("information", self.logit_mean + place * explained, alone)
         return np.maximum(told, 0.0)
 
     def planes(self) -> tuple[FloatArray, FloatArray]:
@@ -313,6 +329,12 @@ class PairFeatures:
             # Given the point alone an answer depends on residual utilities, which no sample of the point holds.
             return self._by_tables()
         slopes, offsets = self.planes()
+        if not self.response.compiled:
+            plain = expectations.two_outcomes(self.response)
+            chances, conditional = expectations.sampled_outcomes(
+                plain, (slopes, offsets), belief.samples, belief.weights
+            )
+            return chances[0], conditional
         out = np.empty((2, len(self)))
         if not (belief.reliability is None and self.response.plain):
             samples, weights, mixture = self._links(belief)
@@ -339,6 +361,10 @@ class PairFeatures:
         if width == 0.0:
             probability, conditional = self.sampled(belief)
             return np.asarray((entr(probability) + entr(1 - probability)) / np.log(2) - conditional)
+        if not self.response.compiled:
+            drawn = belief.samples, belief.weights
+            chances, conditional = expectations.sampled_outcomes(self.response, self.planes(), *drawn)
+            return np.asarray(np.sum(entr(chances), axis=0) / np.log(2) - conditional)
         samples, weights, mixture = self._links(belief)
         # A lapse is spread over three outcomes instead of two.
         bases, parts, ratios = mixture
@@ -355,6 +381,8 @@ class PairFeatures:
         With ties they are computed one by one, for few pairs.
         """
         response = self.response
+        if not response.compiled:
+            return expectations.gaussian_outcomes(response, self.logit_mean, self.logit_deviation)
         if response.tie_width == 0.0:
             likelier = np.minimum(self.gaussian("probability"), 1.0)
             return np.where(self.logit_mean >= 0.0, likelier, 1.0 - likelier), np.zeros(len(self))
@@ -389,7 +417,9 @@ class PairFeatures:
         columns = np.ascontiguousarray((belief.samples - mean).T)
         moved = offsets + np.einsum("md,d->m", slopes, mean)
         known = belief.reliability
-        if known is None and self.response.plain:
+        if not self.response.compiled:
+            out = expectations.reweighted_moments(self.response, (slopes, moved), columns.T, belief.weights)
+        elif known is None and self.response.plain:
             arguments = (slopes, moved, columns, belief.weights)
             for_ranges(weigh, len(self), _SAMPLED_CHUNK, *arguments, self.response.link, out)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from pairseek.model.responses import Response
 from pairseek.strategies.features import TableName
 
 ShapeKind: TypeAlias = Literal["table", "trace", "chance", "distance", "even"]
@@ -54,3 +55,9 @@ def shape_of(strategy: object) -> UtilityShape | None:
     declared = vars(owner).get("shape") if owner is not None else None
     shape = declared(strategy) if callable(declared) else None
     return shape if isinstance(shape, UtilityShape) else None
+
+
+def usable_shape(strategy: object, response: Response) -> UtilityShape | None:
+    """Return the shape of a strategy, or None where no table tells its values for a response of this kind."""
+    shape = shape_of(strategy)
+    return shape if shape is None or shape.kind == "even" or response.compiled else None

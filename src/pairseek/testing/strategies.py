@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from pairseek.posteriors import Particles
 from pairseek.posteriors.base import sampled_belief
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
-from pairseek.strategies.base import Utility
+from pairseek.strategies.base import Utility, takes_generator
 from pairseek.strategies.features import PairFeatures
 from pairseek.testing.scenes import ITEM_COUNT, ITEMS, belief_of, random_belief, random_scenes
 
@@ -34,7 +34,16 @@ def resolved(strategy: Utility) -> Utility:
 def scores_of(strategy: Utility) -> list[Score]:
     """Return ``score`` of a resolved strategy, and ``exact`` if it is defined."""
     ready = resolved(strategy)
-    return [getattr(ready, name) for name in ("score", "exact") if hasattr(ready, name)]
+    exact = [ready.exact] if hasattr(ready, "exact") else []
+    return [score_of(ready), *exact]
+
+
+def score_of(strategy: Utility) -> Score:
+    """Return ``score`` as a function of pairs and belief: with equal draws in every call where it draws."""
+    if not takes_generator(strategy):
+        return strategy.score
+    score: Any = strategy.score
+    return lambda candidates, belief: score(candidates, belief, rng=np.random.default_rng(0))
 
 
 def _features(belief: Belief, response: Logistic, appeal: FloatArray | None = None) -> PairFeatures:
@@ -149,7 +158,7 @@ class StrategyContract:
         ready, appeal, count = resolved(strategy), np.arange(13.0), ITEM_COUNT + 1
         first, second = np.array([0, 0]), np.array([ITEM_COUNT, 5])
         features = PairFeatures.of(points, first, second, belief=belief, response=Logistic(2.0), appeal=appeal)
-        assert len(ready.score(features, belief)) == 2
+        assert len(score_of(ready)(features, belief)) == 2
         context = SelectionContext(points, appeal, belief, Logistic(2.0), ready, Resting.of(count, [], []))
         scores = context.scores(features)
         assert scores[0] == -np.inf
@@ -165,7 +174,7 @@ class StrategyContract:
         samples = rng.normal(size=(200, rank)) @ rng.normal(size=(rank, 3)) + 0.1
         flat = belief_of(samples, np.full(200, 1 / 200))
         features = _features(flat, Logistic(2.0))
-        assert np.all(np.isfinite(resolved(strategy).score(features, flat)))
+        assert np.all(np.isfinite(score_of(resolved(strategy))(features, flat)))
         for score in scores_of(strategy):
             assert not np.any(np.isnan(score(features, flat)))
 

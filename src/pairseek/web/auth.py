@@ -23,8 +23,8 @@ from pairseek.web.tokens import hashed, new_token
 COOKIE = "pairseek_login"
 FIRST_USER = "admin"
 SCOPES = ("read", "write", "answer", "delete")
-"""read: studies and their data. write: create, open and close studies. answer: open sessions and answer in them.
-delete: forget participants, and delete sessions and studies."""
+"""read: studies and their data. write: create, open and close studies, and make links of participants. answer: open
+sessions and answer in them. delete: forget participants, and delete sessions and studies."""
 DAYS = 90
 """Default lifetime of a token."""
 MOST_DAYS = 366

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from time import monotonic
@@ -13,7 +12,7 @@ from pairseek.store import deletion, locks, meta, people, rates, sessions
 from pairseek.store.database import Database, stamp
 from pairseek.web import auth
 from pairseek.web.data import forgetting
-from pairseek.web.rounds import Rounds
+from pairseek.web.rounds import Rounds, attempt_all
 from pairseek.web.studies.catalogue import Catalogue
 
 # Seconds between two looks for deletions by other workers and commands, between two looks whether it is time to delete
@@ -27,9 +26,9 @@ _DONE_AT = "housekeeping_at"
 # Seconds after which a worker scrubs the database after a deletion by others, and the first pause after a failure.
 _OTHERS = 60.0
 _PAUSE = 5.0
+# Attempts to scrub that failed in a row after which operators are told.
+_OFTEN = 3
 _PREVIEW_HOURS = 2
-
-logger = logging.getLogger("pairseek.web")
 
 
 class Housekeeper:
@@ -48,33 +47,51 @@ class Housekeeper:
         self._seen: str | None = None
         self._next = 0.0
         self._own = False
-        self._scrub_at, self._pause = 0.0, _PAUSE
-        self._rounds = Rounds("housekeeping", _ROUND, self.round)
+        self._scrub_at, self._pause, self._unscrubbed = 0.0, _PAUSE, 0
+        self.rounds = Rounds("housekeeping", _ROUND, self.round)
 
     def start(self) -> None:
         """Start the thread."""
         self._seen = self._database.read(deletion.last_deletion)
-        self._rounds.start()
+        self.rounds.start()
 
     def stop(self) -> None:
         """End the thread after the step under way."""
-        self._rounds.stop(10.0)
+        self.rounds.stop(10.0)
 
     def soon(self) -> None:
         """Remove the traces of a deletion by this worker at once."""
         self._own = True
-        self._rounds.wake()
+        self.rounds.wake()
+
+    @property
+    def has_died(self) -> bool:
+        """Whether the thread ended although nobody stopped it."""
+        return self.rounds.has_died
+
+    @property
+    def problem(self) -> str | None:
+        """Description of an error that persists."""
+        if self._unscrubbed >= _OFTEN:
+            return f"traces of deleted data could not be removed {self._unscrubbed} times in a row"
+        return self.rounds.problem
 
     def round(self) -> None:
         """Apply retention periods once an hour, and remove traces of what was deleted since the last round."""
+        attempt_all((self._look, self._clear_after_deletion, self._scrub))
+
+    def _look(self) -> None:
+        """Apply retention periods and delete what is over, if it is time to look whether that is due."""
         if monotonic() >= self._next:
             self._tidy()
             self._next = monotonic() + _LOOK
+
+    def _clear_after_deletion(self) -> None:
+        """Clear the memory of this worker if anyone has deleted something since the last round."""
         last = self._database.read(deletion.last_deletion)
         if last != self._seen:
             self._clear()
             self._seen = last
-        self._scrub()
 
     def _tidy(self) -> None:
         """Apply retention periods and delete what is over, unless another worker or server did within the hour."""
@@ -95,8 +112,9 @@ class Housekeeper:
                 return
             done = forgetting.scrub(self._database)
         if done:
-            self._own, self._pause = False, _PAUSE
+            self._own, self._pause, self._unscrubbed = False, _PAUSE, 0
         else:
+            self._unscrubbed += 1
             self._scrub_at, self._pause = monotonic() + self._pause, min(2 * self._pause, _SELDOM)
 
 

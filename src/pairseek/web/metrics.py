@@ -19,6 +19,7 @@ SECONDS = Histogram("pairseek_request_seconds", "Response time.", ["route"], buc
 ANSWERS = Counter("pairseek_answers", "Stored answers.", ["outcome"])
 NEXT_PAIRS = Counter("pairseek_next_pairs", "Next pairs, by whether they were prefetched.", ["prefetched"])
 UNAVAILABLE = Counter("pairseek_store_unavailable", "Requests that failed because the database was unavailable.")
+BACKGROUND_FAILURES = Counter("pairseek_background_failures", "Failed rounds of background work.", ["work"])
 
 CLOSED = Counter("pairseek_connections_closed", "Connections that the server closed, by reason.", ["reason"])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -15,7 +14,6 @@ from anyio import CapacityLimiter
 from fastapi import Request
 from starlette.responses import HTMLResponse
 
-from pairseek.errors import PairseekError
 from pairseek.store import migrate, people
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
@@ -28,6 +26,7 @@ from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.pages.contexts import StateContext
 from pairseek.web.rates import Rates
 from pairseek.web.readiness import Readiness
+from pairseek.web.rounds import Background, logged
 from pairseek.web.security import CSRF_COOKIE, csrf_token, form_nonce, set_cookie
 from pairseek.web.sessions.links import link_key
 from pairseek.web.sessions.live import SubmittedAnswer
@@ -37,8 +36,6 @@ from pairseek.web.sessions.service import Sessions
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Catalogue, Study
 from pairseek.web.views.overview import Overview
-
-logger = logging.getLogger("pairseek.web")
 
 T = TypeVar("T")
 
@@ -103,6 +100,9 @@ class Service:
         housekeeper.start()
         learner = Learner(database, catalogue)
         learner.start()
+        background: list[Background] = [housekeeper, learner.rounds, prefetch_writer.rounds]
+        if prefetcher is not None:
+            background.append(prefetcher.rounds)
         return cls(
             settings,
             database,
@@ -116,7 +116,7 @@ class Service:
             rates,
             overview,
             findings,
-            Readiness(database),
+            Readiness(database, background),
             housekeeper,
             learner,
         )
@@ -135,14 +135,7 @@ class Service:
 
     def later(self, task: Callable[[], None]) -> None:
         """Run a task in the background thread."""
-
-        def run() -> None:
-            try:
-                task()
-            except PairseekError:
-                logger.exception("background task failed")
-
-        self._workers.submit(run)
+        self._workers.submit(logged("task", task))
 
     async def in_turn(self, task: Callable[[], T]) -> T:
         """Run the task of a participant's request in one of a few threads, in the order of arrival.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pairseek.core.frames import is_parquet
+from pairseek.core.csv import TEXT_ENDINGS, is_table
 from pairseek.core.types import ItemId
 from pairseek.errors import InvalidChoices
 from pairseek.population.choices import Choices
@@ -26,8 +26,9 @@ TABLES = (
 def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
     """Read recorded choices; the file's extension and columns determine the format.
 
-    Valid files are ``.csv`` and ``.parquet`` with the columns person, item and rating, or person, winner and loser;
-    PrefLib's ``.soc``, ``.soi``, ``.toc`` and ``.toi``; and ``.zip`` bundles that ``pairseek export`` wrote.
+    Valid files are ``.csv``, ``.tsv``, ``.txt`` and ``.parquet`` with the columns person, item and rating, or person,
+    winner and loser; PrefLib's ``.soc``, ``.soi``, ``.toc`` and ``.toi``; and ``.zip`` bundles that ``pairseek export``
+    wrote.
 
     Parameters
     ----------
@@ -39,8 +40,9 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
     extension = path.suffix.lower()
     if extension in FILES:
         return FILES[extension](path, ids)
-    if extension != ".csv" and not is_parquet(path):
-        raise InvalidChoices(f"{path} has an unknown extension {extension!r}: use .csv, .parquet, {', '.join(FILES)}")
+    if not is_table(path):
+        known = ", ".join((*TEXT_ENDINGS, ".parquet", *FILES))
+        raise InvalidChoices(f"{path} has an unknown extension {extension!r}: use {known}")
     return read_table(Table.read(path), ids)
 
 

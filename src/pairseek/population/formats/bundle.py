@@ -23,7 +23,7 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
 
     Answers that were undone or voided, attention checks, skips and answers of simulated people are left out.
     """
-    table = Table.parse(content_of(path, ANSWERS), f"{path}: {ANSWERS}")
+    table = Table.read(f"{path}: {ANSWERS}", content_of(path, ANSWERS))
     if not table.has(_COLUMNS):
         missing = next(name for name in _COLUMNS if name not in table.header)
         raise InvalidChoices(f"{path}: {ANSWERS} has no column {missing!r}; export the study again")
@@ -54,7 +54,7 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
 
 def conspicuous(path: Path) -> set[str]:
     """Return the sessions that the ranking of a study leaves out because of how people answered."""
-    table = Table.parse(content_of(path, PARTICIPANTS), f"{path}: {PARTICIPANTS}")
+    table = Table.read(f"{path}: {PARTICIPANTS}", content_of(path, PARTICIPANTS))
     if not table.has(("session", "flags")):
         raise InvalidChoices(f"{path}: {PARTICIPANTS} has no columns session and flags; export the study again")
     return {session for _, (session, flags) in table.cells(("session", "flags")) if flags}

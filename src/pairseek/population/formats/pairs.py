@@ -53,7 +53,7 @@ def _check_time(table: Table, line: int, text: str) -> None:
     if not text:
         return
     try:
-        fine = math.isfinite(float(text)) and float(text) >= 0
+        fine = math.isfinite(table.number(text)) and table.number(text) >= 0
     except ValueError:
         fine = False
     if not fine:

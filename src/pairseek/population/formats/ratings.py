@@ -16,12 +16,13 @@ def read(table: Table, ids: Sequence[ItemId] | None = None) -> Choices:
     """Read the ratings of a table as choices."""
     rows: list[tuple[str, str, float]] = []
     seen: dict[tuple[str, str], int] = {}
+    table.check_decimals("rating")
     for line, (person, item, text) in table.cells(COLUMNS):
         for column, cell in (("person", person), ("item", item)):
             if not cell:
                 raise table.error(line, column, "it is empty; fill it in or remove the line")
         try:
-            rating = float(text)
+            rating = table.number(text)
         except ValueError:
             rating = math.nan
         if not math.isfinite(rating):

@@ -1,72 +1,45 @@
-"""CSV table with a header, whose error messages name line and column."""
+"""Table with a header, whose error messages name line and column."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pairseek.core.frames import is_parquet, parquet_columns, text_rows
+from pairseek.core.csv import Rows, check_lengths, mixed_decimals, number, table_rows
+from pairseek.core.frames import text_rows
 from pairseek.errors import InvalidChoices
-
-_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 @dataclass(frozen=True)
 class Table:
-    """Header and numbered rows of a CSV file."""
+    """Header and numbered rows of a text or Parquet file."""
 
     path: str
     header: tuple[str, ...]
     body: tuple[tuple[int, tuple[str, ...]], ...]
+    decimal_comma: bool = False
 
     @classmethod
-    def read(cls, path: Path) -> Table:
-        """Read a CSV or Parquet file."""
-        if is_parquet(path):
-            return cls.of_columns(parquet_columns(path, InvalidChoices), str(path))
-        try:
-            text = path.read_bytes()
-        except FileNotFoundError:
-            raise InvalidChoices(f"there is no file {path}") from None
-        except OSError as error:
-            raise InvalidChoices(f"{path} cannot be read: {error.strerror or error}") from None
-        return cls.parse(text, str(path))
+    def read(cls, path: Path | str, content: bytes | None = None) -> Table:
+        """Read a text or Parquet file, or the content of one that is not on disk."""
+        wanted = "a header row, then one row for each choice or rating"
+        return cls._of(table_rows(path, InvalidChoices, wanted, content), str(path))
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, Sequence[Any]], path: str) -> Table:
         """Return columns of any values as a table of text; `path` names it in error messages."""
-        (_, header), *rows = text_rows(columns)
-        body = tuple((line, tuple(map(str.strip, row))) for line, row in rows)
-        return cls(path, tuple(name.strip().casefold() for name in header), body)
+        return cls._of(Rows(text_rows(columns)), path)
 
     @classmethod
-    def parse(cls, content: bytes, path: str) -> Table:
-        """Parse the content of a CSV file; `path` names it in error messages."""
-        try:
-            reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
-            rows = [(reader.line_num, tuple(map(str.strip, row))) for row in reader if any(map(str.strip, row))]
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise InvalidChoices(
-                f"{path} cannot be read as CSV in UTF-8: {error}; save the file as UTF-8 CSV"
-            ) from None
-        if not rows:
-            raise InvalidChoices(f"{path} is empty: give a header row, then one row for each choice or rating")
-        header = tuple(name.casefold() for name in rows[0][1])
-        other = next((name for sign, name in _SEPARATORS.items() if len(header) == 1 and sign in header[0]), None)
-        if other is not None:
-            raise InvalidChoices(f"{path} uses {other} as separators: save it with commas")
-        for line, row in rows[1:]:
-            if len(row) != len(header):
-                raise InvalidChoices(
-                    f"{path}, line {line}: expected {len(header)} cells, received {len(row)}; fix the line"
-                )
-        if len(rows) == 1:
+    def _of(cls, rows: Rows, path: str) -> Table:
+        check_lengths(path, rows, InvalidChoices)
+        if len(rows.lines) == 1:
             raise InvalidChoices(f"{path} has a header but no rows: give one row for each choice or rating")
-        return cls(path, header, tuple(rows[1:]))
+        (_, header), *body = rows.lines
+        texts = tuple((line, tuple(map(str.strip, row))) for line, row in body)
+        return cls(path, tuple(name.strip().casefold() for name in header), texts, rows.decimal_comma)
 
     def has(self, columns: Sequence[str]) -> bool:
         """Return whether the table has all of these columns."""
@@ -77,6 +50,19 @@ class Table:
         places = [self.header.index(name) for name in columns]
         for line, row in self.body:
             yield line, tuple(row[place] for place in places)
+
+    def check_decimals(self, column: str) -> None:
+        """Reject a column with decimal commas and decimal points: some of its numbers would be misread."""
+        mixed = mixed_decimals(cell for _, (cell,) in self.cells((column,))) if self.decimal_comma else None
+        if mixed is not None:
+            raise InvalidChoices(
+                f"{self.path}, column {column!r} has the numbers {mixed[0]} and {mixed[1]}: write all with a decimal "
+                f"comma, or all with a decimal point"
+            )
+
+    def number(self, cell: str) -> float:
+        """Return a cell as a number; raise a `ValueError` if it is none."""
+        return number(cell, decimal_comma=self.decimal_comma)
 
     def error(self, line: int, column: str, words: str) -> InvalidChoices:
         """Return an error about one cell."""

@@ -10,7 +10,7 @@ import numpy as np
 from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
-from pairseek.model.priors import Prior
+from pairseek.model.priors import Prior, box_of, moments_of
 
 Bound: TypeAlias = float | tuple[float, ...]
 Box: TypeAlias = tuple[Bound, Bound]
@@ -53,8 +53,8 @@ def _bound(value: object, box: object, who: str) -> Bound:
 
 def prior_box(prior: Prior, d: int) -> Box:
     """Return the prior's box; the mean plus and minus four standard deviations where it is unbounded."""
-    low, high = prior.box(d)
-    mean, covariance = prior.moments(d)
+    low, high = box_of(prior, d)
+    mean, covariance = moments_of(prior, d)
     reach = GAUSSIAN_REACH * np.sqrt(np.diag(covariance))
     low = np.where(np.isfinite(low), low, mean - reach)
     high = np.where(np.isfinite(high), high, mean + reach)

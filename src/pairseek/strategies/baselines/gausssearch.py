@@ -28,7 +28,7 @@ from pairseek.core.limits import COORDINATE, COVARIANCE, Limit
 from pairseek.core.types import Event, FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
-from pairseek.model.priors import Prior
+from pairseek.model.priors import Prior, moments_of
 from pairseek.model.responses import TYPICAL_LOGIT
 from pairseek.strategies.baselines.cache import FoldCache
 from pairseek.strategies.baselines.gaussian import Gaussian
@@ -96,7 +96,7 @@ class GaussSearch:
 
     def resolved(self, items: Items, prior: Prior) -> Self:
         """Return the strategy with the prior's moments and a matching noise filled in, where none were given."""
-        mean, covariance = prior.moments(items.d)
+        mean, covariance = moments_of(prior, items.d)
         filled = dataclasses.replace(
             self,
             mean=self.mean or tuple(mean.tolist()),

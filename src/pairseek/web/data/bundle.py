@@ -153,11 +153,17 @@ def _session_record(study: Study, one: history.SessionHistory) -> JSON:
     return {
         **{key: value for key, value in asdict(one.row).items() if key not in _UNEXPORTED},
         "queries": [_without_session(asdict(query)) for query in one.queries],
-        "events": [_without_session(asdict(event)) for event in one.events],
+        "events": [_event(event) for event in one.events],
         "marks": [_without_session(mark) for mark in one.marks],
         "blurs": [_without_session(blur) for blur in one.blurs],
         "estimate": along[-1] if along else None,
     }
+
+
+def _event(event: EventRow) -> JSON:
+    """Return an event; what was played only where there was something to play."""
+    record = _without_session(asdict(event))
+    return record if event.played is not None else {key: value for key, value in record.items() if key != "played"}
 
 
 def _without_session(record: JSON) -> JSON:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from pairseek.core.media import MEDIA
+from pairseek.core.media import MEDIA, PICTURE_FILE
 from pairseek.web.data.codebook_german import GERMAN
 
+_PLAYED = (
+    "Whether its sound or video was played before the answer: yes, no, failed (it could not be loaded) or unknown (a "
+    "program did not say); empty if it has none, and for answers before this was recorded."
+)
 _MEANINGS = {
     "study": "Name of the study in its link.",
     "session": "Id of the session: one participation of one person.",
@@ -24,6 +28,7 @@ _MEANINGS = {
     "winner": "Chosen item; empty for ties and skips.",
     "loser": "Rejected item; empty for ties and skips.",
     "outcome": "left, right, tie or skip.",
+    **{f"{side}_played": _PLAYED for side in ("left", "right", "anchor")},
     "rt_ms": "Reaction time in milliseconds, from both items being visible to the answer, measured in the browser.",
     "asked_at": "Time at which the server selected the pair (UTC).",
     "shown_at": "Time at which the browser showed the pair (UTC, browser clock).",
@@ -54,7 +59,8 @@ _MEANINGS = {
     "left_share": "Share of left among the answers with a winner.",
     "fast_share": "Share of answers with a reaction time below 300 ms.",
     "median_rt_ms": "Median of rt_ms.",
-    "flags": "Quality flags: attention, inconsistent, one_sided, fast, random.",
+    "flags": "Quality flags: attention, inconsistent, one_sided, fast, random; unloaded (a sound or video did not "
+    "load) and unheard (a choice without a record that all was played), which leave nobody out of the ranking.",
     "manner": "Inferred class of the person's answers: the most probable of consistent, noisy and random.",
     "agreement": "Share of answers that agree with the person's preference at medium difficulty: posterior median.",
     "k": "Noise constant of the person: posterior median.",
@@ -74,7 +80,7 @@ _MEANINGS = {
     "top_1": "Probability that the item is the best.",
     "top_3": "Probability that the item is among the best three.",
     "top_5": "Probability that the item is among the best five.",
-    "image_file": "Name of the picture's file, as the researcher gave it.",
+    PICTURE_FILE: "Name of the picture's file, as the researcher gave it.",
     **{medium.name: medium.meaning for medium in MEDIA.values()},
 }
 _OTHERWISE = {
@@ -91,6 +97,7 @@ _COORDINATES = {
     "estimates": "Coordinate of the estimate (posterior mean, or the procedure's own).",
     "items": "Coordinate of the item, standardized and scaled as the study says.",
 }
+_DATA = "Column of the list of items, kept as it was; the search does not use it."
 _TRUTH = "Coordinate of a simulated person's true point."
 
 
@@ -102,7 +109,7 @@ def is_known(column: str) -> bool:
 def texts() -> set[str]:
     """Return every description that the codebook can contain."""
     parts = (_MEANINGS, _OTHERWISE, _NUMBERED, _COORDINATES)
-    return {_TRUTH, *(words for part in parts for words in part.values())}
+    return {_TRUTH, _DATA, *(words for part in parts for words in part.values())}
 
 
 def in_language(words: str, language: str) -> str:
@@ -110,8 +117,10 @@ def in_language(words: str, language: str) -> str:
     return GERMAN.get(words, words) if language == "de" else words
 
 
-def meaning(table: str, column: str, coordinates: Sequence[str] = ()) -> str:
-    """Return the description of a column; ``coordinates`` are the columns of the items' coordinates."""
+def meaning(table: str, column: str, coordinates: Sequence[str] = (), data: Collection[str] = ()) -> str:
+    """Return the description of a column; coordinates and data of the items have names of their own."""
+    if column in data:
+        return _DATA
     if column in coordinates:
         return _COORDINATES[table]
     if column.removeprefix("truth_") in coordinates:

@@ -94,9 +94,16 @@ GERMAN = {
     "Share of left among the answers with a winner.": "Anteil von links an den Antworten mit einer Wahl.",
     "Share of answers with a reaction time below 300 ms.": "Anteil der Antworten mit einer Reaktionszeit unter 300 ms.",
     "Median of rt_ms.": "Median von rt_ms.",
-    "Quality flags: attention, inconsistent, one_sided, fast, random.": (
+    "Whether its sound or video was played before the answer: yes, no, failed (it could not be loaded) or unknown (a "
+    "program did not say); empty if it has none, and for answers before this was recorded.": (
+        "Ob Ton oder Video vor der Antwort abgespielt wurde: yes (ja), no (nein), failed (es ließ sich nicht laden) "
+        "oder unknown (ein Programm sagte es nicht); leer, wenn es nichts abzuspielen gab, und bei früheren Antworten."
+    ),
+    "Quality flags: attention, inconsistent, one_sided, fast, random; unloaded (a sound or video did not load) and "
+    "unheard (a choice without a record that all was played), which leave nobody out of the ranking.": (
         "Auffälligkeiten: attention (Aufmerksamkeit), inconsistent (widersprüchlich), one_sided (einseitig), "
-        "fast (zu schnell), random (zufällig)."
+        "fast (zu schnell), random (zufällig); unloaded (Ton oder Video ließ sich nicht laden) und unheard (eine Wahl, "
+        "zu der nicht belegt ist, dass alles abgespielt wurde), die niemanden aus der Rangliste ausschließen."
     ),
     "Inferred class of the person's answers: the most probable of consistent, noisy and random.": (
         "Geschätzte Art der Antworten: die wahrscheinlichste von consistent (stimmig), noisy (verrauscht) und "
@@ -162,5 +169,8 @@ GERMAN = {
         "Koordinate des Dings, standardisiert und skaliert, wie die Studie es angibt."
     ),
     "Coordinate of a simulated person's true point.": "Koordinate des wahren Punktes einer simulierten Person.",
+    "Column of the list of items, kept as it was; the search does not use it.": (
+        "Spalte der Liste der Items, unverändert; die Suche verwendet sie nicht."
+    ),
 }
 """Texts by their English originals; a test compares them with the codebook."""

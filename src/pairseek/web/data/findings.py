@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pairseek.core.types import JSON, FloatArray
-from pairseek.errors import InvalidChoices, PairseekError
+from pairseek.errors import InvalidChoices
 from pairseek.model.items import Items
 from pairseek.population import Choices
 from pairseek.ranking import Ranking, Segmentation
@@ -22,12 +21,11 @@ from pairseek.ranking.utilities import UtilityPosterior, mean_utilities
 from pairseek.store import sessions
 from pairseek.store.database import Database
 from pairseek.web.data.crowd import choices_of
-from pairseek.web.data.quality import manner_of, signs
+from pairseek.web.data.quality import NOTES, manner_of, signs
 from pairseek.web.errors import Problem
+from pairseek.web.rounds import note_failure
 from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along
 from pairseek.web.studies.catalogue import Study
-
-logger = logging.getLogger("pairseek.web")
 
 # Number of rankings in memory, each with its segments, and of studies with them.
 _KEPT = 32
@@ -62,7 +60,7 @@ class Participation:
     @property
     def left_out(self) -> bool:
         """Whether the ranking leaves the person out: the session is void, or a sign of quality is conspicuous."""
-        return self.void or bool(self.quality["flags"])
+        return self.void or not NOTES.issuperset(self.quality["flags"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,8 +306,9 @@ class FindingsKeeper:
                 while len(self._known) > _KEPT:
                     self._known.popitem(last=False)
             return found
-        except PairseekError:
-            logger.exception("the findings of a study could not be computed")
+        except Exception:
+            # Nobody may be waiting for the future that holds it.
+            note_failure("findings")
             raise
         finally:
             with self._lock:

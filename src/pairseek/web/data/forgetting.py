@@ -1,6 +1,7 @@
 """Deletion of participants and studies, and of the populations that were learned from them.
 
-A population that was learned from a deleted session is dropped in the same transaction. Of the sessions that began with
+A population that was learned from a deleted session is dropped in the same transaction, and a study that learns by
+itself learns again from the other people. Of the sessions that began with
 it, finished ones keep their stored results and cannot be recomputed; the others go on with the parts that the study has
 without a population. Both get a mark that says so.
 """
@@ -10,15 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
 import sqlalchemy as sa
 
 from pairseek.core.text import plural
-from pairseek.store import deletion, studies
+from pairseek.store import deletion, learning, populations, studies
 from pairseek.store.database import Database, stamp
 from pairseek.store.deletion import Deleted
 from pairseek.web.errors import Problem
+from pairseek.web.rounds import attempt_all
 from pairseek.web.sessions.parts import Parts, dropped_record
 from pairseek.web.studies.catalogue import Catalogue, Study
 
@@ -89,19 +92,21 @@ def delete_study(database: Database, study: Study, who: str) -> Deleted:
 
 def expire(database: Database, catalogue: Catalogue) -> list[Expired]:
     """Delete the sessions of all studies whose retention period is over."""
-    found = []
-    for row in database.read(studies.every):
+    found: list[Expired] = []
+
+    def expire_study(row: studies.StudyRow) -> None:
         setting = row.configuration.get("retention")
         if setting is None:
-            continue
+            return
         limit = stamp(datetime.now(UTC) - timedelta(days=setting["days"]))
         if setting["after"] == "close" and (row.is_open or row.closed_at is None or row.closed_at >= limit):
-            continue
+            return
         until = limit if setting["after"] == "session" else "9999"
-        ids = database.read(lambda connection, row=row, until=until: deletion.ended_before(connection, row.id, until))  # type: ignore[misc]
-        if ids:
-            study = catalogue.named(row.slug)
-            found.append(Expired(row.slug, _repeated(database, _expiring(study, until))))
+        if database.read(lambda connection: deletion.ended_before(connection, row.id, until)):
+            found.append(Expired(row.slug, _repeated(database, _expiring(catalogue.named(row.slug), until))))
+
+    # A study that fails keeps no other from being cleaned.
+    attempt_all(partial(expire_study, row) for row in database.read(studies.every))
     return found
 
 
@@ -119,6 +124,8 @@ def _forget(connection: sa.Connection, study: Study, ids: Sequence[str], who: st
     # Locked first: a population that someone is learning from them now is then complete and seen, or fails.
     ids = deletion.lock(connection, ids)
     versions = [version for _, version in deletion.learned(connection, ids)]
+    if populations.latest(connection, study.row.id) in versions:
+        learning.restart(connection, study.row.id)
     for version in versions:
         deletion.drop_population(connection, study.row.id, version)
     deleted = deletion.delete_sessions(connection, ids)
@@ -166,7 +173,8 @@ def in_words(deleted: Deleted) -> str:
     text = f"Deleted {plural(deleted.sessions, 'session')} with {plural(deleted.answers, 'answer')}."
     if deleted.populations:
         versions = ", ".join(map(str, deleted.populations))
-        text += f" Dropped what had been learned from them: population {versions}. Learn again to replace it."
+        text += f" Dropped what had been learned from them: population {versions}."
+        text += " A study that learns by itself replaces it soon; in another, learn again."
     return text
 
 

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from pairseek.core.types import JSON
+from pairseek.web.sessions.playing import was_heard
 from pairseek.web.sessions.state import EffectiveAnswer
 from pairseek.web.studies.configuration import StudyConfiguration
 
 FAST_MS = 300
 """Reaction times below this, in milliseconds, are implausibly fast."""
+NOTES = frozenset({"unloaded", "unheard"})
+"""Flags that tell of the study's sounds and videos and leave nobody out of the ranking."""
 # Minimum number of answers for a flag.
 _LEAST = 8
 
@@ -57,6 +60,10 @@ def signs(
         flags.append("fast")
     if manner == "random" and len(decided) >= _LEAST:
         flags.append("random")
+    if any(one.has_failed for one in done):
+        flags.append("unloaded")
+    if configuration.play and any(one.outcome != "skip" and not was_heard(one.event.played) for one in done):
+        flags.append("unheard")
     return {
         "consistency": consistency,
         "attention": attention,

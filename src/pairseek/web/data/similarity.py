@@ -114,7 +114,9 @@ def learn_if_due(database: Database, study: Study, who: str = LEARNER, run: Lear
     A failure leaves the last version in use, and is noted in the audit log of the study.
     """
     answers = _answers(database, study)
-    before = database.read(lambda connection: populations.latest(connection, study.row.id))
+    rows = database.read(lambda connection: populations.every(connection, study.row.id))
+    # A map that was dropped with a forgotten person is replaced without waiting for further answers.
+    before = rows[0]["version"] if rows and rows[0]["dropped_at"] is None else None
     if is_due(study.items.n, answers, None if before is None else _answers_of(database, study, before)):
         learn_now(database, study, who, run, noted=False)
 

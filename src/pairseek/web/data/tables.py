@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from pairseek.core.frames import has_parquet
+from pairseek.core.media import MEDIA, PICTURE_FILE
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidChoices, MissingExtra
 from pairseek.ranking import Ranking
@@ -26,7 +28,11 @@ from pairseek.web.sessions.state import EffectiveAnswer, voided
 from pairseek.web.studies.catalogue import Study
 
 TABLES = ("answers", "participants", "estimates", "items", "ranking")
-FORMATS = ("csv", "parquet")
+
+
+def formats() -> list[str]:
+    """Return the formats in which this installation writes a table."""
+    return ["csv", "parquet"] if has_parquet() else ["csv"]
 
 
 def identity(row: SessionRow) -> JSON:
@@ -47,6 +53,8 @@ def answer_rows(study: Study, one: SessionHistory) -> Iterator[JSON]:
     along, asked = estimates_along(study, one), {query.name: query for query in one.queries}
     void, blurred = voided(one.marks), _blurred(one.blurs)
     places = coordinate_names(study)
+    shown = ("left", "right", *(("anchor",) if study.configuration.is_similarity else ()))
+    sides = shown if study.has_players else ()
     for event in one.events:
         if event.kind != "answer":
             continue
@@ -66,6 +74,7 @@ def answer_rows(study: Study, one: SessionHistory) -> Iterator[JSON]:
             "winner": answered.winner,
             "loser": {query.left: query.right, query.right: query.left}.get(answered.winner or ""),
             "outcome": event.outcome,
+            **({f"{side}_played": (event.played or {}).get(side) for side in sides}),
             "rt_ms": event.rt_ms,
             "asked_at": query.asked_at,
             "shown_at": event.shown_at,
@@ -156,21 +165,24 @@ def _reliability(found: JSON | None) -> JSON:
 
 def item_rows(study: Study) -> Iterator[JSON]:
     """Yield one row for each item, also of those that were replaced."""
-    items = study.every_item
+    items, names = study.every_item, data_names(study)
     for row in range(items.n):
         yield {
             "id": items.ids[row],
             "label": items.labels[row],
             "appeal": float(items.appeal[row]),
-            **{name: values[row] for name, values in items.data.items()},
+            **{names.get(name, name): values[row] for name, values in items.data.items()},
             **dict(zip(coordinate_names(study), items.coordinates[row].tolist(), strict=True)),
         }
 
 
 def ranking_rows(study: Study, ranking: Callable[[Study], Ranking]) -> Iterator[JSON]:
     """Yield one row for each item, best first; none if there is nothing to rank yet."""
+    items, shown = study.every_item, shown_columns(study)
     with contextlib.suppress(InvalidChoices):
-        yield from (asdict(one) for one in ranking(study))
+        for one in ranking(study):
+            row = items.find(one.id)
+            yield {**asdict(one), **({name: items.data[name][row] for name in shown} if row >= 0 else {})}
 
 
 def rows_of(
@@ -195,7 +207,7 @@ def columns_of(study: Study, table: str) -> list[str]:
     if table == "items":
         return list(next(item_rows(study)))
     if table == "ranking":
-        return list(COLUMNS)
+        return [*COLUMNS, *shown_columns(study)]
     ids = dict.fromkeys(("participant", "prolific_pid", "prolific_study", "prolific_session"))
     ends = dict.fromkeys(("finished_at", "confirmed_at", "reason", "final", "truth", "population", "browser"))
     began = {"id": "", "study_id": study.row.id, "kind": "person", "seed": 0, "created_at": "", "version": 0}
@@ -278,7 +290,25 @@ def coordinate_names(study: Study) -> list[str]:
     return [f"{name}_coordinate" if is_known(name) else name for name in study.items.columns]
 
 
+def shown_columns(study: Study) -> list[str]:
+    """Return the columns of data by which a person recognizes an item: its text, its picture's file, and so on."""
+    data = study.every_item.data
+    # A stored picture is named by a hash; its file has the name that the researcher knows.
+    return [name for name in (*MEDIA, PICTURE_FILE) if name in data and not (name == "image" and PICTURE_FILE in data)]
+
+
+def data_names(study: Study) -> dict[str, str]:
+    """Return the names in exports of further columns of data, which must not be those of other columns."""
+    further = [name for name in study.every_item.data if name not in (*MEDIA, PICTURE_FILE)]
+    return {name: f"{name}_data" if is_known(name) else name for name in further}
+
+
 def codebook(study: Study) -> Mapping[str, Mapping[str, str]]:
     """Return what every column of every table means."""
-    places = coordinate_names(study)
-    return {table: {name: meaning(table, name, places) for name in columns_of(study, table)} for table in TABLES}
+    places, further = coordinate_names(study), data_names(study).values()
+    return {
+        table: {
+            name: meaning(table, name, places, further if table == "items" else ()) for name in columns_of(study, table)
+        }
+        for table in TABLES
+    }

@@ -23,7 +23,8 @@ class ImageContext(TypedDict):
 
 
 class CardContext(TypedDict):
-    """Card that shows an item. ``name`` is the label, also where the card hides it.
+    """Card that shows an item. ``name`` is the label, also where the card hides it; without one, the beginning of
+    the text, or the name of the picture.
 
     ``media`` has the media of the item by name, in the order in which they are shown; ``markdown`` is sanitized HTML.
     """
@@ -118,7 +119,8 @@ class RunPage(TypedDict):
     """``run``: the pairs. ``session`` is the public name under which the browser stores unsent answers.
 
     ``practice`` is None, a pair, or True for a pair that the page brings along. ``prefetch``: the service has the next
-    pairs before the answer. ``similarity``: pairs have an anchor.
+    pairs before the answer. ``similarity``: pairs have an anchor. ``play``: how much of each sound and video is played
+    before a choice, ``"end"`` or seconds; None in a study without any.
     """
 
     study: StudyHead
@@ -128,6 +130,7 @@ class RunPage(TypedDict):
     state: StateContext
     offers: Offers
     practice: PracticeContext | bool | None
+    play: str | float | None
     prefetch: bool
     preview: bool
 
@@ -245,17 +248,33 @@ class StudiesPage(TypedDict):
     studies: list[StudyContext]
 
 
+class ColumnsContext(TypedDict):
+    """Columns of the list of things that are coordinates, and further columns that were kept as data."""
+
+    coordinates: list[str]
+    data: list[str]
+
+
+class ColumnsPart(TypedDict):
+    """``_columns``: part of the form for a new study about its list of ``count`` things, or the ``problem`` with it."""
+
+    count: int
+    columns: ColumnsContext | None
+    problem: str | None
+
+
 class NewStudyPage(TypedDict):
     """``study_new``: submitted ``values``, and ``errors`` by field name ("" for the whole form).
 
     A field is named by its place in the study's file: ``title``, ``offer.tie`` (sent as "true" if ticked),
     ``completion.codes.finished``. ``items``, ``images`` and ``yaml`` are files. ``attention`` is lines of
     ``left, right, answer``, and ``more`` is YAML with any further settings. ``columns`` are the columns of the items
-    file that the form names besides id and coordinates.
+    file that the form names besides id and coordinates. ``formats`` are those of tables that can be read.
     """
 
     user: User
     columns: list[str]
+    formats: list[str]
     strategies: list[str]
     goals: list[str]
     stops: list[str]
@@ -433,6 +452,8 @@ class StudyPage(TypedDict):
     audit: list[AuditRow]
     configuration: str
     filling: int
+    columns: ColumnsContext
+    formats: list[str]
     scales: Scales | None
     retention: RetentionContext | None
     learning: LearningContext
@@ -661,9 +682,9 @@ class AnswerRow(TypedDict):
 
     index: int
     query: str
-    anchor: str | None
-    left: str
-    right: str
+    anchor: CardContext | None
+    left: CardContext
+    right: CardContext
     outcome: str
     rt_ms: int | None
     answered: str

@@ -75,6 +75,16 @@ def named(value: str, said: Words, under: str) -> tuple[str, str]:
     return value, said.say(f"{under}{value}")
 
 
+def language_name(language: str) -> str:
+    """Return the name of a language in that language."""
+    return words(language).say("language.name")
+
+
+def with_language_name(language: str) -> tuple[str, str]:
+    """Return a form option: a language, and its name."""
+    return language, language_name(language)
+
+
 @cache
 def _environment() -> Environment:
     made = Environment(
@@ -88,6 +98,8 @@ def _environment() -> Environment:
     made.filters["short_time"] = short_time
     made.filters["paired"] = paired
     made.filters["named"] = named
+    made.filters["with_language_name"] = with_language_name
+    made.globals["language_name"] = language_name
     made.globals["static"] = static_address
     made.globals["draw_map"] = draw_map
     made.globals |= {"draw_group_map": draw_group_map, "colour_of": colour_of, "mark_path": mark_path}

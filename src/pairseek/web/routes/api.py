@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from pairseek.core.media import inline_media
 from pairseek.core.text import plural
 from pairseek.core.types import JSON
-from pairseek.errors import InvalidItems
+from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.population import Population
 from pairseek.store import sessions, studies
@@ -181,6 +181,11 @@ def create_study(body: schemas.NewStudy, request: Request, service: TheService, 
     """Create a study."""
     who.need("write")
     configuration = configured(body.configuration)
+    if configuration.coordinates is not None:
+        raise InvalidParameter(
+            "the setting 'coordinates' names columns of a file, and these items have no columns: leave it out",
+            field="coordinates",
+        )
     items = _items(body.items, placed=not configuration.is_similarity)
     ready = study_items(items, scaled=configuration.scaled, standardize=configuration.standardize)
     slug = creation.create_study(service.database, configuration, ready, is_open=body.open, who=who.label)
@@ -344,8 +349,11 @@ def open_session(body: schemas.NewSession, slug: Slug, service: TheService, who:
 def sign_links(
     body: schemas.NewLinks, slug: Slug, request: Request, service: TheService, who: TheCaller
 ) -> list[dict[str, str]]:
-    """Make a signed link for each participant, which proves the id and lets its holder go on from any browser."""
-    study, address = _study(service, slug, who, "answer").row, str(request.base_url)
+    """Make a signed link for each participant, which proves the id and lets its holder go on from any browser.
+
+    Needs the scope ``write``: whoever may make links can act for every participant.
+    """
+    study, address = _study(service, slug, who, "write").row, str(request.base_url)
     found = [
         {"participant": name, "link": signed_link(service.link_key, address, study, name, body.days)}
         for name in body.participants

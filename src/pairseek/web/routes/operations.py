@@ -29,9 +29,10 @@ async def healthz() -> JSON:
 
 @router.get("/readyz")
 def readyz(service: TheService) -> JSON:
-    """Report that the database has the current schema, takes writes and has room for more."""
+    """Report that the database takes writes and the background threads live, and what keeps failing in them."""
     service.readiness.check()
-    return {"status": "ready"}
+    problems = service.readiness.problems()
+    return {"status": "degraded", "problems": problems} if problems else {"status": "ready"}
 
 
 @router.get("/metrics")

@@ -7,7 +7,7 @@ import base64
 import hmac
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Depends, Form, Request
@@ -196,7 +196,9 @@ async def answer(request: Request) -> Response:
     def stored() -> Response:
         row = session_of(slug, request, service)
         check_guard(request)
-        return JSONResponse(service.answered(row, body.submitted()))
+        # The page says what was played, so one that says nothing has played nothing.
+        answered = body.submitted()
+        return JSONResponse(service.answered(row, replace(answered, played=answered.played or {})))
 
     return await service.in_turn(stored)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
@@ -171,8 +172,27 @@ async def make_study(request: Request, service: TheService, who: Researcher) -> 
         ) from None
 
 
+@router.post("/studies/new/columns")
+async def show_columns(request: Request, service: TheService, _: Researcher) -> Response:
+    """Show which columns of a list of things the study would take as coordinates."""
+    async with request.form(max_files=1, max_fields=_MOST_FIELDS) as form:
+        check_form(request, service.secret, form.get("csrf"))
+        return await run_in_threadpool(_columns, request, service, form)
+
+
+def _columns(request: Request, service: Service, form: FormData) -> Response:
+    items, problem = None, None
+    try:
+        items, _ = _items_sent(form)
+    except InvalidItems as error:
+        problem = str(error)
+    return service.page(request, "_columns", views.columns_part(items, problem))
+
+
 def _make(request: Request, service: Service, who: Account, form: FormData) -> Response:
     values = {name: str(value)[:20_000] for name, value in form.multi_items() if isinstance(value, str)}
+    if "coordinates" in values:
+        values["coordinates"] = json.dumps([str(name) for name in form.getlist("coordinates") if name])
     try:
         slug = _made(service, who.name, form, values)
     except (InvalidParameter, InvalidItems, Problem) as error:
@@ -258,7 +278,9 @@ def download_report(
     if study.configuration.is_similarity:
         return RedirectResponse(f"/studies/{slug}", 303)
     if language not in languages():
-        raise invalid(f"there is no report in the language {language[:20]!r}", language[:20], "Use en or de.")
+        raise invalid(
+            f"there is no report in the language {language[:20]!r}", language[:20], f"Use {' or '.join(languages())}."
+        )
     found, _ = service.findings.look(study)
     if found is None:
         found = service.findings.awaited(study)
@@ -349,8 +371,9 @@ async def add_items(slug: str, request: Request, service: TheService, who: Resea
 
 
 def _add_items(slug: str, service: Service, who: Account, form: FormData) -> Response:
-    items, files = _items_sent(form)
-    creation.add_items(service.database, service.catalogue.named(slug), items, who=who.name, files=files)
+    study = service.catalogue.named(slug)
+    items, files = _items_sent(form, study.configuration)
+    creation.add_items(service.database, study, items, who=who.name, files=files)
     return RedirectResponse(f"/studies/{slug}#more-items", 303)
 
 

@@ -12,6 +12,7 @@ from pairseek.core.media import MEDIA, inline_media
 from pairseek.core.types import JSON
 from pairseek.core.validation import known_fields
 from pairseek.web.sessions.live import SubmittedAnswer
+from pairseek.web.sessions.playing import Played, Side
 
 TIMESTAMP = r"^[0-9TZ:.+-]*$"
 """Pattern of times that clients send."""
@@ -134,6 +135,10 @@ class AnswerBody(_Schema):
     shown_at: str | None = Field(default=None, max_length=32, pattern=TIMESTAMP)
     sent_at: str | None = Field(default=None, max_length=32, pattern=TIMESTAMP)
     attempt: int | None = Field(default=None, ge=0, le=2**31 - 1)
+    played: dict[Side, Played] | None = Field(
+        default=None,
+        description="whether the sound or video of each side was played; failed: it could not be loaded; null: unknown",
+    )
 
     def submitted(self) -> SubmittedAnswer:
         """Return the answer for the session service."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from time import monotonic
 from typing import cast
@@ -34,6 +34,7 @@ class SubmittedAnswer:
     shown_at: str | None = None
     sent_at: str | None = None
     attempt: int | None = None
+    played: Mapping[str, str] | None = None
 
 
 @dataclass(eq=False, slots=True)

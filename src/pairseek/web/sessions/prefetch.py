@@ -17,12 +17,16 @@ from collections.abc import Iterator
 from concurrent.futures import Future, InvalidStateError
 
 from pairseek.core.types import JSON
+from pairseek.errors import PairseekError
 from pairseek.numerics.parallel import thread_count
 from pairseek.store.sessions import SessionRow
+from pairseek.web.rounds import Rounds
 from pairseek.web.sessions.live import LiveSession, outcomes_of, pair_of
 from pairseek.web.sessions.service import Sessions
 
 _WAITING = 200
+# Seconds between two looks for jobs; a new one is seen at once, unless the last one failed.
+_ROUND = 1.0
 # A step that has had a core for less than this share of its time was in the way of others, if it took so many seconds;
 # then the thread rests for so many times as long, and at most so many seconds.
 _SHARE, _LEAST = 0.6, 0.004
@@ -70,24 +74,21 @@ class Prefetcher:
         self._sessions, self._gate = sessions, gate
         self._condition = threading.Condition()
         self._jobs: OrderedDict[tuple[str, str], tuple[SessionRow, Future[JSON | None]]] = OrderedDict()
-        self._stopped = False
         self._rested_at = 0.0
-        self._thread = threading.Thread(target=self._run, name="pairseek-prefetch", daemon=True)
+        self.rounds = Rounds("prefetch", _ROUND, self.round)
 
     def start(self) -> None:
         """Start the thread."""
-        self._thread.start()
+        self.rounds.start()
 
     def stop(self) -> None:
         """Stop after the step under way."""
+        self.rounds.stop()
         with self._condition:
-            self._stopped = True
             for _, future in self._jobs.values():
                 future.cancel()
             self._jobs.clear()
-            self._condition.notify_all()
-        if self._thread.is_alive():
-            self._thread.join(timeout=10)
+        self.rounds.stop(10.0)
 
     def prefetch(self, row: SessionRow, query: str) -> Future[JSON | None]:
         """Prefetch the pairs that follow each answer to this query; the result is None if it was answered."""
@@ -97,7 +98,7 @@ class Prefetcher:
             if known is not None:
                 return known[1]
             future: Future[JSON | None] = Future()
-            if self._stopped:
+            if self.rounds.stopped:
                 future.set_result(None)
                 return future
             # A session has one open query, so jobs for its earlier queries are obsolete.
@@ -108,24 +109,26 @@ class Prefetcher:
                 # The oldest query is the most likely to have been answered already.
                 _, (_, oldest) = self._jobs.popitem(last=False)
                 _settle(oldest, None)
-            self._condition.notify_all()
-            return future
+        self.rounds.wake()
+        return future
 
-    def _run(self) -> None:
-        while True:
+    def round(self) -> None:
+        """Prefetch the pairs of all jobs that wait."""
+        while not self.rounds.stopped:
             with self._condition:
-                self._condition.wait_for(lambda: self._jobs or self._stopped)
-                if self._stopped:
+                if not self._jobs:
                     return
                 # Newest first: its participant is the least likely to answer before the job is done.
                 key, (row, future) = next(reversed(self._jobs.items()))
+            result = None
             try:
-                result = self._prefetched(row, key[1])
-            except Exception:  # noqa: BLE001 - the request repeats the computation and reports the error
-                result = None
-            with self._condition:
-                self._jobs.pop(key, None)
-                _settle(future, result)
+                # The request repeats the computation and reports the error.
+                with contextlib.suppress(PairseekError):
+                    result = self._prefetched(row, key[1])
+            finally:
+                with self._condition:
+                    self._jobs.pop(key, None)
+                    _settle(future, result)
 
     def _prefetched(self, row: SessionRow, query: str) -> JSON | None:
         live = self._sessions.peek(row.id)
@@ -138,7 +141,7 @@ class Prefetcher:
         out: JSON = {"query": query, "left": None, "right": None, "tie": None, "skip": None}
         for outcome in outcomes_of(live.study):
             while not self._may_go_on():
-                if self._stopped or live.current is None or live.current.name != query:
+                if self.rounds.stopped or live.current is None or live.current.name != query:
                     return None
             if not self._step(live, query, outcome):
                 return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 
@@ -12,6 +11,7 @@ import sqlalchemy as sa
 from pairseek.errors import StoreUnavailable
 from pairseek.store import cache
 from pairseek.store.cache import Prefetched
+from pairseek.web.rounds import Rounds, logged
 from pairseek.web.sessions.service import Sessions
 
 # Interval in seconds between two rounds.
@@ -37,26 +37,23 @@ class PrefetchWriter:
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="pairseek-prefetch-writer", daemon=True)
+        self.rounds = Rounds("prefetch-writer", _ROUND, self.round)
 
     def start(self) -> None:
         """Start the thread."""
-        self._thread.start()
+        self.rounds.start()
 
     def stop(self) -> None:
         """Store the remaining prefetched queries, as far as time allows, and end the thread."""
-        self._stopped.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=_STOP_SECONDS)
+        self.rounds.stop(_STOP_SECONDS)
         until = time.monotonic() + _STOP_SECONDS
-        self._round(lambda: time.monotonic() > until, 0.0)
+        logged("prefetch-writer", lambda: self._store(lambda: time.monotonic() > until, 0.0))()
 
-    def _run(self) -> None:
-        while not self._stopped.wait(_ROUND):
-            self._round(self._stopped.is_set, _SETTLED)
+    def round(self) -> None:
+        """Store the prefetched queries of people who have thought for a while."""
+        self._store(lambda: self.rounds.stopped, _SETTLED)
 
-    def _round(self, enough: Callable[[], bool], settled: float) -> None:
+    def _store(self, enough: Callable[[], bool], settled: float) -> None:
         """Store the prefetched queries of all sessions that have waited so long, until ``enough`` or an error."""
         since = time.monotonic() - settled
         batch: list[Prefetched] = []

@@ -45,6 +45,7 @@ from pairseek.web.sessions.access import (
 from pairseek.web.sessions.history import populations_of
 from pairseek.web.sessions.live import LiveSession, SubmittedAnswer, restore_prefetched, state_of, to_save
 from pairseek.web.sessions.parts import Learned, Parts, PartsKey, parts_key, records_of
+from pairseek.web.sessions.playing import check_played, has_failed, played_of
 from pairseek.web.sessions.state import OUTCOMES, SessionState, remaining_answers, voided
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Catalogue, Study
@@ -252,9 +253,9 @@ class Sessions:
                 self._refresh(live, row)
                 if self._answered_before(live, sent):
                     break
-                self._check(live, sent)
+                played = self._check(live, sent)
                 try:
-                    self._store(live, sent, began)
+                    self._store(live, sent, played, began)
                     break
                 except (VersionConflict, sa.exc.IntegrityError):
                     row = self._outdated(live)
@@ -465,20 +466,13 @@ class Sessions:
             )
         return given is not None
 
-    def _check(self, live: LiveSession, sent: SubmittedAnswer) -> None:
+    def _check(self, live: LiveSession, sent: SubmittedAnswer) -> dict[str, str] | None:
+        """Raise a `Problem` for an answer that cannot be stored, and return what was played before it."""
         if sent.outcome not in OUTCOMES:
             raise invalid(
                 f"{sent.outcome!r} is not a valid outcome",
                 sent.outcome,
                 f"Send one of {', '.join(OUTCOMES)}.",
-            )
-        offer = live.study.configuration.offer
-        if (sent.outcome == "tie" and not offer.tie) or (sent.outcome == "skip" and not offer.skip):
-            raise invalid(
-                f"this study does not offer a {sent.outcome}",
-                sent.outcome,
-                "Send left or right.",
-                "not_offered",
             )
         if not live.row.is_open and live.row.kind == "person":
             raise closed(live.study.row.slug)
@@ -490,6 +484,19 @@ class Sessions:
         if live.current is None or live.current.name != sent.query:
             open_now = "none" if live.current is None else repr(live.current.name)
             raise UnknownQuery(f"query {sent.query!r} is not open in this session, the open one is {open_now}")
+        played = played_of(live.study, live.current, sent.played)
+        offer = live.study.configuration.offer
+        # Nobody can choose between items of which one could not be loaded.
+        offered = {"tie": offer.tie, "skip": offer.skip or has_failed(played)}
+        if not offered.get(sent.outcome, True):
+            raise invalid(
+                f"this study does not offer a {sent.outcome}",
+                sent.outcome,
+                "Send left or right.",
+                "not_offered",
+            )
+        check_played(live.study, sent.outcome, played)
+        return played
 
     def _check_undo(self, live: LiveSession, query: str) -> None:
         if not live.study.configuration.offer.undo:
@@ -506,7 +513,7 @@ class Sessions:
             last = "none" if not done else repr(done[-1].name)
             raise UnknownQuery(f"query {query!r} is not the last answered one, which is {last}: undo that one")
 
-    def _store(self, live: LiveSession, sent: SubmittedAnswer, began: float) -> None:
+    def _store(self, live: LiveSession, sent: SubmittedAnswer, played: dict[str, str] | None, began: float) -> None:
         """Store an answer, and the next query or the end, in one transaction; both are computed before."""
         asked, prefetched = live.current, sent.outcome in live.prefetched
         assert asked is not None
@@ -517,7 +524,7 @@ class Sessions:
         end = None if following is not None else (str(state.following[1]), state.final())
         facts = (sent.outcome, sent.rt_ms, sent.shown_at, sent.sent_at, sent.attempt, now())
         spent = round(1000 * (time.perf_counter() - began), 3)
-        event = EventRow(live.row.id, live.events, asked.name, "answer", *facts, spent)
+        event = EventRow(live.row.id, live.events, asked.name, "answer", *facts, spent, played)
 
         def add(connection: sa.Connection) -> QueryRow | None:
             events.add_event(connection, event, version=live.row.version)

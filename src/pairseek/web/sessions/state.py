@@ -22,6 +22,7 @@ from pairseek.search.state import SearchState
 from pairseek.store.database import now
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.playing import has_failed
 from pairseek.web.sessions.schedule import AnsweredPair, Kind, ScheduledPair, scheduled_pair
 from pairseek.web.studies.configuration import StudyConfiguration
 
@@ -49,14 +50,19 @@ class EffectiveAnswer:
         return {"left": self.query.left, "right": self.query.right}.get(self.outcome)
 
     @property
+    def has_failed(self) -> bool:
+        """Whether a sound or video of the pair could not be loaded."""
+        return has_failed(self.event.played)
+
+    @property
     def counts(self) -> bool:
         """Whether it tells what people like: not void, no skip, and no answer to an attention pair."""
         return not self.void and self.outcome != "skip" and self.query.kind != "attention"
 
     @property
     def passed(self) -> bool | None:
-        """Whether an attention pair was answered as expected; None for any other pair."""
-        if self.query.kind != "attention":
+        """Whether an attention pair was answered as expected; None for any other pair, and one that did not load."""
+        if self.query.kind != "attention" or self.has_failed:
             return None
         return self.winner == self.query.details.get("expected")
 
@@ -101,7 +107,7 @@ def attention_checks(queries: Iterable[QueryRow], events: Iterable[EventRow]) ->
         if event.kind == "answer" and event.query in asked:
             query = asked[event.query]
             first.setdefault(query.position, EffectiveAnswer(query, event))
-    return tuple(first.values())
+    return tuple(one for one in first.values() if not one.has_failed)
 
 
 def voided(marks: Sequence[JSON]) -> tuple[bool, frozenset[str]]:

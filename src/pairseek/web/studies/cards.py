@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from pairseek.core.media import MEDIA
 from pairseek.model.items import Items
 from pairseek.web.pages.contexts import CardContext, ImageContext
+from pairseek.web.studies.names import name_of
 
 _TAGS = {
     "p", "br", "em", "strong", "del", "ul", "ol", "li", "blockquote", "code", "pre", "h1", "h2", "h3", "h4", "hr", "a",
@@ -53,8 +54,9 @@ def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], bas
             shown[name] = _picture(value, pictures[value], base, values.get("alt") or label)
         elif conversion in ("text", "markdown") and value:
             shown[name] = safe_html(value) if conversion == "markdown" else value
-    # An id that serves as label is hidden where the card shows something else.
-    return {"id": identity, "label": None if label == identity and shown else label, "name": label, "media": shown}
+    # A label that nobody wrote, because it is the id or comes from what the card shows, is hidden on the card.
+    own = label not in (identity, name_of({name: str(items.data[name][row]) for name in items.data}))
+    return {"id": identity, "label": label if own or not shown else None, "name": label, "media": shown}
 
 
 def _picture(name: str, sizes: Sequence[tuple[int, int]], base: str, alt: str) -> ImageContext:

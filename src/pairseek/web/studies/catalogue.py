@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pairseek.core.media import loaded_media
+from pairseek.core.media import loaded_media, played_media
 from pairseek.model.items import Items
 from pairseek.store import media, studies
 from pairseek.store.database import Database
@@ -61,15 +61,18 @@ def joined_items(items: Items, others: Items) -> Items:
     rows = [row for row, name in enumerate(others.ids) if items.find(name) < 0]
     if not rows:
         return items
-    added = others.subset(np.array(rows))
-    columns = dict.fromkeys([*items.data, *added.data])
-    data = {name: (*items.data.get(name, ("",) * items.n), *added.data.get(name, ("",) * added.n)) for name in columns}
+
+    # Not by `Items.subset`, because a single row is no set of items.
+    def column(name: str) -> tuple[object, ...]:
+        mine, theirs = (one.data.get(name, ("",) * one.n) for one in (items, others))
+        return (*mine, *(theirs[row] for row in rows))
+
     return Items._unwarned(
-        np.concatenate([items.coordinates, added.coordinates]) if items.d else None,
-        (*items.ids, *added.ids),
-        (*items.labels, *added.labels),
-        np.concatenate([items.appeal, added.appeal]),
-        data,
+        np.concatenate([items.coordinates, others.coordinates[rows]]) if items.d else None,
+        (*items.ids, *(others.ids[row] for row in rows)),
+        (*items.labels, *(others.labels[row] for row in rows)),
+        np.concatenate([items.appeal, others.appeal[rows]]),
+        {name: column(name) for name in dict.fromkeys([*items.data, *others.data])},
         items.columns,
     )
 
@@ -106,10 +109,23 @@ class Study:
         """Whether a page must load something to show the items: pictures, sounds or videos."""
         return bool(self.pictures) or any(name in self.items.data for name in loaded_media())
 
+    @property
+    def has_players(self) -> bool:
+        """Whether items have sounds or videos."""
+        return any(name in self.items.data for name in played_media())
+
+    def plays(self, item: str) -> bool:
+        """Return whether the card of an item has a player."""
+        items = self._with(item)
+        return any(items.data[name][items.index(item)] for name in played_media() if name in items.data)
+
     def card(self, item: str) -> CardContext:
         """Return the card of an item."""
-        items = self.items if self.items.find(item) >= 0 else self.every_item
+        items = self._with(item)
         return card(items, items.index(item), self.pictures, f"/media/{self.row.slug}")
+
+    def _with(self, item: str) -> Items:
+        return self.items if self.items.find(item) >= 0 else self.every_item
 
 
 class Catalogue:

@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -18,7 +18,8 @@ from pydantic_core import ErrorDetails
 
 from pairseek import serialization
 from pairseek.candidates import Rest
-from pairseek.core.limits import Size, check_limits
+from pairseek.core.csv import is_table
+from pairseek.core.limits import Limit, Size, check_limits, limits_of
 from pairseek.core.media import MEDIA, medium_of
 from pairseek.core.text import plural
 from pairseek.core.types import JSON
@@ -35,6 +36,7 @@ from pairseek.population import Population
 from pairseek.search.configuration import SearchConfiguration
 from pairseek.stopping import StopRule
 from pairseek.web.pages import languages
+from pairseek.web.studies.names import named_items
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 # Host and port of a completion URL, without a user, placeholders or backslashes.
@@ -64,6 +66,7 @@ _PREFERENCE_SETTINGS = (
     "standardize",
     "scaled",
     "askable",
+    "coordinates",
 )
 
 
@@ -207,6 +210,12 @@ class StudyConfiguration(_Strict):
     dimensions: int | None = Field(
         default=None, ge=1, le=4, description="of the map of a similarity study; null: by cross-validation"
     )
+    coordinates: list[str] | None = Field(
+        default=None,
+        max_length=MOST_DIMENSIONS,
+        description="columns of the items that are coordinates, all others being data; null: all columns of numbers, "
+        "an empty list: none",
+    )
     askable: Annotated[int, Field(ge=2)] | Annotated[list[str], Field(min_length=2, max_length=MOST_ITEMS)] | None = (
         Field(default=None, description="items to ask about: their ids, or how many, chosen for spread; null: all")
     )
@@ -217,6 +226,10 @@ class StudyConfiguration(_Strict):
         default=None, max_length=4, description="stop rules; null: that of the goal, an empty list: none"
     )
     offer: Offer = Offer()
+    play: Annotated[Literal["end"] | float, Limit(0, 3600)] = Field(
+        default="end",
+        description="how much of each sound and video people play before they choose: end, or seconds; 0: nothing",
+    )
     practice: PracticePair | bool = Field(
         default=False, description="a pair of items, or true for the built-in practice pair"
     )
@@ -383,6 +396,8 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
         raise InvalidParameter(
             f"the setting {setting!r} is true and the items have no coordinates: leave it out", field=setting
         )
+    for name, limit in limits_of(StudyConfiguration).items():
+        limit.check(getattr(configuration, name), name, Size(items.n, items.d))
     try:
         if configuration.is_similarity:
             check_count(items.n)
@@ -490,29 +505,33 @@ def read_items(
     *,
     scaled: bool = False,
     standardize: bool = False,
+    coordinates: Sequence[str] | None = None,
     content: bytes | None = None,
     placed: bool = True,
 ) -> Items:
     """Read items from a file; columns of media become data under the name of the medium, and ids become text.
 
-    Items that are not `placed`, as in a similarity study, have no coordinates; those of another study need none.
+    The columns that are coordinates are given, or are all columns of numbers. Items that are not `placed`, as in a
+    similarity study, have no coordinates; those of another study need none.
 
     The content of an uploaded file, CSV or Parquet, is given; its path then is a name for errors. Columns of different
     scale give no warning here: the commands and the study's page show ``items.scale_note``.
     """
     uploaded = content is not None
+    # A similarity study learns its map: columns of numbers are data.
+    chosen = coordinates if placed or not (uploaded or is_table(path)) else ()
     try:
         items = (
-            Items._of_csv(path, media=True, content=content, optional=True)
+            Items._of_csv(path, coordinates=chosen, media=True, content=content, optional=True)
             if uploaded
-            else Items._of_file(path, media=True, optional=True)
+            else Items._of_file(path, coordinates=chosen, media=True, optional=True)
         )
     except MissingExtra as error:
         raise InvalidItems(f"this installation does not read Parquet: send CSV, or install it ({error})") from None
     data = {_medium_name(name): values for name, values in items.data.items()}
     ids = [str(name) for name in items.ids]
     if not placed:
-        return study_items(Items._unwarned(None, ids, items.labels, None, data, least=1), scaled=False)
+        return study_items(Items._unwarned(None, ids, items.labels, None, data, items._columns, least=1), scaled=False)
     places = items.coordinates if items.d else None
     made = Items._unwarned(places, ids, items.labels, items.appeal, data, items._columns, least=1)
     return study_items(made, scaled=scaled, standardize=standardize)
@@ -541,6 +560,7 @@ def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Ite
         values = items.labels if name == "label" else items.data[name]
         for row, value in enumerate(values):
             _check_shown(name, str(value), items.ids[row])
+    items = named_items(items)
     if not items.d:
         return items
     items = items.standardized() if standardize else items
@@ -568,7 +588,7 @@ def unpack_items(content: bytes) -> Items:
     items = serialization.items_from(record)
     assert isinstance(items, Items)
     coordinates = items.coordinates if items.d else None
-    return Items._unwarned(coordinates, items.ids, items.labels, items.appeal, items.data, columns)
+    return named_items(Items._unwarned(coordinates, items.ids, items.labels, items.appeal, items.data, columns))
 
 
 def slug_of(title: str) -> str:

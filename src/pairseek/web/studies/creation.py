@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypedDict
@@ -11,14 +10,14 @@ import numpy as np
 import sqlalchemy as sa
 
 from pairseek.catalogues import same_space
+from pairseek.core.csv import is_table
 from pairseek.core.media import inline_media
 from pairseek.core.text import quoted
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter, Unsupported
 from pairseek.model.items import Items
-from pairseek.store import media, studies
+from pairseek.store import studies
 from pairseek.store.database import Database, stamp
-from pairseek.store.media import StoredPicture
 from pairseek.store.studies import StudyRow
 from pairseek.web.errors import Problem
 from pairseek.web.studies.catalogue import Study
@@ -31,7 +30,14 @@ from pairseek.web.studies.configuration import (
     read_yaml,
     study_items,
 )
-from pairseek.web.studies.media import Files, copies, from_folder, from_picture_folder, items_of_pictures, with_pictures
+from pairseek.web.studies.media import (
+    Files,
+    PictureCopies,
+    from_folder,
+    from_picture_folder,
+    items_of_pictures,
+    with_pictures,
+)
 
 __all__ = [
     "add_items",
@@ -52,11 +58,12 @@ class _ItemSettings(TypedDict, total=False):
     scaled: bool
     standardize: bool
     placed: bool
+    coordinates: list[str] | None
 
 
 def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
     """Read configuration, items, open state and pictures from a YAML file."""
-    if path.is_dir() or path.suffix.lower() in (".csv", ".parquet"):
+    if path.is_dir() or is_table(path):
         raise InvalidParameter(
             f"{path} has items and is not a study's file: write a YAML file with title: ... and items: "
             f"{path.name or '.'}, and give that"
@@ -108,6 +115,7 @@ def _settings_of_items(configuration: StudyConfiguration | None) -> _ItemSetting
         "scaled": configuration.scaled,
         "standardize": configuration.standardize,
         "placed": not configuration.is_similarity,
+        "coordinates": configuration.coordinates,
     }
 
 
@@ -141,36 +149,36 @@ def create_study(
     check(configuration, items)
     items, readers = with_pictures(items, files or {})
     slug = configuration.named()
+    if database.read(lambda connection: studies.by_slug(connection, slug)) is not None:
+        # Before the pictures are converted, which may take minutes.
+        raise _slug_taken(slug)
     record: JSON = configuration.model_dump(mode="json") | {"slug": slug}
     packed = pack_items(items)
 
-    def add(connection: sa.Connection) -> int:
-        # Closed until its pictures are stored, which takes too long for one transaction.
-        ready = is_open and not readers
-        number = studies.add(connection, slug, record, packed, is_open=ready, who=who)
-        studies.note(connection, who, "create_study", slug, items=items.n)
-        return number
+    with PictureCopies(items, readers) as copies:
 
-    try:
-        number = database.write(add)
-    except sa.exc.IntegrityError:
-        raise Problem(
-            409,
-            "slug_taken",
-            f"there is a study {slug!r} already",
-            received=slug,
-            hint="Give another slug.",
-            field="slug",
-        ) from None
-    if readers:
+        def add(connection: sa.Connection) -> None:
+            # In one transaction, because other workers cache a study as soon as they see it.
+            number = studies.add(connection, slug, record, packed, is_open=is_open, who=who)
+            copies.store(connection, number)
+            studies.note(connection, who, "create_study", slug, items=items.n)
+
         try:
-            _add_pictures(database, number, readers)
-        except BaseException:
-            database.write(lambda connection: studies.discard(connection, number))
-            raise
-        if is_open:
-            database.write(lambda connection: studies.set_open(connection, number, is_open=True))
+            database.write(add)
+        except sa.exc.IntegrityError:
+            raise _slug_taken(slug) from None
     return slug
+
+
+def _slug_taken(slug: str) -> Problem:
+    return Problem(
+        409,
+        "slug_taken",
+        f"there is a study {slug!r} already",
+        received=slug,
+        hint="Give another slug.",
+        field="slug",
+    )
 
 
 def add_items(database: Database, study: Study, items: Items, *, who: str, files: Files | None = None) -> int:
@@ -202,16 +210,18 @@ def add_items(database: Database, study: Study, items: Items, *, who: str, files
         Items._unwarned(None, (*known.ids, *items.ids), (*known.labels, *items.labels), appeal, data), scaled=False
     )
     packed = pack_items(joined)
-    _add_pictures(database, study.row.id, readers)
 
-    def change(connection: sa.Connection) -> bool:
-        if not studies.replace_items(connection, study.row.id, packed, additions=study.row.additions):
-            return False
-        studies.note(connection, who, "add_items", slug, count=items.n)
-        return True
+    with PictureCopies(items, readers) as copies:
 
-    if not database.write(change):
-        raise _items_changed(slug)
+        def change(connection: sa.Connection) -> bool:
+            if not studies.replace_items(connection, study.row.id, packed, additions=study.row.additions):
+                return False
+            copies.store(connection, study.row.id)
+            studies.note(connection, who, "add_items", slug, count=items.n)
+            return True
+
+        if not database.write(change):
+            raise _items_changed(slug)
     return joined.n
 
 
@@ -282,17 +292,6 @@ def _items_changed(slug: str) -> Problem:
         received=slug,
         hint="Look at its items, and change them again.",
     )
-
-
-def _add_pictures(database: Database, number: int, readers: dict[str, Callable[[], bytes]]) -> None:
-    for name, read in readers.items():
-        made = list(copies(number, name, read()))
-
-        def add(connection: sa.Connection, made: list[StoredPicture] = made) -> None:
-            for picture in made:
-                media.add(connection, picture)
-
-        database.write(add)
 
 
 def set_open(database: Database, row: StudyRow, *, is_open: bool, who: str) -> None:

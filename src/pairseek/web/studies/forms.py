@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
@@ -66,6 +67,7 @@ _FIELDS = {
     "stop.value",
     "items",
     "images",
+    "coordinates",
     "more",
     "yaml",
 }
@@ -86,6 +88,8 @@ def record_of(sent: object, values: Mapping[str, str]) -> JSON:
     for name in _NUMBERS:
         if values.get(name, "").strip():
             _put(record, name, _number(name, values[name].strip()))
+    if values.get("coordinates") and values.get("kind") != "similarity":
+        record["coordinates"] = json.loads(values["coordinates"])
     for name in _TICKS:
         _put(record, name, values.get(name) == "true")
     parts = _attention(values.get("attention", "")) | _stop(values)

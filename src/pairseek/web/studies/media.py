@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import io
+import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, Self, TypeAlias
 
+import sqlalchemy as sa
+
+from pairseek.core.media import PICTURE_FILE
 from pairseek.core.text import quoted
 from pairseek.errors import MissingExtra
 from pairseek.model.items import Items
+from pairseek.store import media
 from pairseek.store.media import StoredPicture
 from pairseek.web.errors import InvalidPictures
+from pairseek.web.studies.names import spoken_name
 
 Files: TypeAlias = Mapping[str, Callable[[], bytes]]
 """Functions that read a file, by name."""
@@ -26,6 +33,8 @@ MOST_PIXELS = 50_000_000
 MOST_UNPACKED = 2_000_000_000
 KINDS = ("JPEG", "PNG", "WEBP", "GIF")
 _QUALITY = 82
+# Bytes of converted pictures that are kept in memory; more go to a file.
+_IN_MEMORY = 16_000_000
 
 
 def from_folder(items: Items, folder: Path) -> Files:
@@ -62,12 +71,6 @@ def items_of_pictures(files: Files) -> Items | None:
     distinct = len(set(stems)) == len(stems)
     labels = [spoken_name(stem) for stem in stems]
     return Items._unwarned(None, stems if distinct else pictures, labels, None, {"image": pictures}, least=1)
-
-
-def spoken_name(stem: str) -> str:
-    """Return the name of a file as a person would write it: `red-oak` is Red oak."""
-    words = " ".join(stem.replace("_", " ").replace("-", " ").split()) or stem
-    return words[0].upper() + words[1:]
 
 
 def _is_of_the_system(name: str) -> bool:
@@ -123,17 +126,61 @@ def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable
         kept[name] = hashlib.sha256(content).hexdigest()[:32]
         readers[kept[name]] = files[name]
     # The file's own name stays beside the hash, for exports.
-    data = dict(items.data) | {"image": [kept.get(name, "") for name in wanted], "image_file": wanted}
+    data = dict(items.data) | {"image": [kept.get(name, "") for name in wanted], PICTURE_FILE: wanted}
     coordinates = items.coordinates if items.d else None
     return Items._unwarned(coordinates, items.ids, items.labels, items.appeal, data, items.columns, least=1), readers
 
 
-def copies(study_id: int, name: str, content: bytes) -> Iterator[StoredPicture]:
-    """Yield the picture in every width up to its own."""
+class PictureCopies:
+    """Copies of pictures in every size, converted at once and kept in a temporary file until they are stored.
+
+    Conversion takes most of the time, so that one short transaction can store the pictures with the items.
+
+    Parameters
+    ----------
+    items
+        Items that name the pictures.
+    readers
+        Functions that read a picture, by its stored name.
+    """
+
+    def __init__(self, items: Items, readers: Files) -> None:
+        files = dict(zip(items.data.get("image", ()), map(str, items.data.get("image_file", ())), strict=True))
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed by `__exit__`
+        self._copies: list[tuple[StoredPicture, int]] = []
+        try:
+            for name, read in readers.items():
+                for picture in copies(0, name, read(), files[name]):
+                    self._file.write(picture.content)
+                    self._copies.append((replace(picture, content=b""), len(picture.content)))
+        except BaseException:
+            self._file.close()
+            raise
+
+    def store(self, connection: sa.Connection, study_id: int) -> None:
+        """Store the pictures that the study does not have yet; a transaction that is repeated calls it again."""
+        known = media.sizes(connection, study_id)
+        self._file.seek(0)
+        for picture, size in self._copies:
+            content = self._file.read(size)
+            if picture.name not in known:
+                media.add(connection, replace(picture, study_id=study_id, content=content))
+
+    def __enter__(self) -> Self:
+        """Return the copies."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Delete the temporary file."""
+        self._file.close()
+
+
+def copies(study_id: int, name: str, content: bytes, file: str | None = None) -> Iterator[StoredPicture]:
+    """Yield the picture in every width up to its own; ``file`` is its name in errors."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
-        with _opened(name, content) as opened:
+        with _opened(file or name, content) as opened:
             upright = ImageOps.exif_transpose(opened)
             image = upright.convert("RGBA" if _is_clear(upright) else "RGB")
         widths = [width for width in WIDTHS if width < image.width] + [min(image.width, WIDTHS[-1])]
@@ -144,7 +191,7 @@ def copies(study_id: int, name: str, content: bytes) -> Iterator[StoredPicture]:
             smaller.save(out, "WEBP", quality=_QUALITY, method=4)
             yield StoredPicture(study_id, name, width, height, "image/webp", out.getvalue())
     except (OSError, UnidentifiedImageError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise InvalidPictures(f"the image {name!r} is damaged ({error}): save it again") from None
+        raise InvalidPictures(f"the image {(file or name)!r} is damaged ({error}): save it again") from None
 
 
 def _opened(name: str, content: bytes) -> Any:

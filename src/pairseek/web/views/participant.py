@@ -64,6 +64,7 @@ def run_page(study: Study, row: SessionRow, state: StateContext, *, prefetch: bo
         "state": state,
         "offers": {"undo": offer.undo, "tie": offer.tie, "skip": offer.skip},
         "practice": pair,
+        "play": study.configuration.play if study.has_players else None,
         "prefetch": prefetch,
         "preview": row.kind == "preview",
     }
@@ -165,6 +166,7 @@ def own_data(service: Service, row: SessionRow) -> JSON:
                 "right": answered.query.right,
                 "outcome": answered.outcome,
                 "winner": answered.winner,
+                **({} if answered.event.played is None else {"played": answered.event.played}),
                 "rt_ms": answered.event.rt_ms,
                 "answered_at": answered.event.at,
             }

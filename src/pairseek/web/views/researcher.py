@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 import yaml
 
-from pairseek.core.media import MEDIA
+from pairseek.core.media import MEDIA, PICTURE_FILE
 from pairseek.core.types import JSON, Belief, FloatArray
 from pairseek.goals import Goal
 from pairseek.learning import next_due
@@ -34,6 +34,8 @@ from pairseek.web.pages.contexts import (
     AdministrationPage,
     AuditRow,
     Column,
+    ColumnsContext,
+    ColumnsPart,
     ConfirmPage,
     Dot,
     FindingsPage,
@@ -151,6 +153,8 @@ def study_page(
         "audit": _audit(service, study),
         "configuration": yaml.safe_dump(study.row.configuration, sort_keys=False, allow_unicode=True),
         "filling": filling,
+        "columns": columns_of(study.items),
+        "formats": tables.formats(),
         "scales": _scales(study.items),
         "retention": study.row.configuration.get("retention"),
         "learning": learning_facts(service, study, requested=learning),
@@ -240,11 +244,9 @@ def person_page(service: Service, user: Account, study: Study, row: SessionRow) 
             {
                 "index": index,
                 "query": answered.query.name,
-                "anchor": _label(study, answered.query.details["anchor"])
-                if study.configuration.is_similarity
-                else None,
-                "left": _label(study, answered.query.left),
-                "right": _label(study, answered.query.right),
+                "anchor": study.card(answered.query.details["anchor"]) if study.configuration.is_similarity else None,
+                "left": study.card(answered.query.left),
+                "right": study.card(answered.query.right),
                 "outcome": answered.outcome,
                 "rt_ms": answered.event.rt_ms,
                 "answered": answered.event.at,
@@ -256,6 +258,19 @@ def person_page(service: Service, user: Account, study: Study, row: SessionRow) 
         "nearest": nearest(study, state, row.final),
         "audit": [mark for mark in _audit(service, study) if mark["session"] == row.id],
     }
+
+
+def columns_of(items: Items) -> ColumnsContext:
+    """Return which columns of the list of things are coordinates, and which were kept as data."""
+    data = [name for name in items.data if name not in (*MEDIA, PICTURE_FILE)]
+    return {"coordinates": list(items.columns), "data": data}
+
+
+def columns_part(items: Items | None, problem: str | None) -> ColumnsPart:
+    """Return the context of the part of the form about the columns of a list of things, or what is wrong with it."""
+    if items is None:
+        return {"count": 0, "columns": None, "problem": problem}
+    return {"count": items.n, "columns": columns_of(items), "problem": problem}
 
 
 def new_page(user: Account, values: Mapping[str, str], errors: Mapping[str, str]) -> NewStudyPage:
@@ -273,6 +288,7 @@ def new_page(user: Account, values: Mapping[str, str], errors: Mapping[str, str]
     return {
         "user": user_facts(user),
         "columns": ["label", *MEDIA],
+        "formats": tables.formats(),
         "strategies": list(strategies()),
         "goals": list(get_args(Goal)),
         "stops": [NEVER, *STOPS],
@@ -451,11 +467,6 @@ def _even_samples(belief: Belief, d: int) -> FloatArray:
     steps = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
     drawn = np.minimum(np.searchsorted(np.cumsum(belief.weights), steps), len(belief.weights) - 1)
     return belief.samples[drawn, :d]
-
-
-def _label(study: Study, item: str) -> str:
-    items = study.items if study.items.find(item) >= 0 else study.every_item
-    return items.labels[items.index(item)]
 
 
 def _thin(all_dots: list[Dot]) -> list[Dot]:

@@ -2,7 +2,7 @@
 
 const LOADING_MS = 10000;
 
-function made(tag, properties = {}) {
+export function made(tag, properties = {}) {
   return Object.assign(document.createElement(tag), properties);
 }
 
@@ -16,19 +16,11 @@ function picture({ src, srcset, width, height, alt }) {
   return image;
 }
 
-function moving(tag, src) {
-  return made(tag, { src, controls: true, preload: "auto", playsInline: true });
-}
-
 // A picture that cannot be loaded shows its alternative text; it must not block the page.
 function loaded(element) {
   const late = new Promise((done) => setTimeout(done, LOADING_MS));
-  if (element.tagName === "IMG") return Promise.race([element.decode().catch(() => {}), late]);
-  if (element.tagName === "VIDEO") {
-    const known = new Promise((done) => (element.onloadedmetadata = element.onerror = done));
-    return Promise.race([known, late]);
-  }
-  return Promise.resolve();
+  const known = element.tagName === "IMG" ? element.decode().catch(() => {}) : element.known;
+  return known && Promise.race([known, late]);
 }
 
 function swatch(colour, card) {
@@ -41,12 +33,10 @@ function swatch(colour, card) {
   return element;
 }
 
-// One function for each medium. Markdown arrives as sanitized HTML.
-const MEDIA = {
+// One function for each medium; players.js has those that play. Markdown arrives as sanitized HTML.
+export const MEDIA = {
   colour: swatch,
   image: picture,
-  video: (src) => moving("video", src),
-  audio: (src) => moving("audio", src),
   text: (textContent) => made("p", { className: "text", textContent }),
   markdown: (innerHTML) => made("div", { className: "prose", innerHTML }),
 };

@@ -29,6 +29,8 @@ document.addEventListener("submit", async (event) => {
     }
     fresh.replaceWith(old);
   }
+  const columns = document.getElementById("columns");
+  if (columns) received.querySelector("#columns")?.replaceWith(columns);
   const folds = received.querySelectorAll("details");
   main.querySelectorAll("details").forEach((old, place) => {
     if (old.open) folds[place]?.setAttribute("open", "");
@@ -39,6 +41,26 @@ document.addEventListener("submit", async (event) => {
     alert.tabIndex = -1;
     alert.focus();
     scrollTo(0, 0);
+  }
+});
+
+// A chosen list of things is looked at: which of its columns are coordinates?
+document.addEventListener("change", async (event) => {
+  const input = event.target;
+  const columns = document.getElementById("columns");
+  if (!input.dataset.columns || !columns) return;
+  columns.replaceChildren();
+  if (!input.files.length) return;
+  const sent = new FormData();
+  sent.set("csrf", input.form.elements.csrf.value);
+  sent.set(input.name, input.files[0]);
+  try {
+    const reply = await fetch(input.dataset.columns, { method: "POST", body: sent });
+    if (!reply.ok) return;
+    const part = new DOMParser().parseFromString(await reply.text(), "text/html").body;
+    columns.replaceChildren(...part.childNodes);
+  } catch {
+    // The page of the study names its columns, too.
   }
 });
 

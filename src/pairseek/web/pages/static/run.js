@@ -12,7 +12,7 @@ import { block, speaker } from "./words.js";
 const GUARD_MS = 250; // a press this soon after a pair appeared was meant for the one before
 const STALE_MS = 30000;
 
-const { slug, session, offers, practice, prefetches } = block("run-data");
+const { slug, session, offers, practice, prefetches, play } = block("run-data");
 const words = block("words");
 const say = speaker(words, document.documentElement.lang);
 const base = `/s/${encodeURIComponent(slug)}`;
@@ -29,6 +29,7 @@ let ended = null; // since when the page says that it was the last pair
 let noticeTimer = 0;
 let waitTimer = 0;
 
+const players = play === null ? null : (await import("./players.js")).openPlayers(play, { say, act, notice });
 const record = openRecord(session, draw);
 const prefetch = openPrefetch(base);
 const outbox = openOutbox(base, session, record, { lost, back, refused });
@@ -85,7 +86,7 @@ function draw() {
   }
   drawProgress(now);
   offer("undo", offers.undo && !now.practising, now.can.undo !== null);
-  offer("tie", offers.tie && !now.practising, now.can.tie);
+  offer("tie", offers.tie && !now.practising, now.can.tie && !players?.waits());
   offer("skip", offers.skip && !now.practising, now.can.skip);
   part("practice").hidden = !now.practising;
   if (!now.query) return wait();
@@ -128,6 +129,7 @@ async function show(pair) {
   part("stage").removeAttribute("aria-busy");
   part("stage").classList.toggle("wide", wide(pair));
   for (const card of document.querySelectorAll(".card")) place(card, pair[card.id], built[card.id]);
+  players?.watch(pair, built);
   part("announce").textContent = say("run.announce", {
     number: pair.number || say("run.practice"),
     anchor: pair.anchor && spoken(pair.anchor),
@@ -148,8 +150,7 @@ async function show(pair) {
 
 function place(card, data, parts) {
   card.querySelector(".card-show").replaceChildren(...parts);
-  // A player handles clicks on it, so the card needs a separate button.
-  const name = data.label ?? (bare(data) ? data.id : data.media.audio || data.media.video ? say("run.this") : "");
+  const name = data.label ?? (bare(data) ? data.id : "");
   card.querySelector(".card-label").textContent = name;
   card.classList.toggle("bare", bare(data));
   card.classList.toggle("nameless", !name);
@@ -229,17 +230,17 @@ function act(what, moment) {
     pressed = moment;
     return undo();
   }
-  if (!shown || shown.at === null || moment - shown.at < GUARD_MS) return;
+  if (!shown || shown.at === null || moment - shown.at < GUARD_MS || players?.refuses(what)) return;
   pressed = moment;
   if (what in sides) pulse(sides[what]);
   const { pair, at, since } = shown;
   if (pair.query === "practice") {
-    if (what in sides) record.update((now) => (now.practised = true));
+    if (what in sides || players?.failed()) record.update((now) => (now.practised = true));
     return;
   }
   record.update((now) => {
     const view = here(now);
-    if (view.query?.query !== pair.query || (what in view.can && !view.can[what])) return;
+    if (view.query?.query !== pair.query || (what in view.can && !view.can[what] && !players?.failed())) return;
     now.ops.push({
       id: token(),
       kind: "answer",
@@ -252,6 +253,7 @@ function act(what, moment) {
         shown_at: since,
         sent_at: new Date().toISOString(),
         attempt: 0,
+        played: players?.states(),
       },
     });
   });

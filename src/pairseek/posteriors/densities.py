@@ -1,0 +1,106 @@
+"""Sequential Monte Carlo for any prior and any response, by their own methods instead of compiled kernels.
+
+A prior needs ``sample`` and ``log_density``, a response ``log_likelihood``. Every step evaluates all particles at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairseek.core.types import Belief, BeliefInfo, FloatArray
+from pairseek.model.priors import AnyPrior, log_density_of
+from pairseek.numerics.moments import sample_moments
+from pairseek.posteriors.base import sampled_belief
+from pairseek.posteriors.smc import WIDTH, square_root, tempered_samples
+
+# Shrinking steps of a slice after which a particle stays where it is.
+_MOST_STEPS = 100
+
+
+def density_belief(
+    log_answers: Callable[[FloatArray], FloatArray],
+    shape: tuple[int, int],
+    prior: AnyPrior,
+    n: int,
+    sweeps: int,
+    rng: np.random.Generator,
+) -> tuple[Belief, float]:
+    """Return the belief of n particles, and the log evidence.
+
+    Parameters
+    ----------
+    log_answers
+        Returns the (n,) log-likelihoods of all answers at (n, d) points.
+    shape
+        Number of answers and of dimensions.
+    """
+    began = time.perf_counter()
+    (answers, d), stages, log_evidence = shape, 0, 0.0
+    if answers:
+        samples, stages, log_evidence = tempered_samples(DensityTarget(prior, log_answers, d), n, sweeps, rng)
+    else:
+        samples = _drawn(prior, n, d, rng)
+    weights = np.full(n, 1 / n)
+    info = BeliefInfo("particles", stages=stages, seconds=time.perf_counter() - began)
+    return sampled_belief(samples, weights, sample_moments(samples, weights), info), log_evidence
+
+
+@dataclass(frozen=True, eq=False)
+class DensityTarget:
+    """A posterior as target of sequential Monte Carlo, known by the log densities of its prior and of the answers."""
+
+    prior: AnyPrior
+    log_answers: Callable[[FloatArray], FloatArray]
+    d: int
+
+    def start(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw points from the prior."""
+        return _drawn(self.prior, n, self.d, rng)
+
+    def log_likelihood(self, states: FloatArray) -> FloatArray:
+        """Return the log-likelihood of all answers."""
+        return np.asarray(self.log_answers(states))
+
+    def move(
+        self, states: FloatArray, covariance: FloatArray, power: float, sweeps: int, rng: np.random.Generator
+    ) -> FloatArray:
+        """Move every point by slice steps along random frames (Neal 2003, section 4), all points at once."""
+        root = square_root(covariance)
+        here = self._log_density(states, power)
+        for _ in range(sweeps):
+            frame, _ = np.linalg.qr(rng.standard_normal((self.d, self.d)))
+            for direction in np.einsum("de,ek->kd", root, frame):
+                self._step(states, here, direction, power, rng)
+        return states
+
+    def _step(
+        self, states: FloatArray, here: FloatArray, direction: FloatArray, power: float, rng: np.random.Generator
+    ) -> None:
+        """Move every point along a direction, in place; `here` are its log densities."""
+        n = len(states)
+        level = here + np.log(1.0 - rng.random(n))
+        left = -WIDTH * rng.random(n)
+        right = left + WIDTH
+        moving = np.arange(n)
+        for _ in range(_MOST_STEPS):
+            t = left[moving] + (right - left)[moving] * rng.random(len(moving))
+            points = states[moving] + t[:, None] * direction
+            there = self._log_density(points, power)
+            inside = there >= level[moving]
+            states[moving[inside]], here[moving[inside]] = points[inside], there[inside]
+            before = t < 0.0
+            left[moving[before]], right[moving[~before]] = t[before], t[~before]
+            moving = moving[~inside]
+            if not len(moving):
+                return
+
+    def _log_density(self, points: FloatArray, power: float) -> FloatArray:
+        return log_density_of(self.prior, points) + power * self.log_likelihood(points)
+
+
+def _drawn(prior: AnyPrior, n: int, d: int, rng: np.random.Generator) -> FloatArray:
+    return np.ascontiguousarray(prior.sample(n, d, rng), dtype=np.float64)

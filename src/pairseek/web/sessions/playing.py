@@ -1,0 +1,52 @@
+"""Sounds and videos of a pair: what was played before the answer, and which answers that permits.
+
+A browser says what was played, and a program may lie. The report is stored with the answer, and a choice is refused if
+the report says that something was not played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from pairseek.store.events import QueryRow
+from pairseek.web.errors import Problem
+from pairseek.web.studies.catalogue import Study
+
+Side: TypeAlias = Literal["left", "right", "anchor"]
+Played: TypeAlias = Literal["yes", "no", "failed"]
+"""Whether it was played as much as the study wants; failed: it could not be loaded."""
+UNKNOWN = "unknown"
+"""Stored for a program that does not say what was played."""
+
+
+def played_of(study: Study, query: QueryRow, sent: Mapping[str, str] | None) -> dict[str, str] | None:
+    """Return what to store with an answer: whether the player of each side was played; None without players."""
+    shown = {"left": query.left, "right": query.right, "anchor": query.details.get("anchor")}
+    sides = [side for side, item in shown.items() if item is not None and study.plays(item)]
+    if not sides:
+        return None
+    return {side: UNKNOWN if sent is None else sent.get(side, "no") for side in sides}
+
+
+def check_played(study: Study, outcome: str, played: Mapping[str, str] | None) -> None:
+    """Raise a `Problem` for a choice before everything was played."""
+    missing = [side for side, state in (played or {}).items() if state in ("no", "failed")]
+    if missing and outcome != "skip" and study.configuration.play:
+        raise Problem(
+            422,
+            "not_played",
+            "a choice counts only after all sounds and videos of the pair were played",
+            received={side: (played or {})[side] for side in missing},
+            hint="Play them, or skip the pair if one cannot be loaded.",
+        )
+
+
+def has_failed(played: Mapping[str, str] | None) -> bool:
+    """Return whether a sound or video of the pair could not be loaded."""
+    return "failed" in (played or {}).values()
+
+
+def was_heard(played: Mapping[str, str] | None) -> bool:
+    """Return whether all sounds and videos were played; an answer without a record, as of a picture, counts as such."""
+    return all(state == "yes" for state in (played or {}).values())

@@ -1,0 +1,42 @@
+"""Names of items as people see them: their label, or else what their card shows instead of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from pairseek.core.media import PICTURE_FILE
+from pairseek.model.items import Items
+
+MOST_NAME = 80
+"""Maximum number of characters of a name that is the beginning of a text."""
+_TEXTS = ("text", "markdown", "alt")
+_FILES = (PICTURE_FILE, "image", "video", "audio")
+
+
+def spoken_name(stem: str) -> str:
+    """Return the name of a file as a person would write it: `red-oak` is Red oak."""
+    words = " ".join(stem.replace("_", " ").replace("-", " ").split()) or stem
+    return words[0].upper() + words[1:]
+
+
+def name_of(media: Mapping[str, str]) -> str:
+    """Return the name of an item without a label: the beginning of its text, or its file's name; empty without both."""
+    for medium in _TEXTS:
+        words = " ".join(media.get(medium, "").replace("*", "").replace("#", "").split())
+        if words:
+            return words if len(words) <= MOST_NAME else f"{words[: MOST_NAME - 1].rstrip()}…"
+    return next((spoken_name(PurePosixPath(media[medium]).stem) for medium in _FILES if media.get(medium)), "")
+
+
+def named_items(items: Items) -> Items:
+    """Return items whose labels are names that people know, where their ids stood for labels."""
+    known = [name for name in (*_TEXTS, *_FILES) if name in items.data]
+    if not known or not any(label == str(name) for label, name in zip(items.labels, items.ids, strict=True)):
+        return items
+    labels = [
+        label if label != str(name) else name_of({key: str(items.data[key][row]) for key in known}) or label
+        for row, (name, label) in enumerate(zip(items.ids, items.labels, strict=True))
+    ]
+    coordinates = items.coordinates if items.d else None
+    return Items._unwarned(coordinates, items.ids, labels, items.appeal, items.data, items._columns, least=1)

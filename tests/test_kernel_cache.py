@@ -1,0 +1,207 @@
+"""The cache of compiled kernels where little or nothing can be written, as other users see it: in real processes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from helpers.unprivileged import as_nobody, give, installed, protect
+from pairseek.numerics import kernel_cache
+
+# Two kernels; what was loaded from disk and what was compiled.
+PROGRAM = """
+import pairseek
+from pairseek.numerics import jit, kernel_cache
+jit.log_ndtr(0.5)
+jit.exp_minus(0.5)
+stats = jit.log_ndtr.stats, jit.exp_minus.stats
+hits, misses = (sum(sum(each[field].values()) for each in stats) for field in (1, 2))
+print(pairseek.__file__, hits, misses, kernel_cache.own_place().writable)
+print(kernel_cache.note())
+"""
+SEARCH = """
+import numpy as np, pairseek as ps
+search = ps.Search(ps.Items(np.random.default_rng(0).normal(size=(20, 2))), rng=1)
+search.observe(0, 1, winner=0)
+print(search.ask().left)
+"""
+NOTE = "compiling numerical kernels;"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def package():
+    with installed() as folder:
+        yield folder
+
+
+@pytest.fixture
+def world(package, tmp_path_factory):
+    """A package that cannot be written, no home, and a temporary folder like /tmp: ``run`` a program there."""
+    return World(package)
+
+
+class World:
+    def __init__(self, folder):
+        self.folder = folder
+        self.temporary = folder / f"tmp{len(list(folder.iterdir()))}"
+        self.temporary.mkdir()
+        self.temporary.chmod(0o1777)
+        self.own = self.temporary / f"pairseek-kernels-{os.geteuid() or 65534}"
+
+    def start(self, *words, **environment):
+        environment = {
+            "HOME": "/nonexistent",
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(self.folder / "site"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "TMPDIR": str(self.temporary),
+        } | {name: str(value) for name, value in environment.items()}
+        return subprocess.Popen(
+            [*as_nobody(), sys.executable, *map(str, words)],
+            env=environment,
+            cwd="/",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *words, **environment):
+        with self.start(*words, **environment) as process:
+            out, errors = process.communicate(timeout=240)
+        assert process.returncode == 0, out + errors
+        return out, errors
+
+    def counts(self, **environment):
+        """Kernels loaded from disk, kernels compiled, the folder where they are kept, and the note."""
+        out, _ = self.run("-c", PROGRAM, **environment)
+        first, note = out.splitlines()
+        place, hits, misses, kept = first.split(maxsplit=3)
+        assert place.startswith(str(self.folder)), "another package was imported"
+        return int(hits), int(misses), kept, note
+
+
+def test_where_only_a_temporary_folder_can_be_written_kernels_are_kept_there_privately(world):
+    hits, misses, kept, note = world.counts()
+    assert (hits, misses) == (0, 2)
+    assert kept.startswith(f"{world.own}/numerics_")
+    assert note.startswith(
+        f"{NOTE} this takes up to a minute and happens once until {world.own} is emptied: set NUMBA_"
+    )
+    for folder in (world.own, *world.own.iterdir()):
+        found = folder.stat()
+        assert stat.S_IMODE(found.st_mode) == 0o700
+        assert found.st_uid == (os.geteuid() or 65534)
+    assert world.counts()[:2] == (2, 0)
+
+
+def test_the_cache_of_the_user_comes_before_a_temporary_one(world):
+    home = give(world.folder / "home")
+    hits, misses, kept, note = world.counts(HOME=home)
+    assert (hits, misses) == (0, 2)
+    assert kept.startswith(f"{home}/")
+    assert not world.own.exists()
+    assert note == f"{NOTE} this takes up to a minute and happens once: they are kept in {kept}"
+    assert world.counts(HOME=home)[:2] == (2, 0)
+
+
+def test_without_any_folder_kernels_are_compiled_and_the_note_does_not_say_once(world):
+    # The name is taken: by root, or by a file.
+    world.own.write_text("")
+    hits, misses, kept, note = world.counts()
+    assert (hits, misses, kept) == (0, 2, "None")
+    assert "in every process, because no folder can be written" in note
+    assert "once" not in note
+
+
+def test_a_filled_cache_that_is_read_only_is_used_and_what_it_lacks_goes_elsewhere(world):
+    filled = give(world.folder / "filled")
+    only_one = "from pairseek.numerics import jit; jit.log_ndtr(0.5)"
+    world.run("-c", only_one, NUMBA_CACHE_DIR=filled)
+    protect(filled)
+    if os.geteuid() == 0:
+        for path in (filled, *filled.rglob("*")):
+            os.chown(path, 0, 0)
+    hits, misses, kept, _ = world.counts(NUMBA_CACHE_DIR=filled)
+    assert (hits, misses) == (1, 1)
+    assert kept.startswith(str(world.own))
+    # With no other folder it is used as well.
+    other = World(world.folder)
+    other.own.write_text("")
+    assert other.counts(NUMBA_CACHE_DIR=filled)[:3] == (1, 1, "None")
+
+
+@pytest.mark.parametrize("opening", ["folder", "parent", "link"])
+def test_nothing_is_loaded_from_a_folder_that_another_user_can_write(world, opening):
+    world.counts()
+    assert world.counts()[:2] == (2, 0)
+    if opening == "folder":
+        world.own.chmod(0o777)
+    elif opening == "parent":
+        world.temporary.chmod(0o777)
+    else:
+        elsewhere = world.folder / f"{world.temporary.name}-elsewhere"
+        world.own.rename(elsewhere)
+        world.own.symlink_to(elsewhere)
+        elsewhere.chmod(0o777)
+    hits, misses, kept, _ = world.counts()
+    assert (hits, misses, kept) == (0, 2, "None")
+
+
+def test_a_folder_that_belongs_to_another_user_is_not_private(tmp_path, monkeypatch):
+    assert kernel_cache.is_private(tmp_path)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    assert kernel_cache.is_private(tmp_path) == (os.getuid() == 0)
+    if os.getuid() == 0:
+        os.chown(tmp_path, 23456, 23456)
+        assert not kernel_cache.is_private(tmp_path)
+
+
+def test_kernels_are_compiled_once_by_many_processes_and_one_of_them_says_so(world):
+    started = [world.start("-c", SEARCH, NUMBA_DEBUG_CACHE=1) for _ in range(4)]
+    ended = [process.communicate(timeout=240) for process in started]
+    assert [process.returncode for process in started] == [0] * 4, ended
+    stored = re.findall(r"data saved to '([^']+)'", "".join(out for out, _ in ended))
+    assert len(stored) > 10
+    assert len(stored) == len(set(stored)), "a kernel was compiled twice"
+    assert sum(errors.count(NOTE) for _, errors in ended) == 1
+    assert len({out.splitlines()[-1] for out, _ in ended}) == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_processes_of_a_simulation_say_it_once(world, kept):
+    if not kept:
+        world.own.write_text("")
+    out = give(world.folder / f"{world.temporary.name}-out")
+    (out / "items.csv").write_text("id,x,y\na,0,1\nb,1,0\nc,2,2\nd,-1,1\n")
+    words = ["simulate", "--data", out / "items.csv", "--strategies", "infogain", "--queries", "2", "--trials", "3"]
+    _, errors = world.run("-m", "pairseek", *words, "--jobs", "3", "--out", out / "results")
+    assert errors.count(NOTE) == 1
+    assert ("in every process" in errors) == (not kept)
+
+
+def test_a_disk_that_fills_up_is_told_once_and_the_search_goes_on(monkeypatch, caplog, tmp_path):
+    from pairseek.numerics import jit
+
+    @jit.kernel
+    def doubled(x):
+        return 2.0 * x
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(doubled._cache, "place", kernel_cache.Place((tmp_path,), tmp_path))
+    monkeypatch.setattr(kernel_cache.FunctionCache, "save_overload", full)
+    assert doubled(2.0) == 4.0
+    assert doubled(2) == 4.0
+    assert [record.getMessage() for record in caplog.records] == [
+        f"compiled kernels could not be kept in {tmp_path}: [Errno 28] No space left on device"
+    ]
