@@ -1,0 +1,104 @@
+"""Mean curves of quick versions of the paper's figures 1 and 2, as they are and as they were committed.
+
+python tests/helpers/curves.py       # write tests/fidelity_curves.json again, after a change that is meant
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import pairseek as ps
+from pairseek.experiments import SPECIFICATIONS, Contender, Results, Setting, Specification, run
+
+COMMITTED = Path(__file__).resolve().parents[1] / "fidelity_curves.json"
+DATA = ("food10k", "synthetic")
+MARKS = {"figure1": (4, 8, 12), "figure2": (20, 40, 60, 80)}
+APART = 4.0
+"""Standard errors of a difference from which two means count as different."""
+
+Curves = dict[str, dict[str, list[list[float]]]]
+
+
+def specification(figure: str, data: str) -> Specification:
+    """Figure 2 as `pairseek reproduce --preset quick` runs it; figure 1 with 24 people instead of one."""
+    if figure == "figure2":
+        found = SPECIFICATIONS["figure2"]("quick")
+        return replace(found, settings=tuple(replace(setting, data=data) for setting in found.settings))
+    setting = Setting("figure 1", data, 2, response=ps.Logistic(8.0, "normalized"))
+    strategies = (Contender(ps.InfoGain()), Contender(ps.Random()))
+    # 20,000 of the pairs of 12,624 items, as in the figure.
+    return Specification("figure1", (setting,), strategies, rate=2.51e-4, queries=12, trials=24)
+
+
+def simulated(figure: str, data: str) -> Results:
+    with tempfile.TemporaryDirectory() as folder:
+        return run(specification(figure, data), folder)
+
+
+def curves_of(results: Results, marks: tuple[int, ...]) -> Curves:
+    """Return mean and standard error after some answers, by setting and strategy, and by measure."""
+    found: Curves = {}
+    for setting in (one.label for one in results.specification.settings):
+        for label in results.specification.labels:
+            measures = {}
+            for metric in results.specification.metrics:
+                mean, error = results.curve(setting, label, metric)
+                columns = [results.column(mark) for mark in marks]
+                # Procedures have no posterior, and so no measure of it.
+                if not np.isnan(mean[columns]).any():
+                    measures[metric] = [[float(mean[column]), float(error[column])] for column in columns]
+            found[f"{setting}, {label}"] = measures
+    return found
+
+
+def apart(before: Curves, after: Curves, marks: tuple[int, ...]) -> list[str]:
+    """Return the points at which two sets of curves differ by more than chance explains.
+
+    Both are means over the same few people. If a change leaves the strategy as it is and only turns the last bits, the
+    questions after the first few are others, and the difference of two means is at most that of independent ones, with
+    the variance e1² + e2²; that the people are the same makes it smaller. Beyond 4 standard errors lies one of about
+    1500 differences (t with 22 degrees of freedom). Figure 2 compares 192 points, of which the four of a curve are much
+    alike: about one harmless change in twenty is reported.
+    """
+    if {name: set(one) for name, one in before.items()} != {name: set(one) for name, one in after.items()}:
+        return [f"other curves: {sorted(before)} -> {sorted(after)}"]
+    return [
+        f"{name}, {measure} after {mark} answers: {then:.3f} ({error:.3f}) -> {now:.3f} ({other:.3f})"
+        for name, measures in before.items()
+        for measure, points in measures.items()
+        for mark, (then, error), (now, other) in zip(marks, points, after[name][measure], strict=True)
+        if not abs(now - then) <= APART * math.hypot(error, other)
+    ]
+
+
+def committed() -> dict[str, dict[str, Curves]]:
+    return json.loads(COMMITTED.read_text(encoding="utf-8"))
+
+
+def main() -> None:
+    found: dict[str, dict[str, Curves]] = {}
+    for data in DATA:
+        found[data] = {figure: curves_of(simulated(figure, data), marks) for figure, marks in MARKS.items()}
+    COMMITTED.write_text(_written(found) + "\n", encoding="utf-8")
+
+
+def _written(value: object, indent: str = "\n") -> str:
+    """Return JSON with six digits, and one line for each curve."""
+    if isinstance(value, dict):
+        rows = ",".join(f"{indent} {json.dumps(name)}: {_written(one, indent + ' ')}" for name, one in value.items())
+        return f"{{{rows}{indent}}}"
+    return json.dumps([[float(f"{number:.6g}") for number in point] for point in value])  # type: ignore[attr-defined]
+
+
+if __name__ == "__main__":
+    shared = Path(__file__).resolve().parents[3] / "shared"
+    os.environ.setdefault("PAIRSEEK_DATA", str(shared))
+    sys.exit(main())
