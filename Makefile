@@ -21,6 +21,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed-web ## Answer a study of colours in the browser: make demo ARGS="--host 0.0.0.0"
+	@echo 'The command pairseek is installed in $(BIN). To use it in a terminal:  . $(BIN)/activate'
 	@$(BIN)/pairseek serve --demo $(ARGS)
 
 terminal: $(VENV)/.installed-cli ## Search for a colour in the terminal: make terminal ARGS="--answers 20"

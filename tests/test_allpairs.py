@@ -83,7 +83,7 @@ def random_scene(rng, n, d, *, strategy, noise, plain=False):
     covariance = root @ root.T * 10.0 ** rng.uniform(-3, 0.5)
     mean = points.mean(axis=0) + rng.standard_normal(d) * scale * 10.0 ** rng.uniform(-2, 0.5)
     spread = scale * 10.0 ** rng.uniform(-2, 1)
-    k = {"constant": 1 / (spread * scale), "normalized": 1 / spread, "decaying": 10.0 ** rng.uniform(-1, 2)}[noise]
+    k = {"constant": 1 / (spread * scale), "decaying": 10.0 ** rng.uniform(-1, 2)}.get(noise, 1 / spread)
     response = (Logistic, Probit)[rng.integers(2)](k=0.0 if rng.random() < 0.02 else k, noise=noise)
     return SelectionContext(
         points, appeal, belief_of(mean, covariance), response, strategy, Resting.of(n, shown, resting)

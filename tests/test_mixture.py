@@ -199,10 +199,11 @@ class TestOneDimension:
     @pytest.mark.parametrize("true", NOISES)
     @pytest.mark.parametrize("infer", ["the kind alone", "kind and reliability", "kind, reliability and lapse"])
     def test_an_unknown_noise_kind_is_weighted_by_its_evidence(self, true, infer, posterior):
-        constants = 1.5, 3.0, 6.0
+        constants = tuple(1.5 * 2**n for n in range(len(NOISES)))
+        prior = tuple(1.0 + n % 2 for n in range(len(NOISES)))
         response = ps.Logistic(
             1.0,
-            ps.Unknown(ps.NoiseKinds((1.0, 2.0, 1.0), constants)),
+            ps.Unknown(ps.NoiseKinds(prior, constants)),
             LAPSE if "lapse" in infer else 0.05,
             ps.Unknown(ps.LogNormal(1.0, 0.8)) if "reliability" in infer else 1.0,
         )
@@ -211,7 +212,7 @@ class TestOneDimension:
         answers = answers_of(rng, [0.3], 40, k=2.0 * k, noise=true, ties=False, appeal=False)
         belief = last_belief(POSTERIORS[posterior], response, evidence_of(response, answers))
         grids = [grid_of(kind, answers, kind.k) for kind, _ in response.kinds]
-        logs = np.array([log_evidence for *_, log_evidence in grids]) + np.log([0.25, 0.5, 0.25])
+        logs = np.array([log_evidence for *_, log_evidence in grids]) + np.log(np.array(prior) / sum(prior))
         shares = np.exp(logs - logs.max())
         shares /= shares.sum()
         found = belief.reliability.noise

@@ -43,7 +43,7 @@ SHAPES = {
     "administration": data.AdministrationPage,
     "docs": data.DocsPage,
 }
-MOST_BYTES = 60_000
+MOST_BYTES = 62_000
 SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in FOLDER.parent.rglob("*.py"))
 
 
@@ -200,7 +200,7 @@ def test_numbers_plurals_and_languages() -> None:
     assert preferred_language(None) == preferred_language("*;q=x,,;q=") == "en"
 
 
-def test_a_participant_loads_less_than_60_kilobytes() -> None:
+def test_a_participant_loads_less_than_62_kilobytes() -> None:
     """Uncompressed, from consent to result, with a map of 949 coloured items; each file once."""
     pages = [render(*PAGES["start"]), render(*PAGES["run-colour"]), render(*PAGES["result"])]
     names = {name for page in pages for name in re.findall(r"/static/([\w.]+)", page)}

@@ -243,12 +243,13 @@ class TestSettings:
     def test_an_unknown_noise_kind_gets_the_default_k_of_every_kind(self):
         response = Logistic(noise=Unknown()).for_spread(0.5)
         constants = tuple(Logistic(noise=noise).for_spread(0.5).constant for noise in NOISES)
-        assert response.noise_prior == NoiseKinds((1.0, 1.0, 1.0), constants)
+        assert response.noise_prior == NoiseKinds((1.0,) * len(NOISES), constants)
         kinds = response.kinds
         assert [(kind.noise, kind.constant, share) for kind, share in kinds] == [
-            (noise, k, pytest.approx(1 / 3)) for noise, k in zip(NOISES, constants, strict=True)
+            (noise, k, pytest.approx(1 / len(NOISES))) for noise, k in zip(NOISES, constants, strict=True)
         ]
-        some = Logistic(noise=Unknown(NoiseKinds((3.0, 0.0, 1.0)))).for_spread(0.5)
+        weights = {"constant": 3.0, "decaying": 1.0}
+        some = Logistic(noise=Unknown(NoiseKinds(tuple(weights.get(noise, 0.0) for noise in NOISES)))).for_spread(0.5)
         assert [(kind.noise, share) for kind, share in some.kinds] == [("constant", 0.75), ("decaying", 0.25)]
 
     def test_an_unknown_k_beside_an_unknown_noise_kind_is_an_unknown_reliability(self):
