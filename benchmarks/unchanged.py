@@ -28,6 +28,7 @@ import scipy
 
 import food
 import pairseek as ps
+from unchanged_crashes import CRASHED
 
 PARTS = ("searches", "sessions", "exports", "curves")
 SHOWN = 5
@@ -100,12 +101,16 @@ def about() -> dict[str, str]:
 
 def record(folder: Path, chosen: list[str], wanted: str) -> int:
     folder.mkdir(parents=True, exist_ok=True)
+    crashed = 0
     for part in chosen:
         began, found = time.perf_counter(), dict(cases_of(part, wanted))
+        for name in (name for name, one in found.items() if list(one) == [CRASHED]):
+            print(f"{part}, {name}: {found[name][CRASHED]}")
+            crashed = 1
         text = written({"about": about(), "cases": plain(found)})
         (folder / f"{part}.json").write_text(text + "\n", encoding="utf-8")
         print(f"{part}: {len(found)} cases in {time.perf_counter() - began:.0f} s", flush=True)
-    return 0
+    return crashed
 
 
 def compare(folder: Path, chosen: list[str], wanted: str) -> int:

@@ -140,7 +140,8 @@ def _strategies() -> Iterator[Case]:
     unknown = ps.Logistic(UNKNOWN, lapse=UNKNOWN)
     for checks in (3, "auto"):
         strategy = ps.InfoGain(checks=checks)
-        yield Case(f"strategy infogain, checks {checks}", _search(_of(2), strategy=strategy, response=unknown), 10)
+        asked = _search(_of(2), strategy=strategy, response=unknown)
+        yield Case(f"strategy infogain, checks {checks}", asked, 10, further=("several",))
     yield Case("strategy of one's own", _search(_of(2), strategy=Longest()), 8)
     yield Case("strategy of one's own, all pairs", _search(_of(2), strategy=Longest(), candidates=ps.AllPairs()), 8)
 
@@ -296,12 +297,17 @@ def _rests() -> Iterator[Case]:
         "both": ps.Rest(pair=6, item=1),
     }
     for name, one in rests.items():
-        yield Case(f"rest, {name}", _search(_of(2, 8), rest=one), 14, {3: "skip", 6: "undo"})
+        yield Case(f"rest, {name}", _search(_of(2, 8), rest=one), 14, {3: "skip", 6: "undo"}, ("several",))
+    yield Case("rest, no pair left", _search(_of(2, 4), rest=ps.Rest(pair=20)), 9, further=("saved",))
+    bits = ps.InformationBelow(0.01)
+    yield Case("rest, no pair left, information", _search(_of(2, 4), rest=ps.Rest(pair=20), stop=bits), 9)
+    yield Case("stop, answers, several at once", _search(_of(2), stop=10), 8, further=("several",))
 
 
 def _populations() -> Iterator[Case]:
     placed = items(2).subset(np.arange(14))
     yield Case("population, placed items", _population("placed", lambda: placed), 10, EVENTFUL)
+    yield Case("population, moved", _population("placed", lambda: placed), 9, further=("moved", "filtered"))
     yield Case("population, inferred residual", _population("inferred residual", lambda: placed), 8)
     yield Case("population, learned coordinates", _population("learned", _learned("learned")), 10, EVENTFUL)
     yield Case("population, vectors", _population("vectors", _learned("vectors")), 10)

@@ -12,6 +12,7 @@ import numpy as np
 
 import food
 import pairseek as ps
+from unchanged_crashes import kept
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from helpers import curves
@@ -20,14 +21,15 @@ from helpers import curves
 def cases(wanted: str = "") -> Iterator[tuple[str, Any]]:
     data = "synthetic" if food.folder() is None else "food10k"
     if wanted in "figure 1, its search":
-        yield "figure 1, its search", figure1(data)
+        yield "figure 1, its search", kept(lambda: figure1(data))
     for figure in curves.MARKS:
         settings = curves.specification(figure, data)
         for setting in settings.settings:
             for contender in settings.strategies:
                 name = f"{figure}, {setting.label}, {contender.label}"
                 if wanted in name:
-                    yield name, _curves(figure, data, setting.label, contender.label)
+                    labels = (setting.label, contender.label)
+                    yield name, kept(lambda key=(figure, data, *labels): _curves(*key))
 
 
 def _curves(figure: str, data: str, setting: str, label: str) -> Any:

@@ -17,7 +17,9 @@ import numpy as np
 
 import pairseek as ps
 import unchanged_cases
+from pairseek.indexes import CatalogueIndex, ExactIndex
 from unchanged_cases import Case
+from unchanged_crashes import kept
 
 KEY = b"a key of thirty-two bytes, fixed"
 _KEPT = 64
@@ -55,7 +57,7 @@ def cases(wanted: str = "") -> Iterator[tuple[str, Any]]:
             # A warning is part of what a user sees, and the same code may warn once a process only.
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
-                record = recorded(case)
+                record = kept(lambda case=case: recorded(case))
             words = sorted({f"{one.category.__name__}: {one.message}" for one in said})
             yield case.name, record | ({"warnings": words} if words else {})
 
@@ -69,7 +71,11 @@ def recorded(case: Case) -> dict[str, Any]:
     for number in range(case.answers):
         if search.finished:
             break
-        steps.append(step(search, person, number, case.script.get(number, "answer")))
+        try:
+            steps.append(step(search, person, number, case.script.get(number, "answer")))
+        except ps.errors.NoPairLeft as error:
+            steps.append({"error": str(error)})
+            break
         if number + 1 in (case.answers // 3, 2 * case.answers // 3):
             looks[f"after {number + 1}"] = look(search)
     looks["at the end"] = look(search)
@@ -96,8 +102,9 @@ def step(search: ps.Search, person: Person, number: int, action: str) -> dict[st
         search.tell(search.ask(), winner=undone.winner)
     elif action == "undo":
         found["undone"] = [event(search.undo()) for _ in range(min(2, len(search.history)))]
-    elif action == "observe" and isinstance(search.items, ps.Items):
-        names = search.items.ids
+    elif action == "observe":
+        space = isinstance(search.items, ps.Space)
+        names = (search.items.low, search.items.high) * 20 if space else search.items.ids
         search.observe(names[number], names[-1 - number], winner=names[number])
     return found | ({"action": action} if action != "answer" else {})
 
@@ -199,10 +206,16 @@ def brief(search: ps.Search) -> Any:
 
 
 def _several(search: ps.Search, person: Person) -> Any:
+    """Ask several queries at once, take an answer back while others are open, and answer them in another order."""
     queries = search.ask_many(3)
+    found: dict[str, Any] = {"asked": [shown(one) for one in queries]}
+    search.tell(queries[-1], winner=queries[-1].left)
+    found["one answered"] = brief(search)
+    found["taken back"] = [event(search.undo()), *(shown(one) for one in search.pending)]
+    found["more"] = [shown(one) for one in search.ask_many(4)]
     for number, query in enumerate(reversed(queries)):
         search.tell(query, winner=person.winner(query, 100 + number))
-    return {"asked": [shown(one) for one in queries], "after": brief(search), "undone": event(search.undo())}
+    return found | {"after": brief(search), "undone": event(search.undo()), "before": brief(search)}
 
 
 def _saved(search: ps.Search, person: Person) -> Any:  # noqa: ARG001
@@ -213,10 +226,17 @@ def _saved(search: ps.Search, person: Person) -> Any:  # noqa: ARG001
         keys = sorted(json.loads(path.read_text()))
         if not isinstance(search.items, ps.Items):
             return {"keys": keys, "loaded": whole}
+        other = brief(ps.Search.load(path, strategy=ps.MCMV(), stop=ps.AfterAnswers(40)))
         search.save(path, light=True)
         light = path.read_text()
         again = brief(ps.Search.load(path, items=search.items, **_named_only(search)))
-    return {"keys": keys, "loaded": whole, "light": shortened(json.loads(light)), "loaded light": again}
+    return {
+        "keys": keys,
+        "loaded": whole,
+        "light": shortened(json.loads(light)),
+        "loaded light": again,
+        "other parts": other,
+    }
 
 
 def _named_only(search: ps.Search) -> dict[str, Any]:
@@ -245,6 +265,11 @@ def _moved(search: ps.Search, person: Person) -> Any:  # noqa: ARG001
     other = ps.Items(np.concatenate([items.coordinates[rows], fresh]), names)
     moved = search.moved_to(other)
     found = {"moved": brief(moved)}
+    record = json.loads(json.dumps(moved.to_dict()))
+    found["record"] = brief(ps.Search.from_dict(record, items=other, **_named_only(moved)))
+    found["other catalogue"] = attempted(
+        lambda: brief(ps.Search.from_dict(search.to_dict(), items=other, catalogues=[items]))
+    )
     moved.undo()
     return found | {"after undo": brief(moved), "back": brief(moved.moved_to(items))}
 
@@ -271,8 +296,14 @@ def _filtered(search: ps.Search, person: Person) -> Any:  # noqa: ARG001
         "exclude": recommended(search.recommend(3, exclude=names[:12])),
         "among": recommended(search.recommend(3, among=other)),
         "diverse": recommended(search.recommend(4, diversity=0.5)),
+        "index": [one.id for one in search.recommend(4, among=_shelf(other, search))],
         "repr": repr(search),
+        "notebook": hashlib.sha256(search._repr_html_().encode()).hexdigest()[:16],
     }
+
+
+def _shelf(items: ps.Items, search: ps.Search) -> CatalogueIndex:
+    return CatalogueIndex.of(ExactIndex(), items, search)
 
 
 def _refused(search: ps.Search, person: Person) -> Any:

@@ -24,6 +24,7 @@ import unchanged_studies
 from pairseek import cli
 from pairseek.web.app import create_app
 from pairseek.web.settings import Settings
+from unchanged_crashes import kept
 from unchanged_studies import ScriptedStudy
 
 with warnings.catch_warnings():
@@ -262,8 +263,9 @@ def cases(part: str, wanted: str = "") -> Iterator[tuple[str, Any]]:
     for study in unchanged_studies.every_study():
         if wanted in study.name:
             if study.name not in _RAN:
-                _RAN[study.name] = _ran(study)
-            yield study.name, _RAN[study.name][part]
+                _RAN[study.name] = kept(lambda study=study: _ran(study))
+            found = _RAN[study.name]
+            yield study.name, found.get(part, found)
 
 
 def _ran(study: ScriptedStudy) -> dict[str, Any]:

@@ -133,15 +133,19 @@ class Visit:
                 break
             number = self.number
             action, self.number = self.script.get(number, "answer"), number + 1
-            outcome = action if action in ("tie", "skip", "left", "right") else self.person(query, number)
+            outcome = action if action in ("tie", "skip", "left") else self.person(query, number)
+            outcome = "right" if action == "flip" else outcome
             if action == "blur":
                 lost = {"query": query["query"], "lost_at": "2026-01-02T03:04:05.000Z", "ms": 1234}
                 replies.append(self.post("focus", lost))
             if action == "prefetch":
                 replies.append(self.prefetched(query["query"]))
             replies.append(self.post("answer", told(query, outcome, number)))
-            if action == "undo":
+            if action in ("undo", "flip"):
                 replies.append(self.post("undo", {"query": query["query"]}))
+            if action == "flip":
+                # The other answer instead, which must not repair a failed attention check.
+                replies.append(self.post("answer", told(self.state()["query"], "left", number)))
         return replies
 
     def prefetched(self, query: str) -> Any:
@@ -199,6 +203,9 @@ def every_study() -> Iterator[ScriptedStudy]:
     yield ScriptedStudy("similarity", _similarity)
     yield ScriptedStudy("errors and access", _errors)
     yield ScriptedStudy("voided and forgotten", _voided)
+    yield ScriptedStudy("returning by a link", lambda house: _returning(house, {"policy": "resume", "by_id": "always"}))
+    yield ScriptedStudy("returning, restart", lambda house: _returning(house, {"policy": "restart"}))
+    yield ScriptedStudy("returning, expired", lambda house: _returning(house, {"hours": 1e-7}))
 
 
 def _preferences() -> Iterator[ScriptedStudy]:
@@ -272,6 +279,7 @@ def _attention(house: Any) -> Any:
     found: dict[str, Any] = {"created": create(house, items, completion=completion, **settings)}
     always = dict.fromkeys(range(40), "left")
     visits = [Visit(house, items, 1), Visit(house, items, 2), Visit(house, items, 3, always)]
+    visits.append(Visit(house, items, 4, dict.fromkeys(range(40), "flip")))
     found["visits"] = [visit.whole() for visit in visits]
     found["people"] = people(house, items, 2)
     found["persons"] = [house.page(f"{AT}/people/{visit.session}") for visit in visits]
@@ -390,6 +398,24 @@ def _errors(house: Any) -> Any:
     link = found["calls"]["links"][1][1]["link"].removeprefix("http://testserver")
     found["by link"] = Visit(house, items, 2, {}, link).whole()
     found["closed"] = [house.api("POST", f"{AT}/close"), program.answers(1), house.api("POST", f"{AT}/sessions", {})]
+    house.export(SLUG)
+    return found
+
+
+def _returning(house: Any, resume: dict[str, Any]) -> Any:
+    """Somebody begins, and comes back in the same browser, in another one by the link, and by an id alone."""
+    items = placed(12)
+    found: dict[str, Any] = {"created": create(house, items, resume=resume, answers=6)}
+    links = house.api("POST", f"{AT}/links", {"participants": ["one"], "days": 2})
+    found["links"], link = links, links[1][0]["link"].removeprefix("http://testserver")
+    first, second = Visit(house, items, 1, {}, link), Visit(house, items, 2, {}, link)
+    third = Visit(house, items, 3, {}, f"/s/{SLUG}?participant=one")
+    found["first"] = [first.start(), first.answers(2)]
+    found["same browser"] = [house.page(first.link, first.browser), first.state(), first.answers(1)]
+    found["other browser"] = [second.start(), second.state(), second.answers(1), first.state()]
+    found["id alone"] = [third.start(), third.state(), third.answers()]
+    found["first again"] = [first.state(), first.answers(), house.page(f"/s/{SLUG}/result", first.browser)]
+    found["another session"] = [house.page(first.link, first.browser), second.start(), second.answers(), second.state()]
     house.export(SLUG)
     return found
 
