@@ -23,7 +23,12 @@ CONFIGURATIONS = {
     "epmv": {"strategy": ps.EPMV(), "response": ps.Probit(2.0, "constant"), "candidates": ps.SampledPairs(rate=0.5)},
     "mcmv": {"strategy": ps.MCMV(0.5), "prior": ps.GaussianPrior([0.1, 0.0], [[1.0, 0.2], [0.2, 2.0]])},
     "greedy_mse": {"strategy": ps.GreedyMSE(), "posterior": ps.EP(64), "rest": ps.Rest(pair=3, item=1)},
-    "greedy_volume": {"strategy": ps.GreedyVolume(), "posterior": ps.Grid(21), "candidates": ps.AllPairs()},
+    "greedy_volume": {
+        "strategy": ps.GreedyVolume(),
+        "response": ps.Logistic(),
+        "posterior": ps.Grid(21),
+        "candidates": ps.AllPairs(),
+    },
     "random": {"strategy": ps.Random(), "stop": [ps.AfterAnswers(9), ps.RadiusBelow(0.01, level=0.8)]},
     "actrank": {"strategy": ps.ActRank(3)},
     "gausscloud": {"strategy": ps.GaussCloud(2, 10)},
@@ -331,7 +336,8 @@ OWN = {
 
 @pytest.mark.parametrize("kind", OWN)
 def test_any_part_of_ones_own_is_given_again_when_loading(items, tmp_path, kind):
-    search = started(items, **{kind: OWN[kind]})
+    response = {"response": ps.Logistic()} if kind == "posterior" else {}
+    search = started(items, **response, **{kind: OWN[kind]})
     search.save(tmp_path / "me.json")
     with pytest.raises(InvalidFile, match=rf"unknown {kind} .* given again: load\(path, {kind}=...\)"):
         ps.Search.load(tmp_path / "me.json")
