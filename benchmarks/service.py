@@ -47,6 +47,7 @@ import numpy as np
 
 import pairseek as ps
 from pairseek.model.items import Items
+from pairseek.search.state import SearchState
 from pairseek.store import learning, migrate, populations, sessions
 from pairseek.store.database import Database
 from pairseek.web.studies.configuration import configured
@@ -464,13 +465,13 @@ def soak(port: int, sessions: int, memory, at_once: int = 20) -> list[tuple[int,
 
 def reference(items: Items) -> float:
     """Seconds for one answer and the next question, without any service."""
-    search = configured(settings(60)).search(items, 1)
+    state = SearchState(configured(settings(60)).resolved(items), 1)
     spent = []
     for number in range(40):
-        query = search.ask()
+        query = state.query()
         began = time.perf_counter()
-        search.tell(query, winner=query.left)
-        search.ask()
+        state = state.answered(query, query.left)
+        state.query()
         if number >= 5:
             spent.append(time.perf_counter() - began)
     return float(np.median(spent))

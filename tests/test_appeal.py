@@ -6,7 +6,8 @@ from scipy.special import expit, ndtr
 
 import pairseek as ps
 from pairseek.estimates import best_items
-from pairseek.strategies import PROCEDURES, UTILITIES
+from pairseek.strategies import UTILITIES
+from pairseek.strategies.baselines import PROCEDURES
 from pairseek.strategies.features import PairFeatures
 
 POSTERIORS = [ps.EP(), ps.Particles(2000), ps.Grid()]

@@ -4,6 +4,8 @@ import dataclasses
 import inspect
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,7 @@ def code_of(page, containing=""):
 def test_the_public_surface_is_sorted_and_complete():
     assert sorted(ps.__all__) == sorted(set(ps.__all__))
     public = {name for name, value in vars(ps).items() if not name.startswith("_") and not inspect.ismodule(value)}
+    public |= ps._MEMBERS.keys()  # loaded when they are first named
     assert public | {"__version__"} == set(ps.__all__) - {
         "bounds",
         "datasets",
@@ -45,7 +48,7 @@ def test_the_public_surface_is_sorted_and_complete():
 
 @pytest.mark.parametrize("kind", serialization.KINDS)
 def test_every_part_and_each_of_its_settings_is_documented(kind):
-    for name, part in serialization.KINDS[kind].items():
+    for name, part in serialization.parts_by_name(kind).items():
         assert part.__name__ in EVERYTHING, f"{part.__name__} is not in the docs"
         if kind == "strategy":
             assert f"`{name}`" in PAGES["strategies.md"]
@@ -236,3 +239,26 @@ def test_the_options_of_documented_commands_exist():
             known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
             for option in re.findall(r"(?<![\w-])(--[a-z][\w-]*)", " ".join(words)):
                 assert option in known | {"--help", "--version"}, f"{page}: `{line}` has no option {option}"
+
+
+def test_every_public_name_is_there_and_a_search_loads_no_more_than_it_needs():
+    for name in ps.__all__:
+        assert getattr(ps, name) is not None
+    assert set(ps.__all__) <= set(dir(ps))
+    with pytest.raises(AttributeError, match="has no attribute 'Serach'"):
+        _ = ps.Serach
+    program = "import sys, pairseek as ps; ps.Search([[0.0], [1.0]], rng=1).ask(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    heavy = (
+        "experiments",
+        "evaluate",
+        "embed",
+        "population",
+        "ranking",
+        "indexes",
+        "web",
+        "store",
+        "strategies.baselines",
+    )
+    assert not [name for name in loaded if name.removeprefix("pairseek.").startswith(heavy) and "pairseek." in name]
+    assert not {"matplotlib", "fastapi", "sqlalchemy", "pandas", "typer"} & set(loaded)

@@ -79,7 +79,7 @@ def test_a_loaded_search_believes_and_asks_the_same(items, tmp_path, name):
 
 def test_every_registered_part_has_a_configuration_here():
     strategies = {settings.get("strategy", ps.InfoGain()).name for settings in CONFIGURATIONS.values()}
-    assert strategies == set(serialization.KINDS["strategy"])
+    assert strategies == set(serialization.parts_by_name("strategy"))
 
 
 def test_an_open_query_is_kept_and_never_recomputed(items, tmp_path):

@@ -14,10 +14,10 @@ from helpers.serving import configuration, some_items
 from pairseek.core.limits import BySize, Limit, Size, check_limits, limits_of
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.posteriors import Grid, Particles
-from pairseek.serialization import KINDS
+from pairseek.serialization import KINDS, parts_by_name
 from pairseek.web.studies.configuration import check, study_items
 
-PARTS = [(kind, name, part) for kind, table in KINDS.items() for name, part in table.items()]
+PARTS = [(kind, name, part) for kind in KINDS for name, part in parts_by_name(kind).items()]
 DOCS = (Path(__file__).resolve().parents[1] / "docs" / "reference" / "study-settings.md").read_text()
 SMALL = Size(40, 2)
 SWEEPS = {"name": "particles", "sweeps": 4}

@@ -19,6 +19,7 @@ from PIL import Image
 
 import pairseek as ps
 from helpers.quizzes import by_share
+from helpers.searches import search_of
 from helpers.serving import some_items
 from pairseek.errors import InvalidItems, InvalidParameter, Unsupported
 from pairseek.quiz import settings
@@ -29,6 +30,8 @@ from pairseek.quiz.folder import HEAD, staged
 from pairseek.quiz.plan import QuizLimits, plan_quiz
 from pairseek.quiz.sources import from_items_file, from_study_file
 from pairseek.quiz.tree import grow
+from pairseek.search.configuration import SearchConfiguration
+from pairseek.search.state import SearchState
 from pairseek.web.studies.configuration import StudyConfiguration, configured
 
 UNKNOWN = {"name": "logistic", "k": "unknown", "lapse": "unknown"}
@@ -135,7 +138,7 @@ def test_every_path_gives_what_the_search_gives(case, tmp_path):
         paths = itertools.product("LR", repeat=3)
     else:
         paths = None
-    agree(record, quiz.configuration.search(quiz.items, record["seed"]), paths=paths)
+    agree(record, search_of(quiz.configuration.resolved(quiz.items), record["seed"]), paths=paths)
 
 
 def test_a_stop_rule_ends_some_paths_before_others(tmp_path):
@@ -145,7 +148,7 @@ def test_a_stop_rule_ends_some_paths_before_others(tmp_path):
     compile_quiz(plan_quiz(quiz), tmp_path / "quiz")
     record = record_of(tmp_path / "quiz")
     assert 8 <= len(Reader(record).ends) < 16
-    agree(record, quiz.search(0))
+    agree(record, search_of(quiz.search(0).configuration))
 
 
 def test_processes_give_the_same_bits():
@@ -166,9 +169,9 @@ def test_processes_give_the_same_bits():
 
 def test_the_search_is_left_as_it_was():
     search = source().search(0)
-    first = search.ask()
+    first = search.query()
     grow(search, "", 3, RECOMMENDED)
-    assert (search.history, search.ask()) == ((), first)
+    assert (search.events, search.query()) == ((), first)
 
 
 @pytest.mark.long
@@ -182,7 +185,7 @@ def test_all_4096_paths_of_949_colours(tmp_path):
     # Each position by a search of its own, built from the events that lead there.
     waiting = [(0, ())]
     for n, events in waiting:
-        search = base.continued(events)
+        search = base.after(events)
         if len(events) == 12:
             found = reader.result(n)
             ids = [one.id for one in search.recommend(RECOMMENDED)]
@@ -190,7 +193,7 @@ def test_all_4096_paths_of_949_colours(tmp_path):
             assert found["ids"] == sorted(ids, key=lambda name: -shares[name])
             np.testing.assert_array_equal(found["point"], np.float32(search.estimate().point))
             continue
-        query = search.ask()
+        query = search.query()
         assert reader.pair(n) == (query.left, query.right)
         for side, winner in enumerate((query.left, query.right)):
             event = ps.Event(query.left, query.right, "answer", winner, query)
@@ -246,7 +249,7 @@ def test_sounds_films_and_spaces_are_refused():
     with pytest.raises(InvalidItems, match="medium 'audio', which is loaded from a server"):
         plan_quiz(source(sounds))
     with pytest.raises(Unsupported, match="a continuous Space has none"):
-        grow(ps.Search(ps.Space([0, 0], [1, 1]), rng=0), "", 1, RECOMMENDED)
+        grow(SearchState(SearchConfiguration.resolved(ps.Space([0, 0], [1, 1])), 0), "", 1, RECOMMENDED)
 
 
 def test_a_depth_that_does_not_fit_is_refused_with_the_numbers():
@@ -380,7 +383,7 @@ def test_from_a_study_with_pictures_to_a_quiz_and_from_the_database_to_the_same(
     for name in (path.relative_to("a") for path in Path("a").rglob("*") if path.is_file()):
         assert Path("a", name).read_bytes() == Path("b", name).read_bytes(), name
     record = record_of(Path("a"))
-    agree(record, from_study_file(Path("wine.yaml")).search(5))
+    agree(record, search_of(from_study_file(Path("wine.yaml")).search(5).configuration, 5))
     assert record["instructions"] == "<p><em>Sip</em></p>\n"
     name, *sizes = record["items"]["image"][0]
     assert len(sizes) == 4

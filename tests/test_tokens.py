@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek import persistence, tokens
-from pairseek import search as searches
+from pairseek import tokens
 from pairseek._version import MODEL_VERSION
+from pairseek.search import configuration, saving
 
 KEY = b"0123456789abcdef0123456789abcdef"
 LINEAR = ps.Logistic(1.0, "constant", residual=1.0)
@@ -191,7 +191,7 @@ def test_every_envelope_of_another_model_version_names_both_versions(name, model
     items, (write, read) = catalogue(20), ENVELOPES[name]
     search = answered(ps.Search(items, rng=1))
     with monkeypatch.context() as patch:
-        for module in (persistence, searches):
+        for module in (saving, configuration):
             patch.setattr(module, "MODEL_VERSION", model)
         written = write(search, tmp_path / "me.json")
     refused = ps.errors.InvalidToken if name == "token" else ps.errors.InvalidFile
@@ -218,7 +218,7 @@ class TestTokensOfTheFormatBefore:
         return ps.Search.from_token(token, items=items, key=KEY, **settings)
 
     def test_one_of_this_model_is_read(self, monkeypatch):
-        for module in (persistence, searches):
+        for module in (saving, configuration):
             monkeypatch.setattr(module, "MODEL_VERSION", 6)
         search = self.read(self.SIXTH, goal="list", askable=8)
         assert [(e.left, e.right, e.outcome) for e in search.history] == [("p1", "p2", "answer"), ("p3", "p4", "tie")]
@@ -227,7 +227,7 @@ class TestTokensOfTheFormatBefore:
 
     @pytest.mark.parametrize(("token", "model"), [(SIXTH, 6), (FIFTH, 5)])
     def test_one_of_another_model_is_refused_with_both_versions(self, token, model, monkeypatch):
-        for module in (persistence, searches):
+        for module in (saving, configuration):
             monkeypatch.setattr(module, "MODEL_VERSION", 7)
         with pytest.raises(ps.errors.InvalidToken, match=f"version {model} of the model, and this pairseek expects 7"):
             self.read(token, goal="list", askable=8)

@@ -8,6 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from helpers.searches import search_of
 from helpers.serving import configuration, served, some_items
 from pairseek.client import Client, ServiceError
 from pairseek.web.auth import make_token
@@ -45,7 +46,7 @@ def test_a_study_is_made_answered_and_exported(client):
     slug = client.create_study(SETTINGS, RECORDS)
     assert slug in [study["slug"] for study in client.studies()]
     session = client.open_session(slug, participant="ann", seed=5)
-    state, search = session.state(), configuration(**SETTINGS).search(ITEMS, 5)
+    state, search = session.state(), search_of(configuration(**SETTINGS).resolved(ITEMS), 5)
     while state.pair is not None:
         query = search.ask()
         assert (state.pair.left, state.pair.right) == (query.left, query.right)

@@ -50,16 +50,16 @@ def finished(database, **settings):
 )
 def test_the_goal_provides_strategy_and_stop_rule_unless_they_are_given(goal, strategy, stop):
     made = configuration(goal=goal)
-    search = made.search(ITEMS, 0)
+    search = made.resolved(ITEMS)
     assert isinstance(search.strategy, strategy)
     assert tuple(search.stop) == stop
     assert made.stops_early == bool(stop)
     own = configuration(goal=goal, strategy="epmv", stop=[])
-    assert isinstance(own.search(ITEMS, 0).strategy, ps.EPMV)
-    assert not own.search(ITEMS, 0).stop
+    assert isinstance(own.resolved(ITEMS).strategy, ps.EPMV)
+    assert not own.resolved(ITEMS).stop
     assert not own.stops_early
     ruled = configuration(goal=goal, stop=[{"name": "radius", "radius": 0.1}])
-    assert list(ruled.search(ITEMS, 0).stop) == [ps.RadiusBelow(0.1)]
+    assert list(ruled.resolved(ITEMS).stop) == [ps.RadiusBelow(0.1)]
 
 
 def test_only_a_goal_with_a_stop_rule_does_without_a_number_of_answers():
@@ -87,7 +87,7 @@ def test_a_session_ends_when_the_goal_is_reached_and_shows_what_was_found(databa
     assert last["progress"]["answered"] < 40
     # The session is computed again with the goal that it began with.
     state = one.state(study, one.done)
-    assert state.search.goal.name == one.parts.record["goal"] == goal
+    assert state.search.configuration.goal.name == one.parts.record["goal"] == goal
     result = found(study, one)
     assert result.map is None
     assert [near["card"]["id"] for near in result.nearest] == [str(r.id) for r in state.search.recommend(3)]
@@ -109,5 +109,5 @@ def test_sessions_from_before_there_were_goals_are_about_a_taste(database):
     study, one, *_ = finished(database, answers=4)
     record = {name: value for name, value in one.parts.record.items() if name != "goal"}
     parts = type(one.parts)(one.parts.given, record)
-    assert parts.search(3).goal.name == "taste"
+    assert parts.search(3).configuration.goal.name == "taste"
     assert study.configuration.goal == "taste"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
+from helpers.searches import search_of
 from helpers.serving import answer, begin, configuration, csrf_of, served, some_items
 from pairseek import cli, defaults, serialization
 from pairseek._version import MODEL_VERSION
@@ -17,7 +18,7 @@ from pairseek.store import migrate
 from pairseek.store import parts as stored
 from pairseek.store.database import Database
 from pairseek.store.schema import sessions as table
-from pairseek.strategies import STRATEGIES
+from pairseek.strategies import strategies
 from pairseek.web.auth import make_token, set_password
 from pairseek.web.data import bundle, populations, tables
 from pairseek.web.errors import Problem
@@ -106,28 +107,28 @@ def test_the_parts_of_a_session_are_all_that_its_search_has(database):
     sessions = worker(database)
     row = sessions.by_id(session)
     record = database.read(lambda c: stored.contents(c, [row.parts]))[row.parts]
-    search = configuration(answers=12).search(ITEMS, row.seed)
-    assert record == search.configuration == sessions.session_state(row).search.configuration
+    search = configuration(answers=12).resolved(ITEMS)
+    assert record == search.record() == sessions.session_state(row).search.configuration.record()
     assert record["model"] == MODEL_VERSION
     assert record["response"]["k"] is not None
     assert record["candidates"] is not None
 
 
-@pytest.mark.parametrize("name", sorted(STRATEGIES))
+@pytest.mark.parametrize("name", sorted(strategies()))
 def test_parts_of_every_strategy_resolve_to_themselves(name):
     needed = {"gausscloud": {"stages": 2, "answers": 10}}.get(name, {})
     made = configuration(strategy={"name": name, **needed}, stop=[{"name": "radius", "radius": 0.5}])
     parts = Parts.resolved(made, ITEMS)
     again = Parts(ITEMS, json.loads(json.dumps(parts.record)))
     search = again.search(5)
-    assert search.configuration == parts.record
-    assert search.ask() == made.search(ITEMS, 5).ask()
+    assert search.configuration.record() == parts.record
+    assert search.query() == search_of(made.resolved(ITEMS), 5).ask()
 
 
 def test_an_unknown_k_and_lapse_resolve_to_themselves():
     made = configuration(response={"name": "logistic", "k": "unknown", "lapse": "unknown"})
     parts = Parts.resolved(made, ITEMS)
-    assert Parts(ITEMS, parts.record).search(5).configuration == parts.record
+    assert Parts(ITEMS, parts.record).search(5).configuration.record() == parts.record
     assert serialization.decode("response", parts.record["response"]).k_prior.median is not None
 
 
@@ -157,9 +158,9 @@ def test_a_session_with_a_population_keeps_appeal_prior_and_response(tmp_path, m
     sessions = worker(database)
     assert [sessions.by_id(name).population for name in (twin, session)] == [1, 1]
     search = sessions.session_state(sessions.by_id(session)).search
-    assert search.prior == population.prior
-    assert search.response == population.response
-    assert np.array_equal(search.items.appeal, population.items.appeal)
+    assert search.configuration.prior == population.prior
+    assert search.configuration.response == population.response
+    assert np.array_equal(search.configuration.items.appeal, population.items.appeal)
     assert np.array_equal(estimate_of(database, session).point, estimate_of(database, twin).point)
     # Sessions that began alike share what they began with.
     mine, theirs = (sessions.live(sessions.by_id(name)).parts for name in (session, twin))

@@ -79,10 +79,10 @@ def test_sessions_begin_with_the_newest_version_and_keep_it(database):
     sessions = worker(database)
     assert [sessions.by_id(one).population for one in (first[0], open_now, second, third)] == [None, None, 1, 2]
     searches = [sessions.live(sessions.by_id(one)).state.search for one in (open_now, second, third)]
-    assert np.all(searches[0].items.appeal == 0)
-    assert np.array_equal(searches[1].items.appeal, population.items.appeal)
-    assert searches[1].prior == population.prior
-    assert not np.array_equal(searches[2].items.appeal, searches[1].items.appeal)
+    assert np.all(searches[0].configuration.items.appeal == 0)
+    assert np.array_equal(searches[1].configuration.items.appeal, population.items.appeal)
+    assert searches[1].configuration.prior == population.prior
+    assert not np.array_equal(searches[2].configuration.items.appeal, searches[1].configuration.items.appeal)
     # What most like comes first, before a question is asked.
     best = searches[1].recommend(3)[0].id
     assert ITEMS.coordinates[ITEMS.index(best), 0] > np.median(ITEMS.coordinates[:, 0])
@@ -115,7 +115,7 @@ def test_the_coordinate_that_few_people_leave_uncertain_is_not_shown(database):
     (session_id,) = answered(database, 1, seed=9)
     sessions = worker(database)
     state = sessions.live(sessions.by_id(session_id)).state
-    assert state.search.items.d == ITEMS.d + 1
+    assert state.search.configuration.items.d == ITEMS.d + 1
     assert np.shape(state.final()["covariance"]) == (ITEMS.d, ITEMS.d)
     (one,) = (one for one in history.all_histories(database, study(database)) if one.row.id == session_id)
     assert len(results.found(study(database), one).map["point"]) == 2

@@ -146,7 +146,7 @@ def test_random_pairs_are_of_askable_items_and_bad_sets_are_refused():
         with pytest.raises(InvalidParameter, match=words):
             configured({"title": "T", "askable": wrong})
     with pytest.raises(Exception, match="unheard"):
-        configured({"title": "T", "askable": ["i1", "unheard"]}).search(some_items(), 0)
+        configured({"title": "T", "askable": ["i1", "unheard"]}).resolved(some_items())
 
 
 def test_the_example_of_the_page_runs_as_it_is_written(visitors, tmp_path, monkeypatch, capsys):

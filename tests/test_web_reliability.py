@@ -80,7 +80,7 @@ def test_the_form_leaves_it_open():
 
 def test_a_study_has_a_width_of_ties_where_it_offers_them():
     def width(**settings):
-        return configured({"title": "Which", **settings}).search(ITEMS, 1).response.tie_width
+        return configured({"title": "Which", **settings}).resolved(ITEMS).response.tie_width
 
     assert width() == 0.0
     assert width(offer={"tie": True}) == TIE_WIDTH > 0.0
@@ -92,11 +92,11 @@ def test_a_study_has_a_width_of_ties_where_it_offers_them():
 
 def test_checks_are_asked_as_a_search_would():
     plan = configured({"title": "Which", "response": UNKNOWN})
-    assert plan.search(ITEMS, 1).strategy == ps.Search(ITEMS, response=ps.Logistic(lapse=ps.Unknown())).strategy
-    assert plan.search(ITEMS, 1).strategy.checks == 4
-    assert configured({"title": "Which"}).search(ITEMS, 1).strategy == ps.InfoGain()
+    assert plan.resolved(ITEMS).strategy == ps.Search(ITEMS, response=ps.Logistic(lapse=ps.Unknown())).strategy
+    assert plan.resolved(ITEMS).strategy.checks == 4
+    assert configured({"title": "Which"}).resolved(ITEMS).strategy == ps.InfoGain()
     assert (
-        configured({"title": "Which", "strategy": "infogain", "response": UNKNOWN}).search(ITEMS, 1).strategy
+        configured({"title": "Which", "strategy": "infogain", "response": UNKNOWN}).resolved(ITEMS).strategy
         == ps.InfoGain()
     )
 
@@ -138,9 +138,9 @@ def test_a_study_that_learns_still_infers_how_people_answer(database):
     session_id = answered(database, clicks=True, seed=20)
     sessions = Sessions(database, Catalogue(database))
     search = sessions.live(sessions.by_id(session_id)).state.search
-    assert search.response.noise == "constant"
-    assert search.response.k.prior == ps.LogNormal(population.k, 1.5)
-    assert search.response.lapse_prior == ps.Beta()
+    assert search.configuration.response.noise == "constant"
+    assert search.configuration.response.k.prior == ps.LogNormal(population.k, 1.5)
+    assert search.configuration.response.lapse_prior == ps.Beta()
     assert search.estimate().reliability is not None
 
 
@@ -150,13 +150,13 @@ def test_a_known_lapse_stays_and_a_plain_response_gives_way(database):
     _, population = populations.fit(database, study(database), "ann")
     lapsing = configured({"title": "Which", "response": {"name": "probit", "k": 2.0, "lapse": 0.1}})
     given = ps.Logistic(population.k, "constant", 0.1, residual=population.residual)
-    assert lapsing.search(ITEMS, 1, population).response == given
+    assert lapsing.resolved(ITEMS, population).response == given
     guess = {"name": "unknown", "prior": {"name": "log_normal", "median": 9.0, "spread": 0.5}}
     guessed = configured({"title": "Which", "response": {"name": "logistic", "k": guess}})
     # The guess was about k of another noise; how far people differ is not.
-    assert guessed.search(ITEMS, 1, population).response.k_prior == ps.LogNormal(population.k, 0.5)
+    assert guessed.resolved(ITEMS, population).response.k_prior == ps.LogNormal(population.k, 0.5)
     plain = configured({"title": "Which", "response": {"name": "logistic", "k": 2.0}})
-    assert plain.search(ITEMS, 1, population).response == population.response
+    assert plain.resolved(ITEMS, population).response == population.response
 
 
 def test_pages_say_how_somebody_answers(tmp_path):

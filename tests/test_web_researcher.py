@@ -146,7 +146,7 @@ def test_the_form_sets_the_model_the_stop_rule_and_how_soon_a_pair_returns(visit
     }
     assert make(ann, fields).status_code == 303
     made = visitors.service.catalogue.named("model").configuration
-    search = made.search(visitors.service.catalogue.named("model").items, 1)
+    search = made.resolved(visitors.service.catalogue.named("model").items)
     assert [(rule.name, rule.radius) for rule in search.stop] == [("radius", 0.4)]
     assert (search.response.name, search.response.noise, search.response.k) == ("probit", "constant", 2.5)
     assert (search.prior.name, float(search.prior.mean), float(search.prior.covariance)) == ("gaussian", 0.5, 2.0)

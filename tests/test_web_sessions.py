@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
+from helpers.searches import search_of
 from helpers.serving import configuration, some_items
 from pairseek.errors import AnswerConflict, UnknownQuery
 from pairseek.store import cache, events, migrate, sessions
@@ -73,7 +74,7 @@ def pair(state):
 def test_the_pairs_are_those_that_ask_gives_whichever_worker_serves(database):
     session_id = a_session(database, answers=9)
     workers = itertools.cycle([worker(database) for _ in range(3)])
-    search = configuration().search(some_items(), 11)
+    search = search_of(configuration().resolved(some_items()), 11)
     state = next(workers).state(next(workers).by_id(session_id))
     for outcome in ["left", "right", "right", "left", "left", "right", "left", "left", "right"]:
         query = search.ask()
@@ -92,7 +93,7 @@ def test_a_tie_and_a_skip_are_told_as_such(database):
     offer = {"tie": True, "skip": True}
     session_id = a_session(database, offer=offer)
     # A study that offers ties has a response that expects them.
-    one, search = worker(database), configuration(offer=offer).search(some_items(), 11)
+    one, search = worker(database), search_of(configuration(offer=offer).resolved(some_items()), 11)
     state = one.state(one.by_id(session_id))
     for outcome in ("tie", "skip", "left"):
         query = search.ask()
@@ -424,7 +425,7 @@ def test_repeated_random_and_attention_pairs_come_as_the_study_says(database):
             swapped += first.query.left != answered.query.left
     assert swapped
     # Repeated and attention pairs teach nothing; random ones do.
-    learned = one.live(one.by_id(session_id)).state.search.history
+    learned = one.live(one.by_id(session_id)).state.search.events
     assert len(learned) == 60 - kinds.count("attention") - kinds.count("repeated")
     assert sum(event.query is None for event in learned) == kinds.count("random")
 
@@ -487,7 +488,7 @@ def test_a_voided_answer_is_no_longer_believed_and_can_be_restored(database):
     # The open pair stays; what is believed has changed.
     assert one.state(one.by_id(session_id))["query"] == state["query"]
     state = one.live(one.by_id(session_id)).state
-    assert [event.outcome for event in state.search.history] == ["answer", "skip", "answer"]
+    assert [event.outcome for event in state.search.events] == ["answer", "skip", "answer"]
     assert not np.array_equal(state.search.belief.mean, before.mean)
     database.write(lambda c: sessions.mark(c, session_id, "p2", "restore", "awake", "ann"))
     one.state(one.by_id(session_id))

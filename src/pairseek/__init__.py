@@ -8,41 +8,50 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from pairseek import datasets, errors
+from pairseek import errors
 from pairseek._version import __version__
 from pairseek.candidates import AllPairs, Candidates, ListedPairs, Rest, SampledPairs
 from pairseek.core.types import Belief, Event, Query
 from pairseek.errors import DefaultWarning, DimensionWarning, PairseekError, ScaleWarning
 from pairseek.estimates import Estimate, IdealPoint, Recommendation
-from pairseek.model import bounds, metrics
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import GaussianPrior, UniformBox
 from pairseek.model.responses import Logistic, Probit
 from pairseek.model.unknowns import Beta, LogNormal, NoiseKinds, Normal, Unknown
-from pairseek.model.vectors import VectorMap
 from pairseek.numerics.parallel import set_thread_count
-from pairseek.population import Choices, Population
 from pairseek.posteriors import EP, Grid, Particles
-from pairseek.ranking import Ranking, rank
 from pairseek.search import Search
-from pairseek.simulate import SimulatedUser
 from pairseek.stopping import AfterAnswers, BestItemFound, GainBelow, InformationBelow, RadiusBelow
-from pairseek.strategies import (
-    EPMV,
-    EUBO,
-    MCMV,
-    ActRank,
-    GaussCloud,
-    GaussSearch,
-    GreedyMSE,
-    GreedyVolume,
-    InfoGain,
-    Random,
-    Shortlist,
-)
+from pairseek.strategies import EPMV, EUBO, MCMV, GreedyMSE, GreedyVolume, InfoGain, Random, Shortlist
 
 if _TYPE_CHECKING:
-    from pairseek import embed, experiments
+    from pairseek import datasets, embed, experiments
+    from pairseek.model import bounds, metrics
+    from pairseek.model.vectors import VectorMap
+    from pairseek.population import Choices, Population
+    from pairseek.ranking import Ranking, rank
+    from pairseek.simulate import SimulatedUser
+    from pairseek.strategies.baselines import ActRank, GaussCloud, GaussSearch
+
+# Loaded when they are first named, because a search does without them.
+_MODULES = {
+    "bounds": "pairseek.model.bounds",
+    "datasets": "pairseek.datasets",
+    "embed": "pairseek.embed",
+    "experiments": "pairseek.experiments",
+    "metrics": "pairseek.model.metrics",
+}
+_MEMBERS = {
+    "ActRank": "pairseek.strategies.baselines",
+    "Choices": "pairseek.population",
+    "GaussCloud": "pairseek.strategies.baselines",
+    "GaussSearch": "pairseek.strategies.baselines",
+    "Population": "pairseek.population",
+    "Ranking": "pairseek.ranking",
+    "SimulatedUser": "pairseek.simulate",
+    "VectorMap": "pairseek.model.vectors",
+    "rank": "pairseek.ranking",
+}
 
 __all__ = [
     "EP",
@@ -109,7 +118,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    # Simulations and embeddings are loaded when they are first named: a search does without them.
-    if name in ("embed", "experiments"):
-        return _import_module(f"pairseek.{name}")
+    if name in _MODULES:
+        return _import_module(_MODULES[name])
+    if name in _MEMBERS:
+        return getattr(_import_module(_MEMBERS[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -147,7 +147,7 @@ def warn_of_response(items: Items | Space, prior: Prior, posterior: Posterior) -
         f"paper's model with {response.noise} noise, instead of the usual one with an unknown {' and '.join(names)}: "
         f"give response=ps.Logistic() to choose it explicitly, or use EP() or Particles()",
         DefaultWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 

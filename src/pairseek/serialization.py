@@ -22,21 +22,27 @@ from pairseek.model.responses import RESPONSES
 from pairseek.model.unknowns import UNKNOWNS
 from pairseek.posteriors import POSTERIORS
 from pairseek.stopping import STOP_RULES
-from pairseek.strategies import STRATEGIES
+from pairseek.strategies import UTILITIES, strategies
 
-KINDS: dict[str, Mapping[str, Any]] = {
+_TABLES: dict[str, Mapping[str, Any]] = {
     "response": RESPONSES,
     "prior": PRIORS,
     "posterior": POSTERIORS,
-    "strategy": STRATEGIES,
+    "strategy": UTILITIES,
     "candidates": SOURCES,
     "stop": STOP_RULES,
     "rest": {"rest": Rest},
     "unknown": UNKNOWNS,
 }
-"""Name tables of the parts of a search, by kind."""
+KINDS = tuple(_TABLES)
+"""Kinds of the parts of a search."""
 
 _QUERY = re.compile(r"q[0-9]{1,9}(\.[0-9]{1,9})?")
+
+
+def parts_by_name(kind: str) -> Mapping[str, Any]:
+    """Return the classes of a kind of part by name."""
+    return strategies() if kind == "strategy" else _TABLES[kind]
 
 
 def encode(part: Any) -> JSON:
@@ -47,7 +53,8 @@ def encode(part: Any) -> JSON:
             f"{kind} is not a dataclass, so its settings cannot be serialized: decorate it with @dataclass(frozen=True)"
         )
     name = getattr(part, "name", kind.lower())
-    twin = next((table[name] for table in KINDS.values() if name in table and isinstance(part, table[name])), None)
+    tables = map(parts_by_name, _TABLES)
+    twin = next((table[name] for table in tables if name in table and isinstance(part, table[name])), None)
     if twin is not None and type(part) is not twin:
         raise InvalidParameter(
             f"{kind} is a subclass of {twin.__name__} with the same name {name!r}, so it would be loaded as a plain "
@@ -71,7 +78,7 @@ def decode(kind: str, record: Mapping[str, Any]) -> Any:
 
 
 def _decoded(kind: str, record: Mapping[str, Any]) -> Any:
-    choices = KINDS[kind]
+    choices = parts_by_name(kind)
     if not isinstance(record, Mapping):
         raise InvalidParameter(f"{kind} is {record!r}: give a name and settings, such as {{'name': ...}}")
     name = str(record.get("name"))
@@ -101,7 +108,7 @@ def decode_saved(kind: str, record: Any) -> Any:
     try:
         return decode(kind, record)
     except InvalidParameter as error:
-        if not isinstance(record, Mapping) or record.get("name") in KINDS[kind]:
+        if not isinstance(record, Mapping) or record.get("name") in parts_by_name(kind):
             raise
         raise InvalidParameter(
             f"{error}; a custom one must be given again: load(path, {kind}=...)", field=kind
@@ -183,6 +190,11 @@ def query_from(record: Mapping[str, Any]) -> Query:
     if not isinstance(name, str) or not _QUERY.fullmatch(name):
         raise InvalidFile(f"a query has the id {name!r}, expected q0, q1, q1.2 and so on")
     return Query(name, _side(record["left"]), _side(record["right"]), info)
+
+
+def query_name(events: int, index: int) -> str:
+    """Return the id of the query with this index after a number of events."""
+    return f"q{events}" if index == 0 else f"q{events}.{index}"
 
 
 def order(query: Query) -> tuple[int, int]:

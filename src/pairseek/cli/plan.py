@@ -21,7 +21,7 @@ from pairseek.experiments.figures.study_plan import draw_plan
 from pairseek.experiments.report import Section, write_report
 from pairseek.experiments.study_plan import STRATEGIES, Need, Question, StudyPlan, plan
 from pairseek.model.responses import NOISES
-from pairseek.strategies import STRATEGIES as ALL
+from pairseek.strategies import strategies as all_strategies
 
 _FAR = 1e4
 
@@ -59,7 +59,7 @@ def command(
     """
     names = tuple(part.strip() for part in strategies.split(",") if part.strip())
     for name in names:
-        one_of(name, "--strategies", ALL)
+        one_of(name, "--strategies", all_strategies())
     one_of(noise, "--noise", NOISES)
     whole(questions, "--questions", 1)
     whole(users, "--users", 2)

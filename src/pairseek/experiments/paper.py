@@ -17,17 +17,8 @@ from pairseek.experiments.spec import Answering, Contender, Setting, Specificati
 from pairseek.model.noise import PUBLISHED_NOISES
 from pairseek.model.responses import Noise
 from pairseek.posteriors import Particles
-from pairseek.strategies import (
-    EPMV,
-    MCMV,
-    ActRank,
-    GaussCloud,
-    GaussSearch,
-    GreedyMSE,
-    GreedyVolume,
-    InfoGain,
-    Random,
-)
+from pairseek.strategies import EPMV, MCMV, GreedyMSE, GreedyVolume, InfoGain, Random
+from pairseek.strategies.baselines import ActRank, GaussCloud, GaussSearch
 
 Preset: TypeAlias = Literal["quick", "paper"]
 PRESETS: tuple[Preset, ...] = ("quick", "paper")

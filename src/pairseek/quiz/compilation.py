@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairseek.core.types import Event
-from pairseek.quiz.tree import AnswerPath, QuizTree, grow, next_query, result_of
+from pairseek.quiz.tree import AnswerPath, QuizTree, grow, result_of
 from pairseek.runs.plan import Task
 from pairseek.runs.processes import on_processes
-from pairseek.search import Search
+from pairseek.search.state import SearchState
 
 RECOMMENDED = 6
 """Number of recommended items at the end of a quiz, as on the result page of a study."""
@@ -61,7 +61,7 @@ class CostProbe:
         Length of the paths; at most 20 answers are probed.
     """
 
-    def __init__(self, search: Search, answers: int) -> None:
+    def __init__(self, search: SearchState, answers: int) -> None:
         answers = min(answers, _LONGEST)
         _walk(search, answers, 0)  # compiles and loads kernels
         walks = [_walk(search, answers, seed) for seed in range(1, _PROBES + 1)]
@@ -76,20 +76,20 @@ class CostProbe:
         return TreeCost(2**answers - 1, 2**answers, asking + 2.0**answers * self._result)
 
 
-def _walk(search: Search, answers: int, seed: int) -> tuple[list[float], float]:
+def _walk(search: SearchState, answers: int, seed: int) -> tuple[list[float], float]:
     """Return the time of each question on a random path, and that of its result."""
-    walked = search.continued(())
+    search = search.after(())  # a state remembers what it has computed
     sides = np.random.default_rng(seed).integers(2, size=answers)
     times = [0.0] * answers
     for number, side in enumerate(sides.tolist()):
         began = time.perf_counter()
-        query = next_query(walked)
+        query = search.following()
         times[number] = time.perf_counter() - began
         if query is None:
             break
-        walked.tell(query, winner=query.right if side else query.left)
+        search = search.answered(query, query.right if side else query.left)
     began = time.perf_counter()
-    result_of(walked, RECOMMENDED)
+    result_of(search, RECOMMENDED)
     return times, time.perf_counter() - began
 
 
@@ -97,7 +97,7 @@ def _walk(search: Search, answers: int, seed: int) -> tuple[list[float], float]:
 class BranchWork:
     """Parts of a tree for worker processes: a part is a task, and its unit is the number of its path."""
 
-    search: Search
+    search: SearchState
     answers: int
     cut: tuple[tuple[AnswerPath, tuple[Event, ...]], ...]
 
@@ -106,7 +106,7 @@ class BranchWork:
 
         def grown(task: Task) -> QuizTree:
             path, events = self.cut[task.unit]
-            return grow(self.search.continued(events), path, self.answers, RECOMMENDED)
+            return grow(self.search.after(events), path, self.answers, RECOMMENDED)
 
         return grown
 
@@ -116,7 +116,7 @@ class BranchWork:
 
 
 def compile_tree(
-    search: Search,
+    search: SearchState,
     answers: int,
     *,
     seconds: float,
@@ -138,7 +138,7 @@ def compile_tree(
     progress
         Called with the number of results each time that a part is complete.
     """
-    tree = grow(search.continued(()), "", answers, RECOMMENDED, cut=min(_CUT, answers))
+    tree = grow(search, "", answers, RECOMMENDED, cut=min(_CUT, answers))
     report = progress or (lambda _: None)
     report(len(tree.results))
 

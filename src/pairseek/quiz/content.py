@@ -15,7 +15,7 @@ from pairseek.model.items import Items
 from pairseek.population import Population
 from pairseek.quiz.encoding import MapFrame, encode_tree
 from pairseek.quiz.tree import QuizTree
-from pairseek.search import Search
+from pairseek.search.state import SearchState
 from pairseek.store.media import StoredPicture
 from pairseek.web.pages.map import MARGIN, MOST_DOTS, MOST_NAMES, WIDTH, placed_names, thinned
 from pairseek.web.pages.text import words
@@ -56,9 +56,9 @@ class QuizSource:
     copies: Callable[[str], Sequence[StoredPicture]] = field(default=lambda _: ())
     population: Population | None = None
 
-    def search(self, seed: int) -> Search:
+    def search(self, seed: int) -> SearchState:
         """Return the search of a session with this seed."""
-        return self.configuration.search(self.items, seed, self.population)
+        return SearchState(self.configuration.resolved(self.items, self.population), seed)
 
 
 def check_media(items: Items) -> None:

@@ -13,7 +13,7 @@ from pairseek.quiz.content import QuizSource, check_media
 from pairseek.quiz.encoding import encoded_size
 from pairseek.quiz.settings import check_settings
 from pairseek.quiz.tree import items_of
-from pairseek.search import Search
+from pairseek.search.state import SearchState
 
 ANSWERS = 12
 """Number of answers of a quiz where no study gives one."""
@@ -62,7 +62,7 @@ class QuizPlan:
     """
 
     source: QuizSource
-    search: Search
+    search: SearchState
     seed: int
     answers: int
     cost: TreeCost

@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pairseek.core.types import Event, FloatArray, Query
-from pairseek.errors import NoPairLeft, SearchFinished, Unsupported
+from pairseek.core.types import Event, FloatArray
+from pairseek.errors import Unsupported
 from pairseek.model.items import Items
-from pairseek.search import Search
+from pairseek.search.state import SearchState
 
 AnswerPath: TypeAlias = str
 """Answers from the first on, each the side that was chosen: ``"L"`` or ``"R"``."""
@@ -66,11 +66,10 @@ class QuizTree:
         return sorted(shown | {row for result in self.results.values() for row, _ in result.recommended})
 
 
-def grow(search: Search, path: AnswerPath, answers: int, recommended: int, *, cut: int | None = None) -> QuizTree:
+def grow(search: SearchState, path: AnswerPath, answers: int, recommended: int, *, cut: int | None = None) -> QuizTree:
     """Return the part of the tree below a path.
 
-    The tree is walked depth first, so that a node costs one update of the belief and one selection. The search is
-    restored at the end.
+    The tree is walked depth first, so that a node costs one update of the belief and one selection.
 
     Parameters
     ----------
@@ -90,35 +89,25 @@ def grow(search: Search, path: AnswerPath, answers: int, recommended: int, *, cu
     return tree
 
 
-def _visit(search: Search, path: AnswerPath, answers: int, recommended: int, cut: int, tree: QuizTree) -> None:
+def _visit(search: SearchState, path: AnswerPath, answers: int, recommended: int, cut: int, tree: QuizTree) -> None:
     if len(path) == cut:
-        tree.cut[path] = search.history
+        tree.cut[path] = search.events
         return
-    query = next_query(search) if len(path) < answers else None
+    query = search.following() if len(path) < answers else None
     if query is None:
         tree.results[path] = result_of(search, recommended)
         return
     items = items_of(search)
     tree.pairs[path] = items.index(query.left), items.index(query.right)
     for side, winner in (("L", query.left), ("R", query.right)):
-        search.tell(query, winner=winner)
-        _visit(search, path + side, answers, recommended, cut, tree)
-        search.undo()
+        _visit(search.answered(query, winner), path + side, answers, recommended, cut, tree)
 
 
-def next_query(search: Search) -> Query | None:
-    """Return the next query; None if a stop rule is met or no pair is left, as a session of a study ends then."""
-    try:
-        return search.ask()
-    except (SearchFinished, NoPairLeft):
-        return None
-
-
-def result_of(search: Search, recommended: int) -> QuizResult:
+def result_of(search: SearchState, recommended: int) -> QuizResult:
     """Return the result of a search after its answers."""
     estimate = search.estimate()
     items = items_of(search)
-    ids = [one.id for one in search.recommend(min(recommended, items.n))]
+    ids = [item.id for item in search.recommend(min(recommended, items.n))]
     shares = sorted(zip(search.choice_shares(ids), ids, strict=True), key=lambda one: -one[0])
     best = tuple((items.index(name), share) for share, name in shares)
     return QuizResult(
@@ -126,8 +115,9 @@ def result_of(search: Search, recommended: int) -> QuizResult:
     )
 
 
-def items_of(search: Search) -> Items:
+def items_of(search: SearchState) -> Items:
     """Return the items of a search; raise `Unsupported` for a continuous space."""
-    if not isinstance(search.items, Items):
+    items = search.configuration.items
+    if not isinstance(items, Items):
         raise Unsupported("a quiz asks about items, and a continuous Space has none: draw points of it as items")
-    return search.items
+    return items

@@ -25,10 +25,10 @@ def strategy_record(strategy: Utility | Procedure) -> JSON:
 
 
 def part_record(kind: str, part: Any) -> JSON:
-    """Return name and parameters of a part as plain data; ``kind`` is one of `serialization.KINDS`."""
+    """Return name and parameters of a part as plain data, for a kind of `serialization.parts_by_name`."""
     record = {key: value for key, value in serialization.encode(part).items() if value is not None}
     made = type(part)
-    if serialization.KINDS[kind].get(record["name"]) is not made:
+    if serialization.parts_by_name(kind).get(record["name"]) is not made:
         record["name"] = f"{made.__module__}:{made.__qualname__}"
     return record
 

@@ -1,9 +1,6 @@
-"""Strategies for choosing the next pair, and `STRATEGIES`, the name table of saved files, commands, HTTP and tests."""
+"""Strategies for choosing the next pair, and `strategies`, the name table of saved files, commands, HTTP and tests."""
 
 from pairseek.strategies.base import Procedure, Utility
-from pairseek.strategies.baselines.actrank import ActRank
-from pairseek.strategies.baselines.gausscloud import GaussCloud
-from pairseek.strategies.baselines.gausssearch import GaussSearch
 from pairseek.strategies.epmv import EPMV
 from pairseek.strategies.eubo import EUBO
 from pairseek.strategies.greedy import GreedyMSE, GreedyVolume
@@ -25,19 +22,20 @@ UTILITIES: dict[str, type[Utility]] = {
         Random,
     )
 }
-PROCEDURES: dict[str, type[Procedure]] = {strategy.name: strategy for strategy in (ActRank, GaussCloud, GaussSearch)}
-STRATEGIES: dict[str, type[Utility] | type[Procedure]] = {**UTILITIES, **PROCEDURES}
+
+
+def strategies() -> dict[str, type[Utility] | type[Procedure]]:
+    """Return all strategies by name; the baselines, which few searches use, are loaded by this call."""
+    from pairseek.strategies.baselines import PROCEDURES
+
+    return {**UTILITIES, **PROCEDURES}
+
 
 __all__ = [
     "EPMV",
     "EUBO",
     "MCMV",
-    "PROCEDURES",
-    "STRATEGIES",
     "UTILITIES",
-    "ActRank",
-    "GaussCloud",
-    "GaussSearch",
     "GreedyMSE",
     "GreedyVolume",
     "InfoGain",
@@ -45,4 +43,5 @@ __all__ = [
     "Random",
     "Shortlist",
     "Utility",
+    "strategies",
 ]

@@ -56,9 +56,7 @@ def resumed_search(path: Path, answers: int | None) -> Search:
     search = Search.load(path)
     if search.items != colours():
         raise InvalidFile(f"{path} is not a search over the named colours: load it with Search.load")
-    if answers is not None:
-        search.stop = (AfterAnswers(answers),)
-    return search
+    return search if answers is None else Search.load(path, stop=AfterAnswers(answers))
 
 
 def unused(path: Path) -> Path:

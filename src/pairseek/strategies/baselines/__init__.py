@@ -1,1 +1,10 @@
-"""Procedures that serve as baselines in the paper, and their geometry."""
+"""Baselines: procedures that choose pairs by themselves, and `PROCEDURES`, their table of names."""
+
+from pairseek.strategies.base import Procedure
+from pairseek.strategies.baselines.actrank import ActRank
+from pairseek.strategies.baselines.gausscloud import GaussCloud
+from pairseek.strategies.baselines.gausssearch import GaussSearch
+
+PROCEDURES: dict[str, type[Procedure]] = {strategy.name: strategy for strategy in (ActRank, GaussCloud, GaussSearch)}
+
+__all__ = ["PROCEDURES", "ActRank", "GaussCloud", "GaussSearch"]

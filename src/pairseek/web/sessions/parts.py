@@ -21,7 +21,8 @@ from pairseek.embed.active import CANDIDATES
 from pairseek.embed.similarity_map import SimilarityMap
 from pairseek.model.items import Items
 from pairseek.population import Population
-from pairseek.search import Search
+from pairseek.search.configuration import SearchConfiguration
+from pairseek.search.state import SearchState
 from pairseek.selection import ChosenPair
 from pairseek.store import parts as stored
 from pairseek.store.database import Database
@@ -60,7 +61,7 @@ class Parts:
     given
         Items of the study.
     record
-        The parts as plain data, with the version of the model: `Search.configuration`.
+        The parts as plain data, with the version of the model: `SearchConfiguration.record`.
     population
         The population that the sessions began with, whose appeal the items get, or the map of a similarity study.
     """
@@ -84,7 +85,7 @@ class Parts:
         if configuration.is_similarity:
             return cls(items, {"model": MODEL_VERSION, "kind": "similarity", "candidates": CANDIDATES}, population)
         assert not isinstance(population, SimilarityMap)
-        record = configuration.search(items, 0, population).configuration
+        record = configuration.resolved(items, population).record()
         # Items can be added to a study whose items have no coordinates.
         further: JSON = {} if items.d else {_ITEMS: items.n}
         if configuration.askable is not None:
@@ -157,16 +158,16 @@ class Parts:
                 hint="Continue it with the pairseek that it began with, or begin a new session.",
             )
 
-    def search(self, seed: int, events: Sequence[Event] = ()) -> Search:
+    def search(self, seed: int, events: Sequence[Event] = ()) -> SearchState:
         """Return the search with these parts after these events."""
         self.check()
-        return self._start.continued(events, rng=seed, memo=self._pairs)
+        return SearchState(self._configuration, seed, tuple(events), self._pairs)
 
     @cached_property
-    def _start(self) -> Search:
+    def _configuration(self) -> SearchConfiguration:
         # Sessions from before there were goals were for a taste.
         goal, askable = self.record.get("goal", "taste"), self.record.get(_ASKABLE)
-        return Search(self.items, rng=0, goal=goal, askable=askable, **self.decoded)
+        return SearchConfiguration.resolved(self.items, goal=goal, askable=askable, **self.decoded)
 
     def changed(self, **others: Any) -> Self:
         """Return parts with other records in place of some."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pairseek.core.types import Query
+from pairseek.search.state import SearchState
 from pairseek.simulate import SimulatedUser
 from pairseek.strategies.features import typical_response
 from pairseek.web.sessions.live import SubmittedAnswer
@@ -27,9 +28,10 @@ def one(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) 
     """Simulate a session of a user point drawn from the prior; return its id."""
     if study.configuration.is_similarity:
         return _judge(sessions, gate, study, rng)
-    search = study.configuration.search(study.items, 0)
-    point = search.prior.sample(1, study.items.d, rng)[0]
-    person = SimulatedUser(point, typical_response(search.response, search.belief), rng)
+    search = SearchState(study.configuration.resolved(study.items), 0)
+    known = search.configuration
+    point = known.prior.sample(1, study.items.d, rng)[0]
+    person = SimulatedUser(point, typical_response(known.response, search.belief), rng)
     seed = int(rng.integers(2**63))
     session_id, _ = sessions.open(study, {}, kind="simulated", seed=seed, truth={"point": point.tolist()})
     row = sessions.by_id(session_id)

@@ -18,7 +18,7 @@ from pairseek.core.lazy import cached_property
 from pairseek.core.types import JSON, Event, FloatArray, Query, QueryInfo
 from pairseek.errors import NoPairLeft
 from pairseek.model.items import Items
-from pairseek.search import Search
+from pairseek.search.state import SearchState
 from pairseek.store.database import now
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.web.sessions.parts import Parts
@@ -156,7 +156,7 @@ class SessionState:
         return replace(self, done=tuple(done))
 
     @cached_property
-    def search(self) -> Search:
+    def search(self) -> SearchState:
         """Search after these answers."""
         return self.parts.search(self.seed, self._learned)
 
@@ -181,7 +181,7 @@ class SessionState:
         if most is not None and self.answered >= most:
             return None, f"{most} answers were given"
         try:
-            reason = self.search.finished
+            reason = self.search.stopped()
             if reason is not None:
                 return None, reason
             parts = self.parts
@@ -189,7 +189,7 @@ class SessionState:
             other = scheduled_pair(
                 self.configuration, self.items, self.seed, self.done, parts.design, parts.unmet, learned=own
             )
-            return (self.search.ask() if other is None else other), None
+            return (self.search.query() if other is None else other), None
         except NoPairLeft as error:
             return None, f"no pair is left to ask: {error.rule}"
 
@@ -242,7 +242,7 @@ class SessionState:
 
     def final(self) -> JSON:
         """Return the result to store at the end, which later model versions do not change."""
-        nearest = [[str(one.id), one.probability] for one in self.search.recommend(NEAREST)]
+        nearest = [[str(item.id), item.probability] for item in self.search.recommend(NEAREST)]
         return {**self.estimate_record(), "covariance": self.covariance.tolist(), "nearest": nearest}
 
     @property

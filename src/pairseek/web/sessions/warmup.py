@@ -17,7 +17,8 @@ from pairseek.embed.triplets import Triplets
 from pairseek.errors import PairseekError
 from pairseek.model.items import Items
 from pairseek.posteriors import EP, Particles
-from pairseek.search import Search
+from pairseek.search.configuration import SearchConfiguration
+from pairseek.search.state import SearchState
 from pairseek.store import studies
 from pairseek.store.database import Database
 from pairseek.web.studies.catalogue import Catalogue, Study
@@ -37,7 +38,7 @@ def warm_up() -> None:
     """
     points = np.random.default_rng(0).normal(size=(600, 3))
     for posterior, rows in ((EP(), points[:40]), (EP(), points), (Particles(200), points[:40])):
-        _go_through(Search(Items(rows), posterior=posterior, rng=0))
+        _go_through(SearchConfiguration.resolved(Items(rows), posterior=posterior))
 
 
 def warm_study(study: Study, until: float = math.inf) -> None:
@@ -49,7 +50,7 @@ def warm_study(study: Study, until: float = math.inf) -> None:
     try:
         # A study from before the limits could take any time.
         study.configuration.check_limits(study.items)
-        _go_through(study.configuration.search(study.items, 0), until)
+        _go_through(study.configuration.resolved(study.items), until)
     except PairseekError:
         # The error is reported to the first visitor of the study.
         logger.warning("a study could not be warmed up", extra={"facts": {"study": study.row.slug}})
@@ -68,13 +69,14 @@ def warm_studies(database: Database, seconds: float = _SECONDS) -> dict[int, Stu
     return catalogue.known
 
 
-def _go_through(search: Search, until: float = math.inf) -> None:
+def _go_through(configuration: SearchConfiguration, until: float = math.inf) -> None:
+    state = SearchState(configuration, 0)
     for _ in range(_ROUNDS):
-        if search.finished is not None or monotonic() > until:
+        query = None if monotonic() > until else state.following()
+        if query is None:
             break
-        query = search.ask()
-        search.tell(query, winner=query.left)
-        search.expect(query.left, query.right)
+        state = state.answered(query, query.left)
+        state.expect(query.left, query.right)
         # The radius draws quasi-random points, whose generator is imported on first use.
-        search.estimate().credible_radius()
-    search.recommend(3)
+        state.estimate().credible_radius()
+    state.recommend(3)

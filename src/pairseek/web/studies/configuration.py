@@ -33,7 +33,7 @@ from pairseek.model.items import Items
 from pairseek.model.responses import Response
 from pairseek.model.unknowns import Unknown
 from pairseek.population import Population
-from pairseek.search import Search
+from pairseek.search.configuration import SearchConfiguration
 from pairseek.stopping import StopRule
 from pairseek.web.pages import languages
 from pairseek.web.studies.names import named_items
@@ -304,8 +304,8 @@ class StudyConfiguration(_Strict):
         """Return the slug, derived from the title if none is given."""
         return self.slug or slug_of(self.title)
 
-    def search(self, items: Items, seed: int, population: Population | None = None) -> Search:
-        """Create the search of one session. The session counts the answers, because other pairs count too.
+    def resolved(self, items: Items, population: Population | None = None) -> SearchConfiguration:
+        """Return the configuration of a session's search. The session counts the answers, as other pairs count too.
 
         A population replaces the response and the prior. The unknowns of the response, k and lapse, remain unknown.
         """
@@ -324,7 +324,7 @@ class StudyConfiguration(_Strict):
             given = response or default_response(items, parts.get("prior"), parts.get("posterior"))
             parts["response"] = replace(given, tie_width=given.tie_width or TIE_WIDTH)
         parts |= {"rest": self._rest(), "stop": self._stop(), "goal": self.goal}
-        return Search(items, rng=seed, population=population, askable=self._askable(items), **parts)
+        return SearchConfiguration.resolved(items, population=population, askable=self._askable(items), **parts)
 
     def _askable(self, items: Items) -> list[str] | int | None:
         if self.askable is not None and not items.d:
@@ -404,7 +404,7 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
             _check_map(configuration, items)
         else:
             configuration.check_limits(items)
-            configuration.search(items, 0)
+            configuration.resolved(items)
     except (TypeError, ArithmeticError, MemoryError, RecursionError) as error:
         # A setting of a part has the wrong type.
         raise InvalidParameter(f"the parts of the study do not fit together ({error}): check their settings") from None

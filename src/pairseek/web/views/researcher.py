@@ -25,7 +25,7 @@ from pairseek.store.counts import counts, marked
 from pairseek.store.database import now, stamp
 from pairseek.store.sessions import SessionRow
 from pairseek.store.studies import StudyRow
-from pairseek.strategies import STRATEGIES
+from pairseek.strategies import strategies
 from pairseek.web.auth import DAYS, MOST_DAYS, SCOPES, Account
 from pairseek.web.data import forgetting, populations, tables
 from pairseek.web.errors import Problem
@@ -289,7 +289,7 @@ def new_page(user: Account, values: Mapping[str, str], errors: Mapping[str, str]
         "user": user_facts(user),
         "columns": ["label", *MEDIA],
         "formats": tables.formats(),
-        "strategies": list(STRATEGIES),
+        "strategies": list(strategies()),
         "goals": list(get_args(Goal)),
         "stops": [NEVER, *STOPS],
         "responses": list(RESPONSES),

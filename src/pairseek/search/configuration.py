@@ -1,0 +1,219 @@
+"""`SearchConfiguration`: the items and parts of a search, with every default resolved and every combination checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from pairseek import serialization
+from pairseek._version import MODEL_VERSION
+from pairseek.candidates import Rest
+from pairseek.candidates.context import Source
+from pairseek.catalogues import GoneItem, Selected, askable_rows, part_of
+from pairseek.compatibility import (
+    check_appeal,
+    check_askable,
+    check_curvature,
+    check_inference,
+    check_parts,
+    check_residual,
+    check_together,
+    rules_of,
+)
+from pairseek.core.lazy import cached_property
+from pairseek.core.types import JSON, IntArray, ItemId, Side
+from pairseek.defaults import default_candidates, resolve, warn_of_response
+from pairseek.errors import InvalidParameter, Unsupported
+from pairseek.goals import SearchGoal, goal_of
+from pairseek.model.curvature import extended_items
+from pairseek.model.items import Items, Space
+from pairseek.model.priors import Prior, check_prior
+from pairseek.model.responses import Response
+from pairseek.posteriors import Posterior
+from pairseek.stopping import StopRule
+from pairseek.strategies.base import Procedure, Utility
+
+if TYPE_CHECKING:
+    from pairseek.population import Population
+
+
+@dataclass(frozen=True, eq=False)
+class SearchConfiguration:
+    """Items and parts of a search: all that beliefs and questions depend on besides the events and the seed.
+
+    Attributes
+    ----------
+    items
+        The items, with the appeal of a population if there is one, or a continuous `Space`.
+    response, prior, posterior, strategy, candidates, rest, stop, goal
+        The parts; ``candidates`` is None where a space or a procedure needs no source of pairs.
+    askable_rows
+        Ascending rows of the items to ask about; None for all.
+    askable_choice
+        The choice of these items: their number, their ids, or None.
+    own
+        The parts that the caller gave.
+    given
+        The same, with the response and the prior of the population.
+    removed
+        Items that events are about and that are no longer in the catalogue.
+    """
+
+    items: Items | Space
+    response: Response
+    prior: Prior
+    posterior: Posterior
+    strategy: Utility | Procedure
+    candidates: Source | None
+    rest: Rest
+    stop: tuple[StopRule, ...]
+    goal: SearchGoal
+    askable_rows: IntArray | None = None
+    askable_choice: int | list[ItemId] | None = None
+    own: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    given: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    removed: Mapping[ItemId, GoneItem] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def resolved(
+        cls,
+        items: Items | Space,
+        *,
+        population: Population | None = None,
+        goal: str = "taste",
+        askable: Selected = None,
+        stop: StopRule | Sequence[StopRule] | int | None = None,
+        **parts: Any,
+    ) -> Self:
+        """Return the configuration of these parts: fill in the defaults, and reject what does not go together.
+
+        ``parts`` are the response, prior, posterior, strategy, candidates and rest; None stands for a default.
+        """
+        if not isinstance(items, Items | Space):
+            items = Items(items)
+        own = {name: part for name, part in {**parts, "stop": stop}.items() if part is not None}
+        if population is not None:
+            items, of_population = _from_population(population, items, parts.get("response"), parts.get("prior"))
+            parts |= of_population
+        given = own if population is None else {**own, **of_population}
+        rows = askable_rows(items, askable)
+        check_parts(**parts)
+        if parts.get("prior") is not None:
+            check_prior(parts["prior"], items.d)
+        purpose = goal_of(goal, items)
+        part = parts.get
+        response, prior, posterior, strategy = resolve(
+            items, part("response"), part("prior"), part("posterior"), part("strategy"), purpose
+        )
+        known = cls(
+            items,
+            response,
+            prior,
+            posterior,
+            strategy,
+            candidates=part("candidates"),
+            rest=Rest() if part("rest") is None else parts["rest"],
+            stop=rules_of(purpose.stop() if stop is None else stop),
+            goal=purpose,
+            askable_rows=rows,
+            askable_choice=_askable_choice(items, askable, rows),
+            own=own,
+            given=given,
+        )
+        known._check(parts)
+        if parts.get("response") is None:
+            warn_of_response(items, prior, posterior)
+        if known.candidates is not None:
+            return known
+        return replace(known, candidates=default_candidates(known.askable, strategy, response, prior))
+
+    def _check(self, parts: Mapping[str, Any]) -> None:
+        """Reject combinations of parts that have no meaning; ``parts`` are those that were given."""
+        items, strategy = self.items, self.strategy
+        given = {name: parts.get(name) for name in ("candidates", "rest")}
+        check_together(items, strategy, given, self.stop)
+        if self.askable_rows is not None:
+            check_askable(strategy, given["candidates"])
+        check_appeal(items, self.response)
+        check_residual(items, self.response, self.posterior)
+        check_curvature(items, self.response, self.prior)
+        check_inference(self.response, self.posterior, self.prior, items.d)
+
+    # Protocols are tested once, because a test takes as long as a small computation.
+    @cached_property
+    def utility(self) -> Utility | None:
+        """The strategy, if it scores pairs."""
+        return self.strategy if isinstance(self.strategy, Utility) else None
+
+    @cached_property
+    def procedure(self) -> Procedure | None:
+        """The strategy, if it chooses pairs by itself."""
+        return self.strategy if isinstance(self.strategy, Procedure) else None
+
+    @property
+    def catalogue(self) -> Items:
+        """The items; raise `Unsupported` for a continuous space."""
+        if not isinstance(self.items, Items):
+            raise Unsupported("a continuous Space has no catalogue: use save()")
+        return self.items
+
+    @property
+    def askable(self) -> Items | Space:
+        """The items to ask about."""
+        return self.items if self.askable_rows is None else part_of(self.catalogue, self.askable_rows.tobytes())
+
+    def modelled(self, items: Items) -> Items:
+        """Return items as the model has them: with one more coordinate where the curvature is unknown."""
+        return extended_items(items, self.prior, self.response)
+
+    def side(self, value: object) -> Side:
+        """Return one side of a query: the id of an item, which may be a removed one, or a point of the space."""
+        if isinstance(self.items, Space):
+            return self.items.point(value)
+        if isinstance(value, int | str) and value in self.removed:
+            return value
+        return self.items.ids[self.items.index(value)]
+
+    def with_removed(self, removed: Mapping[ItemId, GoneItem]) -> Self:
+        """Return the same configuration with items that are no longer in the catalogue."""
+        return replace(self, removed=dict(removed))
+
+    def record(self) -> JSON:
+        """Return all parts with their settings, and the version of the model, as plain data."""
+        parts = ("response", "prior", "posterior", "strategy", "rest")
+        return {
+            "model": MODEL_VERSION,
+            "goal": self.goal.name,
+            **{name: serialization.encode(getattr(self, name)) for name in parts},
+            "candidates": None if self.candidates is None else serialization.encode(self.candidates),
+            "stop": [serialization.encode(rule) for rule in self.stop],
+        }
+
+
+def _askable_choice(items: Items | Space, askable: Selected, rows: IntArray | None) -> int | list[ItemId] | None:
+    if isinstance(askable, int | np.integer):
+        return int(askable)
+    if rows is None:
+        return None
+    assert isinstance(items, Items)  # Only items have rows.
+    return [items.ids[row] for row in rows.tolist()]
+
+
+def _from_population(
+    population: Population, items: Items | Space, response: Response | None, prior: Prior | None
+) -> tuple[Items, dict[str, Any]]:
+    """Return the items with the appeal of the population, and its response and prior where none is given."""
+    from pairseek.population import Population
+
+    if not isinstance(population, Population):
+        raise InvalidParameter(
+            f"population is {population!r}: give a Population, as from Population.fit(...) or Population.load(path)"
+        )
+    matched = population.matched(items)
+    return matched, {
+        "response": population.answering(response),
+        "prior": population.prior if prior is None else prior,
+    }

@@ -1,0 +1,148 @@
+"""The engine of a search: the belief and the next pair as pure functions of its configuration and its events.
+
+The seed decides only what is random by name: the sides of a pair, and the draws of random strategies and sources. Each
+draw is keyed by the seed, the number of events and its purpose, never taken from one advancing stream, so that undo,
+load and replay agree by construction.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pairseek.candidates.context import SelectionContext
+from pairseek.core.types import Belief, Event, Evidence, FloatArray, IntArray, ItemId, Query
+from pairseek.model.curvature import extended_points, extended_prior
+from pairseek.model.items import Items, Space
+from pairseek.model.priors import Prior
+from pairseek.posteriors.residuals import infer_with_residuals
+from pairseek.posteriors.span import infer_within_span
+from pairseek.search.configuration import SearchConfiguration
+from pairseek.selection import ChosenPair, Draws, PairRules, choose_pair
+from pairseek.serialization import query_name
+from pairseek.strategies.features import typical_response
+
+_CHOICE, _SIDES, _PROCEDURE, _SCORES = range(4)
+
+
+def infer(configuration: SearchConfiguration, events: Sequence[Event]) -> Belief:
+    """Return the posterior after these events: of the point, and of residual utilities where the response has any."""
+    items, response, posterior = configuration.items, configuration.response, configuration.posterior
+    evidence, pairs = _evidence(configuration, events)
+    prior = extended_prior(configuration.prior, response, items.d)
+
+    def within(evidence: Evidence, prior: Prior) -> Belief:
+        if response.residual_deviation == 0.0 or pairs is None:
+            return posterior.infer(evidence, prior, response)
+        return infer_with_residuals(posterior, evidence, pairs, prior, response)
+
+    belief = infer_within_span(within, evidence, prior)
+    if not configuration.removed or belief.residuals is None:
+        return belief
+    rows = belief.residuals.rows
+    return belief.at(np.where(rows < configuration.catalogue.n, rows, -1))
+
+
+def next_pair(
+    configuration: SearchConfiguration,
+    events: Sequence[Event],
+    pending: Sequence[Query] = (),
+    *,
+    seed: int,
+    belief: Belief | None = None,
+) -> ChosenPair | None:
+    """Return the pair to ask after these events while other queries are pending; None once a procedure has finished.
+
+    ``belief`` is `infer(configuration, events)` where the caller has it already.
+    """
+    began = time.perf_counter()
+    belief = infer(configuration, events) if belief is None else belief
+    procedure = configuration.procedure
+    constant = None if procedure is None else _generator(seed, _PROCEDURE)
+    place = len(events), len(pending)
+    draws = Draws(_generator(seed, _CHOICE, *place), _seeds(seed, _SCORES, *place), constant)
+    askable = configuration.askable
+    context = replace(selection_context(configuration, belief, askable), history=events, pending=pending)
+    pair = choose_pair(askable, context, PairRules(configuration.candidates, configuration.rest), draws, procedure)
+    return None if pair is None else replace(pair, info=replace(pair.info, seconds=time.perf_counter() - began))
+
+
+def shown_pair(pair: ChosenPair, events: int, index: int, *, seed: int) -> Query:
+    """Return a chosen pair as query `index` after a number of events, with the sides that the seed decides."""
+    return pair.query(query_name(events, index), _generator(seed, _SIDES, events, index))
+
+
+def selection_context(
+    configuration: SearchConfiguration, belief: Belief, items: Items | Space | None = None
+) -> SelectionContext:
+    """Return the inputs of a pair selection under a belief, among all items or these."""
+    items = configuration.items if items is None else items
+    belief = belief_about(configuration, belief, items)
+    modelled = configuration.modelled(items) if isinstance(items, Items) else items
+    response = typical_response(configuration.response, belief)
+    return SelectionContext.of(modelled, belief, response, configuration.utility)
+
+
+def belief_about(configuration: SearchConfiguration, belief: Belief, items: Items | Space) -> Belief:
+    """Return a belief about the point and the items of another catalogue, or of a part of this one."""
+    if belief.residuals is None or items is configuration.items or not isinstance(items, Items):
+        return belief
+    ids = configuration.catalogue.ids
+    return belief.at(np.array([items.find(ids[row]) for row in belief.residuals.rows.tolist()], dtype=np.int64))
+
+
+def _generator(seed: int, purpose: int, events: int = 0, index: int = 0) -> np.random.Generator:
+    return np.random.default_rng(_seeds(seed, purpose, events, index))
+
+
+def _seeds(seed: int, purpose: int, events: int = 0, index: int = 0) -> np.random.SeedSequence:
+    return np.random.SeedSequence([seed, events, purpose, index])
+
+
+def _evidence(configuration: SearchConfiguration, events: Sequence[Event]) -> tuple[Evidence, IntArray | None]:
+    """Return the logit planes of all answers and ties, oriented towards the winner, and the rows of their items."""
+    answered = [event for event in events if event.outcome != "skip"]
+    sides = [(e.left, e.right) if e.winner is None else (e.winner, e.loser) for e in answered]
+    pairs = None
+    if isinstance(configuration.items, Items):
+        rows = _rows(configuration, [side for pair in sides for side in pair])
+        points, appeals = _places(configuration, rows)
+        pairs = rows.reshape(-1, 2)
+        winners, losers = points[::2], points[1::2]
+        appeal = appeals[::2] - appeals[1::2]
+    else:
+        d = configuration.items.d
+        winners, losers = (np.array([pair[i] for pair in sides], dtype=np.float64).reshape(-1, d) for i in (0, 1))
+        appeal = np.zeros(len(sides))
+    slopes, offsets = configuration.response.planes(winners, losers, appeal)
+    decided = np.array([float(event.outcome == "answer") for event in answered])
+    return Evidence(np.ascontiguousarray(slopes), offsets, decided), pairs
+
+
+def _rows(configuration: SearchConfiguration, sides: Sequence[Any]) -> IntArray:
+    """Return the rows of items; removed ones follow those of the catalogue."""
+    items = configuration.catalogue
+    rows = np.array([items.find(side) for side in sides], dtype=np.int64)
+    if configuration.removed:
+        places: dict[ItemId, int] = {name: items.n + i for i, name in enumerate(configuration.removed)}
+        for i in np.flatnonzero(rows < 0).tolist():
+            rows[i] = places[sides[i]]
+    return rows
+
+
+def _places(configuration: SearchConfiguration, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the (m, d) coordinates and (m,) appeals of items in the model, those of removed items included."""
+    items, removed = configuration.catalogue, list(configuration.removed.values())
+    if not removed:
+        modelled = configuration.modelled(items)
+        return modelled.coordinates[rows], modelled.appeal[rows]
+    here = np.minimum(rows, items.n - 1)
+    points, appeal = items.coordinates[here], items.appeal[here]
+    for i in np.flatnonzero(rows >= items.n).tolist():
+        item = removed[int(rows[i]) - items.n]
+        points[i], appeal[i] = item.coordinates, item.appeal
+    return extended_points(points, appeal, configuration.prior, configuration.response)

@@ -1,0 +1,329 @@
+"""Saved searches: files with their items, light records that name the items by a hash, and signed tokens.
+
+All three hold the same things: configuration, seed, events and pending queries. They differ in what they name by a hash
+only, and the reader must give again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pairseek import serialization
+from pairseek._version import MODEL_VERSION, __version__
+from pairseek.catalogues import GoneItem, Selected, gone_items
+from pairseek.core.types import JSON, Event, ItemId, Query, Side
+from pairseek.core.validation import seed_of, whole
+from pairseek.errors import (
+    InvalidFile,
+    InvalidParameter,
+    InvalidToken,
+    OtherCatalogue,
+    PairseekError,
+)
+from pairseek.model.items import Items
+from pairseek.search.configuration import SearchConfiguration
+from pairseek.search.state import SearchState
+from pairseek.tokens import Key, PackedEvent, TokenContent, short_configuration, sign, verify
+
+if TYPE_CHECKING:
+    from pairseek.population import Population
+
+Saved: TypeAlias = tuple[SearchState, tuple[Query, ...]]
+"""A search: its state and its pending queries."""
+
+_PARTS = ("response", "prior", "posterior", "strategy", "candidates", "rest", "stop")
+_LETTERS = {"left": "l", "right": "r", "tie": "t", "skip": "s"}
+
+
+def restored(state: SearchState, pending: Iterable[Query]) -> Saved:
+    """Return a saved search after validating that its events and queries fit its items and each other."""
+    known, pending = state.configuration, tuple(pending)
+    shown = [(event.left, event.right) for event in state.events] + [(query.left, query.right) for query in pending]
+    for side in (side for pair in shown for side in pair):
+        known.side(side)
+    serialization.check_order(state.events, pending)
+    return state, pending
+
+
+def carried(state: SearchState, pending: Iterable[Query], configuration: SearchConfiguration, before: Items) -> Saved:
+    """Return a search among the items of another configuration.
+
+    Removed items keep the coordinates that they had in the catalogue ``before``; queries about them are dropped.
+    """
+    items = configuration.catalogue
+    check_dimension(before, items)
+    removed = {name: item for name, item in state.configuration.removed.items() if items.find(name) < 0}
+    sides = [side for event in state.events for side in (event.left, event.right)]
+    names = [side for side in sides if not isinstance(side, tuple) and side not in removed]
+    removed.update((item.id, item) for item in gone_items(names, before, items))
+    kept = [query for query in pending if min(items.find(query.left), items.find(query.right)) >= 0]
+    return restored(replace(state, configuration=configuration.with_removed(removed)), kept)
+
+
+def moved(
+    state: SearchState,
+    pending: Iterable[Query],
+    items: Items,
+    population: Population | None,
+    askable: Selected,
+) -> Saved:
+    """Return a search with the same answers and parts among other items: see `Search.moved_to`."""
+    known = state.configuration
+    check_dimension(known.catalogue, items)
+    choice = known.askable_choice
+    if askable is None and choice is not None:
+        askable = choice if isinstance(choice, int) else [name for name in choice if items.find(name) >= 0]
+    parts = known.given if population is None else known.own
+    configuration = SearchConfiguration.resolved(
+        items, population=population, askable=askable, goal=known.goal.name, **parts
+    )
+    return carried(state, pending, configuration, known.catalogue)
+
+
+def check_dimension(before: Items, items: Items) -> None:
+    """Raise `OtherCatalogue` if the answers of a search cannot carry over to other items."""
+    if items.d != before.d:
+        raise OtherCatalogue(
+            f"the items have {items.d} coordinates and those of the search have {before.d}: place both by the same map"
+        )
+
+
+# Files
+
+
+def to_file(state: SearchState, pending: Sequence[Query]) -> JSON:
+    """Return a search as plain data with its items."""
+    configuration = state.configuration
+    return {
+        "pairseek_version": __version__,
+        "configuration": configuration.record(),
+        "seed": state.seed,
+        "items": serialization.items_record(configuration.items),
+        "askable": configuration.askable_choice,
+        "gone": [item.record() for item in configuration.removed.values()],
+        "events": [serialization.event_record(event) for event in state.events],
+        "pending": [serialization.query_record(query) for query in pending],
+    }
+
+
+def from_file(record: JSON, path: object, parts: Mapping[str, Any]) -> Saved:
+    """Return the search that `to_file` described; ``parts`` replace those of the record."""
+    try:
+        return _from_file(record, parts)
+    except (TypeError, ValueError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+        words = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise InvalidFile(f"{path} is not a valid saved search: {words}; the file was not changed") from error
+
+
+def _from_file(record: JSON, own: Mapping[str, Any]) -> Saved:
+    saved = record["configuration"]
+    _check_model(saved["model"], "it", InvalidFile)
+    parts = {
+        kind: serialization.decode_saved(kind, saved[kind]) if own.get(kind) is None else own[kind] for kind in _PARTS
+    }
+    if record["seed"] is None:
+        raise InvalidFile("its seed is null")
+    configuration = SearchConfiguration.resolved(
+        serialization.items_from(record["items"]),
+        goal=saved.get("goal", "taste"),
+        askable=record.get("askable"),
+        **parts,
+    )
+    removed = [GoneItem.of_record(item) for item in record.get("gone", [])]
+    events = tuple(serialization.event_from(event) for event in record["events"])
+    pending = tuple(serialization.query_from(query) for query in record["pending"])
+    return restored(_state(configuration, seed_of(record["seed"]), events, removed), pending)
+
+
+def _state(
+    configuration: SearchConfiguration, seed: int, events: Sequence[Event], removed: Iterable[GoneItem]
+) -> SearchState:
+    return SearchState(configuration.with_removed({item.id: item for item in removed}), seed, tuple(events))
+
+
+def _check_model(version: object, what: str, error: type[InvalidFile | InvalidToken], hint: str = "") -> None:
+    """Raise an error that names both versions unless a saved search has the model version of this pairseek."""
+    if version != MODEL_VERSION:
+        raise error(f"{what} has version {version!r} of the model, and this pairseek expects {MODEL_VERSION}{hint}")
+
+
+# Light records
+
+
+def light_configuration(configuration: SearchConfiguration) -> JSON:
+    """Return what a search was given besides the items, as plain data; defaults follow from the items."""
+    given, askable = configuration.given, configuration.askable_choice
+    parts: JSON = {name: serialization.light_part(part) for name, part in given.items() if name != "stop"}
+    if "stop" in given:
+        parts["stop"] = [serialization.light_part(rule) for rule in configuration.stop]
+    some = askable if askable is None or isinstance(askable, int) else {"sha256": serialization.digest(askable)}
+    return {"model": MODEL_VERSION, "goal": configuration.goal.name, "askable": some, **parts}
+
+
+def to_light(state: SearchState, pending: Sequence[Query]) -> JSON:
+    """Return a search as plain data that names its items by their hash."""
+    configuration = state.configuration
+    return {
+        "pairseek_version": __version__,
+        "items": configuration.catalogue.hash,
+        "configuration": light_configuration(configuration),
+        "seed": state.seed,
+        "gone": [item.record() for item in configuration.removed.values()],
+        "events": [serialization.light_event(event) for event in state.events],
+        "pending": [[query.id, query.left, query.right] for query in pending],
+    }
+
+
+def from_light(
+    record: Mapping[str, Any],
+    items: Items,
+    catalogues: Iterable[Items],
+    *,
+    population: Population | None = None,
+    askable: Selected = None,
+    **parts: Any,
+) -> Saved:
+    """Return the search that `to_light` described: see `Search.from_dict`."""
+    try:
+        saved = dict(record["configuration"])
+        # First, because parts of another version may not be readable.
+        _check_model(saved["model"], "the saved search", InvalidFile, ": load it with the pairseek that wrote it")
+        known = {kind: _light_part(kind, saved[kind], parts.get(kind)) for kind in _PARTS if kind in saved}
+        if population is not None:
+            known = {kind: part for kind, part in known.items() if kind not in ("response", "prior")}
+        seed = whole(record["seed"], "the seed", 0)
+        events = [serialization.event_of_light(event) for event in record["events"]]
+        pending = [Query(str(name), left, right) for name, left, right in record["pending"]]
+        removed = [GoneItem.of_record(item) for item in record["gone"]]
+        asked, goal, name = saved["askable"], saved["goal"], record["items"]
+    except PairseekError:
+        raise
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise InvalidFile(f"this is not a record of to_dict(): {error!r}") from error
+    if asked is not None and not isinstance(asked, int) and askable is None:
+        raise InvalidParameter("the search had a list of items to ask about: give it again, askable=...")
+    askable = asked if isinstance(asked, int) else askable
+    configuration = SearchConfiguration.resolved(
+        items, population=population, askable=askable, goal=goal, **{**known, **parts}
+    )
+    before = named_catalogue(name, [configuration.catalogue, items, *catalogues])
+    return carried(_state(configuration, seed, events, removed), pending, configuration, before)
+
+
+def _light_part(kind: str, record: Any, given: Any) -> Any:
+    """Return a part of a light record; one that is named by its hash alone must be given."""
+    if kind == "stop":
+        return given if given is not None else [_light_part("stop rule", rule, None) for rule in record]
+    if isinstance(record, Mapping) and "sha256" in record:
+        if given is None or serialization.digest(serialization.encode(given)) != record["sha256"]:
+            what = "is missing" if given is None else "is another one"
+            raise OtherCatalogue(
+                f"the search had a {kind} that its record only names, and it {what}: give it again, {kind}=..., or the "
+                f"population that it came from"
+            )
+        return given
+    return serialization.decode_saved("stop" if kind == "stop rule" else kind, record) if given is None else given
+
+
+def named_catalogue(name: str, catalogues: Iterable[Items]) -> Items:
+    """Return the catalogue whose hash begins with this text."""
+    known = list(catalogues)
+    for items in known:
+        if isinstance(name, str) and name and items.hash.startswith(name):
+            return items
+    given = " and ".join(dict.fromkeys(items.hash[:16] for items in known))
+    raise OtherCatalogue(
+        f"this search is about the catalogue {str(name)[:16]}, and the given items are {given}: give the items "
+        f"that it was begun with, or catalogues=[...] with the earlier ones"
+    )
+
+
+# Tokens
+
+
+def to_token(state: SearchState, pending: Sequence[Query], key: Key, lifetime: float | None) -> str:
+    """Return a signed token with seed and events, which names items and configuration by hashes."""
+    configuration = state.configuration
+    catalogue, removed = configuration.catalogue, configuration.removed
+    places = {catalogue.hash: 0}
+    catalogues, total = [(catalogue.hash, catalogue.n)], catalogue.n
+    for item in removed.values():
+        if item.catalogue not in places:
+            places[item.catalogue] = total
+            catalogues.append((item.catalogue, item.n))
+            total += item.n
+
+    def row(side: Side) -> int:
+        found = catalogue.find(side)
+        if found >= 0:
+            return found
+        item = removed[side]  # type: ignore[index]
+        return places[item.catalogue] + item.row
+
+    packed = [
+        PackedEvent(
+            row(event.left),
+            row(event.right),
+            event.outcome if event.winner is None else "left" if event.winner == event.left else "right",
+            None if event.query is None else serialization.order(event.query),
+        )
+        for event in state.events
+    ]
+    queries = [(row(query.left), row(query.right), *serialization.order(query)) for query in pending]
+    given = light_configuration(configuration)
+    model, digest = given["model"], serialization.digest(given)
+    content = TokenContent(tuple(catalogues), model, digest, state.seed, tuple(packed), tuple(queries))
+    return sign(content, key, lifetime)
+
+
+def _model_of(content: TokenContent, configuration: JSON) -> int | None:
+    """Return the model version of a token; one that does not say has that under which this configuration has its hash.
+
+    None if it has that hash under no version.
+    """
+    if content.model is not None:
+        return content.model
+    for model in range(MODEL_VERSION, 0, -1):
+        if short_configuration(serialization.digest({**configuration, "model": model})) == content.configuration:
+            return model
+    return None
+
+
+def from_token(token: str, items: Items, key: Key, catalogues: Iterable[Items], parts: Mapping[str, Any]) -> Saved:
+    """Return the search that a token carries, with the parts that it was begun with: see `Search.from_token`."""
+    content = verify(token, key)
+    configuration = SearchConfiguration.resolved(items, **parts)
+    catalogue = configuration.catalogue
+    given = light_configuration(configuration)
+    model = _model_of(content, given)
+    if model is not None:
+        _check_model(model, "the token", InvalidToken, ": begin a new session")
+    if short_configuration(serialization.digest(given)) != content.configuration:
+        raise OtherCatalogue(
+            "the token belongs to a search with other settings: give the arguments that the search was begun with"
+        )
+    known = [catalogue, items, *catalogues]
+    books = [named_catalogue(name, known) for name, _ in content.catalogues]
+
+    def side(row: int) -> ItemId:
+        for book in books:
+            if row < book.n:
+                return book.ids[row]
+            row -= book.n
+        raise InvalidToken("the token names a row that no catalogue has")
+
+    events = []
+    for packed in content.events:
+        name = None if packed.query is None else serialization.query_name(*packed.query)
+        event = [side(packed.left), side(packed.right), _LETTERS[packed.outcome], name]
+        events.append(serialization.event_of_light(event))
+    pending = tuple(
+        Query(serialization.query_name(count, index), side(a), side(b)) for a, b, count, index in content.pending
+    )
+    sides = [name for event in events for name in (event.left, event.right)]
+    removed: list[GoneItem] = []
+    for book in books[1:]:
+        removed += gone_items([name for name in sides if book.find(name) >= 0], book, catalogue)  # type: ignore[misc]
+    return carried(_state(configuration, content.seed, events, removed), pending, configuration, books[0])

@@ -1,0 +1,210 @@
+"""`SearchState`: a search after some events, with everything that follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from pairseek.candidates.context import SelectionContext
+from pairseek.core.lazy import cached_property
+from pairseek.core.types import Belief, Event, Query, QueryInfo, Side
+from pairseek.defaults import spread_of
+from pairseek.errors import InvalidAnswer, NoPairLeft, Unsupported
+from pairseek.estimates import Estimate, Recommendation, best_probabilities, reliability_estimate
+from pairseek.forecasts import expected_path
+from pairseek.gains import expected_gain, expected_gains
+from pairseek.model.curvature import CurvedUtility
+from pairseek.model.items import Items, Space
+from pairseek.numerics.compilation import first_use
+from pairseek.search import engine
+from pairseek.search.configuration import SearchConfiguration
+from pairseek.search.recommending import recommend
+from pairseek.selection import ChosenPair, PairMemo, choice_shares, pair_info
+from pairseek.strategies.features import typical_response
+
+
+@dataclass(frozen=True, eq=False)
+class SearchState:
+    """A search after some events. Its belief and its next pair are computed at first use, and once.
+
+    Attributes
+    ----------
+    configuration, seed
+        The configuration, and the seed of the sides and of random draws.
+    events
+        The events so far.
+    memo
+        Recalls the pairs that other searches with the same configuration have chosen after the same events.
+    """
+
+    configuration: SearchConfiguration
+    seed: int
+    events: tuple[Event, ...] = ()
+    memo: PairMemo | None = field(default=None, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What follows from the events is computed again, and each process has its own memo.
+        return type(self), (self.configuration, self.seed, self.events)
+
+    def after(self, events: Iterable[Event]) -> Self:
+        """Return the same search after these events instead."""
+        return replace(self, events=tuple(events))
+
+    def answered(self, query: Query, winner: Side) -> Self:
+        """Return the search after an answer to a query."""
+        return self.after((*self.events, Event(query.left, query.right, "answer", winner, query)))
+
+    @property
+    def answers(self) -> int:
+        """Number of answers and ties to queries; skips and observations do not count."""
+        return sum(event.query is not None and event.outcome != "skip" for event in self.events)
+
+    @cached_property
+    def belief(self) -> Belief:
+        """The posterior after all events."""
+        with first_use():
+            return engine.infer(self.configuration, self.events)
+
+    # The next pair
+
+    def query(self, pending: Sequence[Query] = ()) -> Query | None:
+        """Return the next query while others are pending; None once a procedure has finished."""
+        pair = self._chosen(pending) if pending else self._next
+        return None if pair is None else engine.shown_pair(pair, len(self.events), len(pending), seed=self.seed)
+
+    def following(self) -> Query | None:
+        """Return the next query; None if a stop rule is met or no pair is left, as a session of a study ends then."""
+        try:
+            return None if self.stopped() is not None else self.query()
+        except NoPairLeft:
+            return None
+
+    @cached_property
+    def _next(self) -> ChosenPair | None:
+        pair = None if self.memo is None else self.memo.recall(self.events)
+        if pair is None:
+            pair = self._chosen(())
+            if self.memo is not None and pair is not None and not pair.drawn:
+                self.memo.keep(self.events, pair)
+        return pair
+
+    def _chosen(self, pending: Sequence[Query]) -> ChosenPair | None:
+        with first_use():
+            return engine.next_pair(self.configuration, self.events, pending, seed=self.seed, belief=self.belief)
+
+    # The end
+
+    def stopped(self, *, pending: bool = False) -> str | None:
+        """Return the reason for which the search has ended, or None; ``pending`` tells whether a query is open."""
+        for rule in self.configuration.stop:
+            reason = rule.reached(self)
+            if reason is not None:
+                return reason
+        if self.configuration.procedure is not None and not pending and self.query() is None:
+            return f"{self.configuration.strategy.name} has no more pairs to ask"
+        return None
+
+    def forecast(self) -> int | None:
+        """Return the expected number of answers until the first stop rule is met; None where no rule has a forecast."""
+        counts = [rule.remaining(self) for rule in self.configuration.stop]
+        return min((count for count in counts if count is not None), default=None)
+
+    # Predictions and results
+
+    def expect(self, left: object, right: object) -> QueryInfo:
+        """Return the predicted answer to any pair of items, and its expected information."""
+        items = self._items("expect")
+        rows = items.index(left), items.index(right)
+        if rows[0] == rows[1]:
+            raise InvalidAnswer(f"the pair consists of {left!r} twice: give two different items")
+        return pair_info(self._context, *rows)
+
+    def choice_shares(self, ids: Iterable[object]) -> list[float]:
+        """Return, for each of these items, the probability that it is chosen over another item drawn at random."""
+        items = self._items("choice_shares")
+        return [float(share) for share in choice_shares(self._context, [items.index(name) for name in ids])]
+
+    def estimate(self) -> Estimate:
+        """Return the estimate of the user point: the posterior mean, or that of the procedure."""
+        known, belief, d = self.configuration, self.belief, self.configuration.items.d
+        reliability = reliability_estimate(belief, known.response, spread_of(known.prior, d))
+        point, note = belief.mean[:d], None
+        if known.procedure is not None:
+            point = np.asarray(known.procedure.estimate(known.catalogue, self.events))
+            status = getattr(known.procedure, "status", None)
+            note = None if status is None else status(known.catalogue, self.events)
+        utility = CurvedUtility.of(known.prior, known.response, d)
+        return Estimate(point, belief.covariance[:d, :d], belief, note, reliability, utility)
+
+    def recommend(self, count: int, **options: Any) -> list[Recommendation]:
+        """Return recommended items, with the options of `Search.recommend`."""
+        return recommend(self.configuration, self.estimate(), count, **options)
+
+    # `Progress`: what stop rules read
+
+    def radius(self, level: float) -> float:
+        """Return the credible radius."""
+        return self.estimate().credible_radius(level)
+
+    def information(self) -> float:
+        """Return the expected bits of the next answer, as if no query were open; 0 if no pair is left."""
+        try:
+            query = self.query()
+        except NoPairLeft:
+            return 0.0
+        if query is None or query.info is None:
+            return 0.0
+        if self.belief.residuals is None or not self.configuration.items.d:
+            return query.info.information
+        # Each new pair of a large catalogue tells of two more residual utilities, without end.
+        items = self.configuration.catalogue
+        rows = [np.array([items.find(side)]) for side in (query.left, query.right)]
+        return float(self._context.features(rows[0], rows[1]).point_information()[0])
+
+    def best_probability(self) -> float:
+        """Return the probability of the item that is most likely the best."""
+        typical = typical_response(self.configuration.response, self.belief)
+        return float(best_probabilities(self._modelled, self.belief, typical).max())
+
+    def gain(self, size: int) -> float:
+        """Return the expected gain of a list of this size by one more comparison, in logits."""
+        return expected_gain(self._resting_context(), min(size, self._modelled.n - 1))
+
+    def gains(self, size: int) -> Iterator[float]:
+        """Yield the gain now, and the least gain expected to be reached within 1, 2, ... further answers."""
+        repeats = self.configuration.rest.pair is not None
+        return expected_gains(self._resting_context(), min(size, self._modelled.n - 1), repeats=repeats)
+
+    def path(self, level: float = 0.95) -> Iterator[tuple[float, float]]:
+        """Yield the expected (credible radius, bits of the next answer) after 0, 1, 2, ... further answers."""
+        information, radius = self.information(), self.radius(level)
+        items = self.configuration.items
+        modelled = items if isinstance(items, Space) else self._modelled
+        typical = typical_response(self.configuration.response, self.belief)
+        return expected_path(information, modelled, self.belief, typical, radius=radius, level=level)
+
+    # Internals
+
+    @property
+    def _context(self) -> SelectionContext:
+        return replace(engine.selection_context(self.configuration, self.belief), history=self.events)
+
+    def _resting_context(self) -> SelectionContext:
+        items = self._modelled
+        shown = [(items.find(event.left), items.find(event.right)) for event in self.events]
+        return replace(self._context, resting=next(iter(self.configuration.rest.after(shown, items.n))))
+
+    @property
+    def _modelled(self) -> Items:
+        items = self.configuration.items
+        if isinstance(items, Space):
+            raise Unsupported("a continuous Space has no best item: use another stop rule")
+        return self.configuration.modelled(items)
+
+    def _items(self, asked: str) -> Items:
+        if isinstance(self.configuration.items, Space):
+            raise Unsupported(f"{asked} needs items: a continuous Space has none")
+        return self.configuration.items
