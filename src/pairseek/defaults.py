@@ -10,6 +10,7 @@ import numpy as np
 from pairseek.candidates import AllPairs, ProposedPairs, SampledPairs, WeightedPairs
 from pairseek.candidates.context import Source
 from pairseek.core.types import FloatArray
+from pairseek.core.validation import caller_level
 from pairseek.errors import DefaultWarning, InvalidParameter
 from pairseek.goals import TASTE, SearchGoal
 from pairseek.model.items import Items, Space
@@ -137,17 +138,20 @@ def default_response(items: Items | Space, prior: Prior | None = None, posterior
 
 
 def warn_of_response(items: Items | Space, prior: Prior, posterior: Posterior) -> None:
-    """Warn the caller of `Search` where the posterior changes the default response."""
-    response, usual = default_response(items, prior, posterior), default_response(items, prior)
+    """Warn the caller of `Search` where the posterior, or a prior of their own, changes the default response."""
+    density = is_density(prior)
+    response, usual = default_response(items, prior, posterior), default_response(items, None if density else prior)
     if response == usual:
         return
-    names = [name for name in ("residual", "curvature") if isinstance(getattr(usual, name), Unknown)]
+    if density:
+        cause, other = f"{type(prior).__name__} is a density of its own", "a GaussianPrior"
+    else:
+        cause, other = f"{type(posterior).__name__} cannot infer residual utilities", "EP() or Particles()"
     warnings.warn(
-        f"{type(posterior).__name__} cannot infer residual utilities, so the default response is now Logistic(), the "
-        f"paper's model with {response.noise} noise, instead of the usual one with an unknown {' and '.join(names)}: "
-        f"give response=ps.Logistic() to choose it explicitly, or use EP() or Particles()",
+        f"{cause}, so the default response is Logistic(), the paper's model with {response.noise} noise: give "
+        f"response=ps.Logistic() to say that you want it, or use {other}",
         DefaultWarning,
-        stacklevel=4,
+        stacklevel=caller_level(),
     )
 
 

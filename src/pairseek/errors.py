@@ -22,7 +22,7 @@
 
     ScaleWarning            (UserWarning)   coordinates of very different scales
     DimensionWarning        (UserWarning)   more coordinates than answers can resolve
-    DefaultWarning          (UserWarning)   default response that another posterior changed
+    DefaultWarning          (UserWarning)   default response that another part changed
     AccuracyWarning         (UserWarning)   posterior of reduced accuracy
 
 A message states what is wrong, what was received, and what to do.
@@ -200,7 +200,7 @@ class DimensionWarning(UserWarning):
 
 
 class DefaultWarning(UserWarning):
-    """The default response is another one than usual, because the posterior that was given cannot infer the usual one.
+    """The default response is not the usual one, because the given posterior or prior does not allow that one.
 
     Examples
     --------

@@ -19,7 +19,8 @@ from pairseek.errors import PairseekError
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 """Endings of tables in text; tabs are common in .txt, as Excel's "Unicode text"."""
-_SEPARATORS = (",", ";", "\t")
+# Where two fit equally well, the first: commas are common in cells, semicolons and tabs are not.
+_SEPARATORS = ("\t", ";", ",")
 # First line by which Excel is told the separator.
 _DECLARED = re.compile(r"sep=([,;\t])[,;\t]*\r?\n", re.IGNORECASE)
 _WORKBOOK = b"PK\x03\x04"
@@ -149,7 +150,7 @@ def _separated(text: str) -> Rows:
     if declared:
         return Rows(_split(text, declared[1])[1:], declared[1] != ",")
     first = next((line for line in text.splitlines() if line.strip()), "")
-    possible = [sign for sign in _SEPARATORS if sign in first] or [_SEPARATORS[0]]
+    possible = [sign for sign in _SEPARATORS if sign in first] or [","]
     found = [_split(text, sign) for sign in possible]
     best = max(range(len(found)), key=lambda place: _fit(found[place])) if len(found) > 1 else 0
     return Rows(found[best], possible[best] != ",")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import secrets
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -71,3 +72,11 @@ def one_line(value: object, what: str) -> str:
     if not isinstance(value, str) or not value.strip() or "\n" in value:
         raise InvalidParameter(f"{what} is {value!r}: give a text of one line")
     return value
+
+
+def caller_level() -> int:
+    """Return the ``stacklevel`` at which a function that warns names the first caller outside of the package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "pairseek":
+        frame, level = frame.f_back, level + 1
+    return level

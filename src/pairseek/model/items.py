@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from pairseek.core.csv import is_table
 from pairseek.core.frames import Backend, frame_of
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import FloatArray, IntArray, ItemId, Point, Side
+from pairseek.core.validation import caller_level
 from pairseek.errors import DimensionWarning, InvalidItems, InvalidParameter, ScaleWarning, UnknownItem
 from pairseek.model import scales as _scales
 from pairseek.model import vectors as _vectors
@@ -105,14 +105,6 @@ def _identifiers(ids: Sequence[object] | npt.NDArray[np.generic] | None, n: int)
     return tuple(out)
 
 
-def _caller() -> int:
-    """Return the ``stacklevel`` at which a function that warns names the first caller outside of the package."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "pairseek":
-        frame, level = frame.f_back, level + 1
-    return level
-
-
 @dataclass(frozen=True, eq=False)
 class Items:
     """Items in an embedding, validated at construction and immutable.
@@ -188,10 +180,10 @@ class Items:
     def _warned(self) -> Self:
         """Issue a `ScaleWarning` if the scales differ, a `DimensionWarning` if there are many; return the items."""
         if self.scale_note is not None:
-            warnings.warn(self.scale_note, ScaleWarning, stacklevel=_caller())
+            warnings.warn(self.scale_note, ScaleWarning, stacklevel=caller_level())
         note = _vectors.dimension_note(self.coordinates)
         if note is not None:
-            warnings.warn(note, DimensionWarning, stacklevel=_caller())
+            warnings.warn(note, DimensionWarning, stacklevel=caller_level())
         return self
 
     def _fill(

@@ -25,7 +25,7 @@ from pairseek.compatibility import (
 )
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import JSON, IntArray, ItemId, Side
-from pairseek.defaults import default_candidates, resolve, warn_of_response
+from pairseek.defaults import default_candidates, resolve
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.goals import SearchGoal, goal_of
 from pairseek.model.curvature import extended_items
@@ -38,6 +38,9 @@ from pairseek.strategies.base import Procedure, Utility
 
 if TYPE_CHECKING:
     from pairseek.population import Population
+
+PARTS = ("response", "prior", "posterior", "strategy", "candidates", "rest")
+"""Parts of a search besides its stop rules and its goal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +95,9 @@ class SearchConfiguration:
 
         ``parts`` are the response, prior, posterior, strategy, candidates and rest; None stands for a default.
         """
+        for name in parts:
+            if name not in PARTS:
+                raise TypeError(f"a search has no argument {name!r}: it takes {', '.join(PARTS)}")
         if not isinstance(items, Items | Space):
             items = Items(items)
         own = {name: part for name, part in {**parts, "stop": stop}.items() if part is not None}
@@ -124,8 +130,6 @@ class SearchConfiguration:
             given=given,
         )
         known._check(parts)
-        if parts.get("response") is None:
-            warn_of_response(items, prior, posterior)
         if known.candidates is not None:
             return known
         return replace(known, candidates=default_candidates(known.askable, strategy, response, prior))

@@ -23,7 +23,7 @@ from pairseek.errors import (
     PairseekError,
 )
 from pairseek.model.items import Items
-from pairseek.search.configuration import SearchConfiguration
+from pairseek.search.configuration import PARTS, SearchConfiguration
 from pairseek.search.state import SearchState
 from pairseek.tokens import Key, PackedEvent, TokenContent, short_configuration, sign, verify
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Saved: TypeAlias = tuple[SearchState, tuple[Query, ...]]
 """A search: its state and its pending queries."""
 
-_PARTS = ("response", "prior", "posterior", "strategy", "candidates", "rest", "stop")
+_PARTS = (*PARTS, "stop")
 _LETTERS = {"left": "l", "right": "r", "tie": "t", "skip": "s"}
 
 
@@ -110,6 +110,9 @@ def to_file(state: SearchState, pending: Sequence[Query]) -> JSON:
 
 def from_file(record: JSON, path: object, parts: Mapping[str, Any]) -> Saved:
     """Return the search that `to_file` described; ``parts`` replace those of the record."""
+    for name in parts:
+        if name not in _PARTS:
+            raise TypeError(f"a saved search with its items takes no {name!r}: give {', '.join(_PARTS)}")
     try:
         return _from_file(record, parts)
     except (TypeError, ValueError, LookupError, AttributeError, OverflowError, RecursionError) as error:

@@ -1,11 +1,12 @@
 """`Search`, the interactive search for one person's point, and the only class with mutable state.
 
 A search holds a state, which never changes and knows all that follows from the events, and the pending queries. A lock
-makes every call that replaces them atomic, so that threads can share a search.
+makes each call atomic, so that threads which share a search are serialised and compute nothing twice.
 """
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
@@ -22,9 +23,11 @@ from pairseek.core import files
 from pairseek.core.text import plural
 from pairseek.core.types import JSON, Belief, Event, Outcome, Query, QueryInfo, Side
 from pairseek.core.validation import seed_of, whole
+from pairseek.defaults import warn_of_response
 from pairseek.errors import (
     AnswerConflict,
     InvalidAnswer,
+    InvalidFile,
     NoPairLeft,
     SearchFinished,
     UnknownQuery,
@@ -140,6 +143,8 @@ class Search:
             rest=rest,
             **parts,
         )
+        if "response" not in configuration.given:
+            warn_of_response(configuration.items, configuration.prior, configuration.posterior)
         self._begin(SearchState(configuration, seed_of(rng)))
 
     def _begin(self, state: SearchState, pending: Iterable[Query] = ()) -> None:
@@ -149,6 +154,7 @@ class Search:
 
     @classmethod
     def _restored(cls, saved: saving.Saved) -> Self:
+        """Return a search in this state; the ``__init__`` of a subclass is not called."""
         search = cls.__new__(cls)
         search._begin(*saved)
         return search
@@ -165,11 +171,14 @@ class Search:
 
     @_atomic
     def __getstate__(self) -> dict[str, Any]:
-        # A copy has its own lock.
-        return {"state": self._state, "pending": self.pending}
+        # A copy has its own list of queries and its own lock.
+        kept = {name: value for name, value in vars(self).items() if name != "_lock"}
+        return {**kept, "_pending": list(self._pending)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._begin(**state)
+        if "_state" not in state:
+            raise InvalidFile("the pickle is of a search of another version of pairseek: use save() and load()")
+        vars(self).update(state, _lock=threading.RLock())
 
     # Parts
 
@@ -282,6 +291,7 @@ class Search:
         """The reason for which the search has stopped, or None."""
         return self._state.stopped(pending=bool(self._pending))
 
+    @_atomic
     def forecast(self) -> int | None:
         """Return the expected number of answers until the first stop rule is met, among rules with a forecast.
 
@@ -290,10 +300,12 @@ class Search:
         """
         return self._state.forecast()
 
+    @_atomic
     def expect(self, left: object, right: object) -> QueryInfo:
         """Return the predicted answer to any pair of items, and its expected information."""
         return self._state.expect(left, right)
 
+    @_atomic
     def choice_shares(self, ids: Iterable[object]) -> list[float]:
         """Return, for each of these items, the probability that it is chosen over another item drawn at random."""
         return self._state.choice_shares(ids)
@@ -335,6 +347,7 @@ class Search:
             self._pending = sorted([*self._pending, event.query], key=serialization.order)
         return event
 
+    @_atomic
     def continued(self, events: Sequence[Event], *, rng: int | np.random.Generator | None = None) -> Self:
         """Return a copy of this search with these events instead of its own.
 
@@ -345,8 +358,10 @@ class Search:
         rng
             Seed of the copy, or a generator to draw one from. None: that of this search.
         """
+        other = copy.copy(self)
         seed = self.seed if rng is None else seed_of(rng)
-        return self._restored((SearchState(self._state.configuration, seed, tuple(events)), ()))
+        other._begin(SearchState(self._state.configuration, seed, tuple(events)))
+        return other
 
     @_atomic
     def moved_to(self, items: Items, *, population: Population | None = None, askable: Selected = None) -> Self:
@@ -386,14 +401,17 @@ class Search:
         return self._state.answers
 
     @property
+    @_atomic
     def belief(self) -> Belief:
         """The posterior after all events, in the dimensions of `modelled_items`."""
         return self._state.belief
 
+    @_atomic
     def estimate(self) -> Estimate:
         """Return the estimate of the user point: the posterior mean, or that of the procedure."""
         return self._state.estimate()
 
+    @_atomic
     def recommend(
         self,
         count: int = 5,

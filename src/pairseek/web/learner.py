@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from queue import SimpleQueue
 
+from pairseek.errors import StoreUnavailable
 from pairseek.store import studies
 from pairseek.store.database import Database
 from pairseek.web.data import populations, similarity
@@ -57,7 +58,12 @@ class Learner:
         attempt_all(partial(self._learn_requested, *self._requests.get()) for _ in range(self._requests.qsize()))
 
     def _learn_requested(self, slug: str, who: str) -> None:
-        if not self._learn_now(self._catalogue.named(slug), who):
+        try:
+            done = self._learn_now(self._catalogue.named(slug), who)
+        except StoreUnavailable:
+            self._requests.put((slug, who))
+            raise
+        if not done:
             # Answers may have been voided since the learning that is under way began: the next round tries again.
             self._requests.put((slug, who))
 

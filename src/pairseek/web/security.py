@@ -43,8 +43,8 @@ _HOST = b"__Host-"
 _PATH = re.compile(rb"; Path=[^;]*", re.IGNORECASE)
 CSRF_FIELD = "csrf"
 GUARD_HEADER = "x-pairseek"
-# Routes that accept uploads: the form for a new study, and those of the API with the scope ``write``.
-UPLOAD_FORM = "/studies/new"
+# Routes that accept uploads: forms with tables and pictures, and routes of the API with the scope ``write``.
+_FORMS = re.compile(r"/studies/(new(/columns)?|[^/]+/items)")
 _OPEN_UPLOADS = (("POST", re.compile(r"/api/v1/studies")), ("PUT", re.compile(r"/api/v1/studies/[^/]+/items")))
 # Headers by which proxies say for whom they ask.
 _FORWARDING = (b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip", b"forwarded", b"via")
@@ -83,7 +83,7 @@ class SecurityMiddleware:
             await send(message)
 
         open_upload = any(scope["method"] == method and path.fullmatch(scope["path"]) for method, path in _OPEN_UPLOADS)
-        upload = open_upload or scope["path"] == UPLOAD_FORM
+        upload = open_upload or _FORMS.fullmatch(scope["path"]) is not None
         most = self.settings.most_upload if upload else self.settings.most_body
         try:
             self._admit(scope, most)

@@ -20,7 +20,7 @@ from pairseek.core.types import JSON
 from pairseek.errors import PairseekError
 from pairseek.numerics.parallel import thread_count
 from pairseek.store.sessions import SessionRow
-from pairseek.web.rounds import Rounds
+from pairseek.web.rounds import Rounds, note_failure
 from pairseek.web.sessions.live import LiveSession, outcomes_of, pair_of
 from pairseek.web.sessions.service import Sessions
 
@@ -122,13 +122,14 @@ class Prefetcher:
                 key, (row, future) = next(reversed(self._jobs.items()))
             result = None
             try:
-                # The request repeats the computation and reports the error.
-                with contextlib.suppress(PairseekError):
-                    result = self._prefetched(row, key[1])
-            finally:
-                with self._condition:
-                    self._jobs.pop(key, None)
-                    _settle(future, result)
+                result = self._prefetched(row, key[1])
+            except PairseekError:
+                pass  # the request repeats the computation and reports the error
+            except Exception:  # noqa: BLE001 - logged; the other sessions go on
+                note_failure("prefetch")
+            with self._condition:
+                self._jobs.pop(key, None)
+                _settle(future, result)
 
     def _prefetched(self, row: SessionRow, query: str) -> JSON | None:
         live = self._sessions.peek(row.id)

@@ -56,11 +56,14 @@ document.addEventListener("change", async (event) => {
   sent.set(input.name, input.files[0]);
   try {
     const reply = await fetch(input.dataset.columns, { method: "POST", body: sent });
-    if (!reply.ok) return;
+    if (!reply.ok) throw new Error(reply.statusText);
     const part = new DOMParser().parseFromString(await reply.text(), "text/html").body;
     columns.replaceChildren(...part.childNodes);
   } catch {
-    // The page of the study names its columns, too.
+    const line = document.createElement("p");
+    line.className = "hint";
+    line.textContent = columns.dataset.failed;
+    columns.replaceChildren(line);
   }
 });
 
