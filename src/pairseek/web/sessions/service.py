@@ -7,7 +7,6 @@ them again when another worker has changed it, so that any worker can serve any 
 from __future__ import annotations
 
 import hashlib
-import math
 import secrets
 import threading
 import time
@@ -23,7 +22,7 @@ import sqlalchemy as sa
 from pairseek.core.types import JSON
 from pairseek.errors import AnswerConflict, UnknownQuery
 from pairseek.population import Population
-from pairseek.store import cache, events, locks, parts, populations, sessions
+from pairseek.store import events, locks, parts, populations, sessions
 from pairseek.store.database import Database, now, stamp
 from pairseek.store.events import EventRow, QueryRow, VersionConflict
 from pairseek.store.sessions import SessionRow
@@ -43,7 +42,7 @@ from pairseek.web.sessions.access import (
     too_old,
 )
 from pairseek.web.sessions.history import populations_of
-from pairseek.web.sessions.live import LiveSession, SubmittedAnswer, restore_prefetched, state_of, to_save
+from pairseek.web.sessions.live import LiveSession, SubmittedAnswer, state_of
 from pairseek.web.sessions.parts import Learned, Parts, PartsKey, parts_key, records_of
 from pairseek.web.sessions.playing import check_played, has_failed, played_of
 from pairseek.web.sessions.state import OUTCOMES, SessionState, remaining_answers, voided
@@ -416,7 +415,6 @@ class Sessions:
         if row.version == live.row.version:
             live.row = row
             return
-        fresh = live.row.version < 0
 
         def stored(connection: sa.Connection) -> tuple[Any, ...]:
             happened = events.answered_of(connection, row.id)
@@ -428,10 +426,9 @@ class Sessions:
                 happened,
                 events.queries_from(connection, row.id, position),
                 [] if plain else sessions.marks_of(connection, [row.id]),
-                cache.prefetched_of(connection, row.id) if fresh else None,
             )
 
-        now_row, happened, asked, marks, live.stored = self.database.read(stored)
+        now_row, happened, asked, marks = self.database.read(stored)
         if now_row is None:
             raise gone()
         if (now_row.parts, now_row.population) != (live.row.parts, live.row.population):
@@ -439,11 +436,6 @@ class Sessions:
             live.parts = self._began(live.study, now_row)
         live.read(happened, asked, voided(marks)[1])
         live.row = now_row
-
-    def to_save(self, live: LiveSession, since: float = math.inf) -> cache.Prefetched | None:
-        """Return the prefetched queries to store, if they are complete, not stored yet, and not of a newer query."""
-        with live.lock:
-            return None if live.row.finished_at is not None or live.since > since else to_save(live)
 
     def clear_cache(self) -> None:
         """Remove all sessions, parts and populations from memory, because some of them were deleted."""
@@ -567,4 +559,3 @@ class Sessions:
                 known = self.database.write(lambda connection: events.add_query(connection, query))
             live.asked = (*live.asked, known)
         live.current = known
-        restore_prefetched(live)
