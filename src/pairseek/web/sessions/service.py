@@ -10,7 +10,6 @@ import hashlib
 import secrets
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,6 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import sqlalchemy as sa
+from cachetools import LRUCache
 
 from pairseek.core.types import JSON
 from pairseek.errors import AnswerConflict, UnknownQuery
@@ -112,11 +112,11 @@ class Sessions:
         most: int = Settings.most_sessions,
     ) -> None:
         self.database, self.catalogue = database, catalogue
-        self._kept, self._most = kept, most
+        self._most = most
         self._lock = threading.Lock()
-        self._live: OrderedDict[str, LiveSession] = OrderedDict()
-        self._parts: OrderedDict[PartsKey, Parts] = OrderedDict()
-        self._populations: OrderedDict[tuple[int, int], Learned] = OrderedDict()
+        self._live: LRUCache[str, LiveSession] = LRUCache(max(1, kept))
+        self._parts: LRUCache[PartsKey, Parts] = LRUCache(_SHARED)
+        self._populations: LRUCache[tuple[int, int], Learned] = LRUCache(_SHARED)
 
     # Opening
 
@@ -336,11 +336,7 @@ class Sessions:
             live = LiveSession(replace(row, version=-1), study, began)
         with self._lock:
             # Of two concurrent requests, the first one's object is kept.
-            live = self._live.setdefault(row.id, live)
-            self._live.move_to_end(row.id)
-            while len(self._live) > self._kept:
-                self._live.popitem(last=False)
-            return live
+            return self._live.setdefault(row.id, live)
 
     def _study(self, row: SessionRow) -> Study:
         """Return the study with the items that a session began with."""
@@ -377,17 +373,14 @@ class Sessions:
             known = self._shared(self._populations, key, found)
         return known
 
-    def _recalled(self, among: OrderedDict[K, V], key: K) -> V | None:
+    def _recalled(self, among: LRUCache[K, V], key: K) -> V | None:
         with self._lock:
             return among.get(key)
 
-    def _shared(self, among: OrderedDict[K, V], key: K, value: V) -> V:
+    def _shared(self, among: LRUCache[K, V], key: K, value: V) -> V:
         """Cache a shared value; of two values computed concurrently, the first is kept."""
         with self._lock:
-            value = among.setdefault(key, value)
-            while len(among) > _SHARED:
-                among.popitem(last=False)
-            return value
+            return among.setdefault(key, value)
 
     def peek(self, session_id: str) -> LiveSession | None:
         """Return the session if it is in memory."""
