@@ -19,7 +19,7 @@ workers serve it. People are small asyncio clients on the same machine, so they 
 opens the study as a browser does, asks for the prefetched pairs if the page says that there are any, and answers at its
 own pace. "reply" is the time from
 sending an answer to the arrival of the next pair; "wait" is what a person sees of it: nothing where the page held the
-next pair already. The processor time is that of the workers, prefetching and storage included, and beside it that of
+next pair already. The processor time is that of the workers, prefetching included, and beside it that of
 the people; when both together use all cores, the queue grows. The reference, measured before on the idle machine in
 the same run, is the bare search with the same settings: one answer and the next question. A study without pictures,
 sounds or videos prefetches nothing.
@@ -382,16 +382,12 @@ def disturber(kind: str, server: Server, cluster, faults: int, log: list[str]):
 def restarted(options, url: str, server: Server, base: float) -> None:
     """Sessions under way, a server that knows none of them, and everyone back at once: the time to each first reply."""
     from pairseek.web.sessions.live import SubmittedAnswer
-    from pairseek.web.sessions.prefetch import Gate, Prefetcher
-    from pairseek.web.sessions.prefetch_store import PrefetchWriter
     from pairseek.web.sessions.service import Sessions
     from pairseek.web.studies.catalogue import Catalogue
 
     opened = Database(url)
     people = Sessions(opened, Catalogue(opened))
     study, tokens = people.catalogue.named("load"), []
-    prefetcher, writer = Prefetcher(people, Gate()), PrefetchWriter(people)
-    prefetcher.start()
     for number in range(options.people[0]):
         session, token = people.open(study, {}, seed=number)
         state = people.state(people.by_id(session))
@@ -399,10 +395,6 @@ def restarted(options, url: str, server: Server, base: float) -> None:
             said = SubmittedAnswer(state["query"]["query"], "left" if (number + step) % 3 else "right")
             state = people.answer(people.by_id(session), said)
         tokens.append((token, state["query"]["query"]))
-        # As a worker does while a person thinks.
-        prefetcher.prefetch(people.by_id(session), state["query"]["query"]).result()
-    prefetcher.stop()
-    writer.stop()
     opened.close()
 
     async def person(token: str, query: str, *, answers: bool) -> tuple[float, str]:
@@ -421,12 +413,7 @@ def restarted(options, url: str, server: Server, base: float) -> None:
     async def everyone(*, answers: bool) -> list[tuple[float, str]]:
         return await asyncio.gather(*(person(*one, answers=answers) for one in tokens))
 
-    phases = (
-        (False, "who ask where they are"),
-        (True, "who have thought and answer"),
-        (True, "who answer within a moment of their last answer"),
-    )
-    for answers, words in phases:
+    for answers, words in ((False, "who ask where they are"), (True, "who answer")):
         server.start()
         came = asyncio.run(everyone(answers=answers))
         tokens = [(token, following) for (token, _), (_, following) in zip(tokens, came, strict=True)]

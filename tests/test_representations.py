@@ -20,7 +20,6 @@ import pairseek as ps
 from pairseek import embed, evaluate, experiments, indexes
 from pairseek.core.limits import Limit
 from pairseek.errors import PairseekError
-from pairseek.evaluate.arrivals import ArrivalPlan, arrivals
 from pairseek.experiments import Contender, Setting, Specification
 from pairseek.population.model import FitOptions
 from pairseek.population.selection import CrossValidation
@@ -142,7 +141,6 @@ OTHERS = {
     "simulation in a space": lambda folder: results(folder, ps.Space((-1.0,) * 2, (1.0,) * 2)),
     "evaluation": evaluated,
     "evaluation among items": lambda folder: evaluated(folder, ps.Items(POINTS[:7], ids=range(7))),
-    "arrivals": lambda folder: arrivals(crowd(), folder / "arrivals", ArrivalPlan(answers=(1, 2), orders=1, told=1)),
     "catalogue index": lambda _: catalogue_index(),
     "triplets": lambda _: TRIPLETS,
     "embedding": lambda _: embed.CKL(n_components=2, **FAST).fit(TRIPLETS),
@@ -169,7 +167,6 @@ ROOTS = {
     "estimates.Estimate": "default",
     "estimates.Recommendation": "default",
     "estimates.Recommendations": "default",
-    "evaluate.arrivals.ArrivalResults": "arrivals",
     "evaluate.results.EvaluationResults": "evaluation",
     "experiments.results.Results": "simulation",
     "model.items.Items": "items",

@@ -1,5 +1,6 @@
 """What the store promises, on SQLite and on PostgreSQL alike."""
 
+import base64
 import contextlib
 import gzip
 import json
@@ -16,7 +17,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from pairseek.errors import InvalidFile, InvalidParameter, StoreOutdated, StoreUnavailable
-from pairseek.store import backups, cache, deletion, events, media, migrate, parts, people, sessions, studies
+from pairseek.store import backups, deletion, events, media, migrate, parts, people, sessions, studies
 from pairseek.store.database import Database, now
 from pairseek.store.events import EventRow, QueryRow
 from pairseek.store.schema import metadata
@@ -145,6 +146,29 @@ def test_a_backup_of_an_older_database_is_refused(database_url, tmp_path):
     empty.close()
 
 
+@pytest.mark.parametrize("version", ["0004", "0010"])
+def test_a_backup_of_tables_that_can_be_upgraded_is_restored_and_upgraded(database_url, tmp_path, version):
+    row = {"id": 3, "slug": "old", "configuration": {"title": "t"}, "items": base64.b64encode(b"items").decode()}
+    row |= {"is_open": True, "created_at": "2026", "created_by": "ann"}
+    rows = [{"table": "studies", "row": row}, {"table": "parts", "row": {"key": "k", "content": PARTS}}]
+    row = {"id": "s", "study_id": 3, "kind": "person", "token_hash": "h", "seed": 2**62 + 1, "created_at": "2026"}
+    row |= {"version": 0, "parts": "k", "truth": None, "final": None}
+    rows.append({"table": "sessions", "row": row})
+    head = {"format": backups.FORMAT, "version": version}
+    path = tmp_path / "old.gz"
+    path.write_bytes(gzip.compress("\n".join(map(json.dumps, [head, *rows, {"rows": 3}])).encode()))
+    with contextlib.closing(Database(database_url)) as new:
+        assert backups.read(new, path) == 3
+        migrate.ready(new)
+        assert new.read(lambda c: compare_metadata(MigrationContext.configure(c), metadata)) == []
+        assert new.read(lambda c: studies.with_items(c, 3))[1] == b"items"
+        found = new.read(lambda c: sessions.by_id(c, "s"))
+        assert (found.seed, found.final, found.truth) == (2**62 + 1, None, None)
+        empty = sa.text("SELECT count(*) FROM sessions WHERE final IS NULL AND truth IS NULL")
+        assert new.read(lambda c: c.execute(empty).scalar()) == 1
+        assert new.write(lambda c: studies.add(c, "new", {}, b"", is_open=True, who="me")) == 4
+
+
 def test_a_session_needs_parts(database, session):
     values = {"id": "t", "study_id": 1, "kind": "person", "token_hash": "g", "seed": 1}
     for missing in ({}, {"parts": "none"}):
@@ -197,14 +221,6 @@ def test_only_old_previews_are_forgotten(database, session):
     database.write(lambda c: sessions.forget_preview(c, "9999"))
     assert database.read(lambda c: sessions.by_id(c, "preview")) is None
     assert database.read(lambda c: sessions.by_id(c, "s")) is not None
-
-
-def test_prefetched_queries_are_replaced(database, session):
-    for query in ("p1", "p2"):
-        kept = cache.Prefetched("s", query, "d", {"left": {"name": "p3"}, "right": None})
-        database.write(lambda c, kept=kept: cache.store(c, [kept]))
-    assert database.read(lambda c: cache.prefetched_of(c, "s")) == kept
-    assert database.read(lambda c: cache.prefetched_of(c, "t")) is None
 
 
 def test_pictures_are_listed_by_size(database, session):
@@ -360,7 +376,18 @@ def test_a_restore_that_fails_leaves_nothing_and_the_next_one_works(lines, tmp_p
         assert target.read(lambda c: sessions.by_id(c, "s")).participant == "ann"
 
 
-@pytest.mark.parametrize("text", ["[]", "5", "null\n5", "{", "[" * 100_000, '{"format": "pairseek backup"}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "5",
+        "null\n5",
+        "{",
+        "[" * 100_000,
+        '{"format": "pairseek backup"}',
+        '{"format": "pairseek backup", "version": []}',
+    ],
+)
 def test_a_file_that_is_no_backup_is_refused(tmp_path, text):
     (tmp_path / "no.gz").write_bytes(gzip.compress(text.encode()))
     target = Database(str(tmp_path / "empty.db"))

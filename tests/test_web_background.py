@@ -135,7 +135,7 @@ def test_faults_of_sqlite_are_survived_and_shown(tmp_path, quick):
         until(lambda: ready(visitors) == (200, {"status": "ready"}))
 
 
-WORK = ["housekeeping", "learning", "prefetch", "prefetch-writer"]
+WORK = ["housekeeping", "learning", "prefetch"]
 
 
 def running(service):
@@ -145,7 +145,6 @@ def running(service):
             service.housekeeper.rounds,
             service.learner.rounds,
             service.prefetcher.rounds,
-            service.prefetch_writer.rounds,
         )
     }
 

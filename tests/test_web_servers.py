@@ -223,7 +223,7 @@ def test_a_server_refuses_writes_once_its_database_was_upgraded(database_url):
 
 def test_an_upgrade_waits_for_writers_and_they_for_it(cluster):
     url = cluster.database()
-    before = migrate.newest(), next(v for v in sorted(migrate._known(), reverse=True) if v != migrate.newest())
+    before = migrate.newest(), next(v for v in sorted(migrate.known(), reverse=True) if v != migrate.newest())
     old, new = Database(url), Database(url)
     with new.transaction() as connection:
         config = migrate._config()

@@ -7,7 +7,6 @@ import sys
 import time
 import types
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,13 +15,12 @@ import pairseek as ps
 from helpers.searches import search_of
 from helpers.serving import configuration, some_items
 from pairseek.errors import AnswerConflict, UnknownQuery
-from pairseek.store import cache, events, migrate, sessions
+from pairseek.store import events, migrate, sessions
 from pairseek.store.database import Database
 from pairseek.web.errors import Problem
 from pairseek.web.sessions import history
 from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.prefetch import Gate, Prefetcher
-from pairseek.web.sessions.prefetch_store import PrefetchWriter
 from pairseek.web.sessions.schedule import AnsweredPair, scheduled_pair
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.sessions.warmup import warm_studies
@@ -144,72 +142,6 @@ def test_two_workers_with_the_same_answer_store_it_once_and_with_different_ones_
     assert len(database.read(lambda c: events.events_of(c, [session_id]))) == 1
 
 
-def test_stored_prefetched_queries_are_used_and_are_those_that_would_be_computed(database):
-    settings = {"answers": 30, "repeated": 0.3, "random": 0.2, "offer": {"tie": True, "skip": True}}
-    session_id = a_session(database, **settings)
-    one = worker(database)
-    state = one.state(one.by_id(session_id))
-    for outcome in ["left", "right", "tie", "right", "skip", "left", "left", "right"]:
-        state = say(one, session_id, state, outcome)
-    with prefetching(one) as prefetcher:
-        prefetcher.prefetch(one.by_id(session_id), "p9").result(timeout=30)
-    live = one.live(one.by_id(session_id))
-    kept = one.to_save(live)
-    assert one.to_save(live) is None, "it is stored once"
-    found = {outcome: following(live, outcome) for outcome in ("left", "right", "tie", "skip")}
-    keep = lambda kept: database.write(lambda c: cache.store(c, [kept]))  # noqa: E731
-
-    keep(kept)
-    fresh = worker(database)
-    assert fresh.state(fresh.by_id(session_id)) == state
-    taken = fresh.live(fresh.by_id(session_id))
-    assert set(taken.prefetched) == set(found)
-    for outcome, query in found.items():
-        again = taken.prefetched[outcome]
-        assert (again.name, again.left, again.right, again.kind) == (query.name, query.left, query.right, query.kind)
-        assert timeless(again) == timeless(query)
-    # Those of another open query, of other answers or of another program are left alone.
-    for wrong in (replace(kept, query="p8"), replace(kept, digest="0" * 64)):
-        keep(wrong)
-        fresh = worker(database)
-        fresh.state(fresh.by_id(session_id))
-        assert fresh.live(fresh.by_id(session_id)).prefetched == {}
-    keep(kept)
-    database.write(lambda c: sessions.mark(c, session_id, "p2", "void", "asleep", "ann"))
-    fresh = worker(database)
-    fresh.state(fresh.by_id(session_id))
-    assert fresh.live(fresh.by_id(session_id)).prefetched == {}, "a voided answer leads elsewhere"
-
-
-def test_a_reply_from_a_stored_query_is_the_reply_that_would_be_computed(database):
-    session_id, twin = a_session(database, answers=30), None
-    one = worker(database)
-    twin, _ = one.open(one.catalogue.named("which"), {}, seed=11)
-    states = [one.state(one.by_id(name)) for name in (session_id, twin)]
-    for outcome in ["left", "right", "right", "left"]:
-        states = [say(one, name, state, outcome) for name, state in zip((session_id, twin), states, strict=True)]
-    with prefetching(one) as prefetcher:
-        prefetcher.prefetch(one.by_id(session_id), "p5").result(timeout=30)
-    kept = one.to_save(one.live(one.by_id(session_id)))
-    database.write(lambda c: cache.store(c, [kept]))
-    fresh = worker(database)
-    for outcome in ["right", "left", "left"]:
-        states = [say(fresh, name, state, outcome) for name, state in zip((session_id, twin), states, strict=True)]
-        assert states[0] == states[1]
-    rows = [database.read(lambda c, name=name: events.queries_of(c, [name])) for name in (session_id, twin)]
-    for mine, theirs in zip(*rows, strict=True):
-        assert timeless(mine) == timeless(theirs)
-
-
-def timeless(query):
-    return {name: value for name, value in query.details.items() if name != "seconds"}
-
-
-def following(live, outcome):
-    """The query that follows an answer, computed from nothing but the rows."""
-    return live.answering(outcome).query(live.row.id, live.asked, live.answered_names() | {live.current.name})
-
-
 def test_after_an_undo_the_same_answer_leads_to_the_same_pair_under_a_new_name(database):
     session_id = a_session(database, answers=20, repeated=0.3)
     one, other = worker(database), worker(database)
@@ -320,28 +252,6 @@ def test_a_study_is_unpacked_once_however_many_come_at_once_and_not_by_a_worker_
     assert all(items is found[0] for items in found)
     assert Catalogue(database, warm_studies(database)).named("which").items.n == 40
     assert len(unpacked) == 2, "by the first process, and by no worker"
-
-
-def test_the_prefetch_writer_stores_prefetched_queries_now_and_then_and_at_the_end(database):
-    session_id = a_session(database, answers=20)
-    one = worker(database)
-    writer = PrefetchWriter(one)
-    writer.start()
-    state = one.state(one.by_id(session_id))
-    for _ in range(5):
-        state = say(one, session_id, state, "left")
-    stored = lambda: database.read(lambda c: cache.prefetched_of(c, session_id))  # noqa: E731
-    with prefetching(one) as prefetcher:
-        prefetcher.prefetch(one.by_id(session_id), "p6").result(timeout=30)
-        until = time.monotonic() + 20
-        while stored() is None:
-            assert time.monotonic() < until
-            time.sleep(0.05)
-        assert stored().query == "p6"
-        say(one, session_id, state, "left")
-        prefetcher.prefetch(one.by_id(session_id), "p7").result(timeout=30)
-    writer.stop()
-    assert (stored().query, set(stored().content)) == ("p7", {"left", "right"})
 
 
 def test_what_is_prefetched_is_what_is_asked(database):

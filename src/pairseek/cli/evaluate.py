@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pairseek.cli.arrivals import show_arrivals
 from pairseek.cli.choices import parse_dimension, parse_residual, parse_setting, read_choices_and_items
 from pairseek.cli.options import Appeal, AsJson, Coordinates, Curvature, Data, Jobs, Rescale, Residual, Samples
 from pairseek.cli.progress import RunProgress
@@ -21,7 +20,6 @@ from pairseek.core.text import plural
 from pairseek.core.validation import one_of
 from pairseek.errors import InvalidParameter
 from pairseek.evaluate import EvaluationResults, evaluate, strategies_from
-from pairseek.evaluate.arrivals import ORDERS, ArrivalPlan
 from pairseek.evaluate.evaluation import ANSWERS
 from pairseek.evaluate.figures import draw
 from pairseek.evaluate.spec import FIRST_MEASURES, PICKS, POPULARITY, WITHHOLD
@@ -97,17 +95,6 @@ def command(
     ties: Annotated[
         str, typer.Option(metavar="HOW", help="Answers to pairs that the person did not decide: coin, or tie.")
     ] = "coin",
-    arrivals: Annotated[
-        bool,
-        typer.Option(
-            "--arrivals",
-            help="Let the people arrive one after the other at a study of items without coordinates that learns from "
-            "them. Takes --orders, --people, --withhold, --seed, --out, --jobs and --json only.",
-        ),
-    ] = False,
-    orders: Annotated[
-        int, typer.Option(metavar="N", help="With --arrivals: number of random orders of arrival.")
-    ] = ORDERS,
     samples: Samples = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Random seed.")] = 0,
     out: Annotated[
@@ -125,12 +112,6 @@ def command(
     and the majority preference. Where people rated the items, or compared every
     two, the recommended items are measured by what the person thinks of them.
     """
-    if arrivals:
-        if items is not None or learn is not None:
-            raise InvalidParameter("--arrivals with --items or --learn: the study learns its coordinates; leave it out")
-        plan = ArrivalPlan(orders=orders, people=people, withhold=withhold, seed=seed)
-        show_arrivals(data, plan, out, jobs, as_json=as_json)
-        return
     choices, given = read_choices_and_items(data, items, coordinates, learned=learn is not None)
     who: Literal["people", "leave-one-out"] = one_of(hold_out, "--hold-out", ("people", "leave-one-out"))  # type: ignore[assignment]
     what: Goal = one_of(goal, "--goal", tuple(FIRST_MEASURES))  # type: ignore[assignment]

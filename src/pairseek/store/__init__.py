@@ -5,8 +5,7 @@ Guarantees, also for concurrent callers:
 - An event (an answer or an undo) is committed to disk before the function that adds it returns.
 - Events are append-only. A session has at most one answer to a query, and its events have consecutive numbers; of two
   concurrent callers, one gets a `VersionConflict` and reads the other's event.
-- The state of a session is a function of its row, the parts that the row names, and its events. Stored prefetched
-  queries are a cache, which can be lost without harm.
+- The state of a session is a function of its row, the parts that the row names, and its events.
 
 Needs the extra ``web``.
 """

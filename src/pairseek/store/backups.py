@@ -18,11 +18,11 @@ from pairseek.core.types import JSON
 from pairseek.errors import InvalidFile
 from pairseek.store import migrate
 from pairseek.store.database import Database, now
-from pairseek.store.schema import logins, metadata, prefetched, rates
+from pairseek.store.schema import logins, metadata, rates
 
 FORMAT = "pairseek backup"
-# Tables without a backup: a cache, rates, which are out of date soon, and logins, which must not be restored.
-_LEFT_OUT = {prefetched.name, rates.name, logins.name}
+# Tables without a backup: rates, which are out of date soon, and logins, which must not be restored.
+_LEFT_OUT = {rates.name, logins.name}
 _BATCH = 500
 
 
@@ -62,14 +62,15 @@ def _dump(connection: sa.Connection, lines: Any) -> int:
 def read(database: Database, path: Path) -> int:
     """Restore a backup into an empty database and return the number of rows.
 
-    Tables and rows are one transaction, so that a restore that fails, or is killed, leaves nothing.
+    The rows of an older backup go into tables of its version, which are then upgraded. Tables and rows are one
+    transaction, so that a restore that fails, or is killed, leaves nothing.
     """
     new = database.path is not None and not database.path.exists()
     try:
         if database.read(lambda connection: sa.inspect(connection).get_table_names()):
             raise InvalidFile("the database is not empty: restore into a new one, nothing was changed")
-        count = _verified(path)
-        database.write(lambda connection: _restore(connection, path))
+        version, count = _verified(path)
+        database.write(lambda connection: _restore(connection, path, version))
     except BaseException:
         if new:
             _discard(database)
@@ -77,10 +78,11 @@ def read(database: Database, path: Path) -> int:
     return count
 
 
-def _restore(connection: sa.Connection, path: Path) -> None:
-    migrate.upgrade_within(connection)
+def _restore(connection: sa.Connection, path: Path, version: str) -> None:
+    migrate.upgrade_within(connection, version)
     try:
         _fill(connection, path)
+        migrate.upgrade_within(connection)
     except (LookupError, TypeError, ValueError, AttributeError, sa.exc.SQLAlchemyError) as error:
         if isinstance(error, InvalidFile) or (isinstance(error, sa.exc.DBAPIError) and not _of_rows(error)):
             raise
@@ -103,20 +105,21 @@ def _discard(database: Database) -> None:
         Path(f"{database.path}{ending}").unlink(missing_ok=True)
 
 
-def _verified(path: Path) -> int:
-    count, last = 0, None
+def _verified(path: Path) -> tuple[str, int]:
+    """Return the schema version and the number of rows; raise `InvalidFile` for a backup that cannot be restored."""
+    version, count, last = "", 0, None
     for record in _records(path):
         if not isinstance(record, dict):
             raise InvalidFile(f"{path} has a line that is not an object after {count:,} rows; nothing was restored")
-        last = record
+        version, last = version or str(record["version"]), record
         count += "table" in record
     if last is None or last.get("rows") != count:
         raise InvalidFile(f"{path} is truncated after {count:,} rows; nothing was restored")
-    return count
+    return version, count
 
 
 def _fill(connection: sa.Connection, path: Path) -> None:
-    known = {table.name: table for table in _tables()}
+    known = _tables_of(connection)
     batch: list[JSON] = []
     current = ""
     for record in _records(path):
@@ -147,12 +150,13 @@ def _records(path: Path) -> Iterator[JSON]:
             head = json.loads(next(lines, "{}"))
             if not isinstance(head, dict) or head.get("format") != FORMAT:
                 raise InvalidFile(f"{path} is not a backup of pairseek")
-            version = head.get("version")
-            if version != migrate.newest():
+            version = str(head.get("version"))
+            if version not in migrate.known():
                 raise InvalidFile(
                     f"{path} has tables of version {version}, this pairseek needs {migrate.newest()}: "
-                    f"{migrate.advice(str(version), backup=True)}; nothing was restored"
+                    f"{migrate.advice(version, backup=True)}; nothing was restored"
                 )
+            yield head
             for line in lines:
                 yield json.loads(line)
     except FileNotFoundError:
@@ -165,6 +169,18 @@ def _records(path: Path) -> Iterator[JSON]:
 
 def _tables() -> list[sa.Table]:
     return [table for table in metadata.sorted_tables if table.name not in _LEFT_OUT]
+
+
+def _tables_of(connection: sa.Connection) -> dict[str, sa.Table]:
+    """Return the tables of the database, which may be older than the schema, by name."""
+    found = sa.MetaData()
+    found.reflect(connection)
+    for table in found.tables.values():
+        for column in table.c:
+            if isinstance(column.type, sa.JSON):
+                # The database does not say how its tables store None.
+                column.type = sa.JSON(none_as_null=True)
+    return {name: table for name, table in found.tables.items() if name not in {*_LEFT_OUT, "alembic_version"}}
 
 
 def _plain(value: Any) -> Any:

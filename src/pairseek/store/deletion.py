@@ -22,7 +22,6 @@ from pairseek.store.schema import (
     media,
     parts,
     populations,
-    prefetched,
     queries,
     sessions,
     studies,
@@ -114,7 +113,6 @@ def replace_parts(
     for ids in _batches(session_ids):
         mine = sessions.c.id.in_(ids)
         connection.execute(sessions.update().where(mine).values(parts=key, population=None))
-        connection.execute(prefetched.delete().where(prefetched.c.session_id.in_(ids)))
         if names:
             _strip_details(connection, ids, names)
     _delete_unused_parts(connection)
@@ -152,7 +150,7 @@ def delete_sessions(connection: sa.Connection, session_ids: Sequence[str]) -> De
     for ids in _batches(sorted(session_ids)):
         given = (events.c.session_id.in_(ids)) & (events.c.kind == "answer")
         answers += connection.execute(sa.select(sa.func.count()).select_from(events).where(given)).scalar_one()
-        for table in (learned_from, prefetched, blurs, marks, events, queries):
+        for table in (learned_from, blurs, marks, events, queries):
             connection.execute(table.delete().where(table.c.session_id.in_(ids)))
         count += connection.execute(sessions.delete().where(sessions.c.id.in_(ids))).rowcount
     _delete_unused_parts(connection)

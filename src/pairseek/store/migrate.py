@@ -18,7 +18,7 @@ from pairseek.store.database import Database
 def upgrade(database: Database) -> str:
     """Upgrade the tables to the newest version and return it; reject tables that cannot be upgraded."""
     version = _version(database)
-    if version is not None and version not in _known():
+    if version is not None and version not in known():
         raise _refused(version)
     with database.transaction() as connection:
         # A server that starts at the same time waits here, and then finds the tables upgraded.
@@ -30,11 +30,11 @@ def upgrade(database: Database) -> str:
     return newest()
 
 
-def upgrade_within(connection: sa.Connection) -> None:
-    """Upgrade the tables to the newest version as a part of the connection's transaction."""
+def upgrade_within(connection: sa.Connection, version: str = "head") -> None:
+    """Upgrade the tables to a version, by default the newest, as a part of the connection's transaction."""
     config = _config()
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, version)
 
 
 def newest() -> str:
@@ -59,15 +59,13 @@ def ready(database: Database) -> None:
 
 def advice(version: str, *, backup: bool = False) -> str:
     """Return instructions for tables, or a backup, of another schema version."""
-    if version in _known():
-        if backup:
-            return "restore it with the pairseek that wrote it, then run pairseek db upgrade and make a new backup"
+    if version in known():
         return "make a backup, then run pairseek db upgrade"
     if version > newest():
         return "it was written by a newer pairseek; install that one"
     first = "restore it with the pairseek that wrote it and " if backup else "with the pairseek that wrote it, "
     return (
-        f"tables before version {min(_known())} cannot be upgraded; {first}export its studies (pairseek export), then "
+        f"tables before version {min(known())} cannot be upgraded; {first}export its studies (pairseek export), then "
         f"create a new database"
     )
 
@@ -87,7 +85,7 @@ def _refused(version: str) -> StoreOutdated:
     return StoreOutdated(f"the database has tables of version {version}, this pairseek needs {newest()}: {words}")
 
 
-def _known() -> set[str]:
+def known() -> set[str]:
     """Return the schema versions that can be upgraded to the newest."""
     return {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
 

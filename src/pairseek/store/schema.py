@@ -261,12 +261,3 @@ audit = sa.Table(
     sa.Column("study", NAME, nullable=True),
     sa.Column("details", sa.JSON, nullable=False),
 )
-
-prefetched = sa.Table(
-    "prefetched",
-    metadata,
-    sa.Column("session_id", sa.ForeignKey("sessions.id"), primary_key=True),
-    sa.Column("query", KEY, nullable=False),
-    sa.Column("digest", KEY, nullable=False),
-    sa.Column("content", sa.JSON, nullable=False),
-)

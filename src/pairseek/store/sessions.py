@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from pairseek.core.types import JSON
 from pairseek.store.database import now
-from pairseek.store.schema import blurs, events, learned_from, marks, prefetched, queries, sessions, studies
+from pairseek.store.schema import blurs, events, learned_from, marks, queries, sessions, studies
 
 IDENTITIES = ("participant", "prolific_pid", "prolific_study", "prolific_session")
 
@@ -136,10 +136,9 @@ def set_token(connection: sa.Connection, session_id: str, token_hash: str) -> No
 
 
 def finish(connection: sa.Connection, session_id: str, reason: str, final: JSON) -> None:
-    """Store the end of a session with its result, unless it has ended before, and drop its prefetched queries."""
+    """Store the end of a session with its result, unless it has ended before."""
     fresh = (sessions.c.id == session_id) & sessions.c.finished_at.is_(None)
     connection.execute(sessions.update().where(fresh).values(finished_at=now(), reason=reason, final=final))
-    connection.execute(prefetched.delete().where(prefetched.c.session_id == session_id))
 
 
 def reopen(connection: sa.Connection, session_id: str) -> bool:
@@ -200,7 +199,7 @@ def forget_empty(connection: sa.Connection, study_id: int, before: str) -> int:
 
 def _forget(connection: sa.Connection, which: sa.ColumnElement[bool]) -> int:
     old = sa.select(sessions.c.id).where(which)
-    for table in (learned_from, events, queries, marks, blurs, prefetched):
+    for table in (learned_from, events, queries, marks, blurs):
         connection.execute(table.delete().where(table.c.session_id.in_(old)))
     return connection.execute(sessions.delete().where(which)).rowcount
 

@@ -7,12 +7,13 @@ import hmac
 import ipaddress
 import math
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from time import monotonic
 from typing import Self
+
+from cachetools import TTLCache
 
 from pairseek.store import rates
 from pairseek.store.database import Database
@@ -45,23 +46,18 @@ class Rate:
         self._what, self.count, self.period = what, count, period
         self.seconds = _PERIODS[period]
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        # A bucket that was not used for a period has refilled, as that of an unknown key.
+        self._known: TTLCache[str, tuple[float, float]] = TTLCache(_KEYS, self.seconds, timer=lambda: monotonic())
 
     def check(self, key: str) -> None:
         """Count one request; raise a `Problem` with the waiting time if the limit is exceeded."""
         moment = monotonic()
         with self._lock:
             # Token bucket: (tokens, time of the last update).
-            tokens, since = self._known.pop(key, (float(self.count), moment))
+            tokens, since = self._known.get(key, (float(self.count), moment))
             tokens = min(self.count, tokens + (moment - since) * self.count / self.seconds)
             self._known[key] = (tokens - 1 if tokens >= 1 else tokens, moment)
-            self._forget(moment)
         self.require(tokens)
-
-    def _forget(self, moment: float) -> None:
-        """Remove buckets that have refilled, which are those of keys unknown, and the oldest of too many."""
-        while len(self._known) > _KEYS or next(iter(self._known.values()))[1] <= moment - self.seconds:
-            self._known.popitem(last=False)
 
     def require(self, tokens: float) -> None:
         """Raise a `Problem` with the waiting time unless a bucket has a token."""

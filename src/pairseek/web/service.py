@@ -31,7 +31,6 @@ from pairseek.web.security import CSRF_COOKIE, csrf_token, form_nonce, set_cooki
 from pairseek.web.sessions.links import link_key
 from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.prefetch import Gate, Prefetcher
-from pairseek.web.sessions.prefetch_store import PrefetchWriter
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Catalogue, Study
@@ -57,7 +56,6 @@ class Service:
     link_key: str
     gate: Gate
     prefetcher: Prefetcher | None
-    prefetch_writer: PrefetchWriter
     rates: Rates
     overview: Overview
     findings: FindingsKeeper
@@ -85,8 +83,6 @@ class Service:
         prefetcher = Prefetcher(sessions, gate) if settings.prefetch != "never" else None
         if prefetcher is not None:
             prefetcher.start()
-        prefetch_writer = PrefetchWriter(sessions)
-        prefetch_writer.start()
         rates, overview = Rates.of(settings, database, secret), Overview(database)
         findings = FindingsKeeper(database)
 
@@ -100,7 +96,7 @@ class Service:
         housekeeper.start()
         learner = Learner(database, catalogue)
         learner.start()
-        background: list[Background] = [housekeeper, learner.rounds, prefetch_writer.rounds]
+        background: list[Background] = [housekeeper, learner.rounds]
         if prefetcher is not None:
             background.append(prefetcher.rounds)
         return cls(
@@ -112,7 +108,6 @@ class Service:
             link_key(database),
             gate,
             prefetcher,
-            prefetch_writer,
             rates,
             overview,
             findings,
@@ -130,7 +125,6 @@ class Service:
         self.learner.stop()
         self._workers.shutdown(cancel_futures=True)
         self.findings.close()
-        self.prefetch_writer.stop()
         self.database.close()
 
     def later(self, task: Callable[[], None]) -> None:

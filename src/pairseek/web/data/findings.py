@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
+from cachetools import LRUCache
 
 from pairseek.core.types import JSON, FloatArray
 from pairseek.errors import InvalidChoices
@@ -176,7 +176,7 @@ class FindingsCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[str, str], GroupFindings] = OrderedDict()
+        self._known: LRUCache[tuple[str, str], GroupFindings] = LRUCache(_KEPT)
 
     def known(self, choices: Choices, items: Items) -> GroupFindings | None:
         """Return findings that were computed before."""
@@ -191,8 +191,6 @@ class FindingsCache:
             found = GroupFindings(model, ranked(model, items), segmented(model))
             with self._lock:
                 self._known[choices.hash, items.hash] = found
-                while len(self._known) > _KEPT:
-                    self._known.popitem(last=False)
         return found
 
     def clear(self) -> None:
@@ -248,7 +246,7 @@ class FindingsKeeper:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock = threading.Lock()
-        self._known: OrderedDict[int, tuple[int, StudyFindings]] = OrderedDict()
+        self._known: LRUCache[int, tuple[int, StudyFindings]] = LRUCache(_KEPT)
         self._running: dict[tuple[int, int], Future[StudyFindings]] = {}
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="pairseek-findings")
 
@@ -303,8 +301,6 @@ class FindingsKeeper:
             found = study_findings(self._database, study)
             with self._lock:
                 self._known[study.row.id] = mark, found
-                while len(self._known) > _KEPT:
-                    self._known.popitem(last=False)
             return found
         except Exception:
             # Nobody may be waiting for the future that holds it.

@@ -9,11 +9,9 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from time import monotonic
+from dataclasses import dataclass, field
 from typing import cast
 
-from pairseek.store.cache import Prefetched
 from pairseek.store.events import AnsweredRow, QueryRow
 from pairseek.store.sessions import SessionRow
 from pairseek.web.pages.contexts import PairContext, StateContext
@@ -59,12 +57,6 @@ class LiveSession:
         Open query; None at the end, and before it is computed.
     prefetched
         The query that follows each answer to the open one, None for an answer that ends the session.
-    stored
-        Stored prefetched queries that have not been validated yet.
-    saved
-        Query whose prefetched queries are stored.
-    since
-        When the open query became so, by the monotonic clock.
     """
 
     row: SessionRow
@@ -76,9 +68,6 @@ class LiveSession:
     asked: tuple[QueryRow, ...] = ()
     current: QueryRow | None = None
     prefetched: dict[str, QueryRow | None] = field(default_factory=dict)
-    stored: Prefetched | None = None
-    saved: str | None = None
-    since: float = 0.0
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
@@ -114,7 +103,6 @@ class LiveSession:
     def follow(self, done: tuple[AnsweredPair, ...], query: QueryRow | None) -> None:
         """Append an answer and set the query that follows it."""
         self.done, self.events, self.current, self.prefetched = done, self.events + 1, query, {}
-        self.since = monotonic()
         known = [one for one in self.asked if one.position >= len(done) and (query is None or one.name != query.name)]
         self.asked = tuple(known if query is None else [*known, query])
 
@@ -131,28 +119,6 @@ def outcomes_of(study: Study) -> list[str]:
     """Return the answers that the study offers."""
     offer = study.configuration.offer
     return ["left", "right", *(["tie"] if offer.tie else []), *(["skip"] if offer.skip else [])]
-
-
-def to_save(live: LiveSession) -> Prefetched | None:
-    """Return the prefetched queries to store; None until all of them are there, and once they are stored."""
-    asked, ready = live.current, live.prefetched
-    if not ready or asked is None or live.saved == asked.name or set(ready) != set(outcomes_of(live.study)):
-        return None
-    live.saved = asked.name
-    content = {outcome: None if query is None else asdict(query) for outcome, query in ready.items()}
-    return Prefetched(live.row.id, asked.name, live.state.digest, content)
-
-
-def restore_prefetched(live: LiveSession) -> None:
-    """Use stored prefetched queries, if they follow from the session's answers and this program."""
-    stored, asked = live.stored, live.current
-    live.stored = None
-    if stored is None or asked is None or stored.query != asked.name or stored.digest != live.state.digest:
-        return
-    live.saved = asked.name
-    live.prefetched = {
-        outcome: None if query is None else QueryRow(**query) for outcome, query in stored.content.items()
-    }
 
 
 def state_of(live: LiveSession) -> StateContext:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+from cachetools import LRUCache
 
 from pairseek.core.types import Event
 
@@ -28,7 +29,7 @@ _MOST = 4096
 class Memo(Generic[T]):
     """Bounded cache of values by the events that they follow from; the oldest unused entries go first."""
 
-    _known: OrderedDict[bytes, T] = field(default_factory=OrderedDict)
+    _known: LRUCache[bytes, T] = field(default_factory=lambda: LRUCache(_MOST))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __len__(self) -> int:
@@ -40,10 +41,7 @@ class Memo(Generic[T]):
             return None
         key = path_key(events)
         with self._lock:
-            if key not in self._known:
-                return None
-            self._known.move_to_end(key)
-            return self._known[key]
+            return self._known.get(key)
 
     def keep(self, events: Sequence[Event], value: T) -> None:
         """Store the value after these events, unless they are many."""
@@ -52,8 +50,6 @@ class Memo(Generic[T]):
         key = path_key(events)
         with self._lock:
             self._known[key] = value
-            while len(self._known) > _MOST:
-                self._known.popitem(last=False)
 
     def of(self, events: Sequence[Event], compute: Callable[[], T]) -> T:
         """Return the value after these events, computed unless it is known."""

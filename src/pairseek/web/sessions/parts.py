@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import platform
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
-import numba
-import numpy as np
-import scipy
-
 from pairseek import serialization
-from pairseek._version import MODEL_VERSION, __version__
+from pairseek._version import MODEL_VERSION
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import JSON, Event
 from pairseek.embed.active import CANDIDATES
@@ -172,12 +165,6 @@ class Parts:
     def changed(self, **others: Any) -> Self:
         """Return parts with other records in place of some."""
         return type(self)(self.given, {**self.record, **others}, self.population)
-
-    @cached_property
-    def digest(self) -> str:
-        """Hash of items, parts and program, which together with seed and answers determine every response."""
-        program = [__version__, np.__version__, scipy.__version__, numba.__version__, platform.machine()]
-        return hashlib.sha256(json.dumps([program, self.record, self.items.hash]).encode()).hexdigest()
 
     @cached_property
     def decoded(self) -> JSON:

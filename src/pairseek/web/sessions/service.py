@@ -7,11 +7,9 @@ them again when another worker has changed it, so that any worker can serve any 
 from __future__ import annotations
 
 import hashlib
-import math
 import secrets
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -19,11 +17,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 import sqlalchemy as sa
+from cachetools import LRUCache
 
 from pairseek.core.types import JSON
 from pairseek.errors import AnswerConflict, UnknownQuery
 from pairseek.population import Population
-from pairseek.store import cache, events, locks, parts, populations, sessions
+from pairseek.store import events, locks, parts, populations, sessions
 from pairseek.store.database import Database, now, stamp
 from pairseek.store.events import EventRow, QueryRow, VersionConflict
 from pairseek.store.sessions import SessionRow
@@ -43,7 +42,7 @@ from pairseek.web.sessions.access import (
     too_old,
 )
 from pairseek.web.sessions.history import populations_of
-from pairseek.web.sessions.live import LiveSession, SubmittedAnswer, restore_prefetched, state_of, to_save
+from pairseek.web.sessions.live import LiveSession, SubmittedAnswer, state_of
 from pairseek.web.sessions.parts import Learned, Parts, PartsKey, parts_key, records_of
 from pairseek.web.sessions.playing import check_played, has_failed, played_of
 from pairseek.web.sessions.state import OUTCOMES, SessionState, remaining_answers, voided
@@ -113,11 +112,11 @@ class Sessions:
         most: int = Settings.most_sessions,
     ) -> None:
         self.database, self.catalogue = database, catalogue
-        self._kept, self._most = kept, most
+        self._most = most
         self._lock = threading.Lock()
-        self._live: OrderedDict[str, LiveSession] = OrderedDict()
-        self._parts: OrderedDict[PartsKey, Parts] = OrderedDict()
-        self._populations: OrderedDict[tuple[int, int], Learned] = OrderedDict()
+        self._live: LRUCache[str, LiveSession] = LRUCache(max(1, kept))
+        self._parts: LRUCache[PartsKey, Parts] = LRUCache(_SHARED)
+        self._populations: LRUCache[tuple[int, int], Learned] = LRUCache(_SHARED)
 
     # Opening
 
@@ -337,11 +336,7 @@ class Sessions:
             live = LiveSession(replace(row, version=-1), study, began)
         with self._lock:
             # Of two concurrent requests, the first one's object is kept.
-            live = self._live.setdefault(row.id, live)
-            self._live.move_to_end(row.id)
-            while len(self._live) > self._kept:
-                self._live.popitem(last=False)
-            return live
+            return self._live.setdefault(row.id, live)
 
     def _study(self, row: SessionRow) -> Study:
         """Return the study with the items that a session began with."""
@@ -378,17 +373,14 @@ class Sessions:
             known = self._shared(self._populations, key, found)
         return known
 
-    def _recalled(self, among: OrderedDict[K, V], key: K) -> V | None:
+    def _recalled(self, among: LRUCache[K, V], key: K) -> V | None:
         with self._lock:
             return among.get(key)
 
-    def _shared(self, among: OrderedDict[K, V], key: K, value: V) -> V:
+    def _shared(self, among: LRUCache[K, V], key: K, value: V) -> V:
         """Cache a shared value; of two values computed concurrently, the first is kept."""
         with self._lock:
-            value = among.setdefault(key, value)
-            while len(among) > _SHARED:
-                among.popitem(last=False)
-            return value
+            return among.setdefault(key, value)
 
     def peek(self, session_id: str) -> LiveSession | None:
         """Return the session if it is in memory."""
@@ -416,7 +408,6 @@ class Sessions:
         if row.version == live.row.version:
             live.row = row
             return
-        fresh = live.row.version < 0
 
         def stored(connection: sa.Connection) -> tuple[Any, ...]:
             happened = events.answered_of(connection, row.id)
@@ -428,10 +419,9 @@ class Sessions:
                 happened,
                 events.queries_from(connection, row.id, position),
                 [] if plain else sessions.marks_of(connection, [row.id]),
-                cache.prefetched_of(connection, row.id) if fresh else None,
             )
 
-        now_row, happened, asked, marks, live.stored = self.database.read(stored)
+        now_row, happened, asked, marks = self.database.read(stored)
         if now_row is None:
             raise gone()
         if (now_row.parts, now_row.population) != (live.row.parts, live.row.population):
@@ -439,11 +429,6 @@ class Sessions:
             live.parts = self._began(live.study, now_row)
         live.read(happened, asked, voided(marks)[1])
         live.row = now_row
-
-    def to_save(self, live: LiveSession, since: float = math.inf) -> cache.Prefetched | None:
-        """Return the prefetched queries to store, if they are complete, not stored yet, and not of a newer query."""
-        with live.lock:
-            return None if live.row.finished_at is not None or live.since > since else to_save(live)
 
     def clear_cache(self) -> None:
         """Remove all sessions, parts and populations from memory, because some of them were deleted."""
@@ -567,4 +552,3 @@ class Sessions:
                 known = self.database.write(lambda connection: events.add_query(connection, query))
             live.asked = (*live.asked, known)
         live.current = known
-        restore_prefetched(live)

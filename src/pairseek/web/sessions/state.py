@@ -272,12 +272,6 @@ class SessionState:
         known = [number for number in (fixed, forecast) if number is not None]
         return min(known, default=None)
 
-    @property
-    def digest(self) -> str:
-        """Hash of answers, parts and program; a cached query is valid only if it is equal."""
-        told = [[one.name, *_shown_items(one), one.outcome, one.void] for one in self.done]
-        return hashlib.sha256(json.dumps([self.parts.digest, self.seed, told]).encode()).hexdigest()
-
 
 def learned(done: Iterable[AnsweredPair]) -> list[Event]:
     """Return the events for the search, without repeated and attention pairs, which measure quality only."""

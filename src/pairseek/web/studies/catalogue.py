@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from cachetools import LRUCache
 
 from pairseek.core.media import loaded_media, played_media
 from pairseek.model.items import Items
@@ -30,7 +30,7 @@ class EarlierItems:
     def __init__(self, database: Database, study_id: int) -> None:
         self._database, self._study_id = database, study_id
         self._lock = threading.RLock()
-        self._known: OrderedDict[int, Items] = OrderedDict()
+        self._known: LRUCache[int, Items] = LRUCache(_KEPT_EARLIER)
         self._joined: tuple[int, Items] | None = None
 
     def numbered(self, number: int) -> Items:
@@ -41,8 +41,6 @@ class EarlierItems:
                 if read is None:
                     raise not_found("catalogue", number)
                 self._known[number] = unpack_items(read)
-                while len(self._known) > _KEPT_EARLIER:
-                    self._known.popitem(last=False)
             return self._known[number]
 
     def joined(self, row: StudyRow, items: Items) -> Items:
@@ -142,10 +140,10 @@ class Catalogue:
     def __init__(self, database: Database, known: Mapping[int, Study] | None = None) -> None:
         self._database = database
         self._lock, self._reading = threading.Lock(), threading.Lock()
-        # A connection of the process before the fork must not be used.
-        self._known: OrderedDict[int, Study] = OrderedDict(
-            (number, replace(study, earlier=EarlierItems(database, number))) for number, study in (known or {}).items()
-        )
+        self._known: LRUCache[int, Study] = LRUCache(_KEPT)
+        for number, study in (known or {}).items():
+            # A connection of the process before the fork must not be used.
+            self._known[number] = replace(study, earlier=EarlierItems(database, number))
 
     @property
     def known(self) -> dict[int, Study]:
@@ -167,9 +165,9 @@ class Catalogue:
     def numbered(self, study_id: int) -> Study:
         """Return the study with this number."""
         with self._lock:
-            if study_id in self._known:
-                self._known.move_to_end(study_id)
-                return self._known[study_id]
+            known = self._known.get(study_id)
+        if known is not None:
+            return known
         row = self._database.read(lambda connection: studies.by_id(connection, study_id))
         if row is None:
             raise not_found("study", study_id)
@@ -217,6 +215,4 @@ class Catalogue:
         study = Study(row, configured(row.configuration), unpack_items(content), pictures, earlier)
         with self._lock:
             self._known[row.id] = study
-            while len(self._known) > _KEPT:
-                self._known.popitem(last=False)
         return study

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
+from cachetools import LRUCache
 
 from pairseek.core.types import JSON
 from pairseek.store import sessions
@@ -42,7 +42,7 @@ class Overview:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock = threading.Lock()
-        self._known: OrderedDict[_State, Seen] = OrderedDict()
+        self._known: LRUCache[_State, Seen] = LRUCache(_KEPT)
 
     def of(self, study: Study) -> list[Seen]:
         """Return all participants of a study except previews, newest first; only changed sessions are read again.
@@ -73,8 +73,6 @@ class Overview:
     def _keep(self, state: _State, seen: Seen) -> None:
         with self._lock:
             self._known[state] = seen
-            while len(self._known) > _KEPT:
-                self._known.popitem(last=False)
 
 
 def _empty(row: SessionRow) -> Seen:

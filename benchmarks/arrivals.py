@@ -1,13 +1,17 @@
-"""Arrivals: recorded people come one after the other to a study that learns on its own schedule.
+"""Recorded people who arrive one after the other, in random orders, at a study that learns on its own schedule.
+
+    python benchmarks/arrivals.py ratings.csv [--orders N] [--people N] [--seed N] [--out FOLDER] [--jobs N]
 
 The study begins with a list of items. Its people are asked pairs that they answered in the data, the first by the
 balanced design, the others actively in what was learned so far, and their answers are what the study learns from next.
-Withheld pairs, which are never asked, are predicted. Beside it stand popularity, from the same earlier answers, and a
-study that was told a population learned from all recorded choices of everybody else.
+Withheld pairs, which are never asked, are predicted. Next to it stand popularity, from the same earlier answers, and a
+study that was told a population learned from all recorded choices of everybody else. Standard errors are over people.
+Interrupted, it goes on where it was; FOLDER gets the table and a row for each session.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 from collections.abc import Callable, Sequence
@@ -17,7 +21,6 @@ from pathlib import Path
 import numpy as np
 
 from pairseek.candidates import ListedPairs, Rest
-from pairseek.core import notebook
 from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidChoices, InvalidParameter, NoPairLeft
@@ -314,12 +317,6 @@ class ArrivalResults:
                     out.append(self._row(rows, column, count, f"{first}-{last}" if last else "later"))
         return out
 
-    def _repr_html_(self) -> str:
-        shown = ("arrivals", "answers", "people", "learning", "popularity", "told")
-        rows = [[row[name] for name in shown] for row in self.summary()]
-        note = "Shares of choices predicted right: by a study that learns, by popularity, by one that was told."
-        return notebook.panel("Arrivals of recorded people", notebook.table(shown, rows, most=20), note=note)
-
     def _row(self, rows: BoolArray, column: int, count: int, label: str) -> JSON:
         learning, told, popular = self.learning[rows, column], self.told[rows, column], self.popular[rows]
         lead, behind = (self._by_person(rows, values) for values in (learning - popular, told - learning))
@@ -412,3 +409,24 @@ def arrivals(
     results = ArrivalResults.of(plan, outcomes, usable.people)
     results.write(Path(folder))
     return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, help="recorded choices")
+    parser.add_argument("--orders", type=int, default=ORDERS, help="random orders of arrival")
+    parser.add_argument("--people", type=int, help="people who arrive in each order, by default everybody")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--jobs", type=int, default=1)
+    given = parser.parse_args()
+    plan = ArrivalPlan(orders=given.orders, people=given.people, seed=given.seed)
+    folder = given.out or Path("pairseek-results") / f"arrivals-{given.data.stem}"
+    rows = arrivals(Choices.read(given.data), folder, plan, jobs=given.jobs).summary()
+    print("\t".join(rows[0]))
+    for row in rows:
+        print("\t".join(f"{value:.3f}" if isinstance(value, float) else str(value) for value in row.values()))
+
+
+if __name__ == "__main__":
+    main()
