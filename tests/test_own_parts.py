@@ -376,7 +376,7 @@ def test_a_posterior_that_changes_the_default_response_says_so_once(posterior, t
     assert caught[0].filename == __file__
     message = str(caught[0].message)
     assert message.startswith(f"{type(posterior).__name__} cannot infer residual utilities")
-    assert "unknown residual and curvature: give response=ps.Logistic()" in message
+    assert "noise: give response=ps.Logistic()" in message
     search.save(tmp_path / "me.json")
     assert ps.Search.load(tmp_path / "me.json", posterior=posterior).response == search.response
 
@@ -398,3 +398,21 @@ def test_nothing_is_said_where_the_default_response_is_the_usual_one(given):
 
 def test_a_space_has_one_default_response():
     ps.Search(ps.Space([0, 0], [1, 1]), posterior=ps.Grid(21))
+
+
+def test_a_density_as_prior_that_changes_the_default_response_says_so():
+    search, caught = warned(prior=TwoHills(), posterior=ps.Particles(500))
+    assert search.response.residual_prior is None
+    assert [str(one.message).partition(",")[0] for one in caught] == ["TwoHills is a density of its own"]
+    assert caught[0].filename == __file__
+    assert not warned(prior=TwoHills(), posterior=ps.Particles(500), response=ps.Logistic())[1]
+
+
+def test_a_search_that_is_read_or_moved_warns_no_second_time(tmp_path):
+    search, _ = warned(posterior=ps.Grid(21))
+    search.save(tmp_path / "me.json")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ps.Search.load(tmp_path / "me.json")
+        ps.Search.from_dict(search.to_dict(), items=search.items)
+        search.moved_to(ps.Items(search.items.coordinates[:-1]))

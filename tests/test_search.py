@@ -12,6 +12,7 @@ import pairseek as ps
 from pairseek.errors import (
     AnswerConflict,
     InvalidAnswer,
+    InvalidFile,
     InvalidParameter,
     NoPairLeft,
     SearchFinished,
@@ -19,6 +20,7 @@ from pairseek.errors import (
     UnknownQuery,
     Unsupported,
 )
+from pairseek.search import engine
 
 FEW = ps.Particles(300)
 
@@ -764,3 +766,52 @@ def test_choice_shares_are_the_mean_probabilities_of_all_pairs():
         assert share == pytest.approx(np.mean([one.probability_left + 0.5 * one.probability_tie for one in pairs]))
     with pytest.raises(Unsupported, match="choice_shares needs items"):
         ps.Search(ps.Space([-1.0, -1.0], [1.0, 1.0]), rng=1).choice_shares([0])
+
+
+class Named(ps.Search):
+    def __init__(self, items, *, label="none", **parts):
+        super().__init__(items, **parts)
+        self.label = label
+
+
+@pytest.mark.parametrize(
+    "again",
+    [copy.copy, copy.deepcopy, lambda search: pickle.loads(pickle.dumps(search)), lambda search: search.continued(())],
+    ids=["copy", "deepcopy", "pickle", "continued"],
+)
+def test_copies_of_a_subclass_keep_what_it_adds(again):
+    search = Named([[0.0], [1.0], [3.0]], label="mine", rng=1)
+    search.ask()
+    other = again(search)
+    assert (type(other), other.label) == (Named, "mine")
+    other.tell(other.ask(), winner=other.ask().left)
+    assert (search.answers, other.answers) == (0, 1)
+
+
+def test_a_pickle_of_an_earlier_version_is_refused_by_name():
+    with pytest.raises(InvalidFile, match=r"another version of pairseek: use save\(\) and load\(\)"):
+        ps.Search.__new__(ps.Search).__setstate__({"items": None, "_events": []})
+
+
+def test_an_argument_that_no_search_has_is_named(tmp_path):
+    items = ps.Items([[0.0], [1.0], [3.0]])
+    search = ps.Search(items, rng=1)
+    with pytest.raises(TypeError, match="no argument 'respons'"):
+        ps.Search.from_dict(search.to_dict(), items=items, respons=3)
+    key = b"a key of more than sixteen bytes"
+    with pytest.raises(TypeError, match="no argument 'rng'"):
+        ps.Search.from_token(search.to_token(key=key), items=items, key=key, rng=1)
+    search.save(tmp_path / "me.json")
+    with pytest.raises(TypeError, match="takes no 'respons'"):
+        ps.Search.load(tmp_path / "me.json", respons=3)
+
+
+def test_threads_that_read_one_search_infer_once(monkeypatch):
+    search = ps.Search(np.random.default_rng(1).normal(size=(50, 2)), rng=1)
+    search.tell(search.ask(), winner=search.ask().left)
+    calls, infer = [], engine.infer
+    monkeypatch.setattr(engine, "infer", lambda *given: calls.append(1) or infer(*given))
+    with ThreadPoolExecutor(4) as pool:
+        beliefs = list(pool.map(lambda _: search.belief, range(4)))
+    assert len(calls) == 1
+    assert all(belief is beliefs[0] for belief in beliefs)

@@ -586,10 +586,18 @@ def test_the_form_shows_the_columns_of_a_chosen_list(ann):
         "price",
     ]
     assert "Kept as data: country." in reply.text
-    assert "8 things." in reply.text
+    assert "The table has 8 rows." in reply.text
     assert "No column is a coordinate" in columns(ann, "label\nA\nB\nC\nD\n").text
     wrong = columns(ann, "id,text\na,A\nb,\n")
     assert "line 3, column &#39;text&#39;: the text is blank" in wrong.text
+
+
+def test_the_columns_of_a_large_table_are_shown_as_well(ann):
+    rows = "".join(f"i{i},thing number {i} with a long name {'x' * 40},{i}\n" for i in range(8000))
+    assert len(rows) > 500_000
+    reply = columns(ann, "id,label,price\n" + rows)
+    assert reply.status_code == 200
+    assert "The table has 8000 rows." in reply.text
 
 
 def test_who_is_not_signed_in_sees_no_columns(visitors):
