@@ -1,7 +1,6 @@
 """Recorded people replayed: accuracy after a few answers, beside random questions, and what simulated people show.
 
 python benchmarks/people.py [--out FOLDER] [--jobs N] [--draw FOLDER]
-python benchmarks/people.py --simulated [POPULATIONS]
 python benchmarks/people.py --rated [POPULATIONS] [--levels 2] [--first SEED] [--journal FILE]
 python benchmarks/people.py --speed
 python benchmarks/people.py --held-out [PEOPLE]
@@ -10,12 +9,11 @@ python benchmarks/people.py --decided
 
 Takes the ratings of ``data/people`` in the folder that PAIRSEEK_DATA names (or ``shared`` beside the checkout). Those
 who are held out belong to the half that is set apart for reporting (``data/people/SPLIT.md``). Interrupted, it
-goes on where it was. --draw writes the figures of the docs. --simulated leaves recorded people out and asks only how
-often intervals hold the truth of simulated populations. --rated asks what ratings with many and few levels teach about
-simulated people. --speed times fits to simulated ratings, with their memory, beside fits to a tenth of the people and,
-for the smaller one, to the pairs that the ratings imply. --held-out asks how well the two predict others. --few asks
-whether searches that begin with a population of 3, 5, 10 or 30 simulated people keep their claims. --decided compares
-fits to ratings and to the pairs that they decide, on the half of the people that is set apart for choices.
+goes on where it was. --draw writes the figures of the docs. --rated asks what ratings with many and few levels teach
+about simulated people. --speed times fits to simulated ratings, with their memory, beside fits to a tenth of the people
+and, for the smaller one, to the pairs that the ratings imply. --held-out asks how well the two predict others.
+--few asks whether searches that begin with a population of 3, 5, 10 or 30 simulated people keep their claims. --decided
+compares fits to ratings and to the pairs that they decide, on the half of the people that is set apart for choices.
 """
 
 from __future__ import annotations
@@ -40,13 +38,12 @@ from pairseek.evaluate import EvaluationResults, evaluate
 from pairseek.evaluate.figures import draw
 from pairseek.population.data import Data
 from pairseek.population.fit import beliefs
-from pairseek.population.intervals import bootstrap_intervals
 
 ROOT = Path(__file__).resolve().parents[1]
 ANSWERS = (0, 5, 10, 20)
 NAMES = {"gss_music": "Kinds of music", "food_world_cup": "National cuisines"}
-# Simulated populations, enough to know coverage to 0.03, and the first seed of populations and worlds.
-POPULATIONS, FIRST = 64, 100
+# First seed of simulated populations and worlds.
+FIRST = 100
 # Worlds of few people, and newcomers to each. The choices of `population/predictive.py` were made on the worlds with
 # seeds 0 to 134; give --first 135 or more for reports.
 WORLDS, NEWCOMERS = 96, 16
@@ -96,35 +93,6 @@ def show(results: EvaluationResults) -> None:
         loss, gain = results.curve(way, "log_loss")[0], results.curve(way, "gain")[0]
         errors = [results.calibration_error(way, count) for count in ANSWERS]
         print(f"  {way}: log loss {loss.round(3)}, gain {gain.round(2)}, calibration error {np.round(errors, 3)}")
-
-
-def covered(seed: int, dimension: int | None) -> tuple[float, ...]:
-    """Shares of utilities and of variances that 90 % intervals hold, and of variances under and over them."""
-    sys.path.insert(0, str(ROOT / "tests"))
-    from helpers.populations import simulated as draw_people
-
-    truth = draw_people(seed, people=300)
-    items = truth.items if dimension is None else None
-    population = ps.Population.fit(truth.choices, items, dimension=dimension)
-    found = bootstrap_intervals(population, truth.choices, items, replicates=20, rng=seed)
-    low, high = found.utility_interval(0.9)
-    inside = (low < truth.utility) & (truth.utility < high)
-    low, high = (np.diag(end) for end in found.spread_interval(0.9))
-    under, over = np.mean(np.diag(truth.spread) <= low), np.mean(np.diag(truth.spread) >= high)
-    return float(np.mean(inside)), float(1.0 - under - over), float(under), float(over)
-
-
-def simulated(populations: int, dimension: int | None = None) -> None:
-    """Coverage of what choices tell, where the truth is known; coordinates are given, or learned in so many dimensions.
-
-    The 14 utilities of a population hang together, its variances even more: standard errors are over populations.
-    """
-    shares = np.array([covered(FIRST + number, dimension) for number in range(populations)])
-    how = "given coordinates" if dimension is None else f"{dimension} coordinates learned"
-    print(f"\n{populations} simulated populations of 300 people, 30 choices each, {how}: 90 % intervals")
-    mean, error = shares.mean(axis=0), shares.std(axis=0, ddof=1) / np.sqrt(populations)
-    for row, name in enumerate(("hold utilities", "hold variances", "lie over them", "lie under them")):
-        print(f"  {name:14} {mean[row]:.3f} ± {error[row]:.3f}", flush=True)
 
 
 def rated_trial(task: tuple[int | None, bool, int]) -> tuple[Any, list[float]]:
@@ -350,7 +318,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("pairseek-results/people"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--draw", type=Path)
-    parser.add_argument("--simulated", type=int, nargs="?", const=POPULATIONS, metavar="POPULATIONS")
     parser.add_argument("--rated", type=int, nargs="?", const=16, metavar="POPULATIONS")
     parser.add_argument("--few", type=int, nargs="?", const=WORLDS, metavar="WORLDS")
     parser.add_argument("--first", type=int, default=FIRST, metavar="SEED", help="first seed of --few and --rated")
@@ -377,14 +344,7 @@ def apart(given: argparse.Namespace) -> bool:
         speed()
     if given.held_out is not None:
         held_out(given.held_out)
-    if given.simulated is not None:
-        for dimension in (None, 2):
-            simulated(given.simulated, dimension)
-    return (
-        given.speed
-        or given.decided
-        or any(x is not None for x in (given.few, given.rated, given.simulated, given.held_out))
-    )
+    return given.speed or given.decided or any(x is not None for x in (given.few, given.rated, given.held_out))
 
 
 def replay(out: Path, jobs: int, target: Path | None) -> None:
@@ -401,7 +361,6 @@ def replay(out: Path, jobs: int, target: Path | None) -> None:
             if target is not None and not settings:
                 picture_file = target / f"people-{name.replace('_', '-')}-{d}.png"
                 picture_file.write_bytes(picture.paths[0].read_bytes())
-    simulated(POPULATIONS)
 
 
 if __name__ == "__main__":

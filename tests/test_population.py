@@ -10,12 +10,11 @@ from scipy.special import expit, log_expit
 
 import pairseek as ps
 from helpers import newcomers
-from helpers.populations import simulated
+from helpers.populations import identifiable, simulated
 from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter, Unsupported
 from pairseek.population import FitOptions, model, predictive
 from pairseek.population import fit as fitting
 from pairseek.population.data import Data
-from pairseek.population.intervals import PopulationIntervals, bootstrap_intervals, identifiable
 from pairseek.population.kernels import MIXTURE, expectations, gather
 from pairseek.population.selection import CrossValidation, choose
 
@@ -125,46 +124,6 @@ class TestTheKernels:
 
 
 class TestWhatIsIdentifiable:
-    @pytest.mark.long
-    def test_utilities_and_their_spread_are_recovered_with_calibrated_intervals(self):
-        utility, variance = [], []
-        for seed in range(24):
-            truth = simulated(seed, people=150, pairs=20, n=8)
-            population = ps.Population.fit(truth.choices, truth.items)
-            found = bootstrap_intervals(population, truth.choices, truth.items, replicates=7, rng=seed)
-            assert np.corrcoef(found.utility, truth.utility)[0, 1] > 0.9
-            low, high = found.utility_interval(0.9)
-            utility.append(np.mean((low < truth.utility) & (truth.utility < high)))
-            low, high = (np.diag(end) for end in found.spread_interval(0.9))
-            variance.append(np.mean((low < np.diag(truth.spread)) & (np.diag(truth.spread) < high)))
-        # What is inside hangs together, so the shares have deviations of 0.18 and 0.20 from population to population:
-        # over 24 of them 0.9 within 0.075 and 0.085, two standard errors. Intervals of four fifths the width hold 0.77
-        # and 0.73.
-        assert np.mean(utility) == pytest.approx(0.9, abs=0.075)
-        assert np.mean(variance) == pytest.approx(0.9, abs=0.085)
-
-    def test_intervals_are_wider_than_of_a_normal_by_what_few_draws_leave_open(self):
-        utility, spread = np.array([1.0, -1.0]), np.array([[0.5, -0.2], [-0.2, 2.0]])
-        found = PopulationIntervals(
-            utility, np.array([0.1, 0.2]), spread, np.array([[0.5, 0.1], [0.1, 0.4]]), replicates=5
-        )
-        # Student's t with 4 degrees of freedom: 2.132 where a normal has 1.645, and 2.776 where it has 1.960.
-        low, high = found.utility_interval(0.9)
-        assert low == pytest.approx([0.7868, -1.4264], abs=1e-4)
-        assert high == pytest.approx([1.2132, -0.5736], abs=1e-4)
-        assert found.utility_interval(0.95)[1] == pytest.approx([1.2776, -0.4447], abs=1e-4)
-        low, high = found.spread_interval(0.9)
-        assert low[0, 1] == low[1, 0] == pytest.approx(-0.4132, abs=1e-4)
-        # Variances by a factor, exp(2.132 * error / variance), so that they stay positive.
-        assert np.diag(high / spread) == pytest.approx(np.exp(2.1318 * np.array([1.0, 0.2])), rel=1e-4)
-        assert np.diag(low * high) == pytest.approx(np.diag(spread) ** 2)
-
-    @pytest.mark.parametrize("level", [0.0, 1.0, 90, float("nan")])
-    def test_a_level_is_a_probability(self, level):
-        found = PopulationIntervals(np.zeros(2), np.ones(2), np.eye(2), np.ones((2, 2)), replicates=5)
-        with pytest.raises(InvalidParameter, match=rf"level is {level}: give a probability between 0 and 1"):
-            found.spread_interval(level)
-
     def test_the_gauge_is_what_the_docs_say(self, truth, population):
         points = truth.items.coordinates
         assert np.array_equal(population.items.coordinates, points)

@@ -159,3 +159,10 @@ def held_by_searches(truth, population, seed, *, newcomers=60, answers=20):
         deviation = np.sqrt(np.diag(centred @ covariance @ centred)) / scale_of(population.residual)
         held.append(np.mean(np.abs(away) < 1.96 * deviation))
     return float(np.mean(held))
+
+
+def identifiable(population: ps.Population) -> tuple[np.ndarray, np.ndarray]:
+    """Return the (n,) utilities and their (n, n) covariance between people, both centred over the items."""
+    base, factors = population.utilities()
+    factors = factors - factors.mean(axis=0)
+    return base - base.mean(), factors @ population.covariance @ factors.T

@@ -2,182 +2,202 @@
 
 from __future__ import annotations
 
-import logging
+import shlex
+import shutil
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 from rich.console import Console
-from rich.status import Status
-from rich.text import Text
+from rich.padding import Padding
+from rich.table import Table
 
-from pairseek.cli.terminal.conversation import SimulatedTypist, converse
-from pairseek.cli.terminal.keys import PipeKeys, TerminalKeys, Typist
-from pairseek.cli.terminal.result import Result
-from pairseek.cli.terminal.saving import ANSWERS, SearchFile, new_search, resume_command, resumed_search, unused
-from pairseek.cli.terminal.tty import Stopped, is_keyboard, keyboard, orderly_stop
-from pairseek.cli.terminal.views import DemoView, FullScreen, Lines
+from pairseek.cli.signals import Stopped, orderly_stop
 from pairseek.core.text import plural
-from pairseek.datasets import colours
-from pairseek.errors import InvalidParameter
+from pairseek.datasets import colours, hex_from_oklab
+from pairseek.defaults import TIE_WIDTH
+from pairseek.errors import InvalidFile, InvalidParameter
+from pairseek.model.items import Items
+from pairseek.model.responses import Logistic
 from pairseek.search import Search
+from pairseek.simulate import SimulatedUser
+from pairseek.stopping import AfterAnswers
 
-_WATCHED = 6.0  # maximum seconds of a simulated search on the screen
-_PAUSE = 0.4  # maximum seconds per simulated answer
-_WARMUP = 3  # answers that exercise all compiled kernels
+ANSWERS = 15
+"""Default number of answers: they take a minute, and the median error is about 0.1 in Oklab."""
+# Stream constant of the simulated user, which keeps its random numbers independent of those of the search.
+_PERSON = 0x636F6C6F7572
 
 
 def demo(
     *,
     answers: Annotated[
-        int | None,
-        typer.Option(metavar="N", help=f"Number of answers. Ties count, skips do not.  [dim]\\[{ANSWERS}][/]"),
+        int | None, typer.Option(metavar="N", min=1, help=f"Number of answers; ties count.  [dim]\\[{ANSWERS}][/]")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Random seed. The same seed and answers give the same questions.")
+        int | None, typer.Option(metavar="N", min=0, help="Random seed. Equal seeds and answers give equal questions.")
     ] = None,
-    simulate: Annotated[
-        bool,
-        typer.Option("--simulate", metavar="", help="Let a simulated user answer. The seed determines its favourite."),
-    ] = False,
-    save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Save the search to this new file after every answer.")
-    ] = None,
+    simulate: Annotated[bool, typer.Option("--simulate", metavar="", help="Let a simulated user answer.")] = False,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Save to this new file after every answer.")] = None,
     resume: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Resume a saved search, and continue to save it there.")
+        Path | None, typer.Option(metavar="FILE", help="Resume a saved search, and save it there.")
     ] = None,
 ) -> None:
     """Find your favourite among 949 colours by comparing two at a time.
 
-    Each pair is the one with the most informative answer. The result shows the
-    estimated colour and the five nearest names, with their probability to be
-    your favourite.
+    Each pair is the one with the most informative answer. Type a key and press
+    Enter; standard input may also be a file with one key per line. A terminal
+    without true colour shows names and codes.
 
-    [bold]←[/] or [bold]1[/]  choose left          [bold]u[/]  undo
-    [bold]→[/] or [bold]2[/]  choose right         [bold]q[/]  quit and save
-    [bold]=[/]       a tie                [bold]?[/]  help
-    [bold]s[/]       skip
-
-    A terminal without true colour shows names and codes. Standard input may be
-    a pipe with one character per key.
+    [bold]1[/]  choose left    [bold]=[/]  about equal    [bold]q[/]  stop and save
+    [bold]2[/]  choose right   [bold]u[/]  undo
     """
-    _validate(answers, seed, resume)
-    try:
-        with orderly_stop() as check:
-            console = Console(highlight=False)
-            code = _search(console, answers, seed, save, resume, simulate=simulate, check=check)
-    except Stopped as stopped:  # a signal before the first pair or after the last one
-        code = stopped.code
-    raise typer.Exit(code)
-
-
-def _search(
-    console: Console,
-    answers: int | None,
-    seed: int | None,
-    save: Path | None,
-    resume: Path | None,
-    *,
-    simulate: bool,
-    check: Callable[[], None],
-) -> int:
-    """Run the search, print the result and the saved file, and return the exit code."""
-    search = new_search(answers, seed) if resume is None else resumed_search(resume, answers)
-    file = SearchFile(_save_path(save, resume))
-    person = SimulatedTypist(search) if simulate else None
-    if save is not None or search.finished is None:
-        file.save(search)  # fail before the first answer if the file is not writable
-    code = 0 if search.finished else _run(console, search, file, person, check)
-    if search.finished:
-        console.print(Result(search, None if person is None else person.target))
-    _print_saved(console, search, file.path, simulate=simulate)
-    return code
-
-
-def _validate(answers: int | None, seed: int | None, resume: Path | None) -> None:
-    if answers is not None and answers < 1:
-        raise InvalidParameter(f"--answers is {answers}: give a whole number, at least 1")
-    if seed is not None and seed < 0:
-        raise InvalidParameter(f"--seed is {seed}: give a whole number, at least 0")
-    if seed is not None and resume is not None:
+    if seed is not None and resume:
         raise InvalidParameter(
             f"--seed {seed} with --resume: the search in {resume} has its own seed; leave --seed out"
         )
-
-
-def _save_path(save: Path | None, resume: Path | None) -> Path | None:
-    if save is None or (resume is not None and save.resolve() == resume.resolve()):
-        return resume
-    return unused(save)
-
-
-def _run(
-    console: Console, search: Search, file: SearchFile, person: SimulatedTypist | None, check: Callable[[], None]
-) -> int:
-    """Ask questions until the search, the person or a signal ends it, and return the exit code."""
-    with ExitStack() as stack:
-        stack.enter_context(keyboard())
-        view: DemoView
-        if is_keyboard() and sys.stdout.isatty() and not console.is_dumb_terminal:
-            _warm_up(console)
-            check()
-            view = stack.enter_context(FullScreen.opened(console))
-            if person is not None:
-                person.linger = min(_PAUSE, _WATCHED / (search.forecast() or 1)) / 2
-        else:
-            view = Lines(console, keys=person is None)
-        code = 0
+    if save and save.exists():
+        raise InvalidParameter(f"--save {save}: the file exists already; resume it with --resume, or give another name")
+    search, items, path = _search(answers, seed, resume), colours(), save or resume
+    if search.items != items:
+        raise InvalidFile(f"{resume} is not a search over the named colours: load it with Search.load")
+    if path:
+        search.save(path)  # fail before the first answer if the file is not writable
+    rng = np.random.default_rng([search.seed, _PERSON])
+    favourite = int(rng.integers(items.n)) if simulate else None
+    user = SimulatedUser(items.coordinates[favourite], search.response, rng=rng) if simulate else None
+    console, code = Console(highlight=False, markup=False, emoji=False), 0
+    with orderly_stop() as check:
         try:
-            done = converse(search, person or _typist(view), view, file.save)
+            _converse(console, search, items, user, path, check)
+            path = _kept(search, path)
         except Stopped as stopped:
-            done, code = False, stopped.code
-        if not done:
-            # Save before the screen closes: closing it fails if the terminal was closed.
-            file.save_always(search)
-    return code
+            code = stopped.code
+            path = _kept(search, path)
+        if search.history:
+            _show_result(console, search, items, favourite)
+        _show_path(console, search, path, simulate=simulate)
+    raise typer.Exit(code)
 
 
-def _typist(view: DemoView) -> Typist:
-    if is_keyboard():
-        return TerminalKeys(sys.stdin.fileno(), view.idle)
-    return PipeKeys(None if sys.stdin is None else sys.stdin.buffer)
+def _search(answers: int | None, seed: int | None, resume: Path | None) -> Search:
+    if resume is None:
+        # The keys offer a tie.
+        stop = AfterAnswers(answers or ANSWERS)
+        return Search(colours(), response=Logistic(tie_width=TIE_WIDTH), stop=stop, rng=seed)
+    return Search.load(resume, stop=AfterAnswers(answers)) if answers else Search.load(resume)
 
 
-def _warm_up(console: Console) -> None:
-    """Run a short search, so that no kernel is compiled while a person waits."""
-    logger = logging.getLogger("pairseek")
-    with Status("Preparing the first pair", console=console) as status, ExitStack() as stack:
-        handler = _StatusHandler(status)
-        logger.addHandler(handler)
-        stack.callback(logger.removeHandler, handler)
-        search = Search(colours(), rng=0)
-        for _ in range(_WARMUP):
-            query = search.ask()
-            search.tell(query, winner=query.left)
+def _converse(
+    console: Console,
+    search: Search,
+    items: Items,
+    user: SimulatedUser | None,
+    path: Path | None,
+    check: Callable[[], None],
+) -> None:
+    """Ask questions until the search has finished or the person stops."""
+    while search.finished is None:
+        query, left = search.ask(), search.forecast()
+        check()
+        total = "" if left is None else f" of {search.answers + left}"
+        console.print(f"\n{search.answers + 1}{total}: which colour do you prefer?")
+        rows = [items.index(query.left), items.index(query.right)]
+        _show_colours(console, [(f"{i}  {items.labels[row]}", _code(items, row)) for i, row in enumerate(rows, 1)])
+        if user:
+            key = "1" if user.answer(items, query) == query.left else "2"
+        else:
+            key = _read_key(console, undoable=bool(search.history))
+        if key == "q":
+            return
+        if key == "u":
+            search.undo()
+        elif key == "=":
+            search.tell(query, tie=True)
+        else:
+            search.tell(query, winner=query.left if key == "1" else query.right)
+        if path:
+            search.save(path)
 
 
-class _StatusHandler(logging.Handler):
-    """Log handler that shows messages next to the spinner."""
+def _read_key(console: Console, *, undoable: bool) -> str:
+    """Return the next valid key; the end of the input means stop."""
+    while True:
+        console.print("1 or 2 choose, = about equal, u undo, q stop: ", end="")
+        try:
+            line = sys.stdin.buffer.readline() if sys.stdin else b""
+        except OSError:  # the terminal was closed
+            line = b""
+        key = line.decode(errors="replace").strip().lower() if line else "q"
+        if key in ("1", "2", "=", "q") or (key == "u" and undoable):
+            return key
+        console.print("There is nothing to undo yet." if key == "u" else "Type one of these keys, then Enter.")
 
-    def __init__(self, status: Status) -> None:
-        super().__init__()
-        self._status = status
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Show the message of a record."""
-        self._status.update(record.getMessage().capitalize())
+def _show_colours(console: Console, named: list[tuple[str, str]]) -> None:
+    grid = Table.grid(padding=(0, 2))
+    for _ in named:
+        grid.add_column(width=min(36, console.width // 2 - 2))
+    if _true_colour(console):
+        grid.add_row(*(Padding("", (3, 0, 0, 0), style=f"on {code}") for _, code in named))
+    grid.add_row(*(f"{name} {code}" for name, code in named))
+    console.print(grid)
 
 
-def _print_saved(console: Console, search: Search, path: Path | None, *, simulate: bool) -> None:
-    lines = []
-    if path is None and search.finished is None:
-        lines = ["There are no answers, so nothing was saved."]
-    elif path is not None:
-        further = ["--simulate"] if simulate else []
-        if search.finished:
-            further += ["--answers", str(search.answers + ANSWERS)]
-        lines = [f"Saved {plural(search.answers, 'answer')} in {path}. Resume:", resume_command(path, further)]
-    console.print(Text("\n".join(["", *(f"  {line}" for line in lines), ""])), soft_wrap=True)
+def _show_result(console: Console, search: Search, items: Items, favourite: int | None) -> None:
+    estimate = search.estimate()
+    distances = np.linalg.norm(items.coordinates - estimate.point, axis=1)
+    named = [(f"Your colour, near {items.labels[int(np.argmin(distances))]}", hex_from_oklab(estimate.point))]
+    if favourite is not None:
+        named.append((f"Simulated favourite: {items.labels[favourite]}", _code(items, favourite)))
+    console.print(f"\nAfter {plural(search.answers, 'answer')}:\n")
+    _show_colours(console, named)
+    radius = f"{estimate.credible_radius(0.95):.3f}"
+    console.print(
+        f"\nWith a probability of 95 %, the favourite is within {radius} of the estimate (black to white: 1)."
+    )
+    if favourite is not None:
+        console.print(f"It is within {distances[favourite]:.3f} of it.")
+    console.print(f"\nRecommended, with the probability of being the favourite of all {items.n}:\n")
+    grid = Table.grid(padding=(0, 2))
+    for one in search.recommend(5):
+        code = _code(items, items.index(one.id))
+        chip = [Padding("    ", style=f"on {code}")] if _true_colour(console) else []
+        grid.add_row(*chip, one.label, code, f"{100 * one.probability:4.1f} %")
+    console.print(grid)
+
+
+def _show_path(console: Console, search: Search, path: Path | None, *, simulate: bool) -> None:
+    if path is None:
+        console.print("" if search.history else "\nThere are no answers, so nothing was saved.")
+        return
+    # The name alone is not on the path if the virtual environment is not activated.
+    own = Path(sys.argv[0]).name == "pairseek" and not shutil.which("pairseek")
+    words = [sys.argv[0] if own else "pairseek", "demo", "--resume", str(path)]
+    words += ["--simulate"] if simulate else []
+    words += ["--answers", str(search.answers + ANSWERS)] if search.finished else []
+    console.print(
+        f"\nSaved {plural(search.answers, 'answer')} in {path}. Resume:\n  {shlex.join(words)}", soft_wrap=True
+    )
+
+
+def _kept(search: Search, path: Path | None) -> Path | None:
+    """Save an unfinished search that has no file yet under a free name, before anything else can fail."""
+    if path is None and search.history and not search.finished:
+        names = (Path(f"pairseek-demo{'' if number == 1 else f'-{number}'}.json") for number in count(1))
+        path = next(name for name in names if not name.exists())
+        search.save(path)
+    return path
+
+
+def _code(items: Items, row: int) -> str:
+    return str(items.data["hex"][row])
+
+
+def _true_colour(console: Console) -> bool:
+    """Return whether the terminal has true colour. A palette would map different colours to the same one."""
+    return console.color_system == "truecolor" and not console.no_color

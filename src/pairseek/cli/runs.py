@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from pairseek.cli.terminal.tty import Stopped, orderly_stop
+from pairseek.cli.signals import Stopped, orderly_stop
 from pairseek.errors import InvalidParameter
 
 

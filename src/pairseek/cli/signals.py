@@ -1,19 +1,13 @@
-"""Terminal modes and signals: unbuffered keys, and a clean end on a signal."""
+"""Signals: an orderly end of a command."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-
-try:
-    import termios
-except ImportError:  # not Unix: keys are read line by line
-    termios = None  # type: ignore[assignment]
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -66,34 +60,3 @@ def orderly_stop() -> Iterator[Callable[[], None]]:
         sys.unraisablehook = report
         for one, handler in before.items():
             signal.signal(one, handler)
-
-
-def is_keyboard() -> bool:
-    """Return whether standard input is a terminal with unbuffered keys."""
-    return termios is not None and sys.stdin is not None and sys.stdin.isatty()
-
-
-@contextlib.contextmanager
-def keyboard() -> Iterator[None]:
-    r"""Disable line buffering and echo, and restore the terminal at the end.
-
-    Ctrl-C still sends its signal. Ctrl-Z and Ctrl-\ do not, because they would leave the full screen open in the shell.
-    Pending input is discarded at both ends, so that it neither answers a pair nor reaches the shell.
-    """
-    if not is_keyboard():
-        yield
-        return
-    descriptor = sys.stdin.fileno()
-    before = termios.tcgetattr(descriptor)
-    modes = termios.tcgetattr(descriptor)
-    modes[3] &= ~(termios.ICANON | termios.ECHO)
-    off = bytes([os.fpathconf(descriptor, "PC_VDISABLE") & 0xFF])
-    modes[6][termios.VSUSP] = modes[6][termios.VQUIT] = off
-    modes[6][termios.VMIN], modes[6][termios.VTIME] = 1, 0
-    try:
-        termios.tcsetattr(descriptor, termios.TCSAFLUSH, modes)
-        yield
-    finally:
-        # Restoring fails if the terminal was closed.
-        with contextlib.suppress(termios.error):
-            termios.tcsetattr(descriptor, termios.TCSAFLUSH, before)

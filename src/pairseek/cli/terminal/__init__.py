@@ -1,1 +1,0 @@
-"""Terminal interface of the demo: keys, frames, views and the saved search."""
