@@ -180,7 +180,7 @@ ROOTS = {
     "population.selection.CrossValidation": "fit options",
     "ranking.ranking.Ranking": "ranking",
     "ranking.segments.Segmentation": "segments",
-    "search.Search": "default",
+    "search.search.Search": "default",
 }
 
 

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from helpers.serving import configuration, some_items
-from pairseek import search
 from pairseek.core.types import Event
+from pairseek.search import engine
 from pairseek.web.sessions import memo
 from pairseek.web.sessions.memo import Memo
 from pairseek.web.sessions.parts import Parts
@@ -63,18 +63,18 @@ def test_the_pairs_of_those_who_answer_alike_are_found_once(monkeypatch):
     made = configuration()
     parts = Parts.resolved(made, ITEMS)
     chosen, inferred = [], []
-    choose_pair, infer = search.choose_pair, search.Search._inferred
+    choose_pair, infer = engine.choose_pair, engine.infer
 
     def counted(items, context, *further):
         chosen.append(len(context.history))
         return choose_pair(items, context, *further)
 
-    def counted_beliefs(one):
-        inferred.append(one.answers)
-        return infer(one)
+    def counted_beliefs(configuration, events):
+        inferred.append(len(events))
+        return infer(configuration, events)
 
-    monkeypatch.setattr(search, "choose_pair", counted)
-    monkeypatch.setattr(search.Search, "_inferred", counted_beliefs)
+    monkeypatch.setattr(engine, "choose_pair", counted)
+    monkeypatch.setattr(engine, "infer", counted_beliefs)
     for seed in range(10):
         row_after(made, parts, seed, [1, 1, 0])
     assert chosen == [0, 1, 2, 3]
