@@ -19,7 +19,6 @@ from rich.console import Console
 
 from pairseek.cli.progress import LearningProgress, RunProgress
 from pairseek.experiments import SPECIFICATIONS, Progress, Results
-from pairseek.experiments.durations import TRIAL_SECONDS
 from pairseek.population.fit import LearningStep
 
 SPEC = """
@@ -202,17 +201,6 @@ class TestReproduce:
         monkeypatch.setitem(SPECIFICATIONS, "bounds", lambda _: bounds)
         return ("reproduce", "bounds", "--strategies", "EPMV", "--jobs", 1, "--out", "out")
 
-    def test_a_long_run_says_beforehand_how_long_it_will_take(self, command, monkeypatch, short):
-        monkeypatch.setattr("pairseek.cli.reproduce.ANNOUNCED_SECONDS", 0.1)
-        monkeypatch.setattr("pairseek.cli.reproduce.relative_cost", lambda: 2.0)
-        monkeypatch.setitem(TRIAL_SECONDS, "bounds", {"EPMV": 900.0})
-        code, out, err = command(*short, "--trials", 1)
-        assert (code, err) == (0, "")
-        # Two settings with one user, 900 s a trial where costs were recorded, and a machine that takes twice as long.
-        assert "about 1 h 0 min" in out
-        assert "1 h 0 min with 1 idle core" in out
-        assert "processor time" not in command(*short, "--trials", 1)[1]
-
     def test_what_is_finished_is_reported_and_nothing_run(self, command, tmp_path, short):
         assert command(*short, "--trials", 2)[0] == 0
         journal = tmp_path / "out" / "bounds" / "trials.jsonl"
@@ -302,7 +290,7 @@ class TestMissingData:
         def too_late(*_, **__):
             raise AssertionError("the data should have been asked for before")
 
-        for place in ("cli.reproduce.relative_cost", "experiments.reproduction.run", "runs.runner.run_plan"):
+        for place in ("experiments.reproduction.run", "runs.runner.run_plan"):
             monkeypatch.setattr(f"pairseek.{place}", too_late)
         monkeypatch.setattr("pairseek.experiments.simulation.run_plan", too_late)
         yield
@@ -323,7 +311,7 @@ class TestMissingData:
         (tmp_path / "triplets.csv").write_text("0,1,2\n")
         code, out, err = command(*given)
         assert code == 2
-        assert "processor time" not in out
+        assert out == ""
         assert re.search(r"needs the extra 'data'|no local copy", err)
         assert re.search(r"put .*\.mat \(or .*\) into", err)
         assert "--data synthetic" in err

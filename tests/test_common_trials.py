@@ -10,8 +10,7 @@ import pytest
 
 import pairseek as ps
 from pairseek.experiments import SPECIFICATIONS, Contender, Wishes, read_record, reproduce, run
-from pairseek.experiments.common_trials import common, counted_elsewhere, finished_elsewhere
-from pairseek.experiments.durations import TRIAL_SECONDS, remaining
+from pairseek.experiments.common_trials import common, finished_elsewhere
 from pairseek.runs.journal import JOURNAL, RUN, read_journal
 
 LONG = replace(
@@ -93,9 +92,3 @@ class TestCommonTrials:
         reproduce("figure2", tmp_path / "figure2", replace(wishes, strategies=()))
         reproduce("particles", tmp_path / "particles", wishes)
         assert json.loads((tmp_path / "particles" / RUN).read_text())["sessions"][-1]["trials_run"] == 0
-
-    def test_a_run_of_several_figures_counts_their_trials_once(self, tmp_path, monkeypatch):
-        monkeypatch.setitem(TRIAL_SECONDS, "short", dict.fromkeys(SHORT.labels, 1.0))
-        counted = counted_elsewhere(SHORT, [replace(LONG, trials=1), replace(LONG, rate=0.1)])
-        assert counted == {0: 1, 1: 1, 2: 2}
-        assert remaining("short", SHORT, tmp_path, elsewhere=counted).trials == 2

@@ -14,15 +14,9 @@ from pairseek.cli.progress import RunProgress
 from pairseek.cli.runs import interruptible, job_count, print_paths
 from pairseek.errors import InvalidParameter
 from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, Wishes, reproduce
-from pairseek.experiments.common_trials import counted_elsewhere
-from pairseek.experiments.durations import relative_cost, remaining
 from pairseek.experiments.paper import PRESETS
-from pairseek.experiments.report import duration, write_report
-from pairseek.experiments.reproduction import chosen, require_data, specification_of
-from pairseek.experiments.spec import Specification
-
-ANNOUNCED_SECONDS = 60.0
-"""Shortest processor time that is announced."""
+from pairseek.experiments.report import write_report
+from pairseek.experiments.reproduction import chosen, require_data
 
 
 def command(
@@ -33,7 +27,7 @@ def command(
     *,
     preset: Annotated[
         str,
-        typer.Option(metavar="NAME", help="quick (fewer users, takes minutes) or paper (the numbers of the paper)."),
+        typer.Option(metavar="NAME", help="quick (fewer users) or paper (the numbers of the paper)."),
     ] = "quick",
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Output folder.  [dim]\\[pairseek-results/PRESET][/]")
@@ -66,8 +60,8 @@ def command(
     the figure as PNG and SVG, and its specification. report.html contains all
     figures in one self-contained file.
 
-    A run of more than a minute starts with an estimate of its duration. Run
-    the same command again to resume an interrupted run.
+    Progress bars estimate the remaining time. Run the same command again to
+    resume an interrupted run.
     """
     console = Console(highlight=False)
     if "list" in figures:
@@ -95,8 +89,6 @@ def command(
     sections = []
     with interruptible(console):
         require_data(names, wishes)
-        if not finished:
-            _announce(console, names, wishes, folder)
         for name in names:
             with RunProgress(console, REPRODUCTIONS[name].title) as progress:
                 sections.append(reproduce(name, folder / name, wishes, progress=progress))
@@ -105,41 +97,6 @@ def command(
     print_paths(
         console, [report, *(path for section in sections for picture in section.pictures for path in picture.paths)]
     )
-
-
-def _announce(console: Console, names: list[str], wishes: Wishes, folder: Path) -> None:
-    """Print the expected processor time of the trials that are not finished, if it exceeds a minute."""
-    specifications = {name: found for name in names if (found := specification_of(name, wishes)) is not None}
-    recorded = sum(remaining(name, found, folder / name).seconds for name, found in specifications.items())
-    if recorded < ANNOUNCED_SECONDS:
-        return
-    factor = relative_cost()
-    columns = Columns(box=None, pad_edge=False, header_style="dim")
-    for heading in ("figure", "trials to run", "processor time"):
-        columns.add_column(heading, justify="left" if heading == "figure" else "right")
-    total = 0.0
-    before: list[Specification] = []
-    for name, found in specifications.items():
-        left = remaining(name, found, folder / name, factor=factor, elsewhere=counted_elsewhere(found, before))
-        before.append(found)
-        total += left.seconds
-        columns.add_row(name, f"{left.trials:,}", f"about {_rounded(left.seconds)}" if left.trials else "finished")
-    console.print(columns, soft_wrap=True)
-    wall = (
-        "on as many cores as the cluster has"
-        if wishes.scheduler
-        else f"{_rounded(total / wishes.jobs)} with {wishes.jobs} idle core{'s' * (wishes.jobs != 1)}"
-    )
-    console.print(
-        f"About {_rounded(total)} of processor time, {wall}. This is an estimate from recorded costs of trials, scaled "
-        f"by a trial that was just timed on this machine.",
-        soft_wrap=True,
-    )
-
-
-def _rounded(seconds: float) -> str:
-    """Format an estimate without digits that it does not have: whole minutes from ten on."""
-    return f"{seconds / 60:.0f} min" if 600 <= seconds < 3600 else duration(seconds)
 
 
 def _list() -> Columns:

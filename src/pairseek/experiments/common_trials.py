@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,17 +51,6 @@ def common(specification: Specification, other: Specification) -> dict[tuple[int
     there = {key: place for place, key in trial_keys(other, load_items(other)).items()}
     here = trial_keys(specification, load_items(specification))
     return {place: there[key] for place, key in here.items() if key in there}
-
-
-def counted_elsewhere(specification: Specification, others: list[Specification]) -> Counter[int]:
-    """Return the number of trials of each strategy that other experiments have too."""
-    found = {
-        (*place, unit)
-        for other in others
-        for place in common(specification, other)
-        for unit in range(min(specification.trials, other.trials))
-    }
-    return Counter(arm for _, arm, _ in found)
 
 
 def finished_elsewhere(specification: Specification, other: Specification, folder: Path) -> dict[Task, Outcome]:
