@@ -14,7 +14,8 @@ from helpers.own_parts import BestOfFew, Closest, InTurn, Laplace, Thompson, Two
 from pairseek.candidates import ListedPairs, ProposedPairs, WeightedPairs
 from pairseek.core.types import Evidence
 from pairseek.errors import InvalidParameter, Unsupported
-from pairseek.strategies import PROCEDURES, UTILITIES, Procedure
+from pairseek.strategies import UTILITIES, Procedure
+from pairseek.strategies.baselines import PROCEDURES
 from pairseek.strategies.features import PairFeatures
 from pairseek.testing import StrategyContract
 
