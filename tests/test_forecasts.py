@@ -1,6 +1,7 @@
 """Forecasts against simulated people, and their formulas against sampling and quadrature."""
 
 import copy
+import dataclasses
 import itertools
 from statistics import NormalDist
 
@@ -126,8 +127,9 @@ def quotients(values, kept, at, goal):
                 reached = np.flatnonzero(row < limit)
                 first = reached[0] if len(reached) else len(row)
                 if first:
-                    copies[place].stop = (target,)
-                    told.append(copies[place].forecast())
+                    state = copies[place]._state
+                    ruled = dataclasses.replace(state.configuration, stop=(target,))
+                    told.append(dataclasses.replace(state, configuration=ruled).forecast())
                     came.append(first)
             out[rule.name, count] = np.median(told) / np.median(came)
     return out

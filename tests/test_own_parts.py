@@ -389,7 +389,7 @@ def test_a_posterior_that_changes_the_default_response_says_so_once(posterior, t
         {"posterior": ps.EP(256)},
         {"posterior": ps.Particles(60)},
         {"posterior": ps.Grid(21), "response": ps.Logistic()},
-        {"posterior": ps.Particles(60), "prior": TwoHills()},
+        {"posterior": ps.Particles(60), "prior": ps.UniformBox(-2.0, 2.0)},
     ],
     ids=repr,
 )
