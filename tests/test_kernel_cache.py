@@ -92,9 +92,7 @@ def test_where_only_a_temporary_folder_can_be_written_kernels_are_kept_there_pri
     hits, misses, kept, note = world.counts()
     assert (hits, misses) == (0, 2)
     assert kept.startswith(f"{world.own}/numerics_")
-    assert note.startswith(
-        f"{NOTE} this takes up to a minute and happens once until {world.own} is emptied: set NUMBA_"
-    )
+    assert note.startswith(f"{NOTE} this takes up to a minute, and again once {world.own} has been emptied: set NUMBA_")
     for folder in (world.own, *world.own.iterdir()):
         found = folder.stat()
         assert stat.S_IMODE(found.st_mode) == 0o700

@@ -111,7 +111,12 @@ def check_prior(prior: AnyPrior, d: int) -> None:
     if not is_density(prior) or not d:
         return
     kind = type(prior).__name__
-    points = np.asarray(prior.sample(2, d, np.random.default_rng(0)))
+    try:
+        points = np.asarray(prior.sample(2, d, np.random.default_rng(0)))
+    except (TypeError, AttributeError) as error:
+        raise InvalidParameter(
+            f"{kind}.sample(2, {d}, rng) failed ({error}): define sample(self, n, d, rng), with a numpy Generator"
+        ) from error
     if points.shape != (2, d):
         raise InvalidParameter(
             f"{kind}.sample(2, {d}, rng) returned shape {points.shape}, expected (2, {d}): draw one row for each point"

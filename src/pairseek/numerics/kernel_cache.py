@@ -265,7 +265,7 @@ class _Turn:
         if not self._depth or self._handle is not None or folder is None or fcntl is None:
             return False
         try:
-            handle = os.open(folder / _LOCK, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            handle = os.open(folder / _LOCK, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         except OSError:
             return False
         self._handle = handle
@@ -310,7 +310,7 @@ def note() -> str:
     if place.writable is None:
         return f"{text} in every process, because no folder can be written to keep them: {ADVICE}"
     if place.temporary:
-        return f"{text} and happens once until {place.writable.parent} is emptied: {ADVICE}, to keep them longer"
+        return f"{text}, and again once {place.writable.parent} has been emptied: {ADVICE}, to keep them longer"
     return f"{text} and happens once: they are kept in {place.writable}"
 
 
@@ -327,5 +327,8 @@ def may_notify() -> bool:
         if found.st_size and time.time() - found.st_mtime < _AGAIN:
             return False
     with contextlib.suppress(OSError):
-        mark.write_bytes(b"noted\n")
+        # In a folder that others can write the name may be a link to a file that must stay as it is.
+        handle = os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o666)
+        with os.fdopen(handle, "wb") as file:
+            file.write(b"noted\n")
     return True

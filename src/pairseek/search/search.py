@@ -80,7 +80,7 @@ class Search:
         residual and curvature.
     prior
         Prior of the user point. None: Gaussian around the items, or uniform on a `Space`. A density of your own has
-        ``sample`` and ``log_density``.
+        ``sample(n, d, rng)`` and ``log_density(points)``.
     posterior
         Method of inference. None: ``EP()``. One that cannot infer residual utilities, such as `Grid`, also changes the
         default response to the paper's model, ``Logistic()``; a `DefaultWarning` says so.
