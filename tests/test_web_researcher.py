@@ -597,7 +597,7 @@ def test_the_columns_of_a_large_table_are_shown_as_well(ann):
     assert len(rows) > 500_000
     reply = columns(ann, "id,label,price\n" + rows)
     assert reply.status_code == 200
-    assert "The table has 8000 rows." in reply.text
+    assert "The table has 8,000 rows." in reply.text
 
 
 def test_who_is_not_signed_in_sees_no_columns(visitors):
