@@ -3,6 +3,7 @@
 import copy
 import pickle
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -810,7 +811,13 @@ def test_threads_that_read_one_search_infer_once(monkeypatch):
     search = ps.Search(np.random.default_rng(1).normal(size=(50, 2)), rng=1)
     search.tell(search.ask(), winner=search.ask().left)
     calls, infer = [], engine.infer
-    monkeypatch.setattr(engine, "infer", lambda *given: calls.append(1) or infer(*given))
+
+    def slow(*given):
+        calls.append(1)
+        time.sleep(0.1)  # long enough that all threads are there
+        return infer(*given)
+
+    monkeypatch.setattr(engine, "infer", slow)
     with ThreadPoolExecutor(4) as pool:
         beliefs = list(pool.map(lambda _: search.belief, range(4)))
     assert len(calls) == 1
