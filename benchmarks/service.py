@@ -381,7 +381,7 @@ def disturber(kind: str, server: Server, cluster, faults: int, log: list[str]):
 
 def restarted(options, url: str, server: Server, base: float) -> None:
     """Sessions under way, a server that knows none of them, and everyone back at once: the time to each first reply."""
-    from pairseek.web.sessions.live import SubmittedAnswer
+    from pairseek.web.sessions.advance import Answer
     from pairseek.web.sessions.service import Sessions
     from pairseek.web.studies.catalogue import Catalogue
 
@@ -392,7 +392,7 @@ def restarted(options, url: str, server: Server, base: float) -> None:
         session, token = people.open(study, {}, seed=number)
         state = people.state(people.by_id(session))
         for step in range(options.restart):
-            said = SubmittedAnswer(state["query"]["query"], "left" if (number + step) % 3 else "right")
+            said = Answer(query=state["query"]["query"], outcome="left" if (number + step) % 3 else "right")
             state = people.answer(people.by_id(session), said)
         tokens.append((token, state["query"]["query"]))
     opened.close()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from helpers.serving import configuration, csrf_of, served
+from helpers.serving import answer_to, configuration, csrf_of, served
 from pairseek.cli.app import run
 from pairseek.errors import InvalidChoices
 from pairseek.model.items import Items
@@ -28,7 +28,6 @@ from pairseek.web.pages.group_map import draw_group_map
 from pairseek.web.pages.map import PICTURE, draw_map
 from pairseek.web.pages.rendering import render_report
 from pairseek.web.pages.text import words
-from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.configuration import pack_items, read_items, unpack_items
 from pairseek.web.studies.media import with_pictures
@@ -56,7 +55,7 @@ def take_part(visitors, person: int, *, fast: bool = False) -> str:
         left, right = (study.items.index(state["query"][side]["id"]) for side in ("left", "right"))
         near = np.sum(np.asarray(study.items.coordinates)[[left, right]] ** 2, axis=1)
         outcome = "left" if fast or near[0] < near[1] else "right"
-        state = service.sessions.answer(row, SubmittedAnswer(state["query"]["query"], outcome, 100 if fast else 900))
+        state = service.sessions.answer(row, answer_to(state["query"]["query"], outcome, 100 if fast else 900))
         row = service.sessions.by_id(session)
     return session
 

@@ -14,10 +14,9 @@ from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 
 from helpers.browsers import DESKTOP, PHONE
-from helpers.serving import cheap_passwords, configuration, served
+from helpers.serving import answer_to, cheap_passwords, configuration, served
 from pairseek.model.items import Items
 from pairseek.web import auth
-from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.studies.creation import create_study
 
 PASSWORD = "a long password of ours"
@@ -52,7 +51,7 @@ def take_part(service, person: int, *, fast: bool = False) -> None:
         left, right = (study.items.index(state["query"][side]["id"]) for side in ("left", "right"))
         away = np.sum((points[[left, right]] - own) ** 2, axis=1)
         outcome = "left" if fast or away[0] < away[1] else "right"
-        state = service.sessions.answer(row, SubmittedAnswer(state["query"]["query"], outcome, 90 if fast else 900))
+        state = service.sessions.answer(row, answer_to(state["query"]["query"], outcome, 90 if fast else 900))
         row = service.sessions.by_id(session)
 
 

@@ -19,7 +19,7 @@ from alembic.migration import MigrationContext
 from pairseek.errors import InvalidFile, InvalidParameter, StoreOutdated, StoreUnavailable
 from pairseek.store import backups, deletion, events, media, migrate, parts, people, sessions, studies
 from pairseek.store.database import Database, now
-from pairseek.store.events import EventRow, QueryRow
+from pairseek.store.events import AskedPair, EventRow
 from pairseek.store.schema import metadata
 from pairseek.testing import StoreContract
 
@@ -214,8 +214,8 @@ def test_only_old_previews_are_forgotten(database, session):
     number = database.read(lambda c: sessions.by_id(c, "s")).study_id
     values = {"id": "preview", "study_id": number, "kind": "preview", "token_hash": "g", "seed": 1}
     database.write(lambda c: sessions.add(c, values | {"parts": parts.add(c, PARTS)}))
-    query = QueryRow("preview", "p1", 0, "strategy", "a", "b", now(), {})
-    database.write(lambda c: events.add_query(c, query))
+    query = AskedPair("preview", "p1", 0, "strategy", "a", "b", now(), {})
+    database.write(lambda c: events.add_pair(c, query))
     database.write(lambda c: sessions.forget_preview(c, "2000"))
     assert database.read(lambda c: sessions.by_id(c, "preview")) is not None
     database.write(lambda c: sessions.forget_preview(c, "9999"))

@@ -9,10 +9,9 @@ import pytest
 import sqlalchemy as sa
 
 from helpers.proxy import Proxy
-from helpers.serving import answer, begin, configuration, served, some_items
+from helpers.serving import answer, answer_to, begin, configuration, served, some_items
 from pairseek.store import migrate
 from pairseek.store.database import Database
-from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.studies.configuration import configured
 from pairseek.web.studies.creation import create_study
 
@@ -165,7 +164,7 @@ def test_a_restart_goes_on_with_the_same_pairs(tmp_path):
             _, token = sessions.open(visitors.service.catalogue.named("which"), {}, seed=seed)
             state = sessions.state(sessions.by_token(token))
             for _ in range(7):
-                state = sessions.answer(sessions.by_token(token), SubmittedAnswer(state["query"]["query"], "left"))
+                state = sessions.answer(sessions.by_token(token), answer_to(state["query"]["query"], "left"))
             following.append(prefetcher.prefetch(sessions.by_token(token), state["query"]["query"]).result(timeout=30))
             tokens.append(token)
             states.append(state)

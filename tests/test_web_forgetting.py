@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from helpers.serving import GUARD, answer, begin, cheap_passwords, configuration, csrf_of, served, some_items
+from helpers.serving import GUARD, answer, answer_to, begin, cheap_passwords, configuration, csrf_of, served, some_items
 from pairseek.client import Client, ServiceError
 from pairseek.errors import AnswerConflict, InvalidParameter, StoreUnavailable, UnknownQuery
 from pairseek.store import deletion, migrate, people, sessions, studies
@@ -22,7 +22,6 @@ from pairseek.web import auth
 from pairseek.web.data import bundle, forgetting, populations, tables
 from pairseek.web.errors import Problem
 from pairseek.web.logs import JsonLines
-from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import create_study, set_open
@@ -71,7 +70,7 @@ def go_on(sessions_, session_id, taste, count):
     state = sessions_.state(sessions_.by_id(session_id))
     for _ in range(count):
         left, right = (ITEMS.index(state["query"][side]["id"]) for side in ("left", "right"))
-        sent = SubmittedAnswer(state["query"]["query"], "left" if taste[left] > taste[right] else "right")
+        sent = answer_to(state["query"]["query"], "left" if taste[left] > taste[right] else "right")
         state = sessions_.answer(sessions_.by_id(session_id), sent)
     return state
 
@@ -138,8 +137,9 @@ def test_nothing_of_a_forgotten_participant_is_left(database_url, log):
         assert f"{PERSON} said so" in zipped(client.bundle("which"))
 
         assert client.forget("which", PERSON)["sessions"] == len(mine)
+        kept = visitors.service.sessions.peek
         for _ in range(200):
-            if database.read(deletion.unscrubbed) is None and not visitors.service.sessions.all_live():
+            if database.read(deletion.unscrubbed) is None and not any(map(kept, mine)):
                 break
             time.sleep(0.05)
         assert found_in(everything(database), *needles) == []
@@ -148,7 +148,7 @@ def test_nothing_of_a_forgotten_participant_is_left(database_url, log):
         for table in tables.TABLES:
             assert not [needle for needle in needles if needle in client.export("which", table).decode()]
         assert not [needle for needle in needles if needle in zipped(client.bundle("which"))]
-        assert [live.row.id for live in visitors.service.sessions.all_live() if live.row.id in mine] == []
+        assert [name for name in mine if kept(name) is not None] == []
         # The browser that was answering is told, and nothing is stored for it.
         reply = again.post("/s/which/answer", json={"query": "p4", "outcome": "left"}, headers=GUARD)
         assert (reply.status_code, reply.json()["error"]["code"]) == (401, "no_session")
@@ -209,11 +209,11 @@ def test_what_was_learned_from_a_forgotten_person_is_dropped_and_sessions_say_so
     rows = {one["session"]: one for one in tables.rows_of(database, study(database), "estimates")}
     assert rows[finished]["x0"] == before["mean"][0]
     with pytest.raises(Problem, match=r"began with population 1, which was learned from a participant who was forg"):
-        assert sessions_.session_state(row).search
+        assert sessions_.snapshot(row).state.search
     # Open: it goes on in the worker that had it in memory, with what the study has without a population.
     for one in (old, sessions_):
         assert one.state(one.by_id(open_now))["progress"]["answered"] == 3
-        assert one.live(one.by_id(open_now)).parts.population is None
+        assert one.snapshot(one.by_id(open_now)).parts.population is None
     query = old.state(old.by_id(open_now))["query"]["query"]
     assert query == "p4", "the person is asked the pair that is on the screen"
     go_on(old, open_now, ITEMS.coordinates @ np.array([1.5, 0.0]), 3)
@@ -345,7 +345,7 @@ def test_forgetting_while_the_person_answers_gives_no_error_but_gone(database):
                 if state["query"] is None:
                     sessions_.blur(row, "p1", SHOWN, 5)
                     continue
-                sessions_.answer(row, SubmittedAnswer(state["query"]["query"], "left"))
+                sessions_.answer(row, answer_to(state["query"]["query"], "left"))
         except StoreUnavailable:
             said.append("unavailable")
         except (UnknownQuery, AnswerConflict):

@@ -3,12 +3,11 @@
 import pytest
 
 import pairseek as ps
-from helpers.serving import configuration, some_items
+from helpers.serving import answer_to, configuration, some_items
 from pairseek.errors import InvalidParameter
 from pairseek.store import migrate
 from pairseek.store.database import Database
 from pairseek.web.sessions import history
-from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import create_study
@@ -39,7 +38,7 @@ def finished(database, **settings):
     while state["status"] == "asking":
         left, right = (ITEMS.coordinates[ITEMS.index(state["query"][side]["id"]), 0] for side in ("left", "right"))
         outcome = "left" if left > right else "right"
-        state = sessions.answer(sessions.by_id(session_id), SubmittedAnswer(state["query"]["query"], outcome, 900))
+        state = sessions.answer(sessions.by_id(session_id), answer_to(state["query"]["query"], outcome, 900))
     (one,) = history.read_histories(database, study, [sessions.by_id(session_id)])
     return study, one, first, state
 

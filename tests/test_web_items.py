@@ -12,7 +12,7 @@ from PIL import Image
 from helpers.serving import configuration, some_items
 from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
-from pairseek.store.events import EventRow, QueryRow
+from pairseek.store.events import AskedPair, EventRow
 from pairseek.web.data.quality import signs
 from pairseek.web.data.tables import as_csv
 from pairseek.web.sessions.state import EffectiveAnswer
@@ -147,7 +147,7 @@ def test_a_map_of_many_dimensions_keeps_the_widest_two():
 
 
 def answered(name, kind="strategy", outcome="left", ms=900, **details):
-    query = QueryRow("s", name, 0, kind, "a", "b", "", details)
+    query = AskedPair("s", name, 0, kind, "a", "b", "", details)
     return EffectiveAnswer(query, EventRow("s", 0, name, "answer", outcome, ms, None, None, None, "", None))
 
 

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 from PIL import Image
 
-from helpers.serving import configuration, csrf_of, served
+from helpers.serving import answer_to, configuration, csrf_of, served
 from pairseek import cli
 from pairseek.client import Client
 from pairseek.errors import InvalidChoices, InvalidItems
@@ -25,12 +25,12 @@ from pairseek.store import migrate, schema
 from pairseek.store import populations as stored_populations
 from pairseek.store import sessions as stored_sessions
 from pairseek.store.database import Database
+from pairseek.store.events import AnsweredPair
 from pairseek.web.auth import make_token, set_password
 from pairseek.web.data import bundle, forgetting, populations, tables
 from pairseek.web.data.crowd import appeal_before
 from pairseek.web.sessions import history
-from pairseek.web.sessions.live import SubmittedAnswer
-from pairseek.web.sessions.schedule import AnsweredPair, scheduled_pair
+from pairseek.web.sessions.schedule import scheduled_pair
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.configuration import read_items
@@ -75,14 +75,14 @@ def answered(database, people, *, count=ANSWERS, seed=0, always=None):
         for _ in range(count):
             left, right = (utility[state["query"][side]["id"]] for side in ("left", "right"))
             outcome = always or ("left" if rng.random() < 1 / (1 + np.exp(right - left)) else "right")
-            state = sessions.answer(sessions.by_id(session_id), SubmittedAnswer(state["query"]["query"], outcome, 500))
+            state = sessions.answer(sessions.by_id(session_id), answer_to(state["query"]["query"], outcome, 500))
     return made
 
 
 def queries(database, session_id):
     sessions = worker(database)
     row = sessions.by_id(session_id)
-    live = sessions.live(row)
+    live = sessions.snapshot(row)
     sessions.state(row)
     return live.done
 
@@ -184,7 +184,7 @@ class TestFirstPeople:
         sessions = worker(database)
         before = sessions.state(sessions.by_id(session_id))["query"]
         query = before["query"]
-        sessions.answer(sessions.by_id(session_id), SubmittedAnswer(query, "left", 300))
+        sessions.answer(sessions.by_id(session_id), answer_to(query, "left", 300))
         again = sessions.undo(sessions.by_id(session_id), query)["query"]
         assert [again[side]["id"] for side in ("left", "right")] == [before[side]["id"] for side in ("left", "right")]
         assert worker(database).state(sessions.by_id(session_id))["query"] == again
@@ -345,7 +345,7 @@ class TestLearning:
         for one in named.values():
             session_id, _ = sessions.open(one, {})
             query = sessions.state(sessions.by_id(session_id))["query"]["query"]
-            sessions.answer(sessions.by_id(session_id), SubmittedAnswer(query, "left", 500))
+            sessions.answer(sessions.by_id(session_id), answer_to(query, "left", 500))
             assert queries(database, session_id)[0].kind == "strategy"
 
 
@@ -361,7 +361,7 @@ class TestRandomShare:
         assert 18 < len(random) < 62
         assert RANDOM_SHARE == 0.1
         new = [pair for pair in random if "whippet" in (pair.left, pair.right)]
-        assert all(pair.unmet for pair in new)
+        assert all(pair.details["unmet"] for pair in new)
         assert 0.3 < len(new) / len(random) < 0.9
         assert all(pair.left != pair.right for pair in random)
 
@@ -381,11 +381,11 @@ class TestNewItems:
         # The worker has read the items before, and finds the new ones.
         assert sessions.catalogue.named("which").items.n == 12
         (after,) = answered(database, 1, count=2, seed=8)
-        live = sessions.live(sessions.by_id(after))
+        live = sessions.snapshot(sessions.by_id(after))
         assert live.parts.items.n == 12
         assert live.parts.unmet == (10, 11)
-        assert sessions.live(sessions.by_id(before)).parts.items.n == 10
-        assert worker(database).live(sessions.by_id(before)).parts.items.n == 10
+        assert sessions.snapshot(sessions.by_id(before)).parts.items.n == 10
+        assert worker(database).snapshot(sessions.by_id(before)).parts.items.n == 10
 
     @pytest.mark.parametrize("kind", ["file", "picture"])
     def test_one_item_alone_is_added_by_command(self, database, tmp_path, capsys, kind):

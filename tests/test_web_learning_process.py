@@ -109,7 +109,7 @@ def test_a_list_of_things_learns_by_itself_on_both_databases(database_url, tmp_p
         mine = browser.get("/s/which/mine").json()["session"]
         sessions = visitors.service.sessions
         assert sessions.by_id(mine).population == 1
-        assert "strategy" in {pair.kind for pair in sessions.live(sessions.by_id(mine)).done}
+        assert "strategy" in {pair.kind for pair in sessions.snapshot(sessions.by_id(mine)).done}
         page = owner(visitors).get("/studies/which")
         assert "Version 1 predicts" in page.text
         assert replays(database, "which", tmp_path / "which.zip") == (FIRST + 1, True)

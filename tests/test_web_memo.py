@@ -7,10 +7,10 @@ import pytest
 from helpers.serving import configuration, some_items
 from pairseek.core.types import Event
 from pairseek.search import engine
+from pairseek.store.events import AnsweredPair
 from pairseek.web.sessions import memo
 from pairseek.web.sessions.memo import Memo
 from pairseek.web.sessions.parts import Parts
-from pairseek.web.sessions.schedule import AnsweredPair
 from pairseek.web.sessions.state import SessionState, learned
 
 ITEMS = some_items(400, 3)
@@ -20,14 +20,15 @@ def row_after(made, parts, seed, outcomes):
     """The queries of a session in which the first item of each pair, by the items' order, wins where 1 is said."""
     done, asked = [], []
     for outcome in [*outcomes, None]:
-        query = SessionState(made, parts, seed, tuple(done)).query("s", [], ())
+        state = SessionState(made, parts, seed, tuple(done))
+        query = state.completed(state.following[0])
         asked.append(query)
         if outcome is None:
             break
         first = query.left if ITEMS.index(query.left) < ITEMS.index(query.right) else query.right
         said = {1: "left" if first == query.left else "right", 0: "right" if first == query.left else "left"}
         said = said.get(outcome, outcome)
-        done.append(AnsweredPair(query.name, query.kind, query.left, query.right, said, query.details.get("search")))
+        done.append(AnsweredPair(query.name, query.kind, query.left, query.right, said))
     return asked
 
 
@@ -102,10 +103,10 @@ def test_it_is_bounded(monkeypatch):
 
 def test_the_order_of_answers_and_ties_tells_paths_apart():
     def pair(left, right, outcome):
-        return AnsweredPair("p", "strategy", left, right, outcome, "q")
+        return AnsweredPair("p", "strategy", left, right, outcome)
 
     def key(*pairs):
-        return memo.path_key(learned(pairs))
+        return memo.path_of(learned(pairs))
 
     assert key(pair("a", "b", "left")) == key(pair("b", "a", "right"))
     one = [

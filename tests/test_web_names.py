@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from helpers.serving import answer, begin, configuration, csrf_of, served
+from helpers.serving import answer, answer_to, begin, configuration, csrf_of, served
 from pairseek import cli
 from pairseek.model.items import Items
 from pairseek.web.auth import set_password
 from pairseek.web.data import populations
-from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.cards import card
 from pairseek.web.studies.catalogue import Catalogue
@@ -91,7 +90,7 @@ def people(database, count=10):
         key, _ = sessions.open(study, {})
         state = sessions.state(sessions.by_id(key))
         for turn in range(8):
-            sent = SubmittedAnswer(state["query"]["query"], ("left", "right")[(turn + number) % 3 == 0], 700)
+            sent = answer_to(state["query"]["query"], ("left", "right")[(turn + number) % 3 == 0], 700)
             state = sessions.answer(sessions.by_id(key), sent)
         if sessions.by_id(key).finished_at is None:
             sessions.finish(sessions.by_id(key))

@@ -14,7 +14,7 @@ from pairseek.store.schema import sessions
 from pairseek.web import logs
 from pairseek.web.auth import make_token
 from pairseek.web.routes.participant import cookie_of
-from pairseek.web.sessions import history, service
+from pairseek.web.sessions import advance, history, service
 from pairseek.web.settings import Settings
 from pairseek.web.studies.creation import create_study
 
@@ -256,7 +256,7 @@ def test_only_losses_of_focus_at_pairs_that_were_asked_are_stored_and_not_withou
 
 
 def test_a_session_cannot_grow_without_end(visitors, client, monkeypatch):
-    monkeypatch.setattr(service, "SPARE_EVENTS", 3 - 6 * service.EVENTS_PER_ANSWER)
+    monkeypatch.setattr(advance, "SPARE_EVENTS", 3 - 6 * advance.EVENTS_PER_ANSWER)
     state = answer(client, begin(client), "skip").json()
     back = client.post("/s/which/undo", json={"query": "p1"}, headers=GUARD).json()
     state = answer(client, back, "skip").json()

@@ -9,7 +9,7 @@ import pytest
 
 import pairseek as ps
 from helpers.searches import search_of
-from helpers.serving import answer, begin, configuration, csrf_of, served, some_items
+from helpers.serving import answer, answer_to, begin, configuration, csrf_of, served, some_items
 from pairseek import cli, defaults, serialization
 from pairseek._version import MODEL_VERSION
 from pairseek.client import Client
@@ -23,7 +23,6 @@ from pairseek.web.auth import make_token, set_password
 from pairseek.web.data import bundle, populations, tables
 from pairseek.web.errors import Problem
 from pairseek.web.sessions import history
-from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.parts import Parts
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
@@ -59,14 +58,14 @@ def answered(database, outcomes, *, session=None, seed=3):
     state = sessions.state(sessions.by_id(session))
     pairs = [state["query"]]
     for outcome in outcomes:
-        state = sessions.answer(sessions.by_id(session), SubmittedAnswer(state["query"]["query"], outcome, 700))
+        state = sessions.answer(sessions.by_id(session), answer_to(state["query"]["query"], outcome, 700))
         pairs.append(state["query"])
     return session, pairs
 
 
 def estimate_of(database, session):
     sessions = worker(database)
-    return sessions.session_state(sessions.by_id(session)).search.estimate()
+    return sessions.snapshot(sessions.by_id(session)).state.search.estimate()
 
 
 def with_other_defaults(monkeypatch):
@@ -108,7 +107,7 @@ def test_the_parts_of_a_session_are_all_that_its_search_has(database):
     row = sessions.by_id(session)
     record = database.read(lambda c: stored.contents(c, [row.parts]))[row.parts]
     search = configuration(answers=12).resolved(ITEMS)
-    assert record == search.record() == sessions.session_state(row).search.configuration.record()
+    assert record == search.record() == sessions.snapshot(row).state.search.configuration.record()
     assert record["model"] == MODEL_VERSION
     assert record["response"]["k"] is not None
     assert record["candidates"] is not None
@@ -147,7 +146,7 @@ def test_a_session_with_a_population_keeps_appeal_prior_and_response(tmp_path, m
                 study(database).items.coordinates[int(state["query"][s]["id"][1:]), 0] for s in ("left", "right")
             )
             outcome = "left" if rng.random() < 1 / (1 + np.exp(3 * (right - left))) else "right"
-            state = sessions.answer(sessions.by_id(session), SubmittedAnswer(state["query"]["query"], outcome, 500))
+            state = sessions.answer(sessions.by_id(session), answer_to(state["query"]["query"], outcome, 500))
     _, population = populations.fit(database, study(database), "ann")
     twin, expected = answered(database, ["left", "right", "left", "right"])
     session, pairs = answered(database, ["left", "right"])
@@ -157,13 +156,13 @@ def test_a_session_with_a_population_keeps_appeal_prior_and_response(tmp_path, m
     assert pairs + more[1:] == expected
     sessions = worker(database)
     assert [sessions.by_id(name).population for name in (twin, session)] == [1, 1]
-    search = sessions.session_state(sessions.by_id(session)).search
+    search = sessions.snapshot(sessions.by_id(session)).state.search
     assert search.configuration.prior == population.prior
     assert search.configuration.response == population.response
     assert np.array_equal(search.configuration.items.appeal, population.items.appeal)
     assert np.array_equal(estimate_of(database, session).point, estimate_of(database, twin).point)
     # Sessions that began alike share what they began with.
-    mine, theirs = (sessions.live(sessions.by_id(name)).parts for name in (session, twin))
+    mine, theirs = (sessions.snapshot(sessions.by_id(name)).parts for name in (session, twin))
     assert mine is theirs
     assert bundled(database, tmp_path).models == [MODEL_VERSION]
     assert all(one.same for one in bundle.replayed(bundled(database, tmp_path)))
@@ -193,9 +192,9 @@ def test_a_session_of_another_model_is_not_continued(database):
     row = sessions.by_id(session)
     for go_on in (
         lambda: sessions.state(row),
-        lambda: sessions.answer(row, SubmittedAnswer(pairs[-1]["query"], "left")),
+        lambda: sessions.answer(row, answer_to(pairs[-1]["query"], "left")),
         lambda: sessions.undo(row, pairs[1]["query"]),
-        lambda: sessions.session_state(row).search,
+        lambda: sessions.snapshot(row).state.search,
     ):
         with pytest.raises(Problem, match=BOTH) as refused:
             go_on()

@@ -7,20 +7,19 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from helpers.serving import configuration, csrf_of, served, some_items
+from helpers.serving import answer_to, configuration, csrf_of, served, some_items
 from pairseek import cli
 from pairseek.errors import InvalidChoices
 from pairseek.population import Choices
 from pairseek.store import migrate
 from pairseek.store import sessions as stored
 from pairseek.store.database import Database
-from pairseek.store.events import EventRow, QueryRow
+from pairseek.store.events import AskedPair, EventRow
 from pairseek.web import learner
 from pairseek.web.auth import set_password
 from pairseek.web.data import bundle, populations, tables
 from pairseek.web.sessions import history
 from pairseek.web.sessions import simulated as simulating
-from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.parts import Parts
 from pairseek.web.sessions.prefetch import Gate
 from pairseek.web.sessions.service import Sessions
@@ -63,7 +62,7 @@ def answered(database, people, *, count=12, seed=0):
             left, right = (ITEMS.index(state["query"][side]["id"]) for side in ("left", "right"))
             chance = 1 / (1 + np.exp(taste[right] - taste[left]))
             outcome = "left" if rng.random() < chance else "right"
-            state = sessions.answer(sessions.by_id(session_id), SubmittedAnswer(state["query"]["query"], outcome, 500))
+            state = sessions.answer(sessions.by_id(session_id), answer_to(state["query"]["query"], outcome, 500))
     return made
 
 
@@ -78,7 +77,7 @@ def test_sessions_begin_with_the_newest_version_and_keep_it(database):
     (third,) = answered(database, 1, count=1, seed=6)
     sessions = worker(database)
     assert [sessions.by_id(one).population for one in (first[0], open_now, second, third)] == [None, None, 1, 2]
-    searches = [sessions.live(sessions.by_id(one)).state.search for one in (open_now, second, third)]
+    searches = [sessions.snapshot(sessions.by_id(one)).state.search for one in (open_now, second, third)]
     assert np.all(searches[0].configuration.items.appeal == 0)
     assert np.array_equal(searches[1].configuration.items.appeal, population.items.appeal)
     assert searches[1].configuration.prior == population.prior
@@ -114,7 +113,7 @@ def test_the_coordinate_that_few_people_leave_uncertain_is_not_shown(database):
     assert population.items.d == ITEMS.d + 1
     (session_id,) = answered(database, 1, seed=9)
     sessions = worker(database)
-    state = sessions.live(sessions.by_id(session_id)).state
+    state = sessions.snapshot(sessions.by_id(session_id)).state
     assert state.search.configuration.items.d == ITEMS.d + 1
     assert np.shape(state.final()["covariance"]) == (ITEMS.d, ITEMS.d)
     (one,) = (one for one in history.all_histories(database, study(database)) if one.row.id == session_id)
@@ -133,7 +132,7 @@ def test_without_finished_sessions_or_from_random_answers_nothing_is_learned(dat
         state = sessions.state(sessions.by_id(session_id))
         for _ in range(12):
             outcome = "left" if rng.random() < 0.5 else "right"
-            state = sessions.answer(sessions.by_id(session_id), SubmittedAnswer(state["query"]["query"], outcome, 500))
+            state = sessions.answer(sessions.by_id(session_id), answer_to(state["query"]["query"], outcome, 500))
     with pytest.raises(
         InvalidChoices,
         match=r"'which' has learned nothing: the answers of 6 people are no more informative than random answers",
@@ -240,7 +239,7 @@ def test_ties_of_a_study_teach_their_width(database):
         for number in range(12):
             left, right = (ITEMS.coordinates[ITEMS.index(state["query"][side]["id"]), 0] for side in ("left", "right"))
             outcome = "tie" if number % 3 == 0 else "left" if left + 0.1 * rng.normal() > right else "right"
-            state = sessions.answer(sessions.by_id(session_id), SubmittedAnswer(state["query"]["query"], outcome, 500))
+            state = sessions.answer(sessions.by_id(session_id), answer_to(state["query"]["query"], outcome, 500))
     _, found = populations.fit(database, which, "ann")
     # A third of the answers are ties; without them there is no width to fit.
     assert found.tie_width > 0.2
@@ -250,7 +249,7 @@ def test_what_everybody_likes_is_expected_of_a_person_too():
     items = ps.Items([[-1.0], [1.0]], ids=["plain", "liked"], appeal=[0.0, 8.0])
     prior = {"name": "gaussian", "mean": [-0.5], "covariance": [[0.01]]}
     made = configuration(prior=prior, response={"name": "logistic", "k": 2.0, "noise": "constant"})
-    query = QueryRow("s", "p1", 0, "strategy", "plain", "liked", "", {})
+    query = AskedPair("s", "p1", 0, "strategy", "plain", "liked", "", {})
     answered = EffectiveAnswer(query, EventRow("s", 1, "p1", "answer", "right", 900, None, None, None, "", None))
     state = SessionState(made, Parts.resolved(made, items), 1, (answered.shown(),))
     # The person is nearer to the one and takes the other, as most do.

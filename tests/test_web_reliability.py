@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from helpers.serving import configuration, csrf_of, served, some_items
+from helpers.serving import answer_to, configuration, csrf_of, served, some_items
 from pairseek import serialization
 from pairseek.client import Client
 from pairseek.defaults import TIE_WIDTH
@@ -19,7 +19,6 @@ from pairseek.web.auth import Account, make_token, set_password
 from pairseek.web.data import bundle, populations, tables
 from pairseek.web.data.quality import signs
 from pairseek.web.sessions import history
-from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.configuration import configured
@@ -57,7 +56,7 @@ def answered(database, *, clicks, seed, count=16):
     for _ in range(count):
         left, right = (ITEMS.coordinates[ITEMS.index(state["query"][side]["id"]), 0] for side in ("left", "right"))
         outcome = "left" if (rng.random() < 0.5 if clicks else left > right) else "right"
-        state = sessions.answer(sessions.by_id(session_id), SubmittedAnswer(state["query"]["query"], outcome, 900))
+        state = sessions.answer(sessions.by_id(session_id), answer_to(state["query"]["query"], outcome, 900))
     return session_id
 
 
@@ -137,7 +136,7 @@ def test_a_study_that_learns_still_infers_how_people_answer(database):
     _, population = populations.fit(database, study(database), "ann")
     session_id = answered(database, clicks=True, seed=20)
     sessions = Sessions(database, Catalogue(database))
-    search = sessions.live(sessions.by_id(session_id)).state.search
+    search = sessions.snapshot(sessions.by_id(session_id)).state.search
     assert search.configuration.response.noise == "constant"
     assert search.configuration.response.k.prior == ps.LogNormal(population.k, 1.5)
     assert search.configuration.response.lapse_prior == ps.Beta()

@@ -11,13 +11,12 @@ import zipfile
 import pytest
 from PIL import Image
 
-from helpers.serving import GUARD, answer, begin, configuration, csrf_of, served, some_items
+from helpers.serving import GUARD, answer, answer_to, begin, configuration, csrf_of, served, some_items
 from pairseek.client import Client, ServiceError
 from pairseek.errors import InvalidItems
 from pairseek.store import schema, sessions
 from pairseek.web.auth import make_token, set_password
 from pairseek.web.sessions import history
-from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.studies.creation import create_study, from_file
 from pairseek.web.studies.media import items_of_pictures
 
@@ -330,7 +329,7 @@ def test_many_participants_come_page_by_page_and_only_the_changed_are_read_again
     opened = [service.open(study, {"participant": f"number-{k:03}"}) for k in range(120)]
     for _, token in opened[:20]:
         row = service.by_token(token)
-        service.answer(row, SubmittedAnswer(service.state(row)["query"]["query"], "left"))
+        service.answer(row, answer_to(service.state(row)["query"]["query"], "left"))
     read, read_histories = [], history.read_histories
 
     def counted(database, study, rows):
@@ -354,7 +353,7 @@ def test_many_participants_come_page_by_page_and_only_the_changed_are_read_again
     before = people[7]
     assert before["name"] == "number-007"
     row = service.by_token(token)
-    service.answer(row, SubmittedAnswer(service.state(row)["query"]["query"], "left"))
+    service.answer(row, answer_to(service.state(row)["query"]["query"], "left"))
     read.clear()
     page = ann.get("/studies/crowd").text
     assert [one.participant for one in read] == ["number-007"]

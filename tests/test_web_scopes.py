@@ -7,9 +7,8 @@ import httpx
 import pytest
 
 from helpers import abuse
-from helpers.serving import GUARD, answer, configuration, csrf_of, served, some_items
+from helpers.serving import GUARD, answer, answer_to, configuration, csrf_of, served, some_items
 from pairseek.web.auth import SCOPES, make_token
-from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.studies.creation import create_study
 
 POINTS = some_items()
@@ -64,7 +63,7 @@ def victim(visitors) -> tuple[str, str]:
     create_study(service.database, configuration(slug=slug), POINTS, is_open=True, who="test")
     session, _ = service.sessions.open(service.catalogue.named(slug), {"participant": "p1"})
     for query in ("p1", "p2"):
-        service.sessions.answer(service.sessions.by_id(session), SubmittedAnswer(query, "left"))
+        service.sessions.answer(service.sessions.by_id(session), answer_to(query, "left"))
     return slug, session
 
 

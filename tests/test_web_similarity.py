@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from helpers.serving import answer, begin, cheap_passwords, configuration, csrf_of, served
+from helpers.serving import answer, answer_to, begin, cheap_passwords, configuration, csrf_of, served
 from pairseek import cli
 from pairseek.embed import Triplets
 from pairseek.embed.similarity_map import SimilarityMap
@@ -23,7 +23,6 @@ from pairseek.web import auth, learner
 from pairseek.web.data import bundle, forgetting, similarity, tables
 from pairseek.web.errors import Problem
 from pairseek.web.sessions import simulated
-from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.prefetch import Gate
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies import forms
@@ -71,7 +70,7 @@ def judged(database, study, people=1, *, say=nearer, count=None):
         session_id, _ = sessions.open(study, {})
         state, given = sessions.state(sessions.by_id(session_id)), 0
         while state["query"] is not None and given != count:
-            sent = SubmittedAnswer(state["query"]["query"], say(state["query"]), 900)
+            sent = answer_to(state["query"]["query"], say(state["query"]), 900)
             state = sessions.answer(sessions.by_id(session_id), sent)
             given += 1
         out.append(session_id)
@@ -162,7 +161,7 @@ def test_undo_asks_the_same_question_again(database):
     session_id, _ = sessions.open(study, {})
     row = sessions.by_id(session_id)
     first = sessions.state(row)["query"]
-    sessions.answer(row, SubmittedAnswer(first["query"], "left"))
+    sessions.answer(row, answer_to(first["query"], "left"))
     state = sessions.undo(sessions.by_id(session_id), first["query"])
     again = state["query"]
     assert [again[side]["id"] for side in ("anchor", "left", "right")] == [
@@ -179,10 +178,10 @@ def test_a_session_keeps_the_map_with_which_it_began(database):
     judged(database, study, 3)
     assert similarity.learn(database, study, "test") == 1
     sessions = Sessions(database, Catalogue(database))
-    assert sessions.session_state(sessions.by_id(began)).placement is None
+    assert sessions.snapshot(sessions.by_id(began)).state.placement is None
     later = judged(database, study, 1, count=1)[0]
     assert sessions.by_id(later).population == 1
-    assert sessions.session_state(sessions.by_id(later)).placement is not None
+    assert sessions.snapshot(sessions.by_id(later)).state.placement is not None
 
 
 # Learning

@@ -23,7 +23,7 @@ from helpers.serving import configuration, served  # noqa: E402
 from pairseek.model.items import Items  # noqa: E402
 from pairseek.store import learning, populations  # noqa: E402
 from pairseek.web import auth  # noqa: E402
-from pairseek.web.sessions.live import SubmittedAnswer  # noqa: E402
+from pairseek.web.sessions.advance import Answer  # noqa: E402
 
 PASSWORD = "figures-of-the-docs"
 PHONE = {"viewport": {"width": 390, "height": 780}, "has_touch": True, "is_mobile": True, "device_scale_factor": 1.5}
@@ -113,7 +113,7 @@ def answer(service, slug: str, people: int, person) -> None:
         name, _ = sessions.open(study, {})
         state = sessions.state(sessions.by_id(name))
         while state["query"] is not None:
-            given = SubmittedAnswer(state["query"]["query"], say(state["query"]), 1400)
+            given = Answer(query=state["query"]["query"], outcome=say(state["query"]), rt_ms=1400)
             state = sessions.answer(sessions.by_id(name), given)
 
 

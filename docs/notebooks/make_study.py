@@ -13,7 +13,7 @@ import pairseek as ps
 from pairseek.store import migrate
 from pairseek.store.database import Database
 from pairseek.web.data import bundle
-from pairseek.web.sessions.live import SubmittedAnswer
+from pairseek.web.sessions.advance import Answer
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import create_study, from_record
@@ -101,7 +101,7 @@ def answer_all(sessions, study, items, rng, *, clicks, number):
         milliseconds = int(1500 * np.exp(0.4 * rng.standard_normal()))
         state = sessions.answer(
             sessions.by_id(session_id),
-            SubmittedAnswer(pair["query"], outcome, milliseconds),
+            Answer(query=pair["query"], outcome=outcome, rt_ms=milliseconds),
         )
 
 

@@ -19,6 +19,7 @@ from pairseek.store import people
 from pairseek.web import auth
 from pairseek.web.app import create_app
 from pairseek.web.server import configuration_of
+from pairseek.web.sessions.advance import Answer
 from pairseek.web.settings import Settings
 from pairseek.web.studies.configuration import configured
 from pairseek.web.studies.creation import create_study
@@ -39,6 +40,10 @@ def configuration(**changes):
         "seed": 7,
     }
     return configured(settings | changes)
+
+
+def answer_to(query, outcome, rt_ms=None):
+    return Answer(query=query, outcome=outcome, rt_ms=rt_ms)
 
 
 @contextlib.contextmanager

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -13,8 +14,8 @@ from pairseek.store.schema import events, queries, sessions
 
 
 @dataclass(frozen=True, slots=True)
-class QueryRow:
-    """Query that was asked."""
+class AskedPair:
+    """Pair that was asked, as it is stored, with the name by which its answer refers to it."""
 
     session_id: str
     name: str
@@ -45,21 +46,52 @@ class EventRow:
     played: dict[str, str] | None = None
 
 
-class AnsweredRow(NamedTuple):
-    """Event with the part of its query on which the next one depends; of an undo, ``outcome`` is None.
+class AnsweredPair(NamedTuple):
+    """Pair with its answer, reduced to what the following pairs depend on.
 
-    ``version`` is that of the session when the row was read.
+    It is a tuple, because all of a session are made again whenever it is read.
+
+    Attributes
+    ----------
+    name, kind, left, right
+        The pair that was asked.
+    outcome
+        The answer.
+    anchor
+        Item with which the two are compared in a similarity study.
+    void
+        Whether a researcher has voided the answer.
     """
 
-    version: int
-    event: str
-    outcome: str | None
     name: str
     kind: str
     left: str
     right: str
-    search: str | None
-    anchor: str | None
+    outcome: str
+    anchor: str | None = None
+    void: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Answers of a session.
+
+    Attributes
+    ----------
+    done
+        Answers that were not undone, in order.
+    undone
+        Outcomes of undone answers, by the name of their pair.
+    events
+        Number of stored events.
+    version
+        Version of the session when they were read; None without events.
+    """
+
+    done: tuple[AnsweredPair, ...] = ()
+    undone: Mapping[str, str] = field(default_factory=dict)
+    events: int = 0
+    version: int | None = None
 
 
 class VersionConflict(Exception):
@@ -83,17 +115,16 @@ _QUERIES = (
     .where(queries.c.session_id.in_(_CHOSEN))
     .order_by(queries.c.session_id, queries.c.position, queries.c.asked_at)
 )
-# Of the details of an answered query two texts are read, because decoding all of them takes longer than the rest.
+# Of the details of an answered pair one text is read, because decoding all of them takes longer than the rest.
 _ANSWERED = (
     sa.select(
         sessions.c.version,
         events.c.kind,
-        events.c.outcome,
         queries.c.name,
         queries.c.kind,
         queries.c.left,
         queries.c.right,
-        queries.c.details["search"].as_string(),
+        events.c.outcome,
         queries.c.details["anchor"].as_string(),
     )
     .select_from(events)
@@ -117,16 +148,9 @@ def add_event(connection: sa.Connection, event: EventRow, *, version: int) -> No
     connection.execute(_ADD_EVENT, _values(event))
 
 
-def add_query(connection: sa.Connection, query: QueryRow) -> QueryRow:
-    """Store a query unless it is stored already, and return the stored one."""
-    stored = connection.execute(_SAME_QUERY, {"session": query.session_id, "query": query.name}).first()
-    return insert_query(connection, query) if stored is None else QueryRow(*stored)
-
-
-def insert_query(connection: sa.Connection, query: QueryRow) -> QueryRow:
-    """Store a query that is known not to be stored yet, and return it."""
-    connection.execute(_ADD_QUERY, _values(query))
-    return query
+def add_pair(connection: sa.Connection, pair: AskedPair) -> None:
+    """Store a pair that was asked; a session cannot have two of the same name."""
+    connection.execute(_ADD_QUERY, _values(pair))
 
 
 def was_asked(connection: sa.Connection, session_id: str, query: str) -> bool:
@@ -139,22 +163,43 @@ def events_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[Eve
     return [EventRow(*row) for row in connection.execute(_EVENTS, {"chosen": session_ids}).all()]
 
 
-def queries_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[QueryRow]:
+def queries_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[AskedPair]:
     """Return all queries, session by session, in order."""
-    return [QueryRow(*row) for row in connection.execute(_QUERIES, {"chosen": session_ids}).all()]
+    return [AskedPair(*row) for row in connection.execute(_QUERIES, {"chosen": session_ids}).all()]
 
 
-def answered_of(connection: sa.Connection, session_id: str) -> list[AnsweredRow]:
-    """Return all events of a session in order, each with its query."""
+def answers_of(connection: sa.Connection, session_id: str) -> Answers:
+    """Return the answers of a session."""
     # All at once: row by row takes a tenth longer, and the lock of the interpreter changes hands at each.
-    return [AnsweredRow._make(row) for row in connection.execute(_ANSWERED, {"session": session_id}).all()]
+    rows = connection.execute(_ANSWERED, {"session": session_id}).all()
+    if not rows:
+        return Answers()
+    kept = remaining_answers(row[1] for row in rows)
+    remaining = set(kept)
+    # Sessions share the texts.
+    done = tuple(
+        AnsweredPair._make((*(text and sys.intern(text) for text in rows[place][2:]), False)) for place in kept
+    )
+    undone = {row[2]: row[6] for place, row in enumerate(rows) if row[1] == "answer" and place not in remaining}
+    return Answers(done, undone, len(rows), rows[0][0])
 
 
-def queries_from(connection: sa.Connection, session_id: str, position: int) -> list[QueryRow]:
+def remaining_answers(kinds: Iterable[str]) -> list[int]:
+    """Return the places of the answers that were not undone, among events of these kinds, in order."""
+    places: list[int] = []
+    for place, kind in enumerate(kinds):
+        if kind == "answer":
+            places.append(place)
+        else:
+            places.pop()
+    return places
+
+
+def queries_from(connection: sa.Connection, session_id: str, position: int) -> list[AskedPair]:
     """Return the queries of a session that were asked at a position or later, in order."""
     found = connection.execute(_QUERIES_FROM, {"session": session_id, "first": position})
-    return [QueryRow(*row) for row in found]
+    return [AskedPair(*row) for row in found]
 
 
-def _values(row: EventRow | QueryRow) -> dict[str, Any]:
+def _values(row: EventRow | AskedPair) -> dict[str, Any]:
     return {name: getattr(row, name) for name in row.__slots__}

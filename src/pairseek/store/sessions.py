@@ -135,10 +135,10 @@ def set_token(connection: sa.Connection, session_id: str, token_hash: str) -> No
     connection.execute(sessions.update().where(sessions.c.id == session_id).values(values))
 
 
-def finish(connection: sa.Connection, session_id: str, reason: str, final: JSON) -> None:
+def finish(connection: sa.Connection, session_id: str, reason: str, final: JSON, at: str) -> None:
     """Store the end of a session with its result, unless it has ended before."""
     fresh = (sessions.c.id == session_id) & sessions.c.finished_at.is_(None)
-    connection.execute(sessions.update().where(fresh).values(finished_at=now(), reason=reason, final=final))
+    connection.execute(sessions.update().where(fresh).values(finished_at=at, reason=reason, final=final))
 
 
 def reopen(connection: sa.Connection, session_id: str) -> bool:

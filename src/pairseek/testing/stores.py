@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import sqlalchemy as sa
@@ -12,7 +13,7 @@ import sqlalchemy as sa
 from pairseek.core.types import JSON
 from pairseek.store import events, migrate, parts, sessions, studies
 from pairseek.store.database import Database, now
-from pairseek.store.events import EventRow, QueryRow, VersionConflict
+from pairseek.store.events import AnsweredPair, AskedPair, EventRow, VersionConflict
 from pairseek.store.sessions import SessionRow
 
 PARTS: JSON = {"model": 2, "prior": {"name": "gaussian", "mean": [0.1 + 0.2, 1e-300]}}
@@ -97,30 +98,33 @@ class StoreContract:
         assert sorted(_at_once(8, add)) == ["added"] + ["conflict"] * 7
         assert len(database.read(lambda c: events.events_of(c, [SESSION]))) == 1
 
-    def test_adding_a_query_is_idempotent(self, database: Database) -> None:
-        """Assert that the first query of a name stays."""
-        query = QueryRow(SESSION, "p1", 0, "strategy", "a", "b", now(), {"search": "q0"})
-        assert database.write(lambda c: events.add_query(c, query)) == query
-        assert database.write(lambda c: events.add_query(c, replace(query, left="c"))) == query
+    def test_a_pair_of_a_session_is_added_once(self, database: Database) -> None:
+        """Assert that the first pair of a name stays."""
+        query = AskedPair(SESSION, "p1", 0, "strategy", "a", "b", now(), {"strategy": "random"})
+        database.write(lambda c: events.add_pair(c, query))
+        with pytest.raises(sa.exc.IntegrityError):
+            database.write(lambda c: events.add_pair(c, replace(query, left="c")))
         assert database.read(lambda c: events.queries_of(c, [SESSION])) == [query]
 
     def test_events_are_read_with_their_queries(self, database: Database) -> None:
-        """Assert the rows that a session is rebuilt from: events with their queries, and the queries that follow."""
-        texts: list[JSON] = [{"search": "q0", "anchor": "c"}, {"anchor": None}, {}]
+        """Assert what a session is rebuilt from: its answers with their pairs, and the pairs that follow."""
+        texts: list[JSON] = [{"strategy": "random", "anchor": "c"}, {"anchor": None}, {}]
         asked = [
-            QueryRow(SESSION, f"p{place + 1}", place, "strategy", "a", "b", now(), one)
+            AskedPair(SESSION, f"p{place + 1}", place, "strategy", "a", "b", now(), one)
             for place, one in enumerate(texts)
         ]
-        database.write(lambda c: [events.insert_query(c, query) for query in asked])
-        assert database.read(lambda c: events.answered_of(c, SESSION)) == []
+        for pair in asked:
+            database.write(partial(events.add_pair, pair=pair))
+        assert database.read(lambda c: events.answers_of(c, SESSION)) == events.Answers()
         database.write(_adding(answer_row(0, "p1"), version=0))
         database.write(_adding(answer_row(1, "p2", "tie"), version=1))
         database.write(_adding(replace(answer_row(2, "p2"), kind="undo", outcome=None), version=2))
-        assert database.read(lambda c: events.answered_of(c, SESSION)) == [
-            (3, "answer", "left", "p1", "strategy", "a", "b", "q0", "c"),
-            (3, "answer", "tie", "p2", "strategy", "a", "b", None, None),
-            (3, "undo", None, "p2", "strategy", "a", "b", None, None),
-        ]
+        database.write(_adding(answer_row(3, "p3", "right"), version=3))
+        done = (
+            AnsweredPair("p1", "strategy", "a", "b", "left", "c"),
+            AnsweredPair("p3", "strategy", "a", "b", "right"),
+        )
+        assert database.read(lambda c: events.answers_of(c, SESSION)) == events.Answers(done, {"p2": "tie"}, 4, 4)
         assert database.read(lambda c: events.queries_from(c, SESSION, 1)) == asked[1:]
 
     def test_parts_are_stored_once_and_read_to_the_bit(self, database: Database) -> None:
@@ -133,8 +137,8 @@ class StoreContract:
 
     def test_the_first_end_of_a_session_stays_until_it_is_reopened(self, database: Database) -> None:
         """Assert that finishing is idempotent and reopening removes the result."""
-        database.write(lambda c: sessions.finish(c, SESSION, "enough", {"radius": 0.5}))
-        database.write(lambda c: sessions.finish(c, SESSION, "later", {"radius": 0.1}))
+        database.write(lambda c: sessions.finish(c, SESSION, "enough", {"radius": 0.5}, now()))
+        database.write(lambda c: sessions.finish(c, SESSION, "later", {"radius": 0.1}, now()))
         row = session_row(database)
         assert (row.reason, row.final) == ("enough", {"radius": 0.5})
         database.write(lambda c: sessions.reopen(c, SESSION))

@@ -28,8 +28,8 @@ from pairseek.web.rates import Rates
 from pairseek.web.readiness import Readiness
 from pairseek.web.rounds import Background, logged
 from pairseek.web.security import CSRF_COOKIE, csrf_token, form_nonce, set_cookie
+from pairseek.web.sessions.advance import Answer
 from pairseek.web.sessions.links import link_key
-from pairseek.web.sessions.live import SubmittedAnswer
 from pairseek.web.sessions.prefetch import Gate, Prefetcher
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.settings import Settings
@@ -139,12 +139,11 @@ class Service:
         with self.gate.working():
             return await asyncio.get_running_loop().run_in_executor(self._turns, task)
 
-    def answered(self, row: SessionRow, submitted: SubmittedAnswer) -> StateContext:
+    def answered(self, row: SessionRow, answer: Answer) -> StateContext:
         """Store an answer, return the next state, and start prefetching."""
         self.rates.answers.check(row.id)
         began = time.perf_counter()
-        with self.gate.working():
-            state = self.sessions.answer(row, submitted)
+        state = self.sessions.answer(row, answer)
         self.latency.add(time.perf_counter() - began)
         prefetcher = self.prefetcher_of(row)
         if prefetcher is not None and state["query"] is not None:
@@ -165,8 +164,7 @@ class Service:
     def undone(self, row: SessionRow, query: str) -> StateContext:
         """Undo the last answer, which must be the one to this query."""
         self.rates.answers.check(row.id)
-        with self.gate.working():
-            return self.sessions.undo(row, query)
+        return self.sessions.undo(row, query)
 
     def page(
         self, request: Request, name: str, data: Mapping[str, Any], *, status: int = 200, language: str | None = None

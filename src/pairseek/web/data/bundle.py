@@ -27,11 +27,10 @@ from pairseek.errors import InvalidFile, InvalidParameter, MissingExtra, Pairsee
 from pairseek.model.items import Items
 from pairseek.ranking import Ranking
 from pairseek.store.database import Database, now
-from pairseek.store.events import EventRow, QueryRow
+from pairseek.store.events import AskedPair, EventRow
 from pairseek.web.data import tables
 from pairseek.web.sessions import history
 from pairseek.web.sessions.parts import Parts, learned_from_record
-from pairseek.web.sessions.schedule import ScheduledPair
 from pairseek.web.sessions.similarity import session_state
 from pairseek.web.sessions.state import EffectiveAnswer, SessionState, effective, voided
 from pairseek.web.studies.catalogue import Study
@@ -310,7 +309,7 @@ def _check_format(path: Path, record: Any) -> None:
 
 def done_of(session: JSON) -> tuple[EffectiveAnswer, ...]:
     """Return the effective answers of a session record."""
-    queries = [QueryRow(session_id=session["id"], **query) for query in session["queries"]]
+    queries = [AskedPair(session_id=session["id"], **query) for query in session["queries"]]
     events = [EventRow(session_id=session["id"], **event) for event in session["events"]]
     return effective(queries, events, voided(session["marks"])[1])
 
@@ -357,7 +356,7 @@ def _replayed_triplets(bundle: Bundle) -> Iterator[ReplayedEstimate]:
             for count, answered in enumerate(done):
                 state = _state(bundle, session, parts, done[:count])
                 pair, asked = state.following[0], answered.query
-                chosen = None if not isinstance(pair, ScheduledPair) else (pair.anchor, pair.left, pair.right)
+                chosen = None if pair is None else (pair.details.get("anchor"), pair.left, pair.right)
                 other += chosen != (asked.details.get("anchor"), asked.left, asked.right)
             one = ReplayedEstimate(session["id"], len(done), [], 0.0, other == 0, other / len(done))
         yield one

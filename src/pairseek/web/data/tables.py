@@ -17,7 +17,7 @@ from pairseek.errors import InvalidChoices, MissingExtra
 from pairseek.ranking import Ranking
 from pairseek.ranking.ranking import COLUMNS
 from pairseek.store.database import Database
-from pairseek.store.events import EventRow, QueryRow
+from pairseek.store.events import AskedPair, EventRow
 from pairseek.store.sessions import SessionRow
 from pairseek.web.data.codebook import is_known, meaning
 from pairseek.web.data.findings import ranking_of
@@ -215,7 +215,7 @@ def columns_of(study: Study, table: str) -> list[str]:
     nobody = SessionHistory(row, Parts.resolved(study.configuration, study.items))
     if table == "answers":
         event = EventRow("", 0, "p1", "answer", "left", None, None, None, None, "", None)
-        query = QueryRow("", "p1", 0, "strategy", "a", "b", "", {})  # an anchor is a column by the kind of the study
+        query = AskedPair("", "p1", 0, "strategy", "a", "b", "", {})  # an anchor is a column by the kind of the study
         final = {"mean": [0.0] * study.items.d, "radius": 0.0}
         one = replace(nobody, row=replace(row, final=final), queries=(query,), events=(event,))
         return list(next(answer_rows(study, one)))

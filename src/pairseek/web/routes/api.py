@@ -26,6 +26,7 @@ from pairseek.web.pages.contexts import StateContext
 from pairseek.web.routes import schemas
 from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import closed, gone
+from pairseek.web.sessions.advance import Answer
 from pairseek.web.sessions.links import signed_link
 from pairseek.web.sessions.state import SessionState
 from pairseek.web.sessions.warmup import warm_study
@@ -370,15 +371,17 @@ def current_query(row: TheSession, service: TheService) -> StateContext:
 
 
 @router.post("/sessions/{session_id}/answers", tags=["sessions"], response_model=schemas.StateSchema)
-def post_answer(body: schemas.AnswerBody, row: TheSession, service: TheService) -> StateContext:
+def post_answer(body: Answer, row: TheSession, service: TheService) -> StateContext:
     """Answer the current query. The request is idempotent; a different answer to the same query is a conflict."""
-    return service.answered(row, body.submitted())
+    with service.gate.working():
+        return service.answered(row, body)
 
 
 @router.post("/sessions/{session_id}/undo", tags=["sessions"], response_model=schemas.StateSchema)
 def undo_answer(body: schemas.UndoBody, row: TheSession, service: TheService) -> StateContext:
     """Undo the last answer."""
-    return service.undone(row, body.query)
+    with service.gate.working():
+        return service.undone(row, body.query)
 
 
 def _check_preference(service: Service, row: SessionRow) -> None:
@@ -398,7 +401,7 @@ def estimate(row: ReadableSession, service: TheService) -> JSON:
     """Return the estimated user point."""
     _check_preference(service, row)
     with service.gate.working():
-        state = service.sessions.session_state(row)
+        state = service.sessions.snapshot(row).state
         stored = row.finished_at is not None and not state.parts.is_current
         found = estimate_facts(None if stored else state, row.final)
         assert found is not None
@@ -430,7 +433,7 @@ def _recommended_items(service: Service, row: SessionRow, state: SessionState, v
 def _recommended(service: Service, row: SessionRow, wanted: schemas.RecommendBody) -> list[JSON]:
     _check_preference(service, row)
     with service.gate.working():
-        state = service.sessions.session_state(row)
+        state = service.sessions.snapshot(row).state
         found = state.search.recommend(
             wanted.count,
             only=wanted.only,

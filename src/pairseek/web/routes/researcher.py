@@ -473,7 +473,7 @@ def mark_person(service: TheService, mark: TheMark) -> Response:
 @router.post("/studies/{slug}/people/{session}/answers/{query}/{action}", dependencies=[OurForm])
 def mark_answer(query: str, service: TheService, mark: TheMark) -> Response:
     """Void or restore an answer."""
-    if not any(done.name == query for done in service.sessions.session_state(mark.row).done):
+    if not any(done.name == query for done in service.sessions.snapshot(mark.row).done):
         raise not_found("answer", query)
     return mark.put(service, query)
 

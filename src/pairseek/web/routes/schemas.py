@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
-from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from starlette.requests import Request
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pairseek.core.media import MEDIA, inline_media
 from pairseek.core.types import JSON
 from pairseek.core.validation import known_fields
-from pairseek.web.sessions.live import SubmittedAnswer
-from pairseek.web.sessions.playing import Played, Side
-
-TIMESTAMP = r"^[0-9TZ:.+-]*$"
-"""Pattern of times that clients send."""
-
-
-_Body = TypeVar("_Body", bound=BaseModel)
 
 
 class _Schema(BaseModel):
@@ -112,37 +102,6 @@ class StateSchema(_Schema):
     progress: ProgressSchema
     can: ActionsSchema
     result: str | None
-
-
-async def body_of(schema: type[_Body], request: Request) -> _Body:
-    """Return the body of a request to a plain route, with the errors of the framework's routes."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
-        message = f"the type of the content is {kind or 'missing'}, and should be application/json"
-        raise RequestValidationError([{"type": "content_type", "loc": ("body",), "msg": message, "input": None}])
-    try:
-        return schema.model_validate_json(await request.body())
-    except ValidationError as error:
-        raise RequestValidationError(error.errors(include_url=False)) from None
-
-
-class AnswerBody(_Schema):
-    """Answer to the current query."""
-
-    query: str = Field(max_length=64, examples=["p1"])
-    outcome: Literal["left", "right", "tie", "skip"]
-    rt_ms: int | None = Field(default=None, ge=0, le=2**31 - 1, description="reaction time")
-    shown_at: str | None = Field(default=None, max_length=32, pattern=TIMESTAMP)
-    sent_at: str | None = Field(default=None, max_length=32, pattern=TIMESTAMP)
-    attempt: int | None = Field(default=None, ge=0, le=2**31 - 1)
-    played: dict[Side, Played] | None = Field(
-        default=None,
-        description="whether the sound or video of each side was played; failed: it could not be loaded; null: unknown",
-    )
-
-    def submitted(self) -> SubmittedAnswer:
-        """Return the answer for the session service."""
-        return SubmittedAnswer(**self.model_dump())
 
 
 class UndoBody(_Schema):

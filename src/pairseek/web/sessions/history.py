@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from pairseek.core.types import JSON
 from pairseek.store import events, populations, sessions
 from pairseek.store.database import Database
-from pairseek.store.events import EventRow, QueryRow
+from pairseek.store.events import AskedPair, EventRow
 from pairseek.store.sessions import SessionRow
 from pairseek.web.sessions.parts import Learned, Parts, PartsKey, learned_from_record, parts_key, records_of
 from pairseek.web.sessions.similarity import session_state
@@ -38,7 +38,7 @@ class SessionHistory:
 
     row: SessionRow
     parts: Parts
-    queries: tuple[QueryRow, ...] = ()
+    queries: tuple[AskedPair, ...] = ()
     events: tuple[EventRow, ...] = ()
     marks: tuple[JSON, ...] = ()
     blurs: tuple[JSON, ...] = ()

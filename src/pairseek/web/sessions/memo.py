@@ -7,21 +7,21 @@ hardly two people agree, and nothing is kept.
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from cachetools import LRUCache
 
 from pairseek.core.types import Event
 
 T = TypeVar("T")
+Path: TypeAlias = tuple[tuple[object, ...], ...]
 
 DEEPEST = 12
 """Number of events up to which results are kept."""
-# Entries of each kind, of about 0.5 kB.
+# Entries of each kind, of about 1 kB.
 _MOST = 4096
 
 
@@ -29,7 +29,7 @@ _MOST = 4096
 class Memo(Generic[T]):
     """Bounded cache of values by the events that they follow from; the oldest unused entries go first."""
 
-    _known: LRUCache[bytes, T] = field(default_factory=lambda: LRUCache(_MOST))
+    _known: LRUCache[Path, T] = field(default_factory=lambda: LRUCache(_MOST))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __len__(self) -> int:
@@ -39,7 +39,7 @@ class Memo(Generic[T]):
         """Return the value after these events; None if it is not known."""
         if len(events) > DEEPEST:
             return None
-        key = path_key(events)
+        key = path_of(events)
         with self._lock:
             return self._known.get(key)
 
@@ -47,7 +47,7 @@ class Memo(Generic[T]):
         """Store the value after these events, unless they are many."""
         if len(events) > DEEPEST:
             return
-        key = path_key(events)
+        key = path_of(events)
         with self._lock:
             self._known[key] = value
 
@@ -60,10 +60,9 @@ class Memo(Generic[T]):
         return value
 
 
-def path_key(events: Iterable[Event]) -> bytes:
-    """Return a hash of what was said, which does not depend on the side on which a winner stood."""
-    digest = hashlib.sha256()
-    for event in events:
-        sides = (event.left, event.right) if event.winner is None else (event.winner, event.loser)
-        digest.update(f"{event.outcome}\0{sides[0]!r}\0{sides[1]!r}\0".encode())
-    return digest.digest()
+def path_of(events: Iterable[Event]) -> Path:
+    """Return what was said, whichever side a winner stood on."""
+    return tuple(
+        (event.outcome, event.left, event.right) if event.winner is None else (event.outcome, event.winner, event.loser)
+        for event in events
+    )

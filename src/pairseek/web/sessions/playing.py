@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from pairseek.store.events import QueryRow
+from pairseek.store.events import AskedPair
 from pairseek.web.errors import Problem
 from pairseek.web.studies.catalogue import Study
 
@@ -20,9 +20,13 @@ UNKNOWN = "unknown"
 """Stored for a program that does not say what was played."""
 
 
-def played_of(study: Study, query: QueryRow, sent: Mapping[str, str] | None) -> dict[str, str] | None:
+def played_of(study: Study, query: AskedPair, sent: Mapping[Side, Played] | None) -> dict[str, str] | None:
     """Return what to store with an answer: whether the player of each side was played; None without players."""
-    shown = {"left": query.left, "right": query.right, "anchor": query.details.get("anchor")}
+    shown: dict[Side, str | None] = {
+        "left": query.left,
+        "right": query.right,
+        "anchor": query.details.get("anchor"),
+    }
     sides = [side for side, item in shown.items() if item is not None and study.plays(item)]
     if not sides:
         return None

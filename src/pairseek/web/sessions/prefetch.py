@@ -21,8 +21,9 @@ from pairseek.errors import PairseekError
 from pairseek.numerics.parallel import thread_count
 from pairseek.store.sessions import SessionRow
 from pairseek.web.rounds import Rounds, note_failure
-from pairseek.web.sessions.live import LiveSession, outcomes_of, pair_of
 from pairseek.web.sessions.service import Sessions
+from pairseek.web.sessions.snapshot import Snapshot
+from pairseek.web.sessions.view import outcomes_of, pair_of
 
 _WAITING = 200
 # Seconds between two looks for jobs; a new one is seen at once, unless the last one failed.
@@ -132,26 +133,30 @@ class Prefetcher:
                 _settle(future, result)
 
     def _prefetched(self, row: SessionRow, query: str) -> JSON | None:
-        live = self._sessions.peek(row.id)
-        if live is None or live.current is None or live.current.name != query:
+        snapshot = self._waiting(row, query)
+        if snapshot is None:
             # Another worker has served this session so far.
             self._sessions.state(row)
-            live = self._sessions.live(row)
-        if live.current is None or live.current.name != query:
+            snapshot = self._waiting(row, query)
+        if snapshot is None:
             return None
-        out: JSON = {"query": query, "left": None, "right": None, "tie": None, "skip": None}
-        for outcome in outcomes_of(live.study):
+        study = snapshot.study
+        for outcome in outcomes_of(study):
             while not self._may_go_on():
-                if self.rounds.stopped or live.current is None or live.current.name != query:
+                if self.rounds.stopped or self._waiting(row, query) is None:
                     return None
-            if not self._step(live, query, outcome):
+            snapshot = self._step(row, query, outcome)
+            if snapshot is None:
                 return None
-        with live.lock:
-            if live.current is None or live.current.name != query:
-                return None
-            for outcome, following in live.prefetched.items():
-                out[outcome] = None if following is None else pair_of(live.study, following)
-        return out
+        out: JSON = {"query": query, "left": None, "right": None, "tie": None, "skip": None}
+        found = {name: None if pair is None else pair_of(study, pair) for name, pair in snapshot.prefetched.items()}
+        return {**out, **found}
+
+    def _waiting(self, row: SessionRow, query: str) -> Snapshot | None:
+        """Return the snapshot of a session whose open pair is this one; None if it is not in memory or has gone on."""
+        snapshot = self._sessions.peek(row.id)
+        is_open = snapshot is not None and snapshot.current is not None and snapshot.current.name == query
+        return snapshot if is_open else None
 
     def _may_go_on(self) -> bool:
         """Wait, for a moment at most, until the thread has rested and no request is in progress; return whether so."""
@@ -169,24 +174,16 @@ class Prefetcher:
         if thread_count() == 1 and seconds > _LEAST and computed < _SHARE * seconds:
             self._rested_at = time.monotonic() + min(_REST * seconds, _LONGEST)
 
-    def _step(self, live: LiveSession, query: str, outcome: str) -> bool:
-        """Prefetch the query that follows this answer; return whether the session still waits for it."""
-        with live.lock:
-            asked, version = live.current, live.row.version
-            if asked is None or asked.name != query:
-                return False
-            if outcome in live.prefetched:
-                return True
-            state, known = live.answering(outcome), live.asked
-            names = live.answered_names() | {asked.name}
+    def _step(self, row: SessionRow, query: str, outcome: str) -> Snapshot | None:
+        """Prefetch the pair that follows this answer; return the snapshot that has it, or None if it is obsolete."""
+        snapshot = self._waiting(row, query)
+        if snapshot is None or outcome in snapshot.prefetched:
+            return snapshot
         began, computed = time.perf_counter(), time.thread_time()
-        following = state.query(live.row.id, known, names)
+        after = snapshot.answered(outcome)
+        pair = after.next_pair(after.state)
         self._give_way(time.perf_counter() - began, time.thread_time() - computed)
-        with live.lock:
-            if live.row.version != version or live.current is not asked:
-                return False
-            live.prefetched[outcome] = following
-        return True
+        return self._sessions.prefetched(snapshot, outcome, pair)
 
 
 def _settle(future: Future[JSON | None], result: JSON | None) -> None:

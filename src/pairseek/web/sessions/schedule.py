@@ -7,14 +7,14 @@ workers and a replay therefore give the same schedule.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from pairseek.catalogues import askable_rows
 from pairseek.learning import RANDOM_SHARE, balanced_pair
 from pairseek.model.items import Items
+from pairseek.store.events import AnsweredPair, AskedPair
 from pairseek.web.studies.configuration import StudyConfiguration
 
 Kind: TypeAlias = Literal["strategy", "repeated", "random", "attention"]
@@ -26,46 +26,10 @@ _DOMAIN = 0x5E55
 _WHICH, _PAIR, _SIDES, _PLACE, _ORDER = range(5)
 
 
-class AnsweredPair(NamedTuple):
-    """Answered pair, reduced to what the following pairs depend on.
-
-    It is a tuple, because all of a session are made again whenever it is read.
-
-    Attributes
-    ----------
-    name, kind, left, right
-        The query.
-    outcome
-        The answer.
-    search
-        Id of the query within the search; None for a pair that the search did not choose.
-    void
-        Whether a researcher has voided the answer.
-    anchor
-        Item with which the two are compared in a similarity study.
-    """
-
-    name: str
-    kind: Kind
-    left: str
-    right: str
-    outcome: str
-    search: str | None = None
-    void: bool = False
-    anchor: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduledPair:
-    """Repeated, random or attention pair, which the strategy does not choose."""
-
-    kind: Kind
-    left: str
-    right: str
-    repeats: str | None = None
-    expected: str | None = None
-    anchor: str | None = None
-    unmet: bool | None = None
+def pair_at(position: int, kind: Kind, left: str, right: str, **facts: object) -> AskedPair:
+    """Return a pair to ask at a position; ``facts`` that are None are left out of its details."""
+    details = {name: value for name, value in facts.items() if value is not None}
+    return AskedPair("", f"p{position + 1}", position, kind, left, right, "", details)
 
 
 def scheduled_pair(
@@ -77,7 +41,7 @@ def scheduled_pair(
     unmet: Sequence[int] = (),
     *,
     learned: bool = False,
-) -> ScheduledPair | None:
+) -> AskedPair | None:
     """Return the next pair if it is scheduled; None if the strategy chooses it.
 
     Parameters
@@ -103,15 +67,15 @@ def scheduled_pair(
     if design is not None:
         return _balanced(items, seed, done, *design)
     if draw < configuration.repeated + share:
-        return _random(configuration, items, _rng(seed, position, _PAIR), unmet)
+        return _random(configuration, items, seed, position, unmet)
     return None
 
 
 def _random(
-    configuration: StudyConfiguration, items: Items, rng: np.random.Generator, unmet: Sequence[int]
-) -> ScheduledPair:
+    configuration: StudyConfiguration, items: Items, seed: int, position: int, unmet: Sequence[int]
+) -> AskedPair:
     """Return a random pair or triplet; half of the pairs have an item that nobody has met, if there is one."""
-    size = 3 if configuration.is_similarity else 2
+    size, rng = 3 if configuration.is_similarity else 2, _rng(seed, position, _PAIR)
     askable = askable_rows(items, configuration.askable)
     rows = rng.choice(items.n if askable is None else askable, size=size, replace=False).tolist()
     if unmet and rng.integers(2):
@@ -121,22 +85,20 @@ def _random(
     left, right, *anchor = (str(items.ids[row]) for row in rows)
     # Nothing can be predicted of an item that nobody has met.
     is_new = True if set(rows) & set(unmet) else None
-    return ScheduledPair("random", left, right, anchor=anchor[0] if anchor else None, unmet=is_new)
+    return pair_at(position, "random", left, right, anchor=anchor[0] if anchor else None, unmet=is_new)
 
 
-def _balanced(
-    items: Items, seed: int, done: Sequence[AnsweredPair], shared_seed: int, begin: int
-) -> ScheduledPair | None:
+def _balanced(items: Items, seed: int, done: Sequence[AnsweredPair], shared_seed: int, begin: int) -> AskedPair | None:
     """Return the next of the balanced pairs; None when the person was asked every pair."""
     asked = {frozenset((items.index(pair.left), items.index(pair.right))) for pair in done}
     found = balanced_pair(items.n, shared_seed, begin, asked)
     if found is None:
         return None
     left, right = found if _rng(seed, len(done), _SIDES).integers(2) else found[::-1]
-    return ScheduledPair("random", str(items.ids[left]), str(items.ids[right]))
+    return pair_at(len(done), "random", str(items.ids[left]), str(items.ids[right]))
 
 
-def _attention(configuration: StudyConfiguration, seed: int, position: int) -> ScheduledPair | None:
+def _attention(configuration: StudyConfiguration, seed: int, position: int) -> AskedPair | None:
     """Return the attention pair at this position, if there is one.
 
     Each block has one at a random place, never the first pair of a session, in an order drawn for the session.
@@ -151,10 +113,10 @@ def _attention(configuration: StudyConfiguration, seed: int, position: int) -> S
     around, index = divmod(block, len(rule.pairs))
     pair = rule.pairs[int(_rng(seed, around, _ORDER).permutation(len(rule.pairs))[index])]
     left, right = (pair.left, pair.right) if _rng(seed, position, _SIDES).integers(2) else (pair.right, pair.left)
-    return ScheduledPair("attention", left, right, expected=pair.answer, anchor=pair.anchor)
+    return pair_at(position, "attention", left, right, expected=pair.answer, anchor=pair.anchor)
 
 
-def _repeated(seed: int, position: int, done: Sequence[AnsweredPair]) -> ScheduledPair | None:
+def _repeated(seed: int, position: int, done: Sequence[AnsweredPair]) -> AskedPair | None:
     before = done[: max(0, position - APART)]
     again = {_items_of(pair) for pair in done if pair.kind == "repeated"}
     usable = [
@@ -166,7 +128,7 @@ def _repeated(seed: int, position: int, done: Sequence[AnsweredPair]) -> Schedul
         return None
     pair = usable[int(_rng(seed, position, _PAIR).integers(len(usable)))]
     left, right = (pair.left, pair.right) if _rng(seed, position, _SIDES).integers(2) else (pair.right, pair.left)
-    return ScheduledPair("repeated", left, right, repeats=pair.name, anchor=pair.anchor)
+    return pair_at(position, "repeated", left, right, repeats=pair.name, anchor=pair.anchor)
 
 
 def _items_of(pair: AnsweredPair) -> tuple[str | None, frozenset[str]]:

@@ -1,7 +1,7 @@
 """Session service: opens sessions, asks queries, stores answers and undoes them.
 
-The stored events are authoritative. A worker caches a compact form of them with the version of the session, and reads
-them again when another worker has changed it, so that any worker can serve any request.
+The stored events are authoritative. A worker keeps a snapshot of them with the version of the session, and reads them
+again when another worker has changed it, so that any worker can serve any request.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ import hashlib
 import secrets
 import threading
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import sqlalchemy as sa
 from cachetools import LRUCache
 
 from pairseek.core.types import JSON
-from pairseek.errors import AnswerConflict, UnknownQuery
+from pairseek.errors import UnknownQuery
 from pairseek.population import Population
 from pairseek.store import events, locks, parts, populations, sessions
 from pairseek.store.database import Database, now, stamp
-from pairseek.store.events import EventRow, QueryRow, VersionConflict
+from pairseek.store.events import Answers, AskedPair, VersionConflict
 from pairseek.store.sessions import SessionRow
-from pairseek.web.errors import invalid
 from pairseek.web.metrics import ANSWERS, NEXT_PAIRS
 from pairseek.web.pages.contexts import StateContext
 from pairseek.web.sessions.access import (
@@ -39,13 +39,13 @@ from pairseek.web.sessions.access import (
     full,
     gone,
     overfull,
-    too_old,
 )
+from pairseek.web.sessions.advance import Answer, Step, advance, resume, undo
 from pairseek.web.sessions.history import populations_of
-from pairseek.web.sessions.live import LiveSession, SubmittedAnswer, state_of
 from pairseek.web.sessions.parts import Learned, Parts, PartsKey, parts_key, records_of
-from pairseek.web.sessions.playing import check_played, has_failed, played_of
-from pairseek.web.sessions.state import OUTCOMES, SessionState, remaining_answers, voided
+from pairseek.web.sessions.snapshot import Snapshot
+from pairseek.web.sessions.state import voided
+from pairseek.web.sessions.view import state_of
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Catalogue, Study
 from pairseek.web.tokens import hashed
@@ -54,22 +54,14 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 _TRIES = 8
-EVENTS_PER_ANSWER, SPARE_EVENTS = 4, 100
-"""Answers, skips and undos that a session may have for each answer that the study asks for, and in addition."""
 MOST_BLURS = 200
 """Losses of focus in a session."""
-# Answers of a session whose study has stop rules alone, for the limit of its events.
-_UNBOUNDED = 1000
 # More starts than this are never under way at the same time.
 _CONCURRENT = 200
 # Length of a section of the balanced pairs in a study with stop rules alone.
 _SECTION = 20
 # Number of parts and populations in the shared cache.
 _SHARED = 64
-
-
-def _most_events(study: Study) -> int:
-    return EVENTS_PER_ANSWER * (study.configuration.answers or _UNBOUNDED) + SPARE_EVENTS
 
 
 def _before(connection: sa.Connection, study: Study, visitor: Visitor, claim: str) -> SessionRow | None:
@@ -114,7 +106,7 @@ class Sessions:
         self.database, self.catalogue = database, catalogue
         self._most = most
         self._lock = threading.Lock()
-        self._live: LRUCache[str, LiveSession] = LRUCache(max(1, kept))
+        self._snapshots: LRUCache[str, Snapshot] = LRUCache(max(1, kept))
         self._parts: LRUCache[PartsKey, Parts] = LRUCache(_SHARED)
         self._populations: LRUCache[tuple[int, int], Learned] = LRUCache(_SHARED)
 
@@ -237,73 +229,45 @@ class Sessions:
 
     def state(self, row: SessionRow) -> StateContext:
         """Return the state of a session as JSON for pages and API."""
-        live = self.live(row)
-        with live.lock:
-            self._refresh(live, row)
-            self._ask(live)
-            return state_of(live)
+        return state_of(self._advance(row, resume))
 
-    def answer(self, row: SessionRow, sent: SubmittedAnswer) -> StateContext:
+    def answer(self, row: SessionRow, answer: Answer) -> StateContext:
         """Store an answer and return the next state. The call is idempotent."""
+        return state_of(self._advance(row, lambda snapshot: advance(snapshot, answer)))
+
+    def undo(self, row: SessionRow, name: str) -> StateContext:
+        """Undo the last answer, which must be the one to the pair of this name. The call is idempotent."""
+        # A snapshot in memory no longer has the pair that is to be asked again.
+        self._forget(row)
+        return state_of(self._advance(row, lambda snapshot: undo(snapshot, name)))
+
+    def _advance(self, row: SessionRow, step_of: Callable[[Snapshot], Step | None]) -> Snapshot:
+        """Store the step from the newest snapshot of a session, and return the snapshot after it."""
         began = time.perf_counter()
-        live = self.live(row)
-        with live.lock:
-            for _ in range(_TRIES):
-                self._refresh(live, row)
-                if self._answered_before(live, sent):
-                    break
-                played = self._check(live, sent)
-                try:
-                    self._store(live, sent, played, began)
-                    break
-                except (VersionConflict, sa.exc.IntegrityError):
-                    row = self._outdated(live)
-            else:
-                raise busy()
-            self._ask(live)
-            return state_of(live)
-
-    def undo(self, row: SessionRow, query: str) -> StateContext:
-        """Undo the last answer, which must be the one to this query. The call is idempotent."""
-        live = self.live(row)
-        with live.lock:
-            for _ in range(_TRIES):
-                self._refresh(live, row)
-                if query in live.undone:
-                    break
-                self._check_undo(live, query)
-                event = EventRow(live.row.id, live.events, query, "undo", None, None, None, None, None, now(), None)
-
-                def add(connection: sa.Connection, event: EventRow = event, live: LiveSession = live) -> None:
-                    events.add_event(connection, event, version=live.row.version)
-                    if not sessions.reopen(connection, live.row.id):
-                        raise confirmed()
-
-                try:
-                    self.database.write(add)
-                except (VersionConflict, sa.exc.IntegrityError):
-                    row = self._outdated(live)
-                    continue
-                row = self._fresh(live)
-                self._refresh(live, row)
-                break
-            else:
-                raise busy()
-            self._ask(live)
-            return state_of(live)
+        for _ in range(_TRIES):
+            snapshot = self.snapshot(row)
+            step = step_of(snapshot)
+            if step is None:
+                return self._keep(snapshot)
+            step = step.timed(now(), round(1000 * (time.perf_counter() - began), 3))
+            try:
+                self.database.write(partial(_store, step=step))
+            except (VersionConflict, sa.exc.IntegrityError):
+                # Another request or worker was first, or the session was deleted.
+                self._forget(row)
+                row = self._fresh(row)
+                continue
+            if step.event is not None and step.event.outcome is not None:
+                ANSWERS.labels(step.event.outcome).inc()
+                NEXT_PAIRS.labels("yes" if step.prefetched else "no").inc()
+            return self._keep(step.after)
+        raise busy()
 
     def confirm(self, row: SessionRow) -> bool:
         """Confirm the end of a session, after which nothing can be undone; return False if it has not ended."""
         if row.confirmed_at is not None:
             return True
         return self.database.write(lambda connection: sessions.confirm(connection, row.id))
-
-    def session_state(self, row: SessionRow) -> SessionState:
-        """Return the state of a session without asking a query."""
-        live = self.live(row)
-        with live.lock:
-            self._refresh(live, row)
-            return live.state
 
     def blur(self, row: SessionRow, query: str, lost_at: str, ms: int) -> None:
         """Store a loss of focus during a query that was asked."""
@@ -324,19 +288,62 @@ class Sessions:
 
     # Sessions in memory
 
-    def live(self, row: SessionRow) -> LiveSession:
-        """Return the session in memory, which is loaded if necessary."""
-        live = self.peek(row.id)
-        if live is None:
-            study = self._study(row)
-            # Version -1 never occurs in a row, so the first use reads the events.
-            began = self._began(study, row)
-            if began.count > study.items.n:
-                study = self.catalogue.refreshed(study.row.id)
-            live = LiveSession(replace(row, version=-1), study, began)
+    def snapshot(self, row: SessionRow) -> Snapshot:
+        """Return the snapshot of a session: from memory, or from the database if its row has a newer version."""
+        known = self.peek(row.id)
+        if known is None or known.row.version < row.version:
+            return self._read(row)
+        # A row of an earlier version was read before this worker's latest write.
+        return known if known.row.version > row.version else replace(known, row=row)
+
+    def peek(self, session_id: str) -> Snapshot | None:
+        """Return the snapshot of a session if it is in memory."""
         with self._lock:
-            # Of two concurrent requests, the first one's object is kept.
-            return self._live.setdefault(row.id, live)
+            return self._snapshots.get(session_id)
+
+    def prefetched(self, snapshot: Snapshot, outcome: str, pair: AskedPair | None) -> Snapshot | None:
+        """Keep the pair that follows an answer, unless the session has gone on; return the snapshot that has it."""
+        with self._lock:
+            known = self._snapshots.get(snapshot.row.id)
+            if known is None or known.row.version != snapshot.row.version or known.current != snapshot.current:
+                return None
+            self._snapshots[snapshot.row.id] = after = replace(known, prefetched={**known.prefetched, outcome: pair})
+        return after
+
+    def _keep(self, snapshot: Snapshot) -> Snapshot:
+        """Keep a snapshot in memory, unless a newer one is known."""
+        with self._lock:
+            known = self._snapshots.get(snapshot.row.id)
+            if known is None or known.row.version < snapshot.row.version or known.current is None:
+                self._snapshots[snapshot.row.id] = snapshot
+        return snapshot
+
+    def _forget(self, row: SessionRow) -> None:
+        with self._lock:
+            self._snapshots.pop(row.id, None)
+
+    def _read(self, row: SessionRow) -> Snapshot:
+        """Read a session from the database, with the pair of its last answer, which an undo asks again."""
+
+        def stored(connection: sa.Connection) -> tuple[SessionRow | None, Answers, list[AskedPair], list[JSON]]:
+            answers = events.answers_of(connection, row.id)
+            # A version counts events and marks: the session is as in its row, and has no mark.
+            plain = answers.version == row.version == answers.events
+            return (
+                row if plain else sessions.by_id(connection, row.id),
+                answers,
+                events.queries_from(connection, row.id, len(answers.done) - 1),
+                [] if plain else sessions.marks_of(connection, [row.id]),
+            )
+
+        found, answers, asked, marks = self.database.read(stored)
+        if found is None:
+            raise gone()
+        study = self._study(found)
+        parts = self._began(study, found)
+        if parts.count > study.items.n:
+            study = self.catalogue.refreshed(study.row.id)
+        return Snapshot.of_rows(found, study, parts, answers, tuple(asked), voided(marks)[1])
 
     def _study(self, row: SessionRow) -> Study:
         """Return the study with the items that a session began with."""
@@ -382,173 +389,27 @@ class Sessions:
         with self._lock:
             return among.setdefault(key, value)
 
-    def peek(self, session_id: str) -> LiveSession | None:
-        """Return the session if it is in memory."""
-        with self._lock:
-            return self._live.get(session_id)
-
-    def _fresh(self, live: LiveSession) -> SessionRow:
-        row = self.by_id(live.row.id)
-        if row is None:
+    def _fresh(self, row: SessionRow) -> SessionRow:
+        stored = self.by_id(row.id)
+        if stored is None:
             raise gone()
-        return row
-
-    def _outdated(self, live: LiveSession) -> SessionRow:
-        """Return the stored row, and read the events and queries again at the next use, whatever its version.
-
-        Another worker may have stored a query, which does not change the version.
-        """
-        live.row = replace(live.row, version=-1)
-        return self._fresh(live)
-
-    def _refresh(self, live: LiveSession, row: SessionRow) -> None:
-        """Reload the session if the stored version is newer."""
-        if row.version < live.row.version:
-            return  # the row was read before this worker's latest write
-        if row.version == live.row.version:
-            live.row = row
-            return
-
-        def stored(connection: sa.Connection) -> tuple[Any, ...]:
-            happened = events.answered_of(connection, row.id)
-            position = len(remaining_answers(one.event for one in happened))
-            # A version counts events and marks: the session is as in its row, and has no mark.
-            plain = bool(happened) and happened[0].version == row.version == len(happened)
-            return (
-                row if plain else sessions.by_id(connection, row.id),
-                happened,
-                events.queries_from(connection, row.id, position),
-                [] if plain else sessions.marks_of(connection, [row.id]),
-            )
-
-        now_row, happened, asked, marks = self.database.read(stored)
-        if now_row is None:
-            raise gone()
-        if (now_row.parts, now_row.population) != (live.row.parts, live.row.population):
-            # Its population was dropped.
-            live.parts = self._began(live.study, now_row)
-        live.read(happened, asked, voided(marks)[1])
-        live.row = now_row
+        return stored
 
     def clear_cache(self) -> None:
         """Remove all sessions, parts and populations from memory, because some of them were deleted."""
         with self._lock:
-            for cached in (self._live, self._parts, self._populations):
+            for cached in (self._snapshots, self._parts, self._populations):
                 cached.clear()
 
-    def all_live(self) -> list[LiveSession]:
-        """Return every session in memory."""
-        with self._lock:
-            return list(self._live.values())
 
-    # Validation and storage
-
-    def _answered_before(self, live: LiveSession, sent: SubmittedAnswer) -> bool:
-        given = live.outcome_of(sent.query)
-        if given is not None and given != sent.outcome:
-            raise AnswerConflict(
-                f"query {sent.query!r} has the answer {given}, received {sent.outcome}: undo first to change it"
-            )
-        return given is not None
-
-    def _check(self, live: LiveSession, sent: SubmittedAnswer) -> dict[str, str] | None:
-        """Raise a `Problem` for an answer that cannot be stored, and return what was played before it."""
-        if sent.outcome not in OUTCOMES:
-            raise invalid(
-                f"{sent.outcome!r} is not a valid outcome",
-                sent.outcome,
-                f"Send one of {', '.join(OUTCOMES)}.",
-            )
-        if not live.row.is_open and live.row.kind == "person":
-            raise closed(live.study.row.slug)
-        if expired(live.row, live.study):
-            raise too_old()
-        if live.events >= _most_events(live.study):
-            raise overfull()
-        self._ask(live)
-        if live.current is None or live.current.name != sent.query:
-            open_now = "none" if live.current is None else repr(live.current.name)
-            raise UnknownQuery(f"query {sent.query!r} is not open in this session, the open one is {open_now}")
-        played = played_of(live.study, live.current, sent.played)
-        offer = live.study.configuration.offer
-        # Nobody can choose between items of which one could not be loaded.
-        offered = {"tie": offer.tie, "skip": offer.skip or has_failed(played)}
-        if not offered.get(sent.outcome, True):
-            raise invalid(
-                f"this study does not offer a {sent.outcome}",
-                sent.outcome,
-                "Send left or right.",
-                "not_offered",
-            )
-        check_played(live.study, sent.outcome, played)
-        return played
-
-    def _check_undo(self, live: LiveSession, query: str) -> None:
-        if not live.study.configuration.offer.undo:
-            raise invalid("this study does not offer undo", query, "Answer the next pair.", "not_offered")
-        if not live.row.is_open and live.row.kind == "person":
-            raise closed(live.study.row.slug)
-        live.parts.check()
-        if live.row.confirmed_at is not None:
+def _store(connection: sa.Connection, step: Step) -> None:
+    """Store a step; raise `VersionConflict` if the session has changed since its snapshot was read."""
+    row = step.before.row
+    if step.event is not None:
+        events.add_event(connection, step.event, version=row.version)
+        if step.event.kind == "undo" and not sessions.reopen(connection, row.id):
             raise confirmed()
-        if live.events >= _most_events(live.study):
-            raise overfull()
-        done = live.done
-        if not done or done[-1].name != query:
-            last = "none" if not done else repr(done[-1].name)
-            raise UnknownQuery(f"query {query!r} is not the last answered one, which is {last}: undo that one")
-
-    def _store(self, live: LiveSession, sent: SubmittedAnswer, played: dict[str, str] | None, began: float) -> None:
-        """Store an answer, and the next query or the end, in one transaction; both are computed before."""
-        asked, prefetched = live.current, sent.outcome in live.prefetched
-        assert asked is not None
-        state = live.answering(sent.outcome)
-        following = live.prefetched[sent.outcome] if prefetched else self._following(live, state, asked)
-        # It was asked before if this answer follows an undo.
-        known = None if following is None else next((one for one in live.asked if one.name == following.name), None)
-        end = None if following is not None else (str(state.following[1]), state.final())
-        facts = (sent.outcome, sent.rt_ms, sent.shown_at, sent.sent_at, sent.attempt, now())
-        spent = round(1000 * (time.perf_counter() - began), 3)
-        event = EventRow(live.row.id, live.events, asked.name, "answer", *facts, spent, played)
-
-        def add(connection: sa.Connection) -> QueryRow | None:
-            events.add_event(connection, event, version=live.row.version)
-            if end is not None:
-                sessions.finish(connection, live.row.id, *end)
-            if following is None or known is not None:
-                return known
-            return events.insert_query(connection, replace(following, asked_at=now()))
-
-        stored = self.database.write(add)
-        ANSWERS.labels(sent.outcome).inc()
-        NEXT_PAIRS.labels("yes" if prefetched else "no").inc()
-        live.row = replace(live.row, version=live.row.version + 1)
-        if end is not None:
-            live.row = replace(live.row, finished_at=now(), reason=end[0], final=end[1])
-        live.follow(state.done, stored)
-
-    def _following(self, live: LiveSession, state: SessionState, asked: QueryRow) -> QueryRow | None:
-        return state.query(live.row.id, live.asked, live.answered_names() | {asked.name})
-
-    def _ask(self, live: LiveSession) -> None:
-        """Compute and store the open query, or the end, unless they are known."""
-        if live.current is not None or live.row.finished_at is not None:
-            return
-        live.parts.check()
-        state = live.state
-        query = state.query(live.row.id, live.asked, live.answered_names())
-        if query is None:
-            reason, final = str(state.following[1]), state.final()
-            self.database.write(lambda connection: sessions.finish(connection, live.row.id, reason, final))
-            live.row = replace(live.row, finished_at=now(), reason=reason, final=final)
-            return
-        known = next((one for one in live.asked if one.name == query.name), None)
-        if known is None:
-            try:
-                known = self.database.write(lambda connection: events.add_query(connection, query))
-            except sa.exc.IntegrityError:
-                # The session was deleted, or another worker has stored this query at the same time.
-                self._fresh(live)
-                known = self.database.write(lambda connection: events.add_query(connection, query))
-            live.asked = (*live.asked, known)
-        live.current = known
+    for pair in step.new:
+        events.add_pair(connection, pair)
+    if step.end is not None:
+        sessions.finish(connection, row.id, *step.end, str(step.after.row.finished_at))

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 
 from pairseek.core.lazy import cached_property
-from pairseek.core.types import JSON, FloatArray, IntArray, Query
+from pairseek.core.types import JSON, FloatArray, IntArray
 from pairseek.embed.active import most_informative
 from pairseek.embed.placement import Placement, random_triplets
 from pairseek.embed.similarity_map import SimilarityMap
+from pairseek.store.events import AnsweredPair, AskedPair
 from pairseek.web.sessions.parts import Parts
-from pairseek.web.sessions.schedule import AnsweredPair, ScheduledPair, scheduled_pair
+from pairseek.web.sessions.schedule import pair_at, scheduled_pair
 from pairseek.web.sessions.state import SessionState
 from pairseek.web.studies.configuration import StudyConfiguration
 
@@ -33,34 +34,36 @@ class SimilarityState(SessionState):
         return learned.placement if isinstance(learned, SimilarityMap) else None
 
     @cached_property
-    def following(self) -> tuple[ScheduledPair | Query | None, str | None]:
+    def following(self) -> tuple[AskedPair | None, str | None]:
         """Next triplet, or None and the reason why the session has ended."""
         most = self.configuration.answers
         if most is not None and self.answered >= most:
             return None, f"{most} answers were given"
         self.parts.check()
         other = scheduled_pair(self.configuration, self.items, self.seed, self.done)
-        return (self._active()[0] if other is None else other), None
+        return self._active() if other is None else other, None
 
-    def _active(self) -> tuple[ScheduledPair, float | None]:
-        """Return the most informative triplet and its information; a random triplet where there is no map."""
+    def _active(self) -> AskedPair:
+        """Return the most informative triplet; a random one where there is no map."""
         rng = np.random.default_rng(np.random.SeedSequence([self.seed, len(self.done), _DOMAIN]))
-        placement, told = self.placement, None
+        placement = self.placement
         if placement is None:
             row = random_triplets(self.items.n, 1, rng)[0]
         else:
             candidates = int(self.parts.record["candidates"])
-            row, told = most_informative(placement, rng, asked=self._asked(), candidates=candidates)
+            row, _ = most_informative(placement, rng, asked=self._asked(), candidates=candidates)
         anchor, left, right = (str(self.items.ids[place]) for place in row.tolist())
-        return ScheduledPair("strategy", left, right, anchor=anchor), told
+        strategy = "random" if placement is None else "infogain"
+        return pair_at(len(self.done), "strategy", left, right, anchor=anchor, strategy=strategy)
 
     def _asked(self) -> IntArray:
         """Return the (t, 3) triplets that this session has asked, except repeated and attention triplets."""
-        rows = [self._row(one) for one in self.done if one.kind in ("strategy", "random")]
+        shown = [pair for pair in self.done if pair.kind in ("strategy", "random")]
+        rows = [self._row(pair.anchor, pair.left, pair.right) for pair in shown]
         return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
-    def _row(self, one: AnsweredPair | ScheduledPair) -> list[int]:
-        return [self.items.index(side) for side in (one.anchor, one.left, one.right)]
+    def _row(self, *names: str | None) -> list[int]:
+        return [self.items.index(name) for name in names]
 
     def estimate_record(self) -> JSON:
         """Return nothing: judgements of likeness are not about the person."""
@@ -75,16 +78,15 @@ class SimilarityState(SessionState):
         """No covariance: there is no estimate."""
         return np.empty((0, 0))
 
-    def _details(self, pair: ScheduledPair | Query) -> JSON:
-        assert isinstance(pair, ScheduledPair)
-        facts: JSON = {"anchor": pair.anchor, "repeats": pair.repeats, "expected": pair.expected}
-        if self.placement is not None:
-            row = np.array([self._row(pair)])
-            facts["information"] = float(self.placement.information(row, self._asked())[0])
-            facts["probability_left"] = float(1.0 / (1.0 + np.exp(-np.clip(self.placement.logits(row)[0], -500, 500))))
-        if pair.kind == "strategy":
-            facts["strategy"] = "random" if self.placement is None else "infogain"
-        return {name: value for name, value in facts.items() if value is not None}
+    def _details(self, pair: AskedPair) -> JSON:
+        if self.placement is None:
+            return pair.details
+        row = np.array([self._row(pair.details["anchor"], pair.left, pair.right)])
+        return {
+            **pair.details,
+            "information": float(self.placement.information(row, self._asked())[0]),
+            "probability_left": float(1.0 / (1.0 + np.exp(-np.clip(self.placement.logits(row)[0], -500, 500)))),
+        }
 
     @property
     def remaining(self) -> int | None:

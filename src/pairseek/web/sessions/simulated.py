@@ -8,7 +8,7 @@ from pairseek.core.types import Query
 from pairseek.search.state import SearchState
 from pairseek.simulate import SimulatedUser
 from pairseek.strategies.features import typical_response
-from pairseek.web.sessions.live import SubmittedAnswer
+from pairseek.web.sessions.advance import Answer
 from pairseek.web.sessions.prefetch import Gate
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Study
@@ -41,12 +41,14 @@ def one(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) 
         gate.wait_idle(5.0)
         pair = state["query"]
         left, right = pair["left"]["id"], pair["right"]["id"]
-        asked = sessions.live(row).current
+        asked = sessions.snapshot(row).current
         assert asked is not None
         expected = asked.details.get("expected")
         winner = expected or person.answer(study.items, Query(pair["query"], left, right))
         ms = round(_MEDIAN_MS * float(np.exp(_SPREAD * rng.standard_normal())))
-        state = sessions.answer(row, SubmittedAnswer(pair["query"], "left" if winner == left else "right", ms))
+        state = sessions.answer(
+            row, Answer(query=pair["query"], outcome="left" if winner == left else "right", rt_ms=ms)
+        )
         row = sessions.by_id(session_id)
         assert row is not None
     return session_id
@@ -61,17 +63,17 @@ def _judge(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generato
     state = sessions.state(row)
     while state["query"] is not None:
         gate.wait_idle(5.0)
-        asked = sessions.live(row).current
+        asked = sessions.snapshot(row).current
         assert asked is not None
         names = (asked.details["anchor"], asked.left, asked.right)
         anchor, left, right = (places[study.items.index(name)] for name in names)
         logit = float(np.sum((anchor - right) ** 2) - np.sum((anchor - left) ** 2))
-        chosen = "left" if rng.random() < 1.0 / (1.0 + np.exp(-logit)) else "right"
+        says_left = bool(rng.random() < 1.0 / (1.0 + np.exp(-logit)))
         expected = asked.details.get("expected")
         if expected is not None:
-            chosen = "left" if expected == asked.left else "right"
+            says_left = expected == asked.left
         ms = round(_MEDIAN_MS * float(np.exp(_SPREAD * rng.standard_normal())))
-        state = sessions.answer(row, SubmittedAnswer(asked.name, chosen, ms))
+        state = sessions.answer(row, Answer(query=asked.name, outcome="left" if says_left else "right", rt_ms=ms))
         row = sessions.by_id(session_id)
         assert row is not None
     return session_id

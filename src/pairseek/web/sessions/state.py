@@ -1,16 +1,11 @@
-"""State of a session, rebuilt from its rows without a database.
-
-The state is a pure function of the rows, apart from the time of asking. `pairseek.web.sessions.service` stores the
-results.
-"""
+"""State of a session, rebuilt from its answers without a database."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import cast
 
 import numpy as np
 
@@ -19,14 +14,12 @@ from pairseek.core.types import JSON, Event, FloatArray, Query, QueryInfo
 from pairseek.errors import NoPairLeft
 from pairseek.model.items import Items
 from pairseek.search.state import SearchState
-from pairseek.store.database import now
-from pairseek.store.events import EventRow, QueryRow
+from pairseek.store.events import AnsweredPair, AskedPair, EventRow, remaining_answers
 from pairseek.web.sessions.parts import Parts
 from pairseek.web.sessions.playing import has_failed
-from pairseek.web.sessions.schedule import AnsweredPair, Kind, ScheduledPair, scheduled_pair
+from pairseek.web.sessions.schedule import pair_at, scheduled_pair
 from pairseek.web.studies.configuration import StudyConfiguration
 
-OUTCOMES = ("left", "right", "tie", "skip")
 NEAREST = 6
 """Recommended items that are stored at the end of a session and shown on its result page."""
 
@@ -35,7 +28,7 @@ NEAREST = 6
 class EffectiveAnswer:
     """Query with its effective answer; the posterior treats a voided answer as skipped."""
 
-    query: QueryRow
+    query: AskedPair
     event: EventRow
     void: bool = False
 
@@ -68,19 +61,16 @@ class EffectiveAnswer:
 
     def shown(self) -> AnsweredPair:
         """Return the answered pair on which the following pairs depend."""
-        return shown(self.query, self.outcome, void=self.void)
+        return answered_pair(self.query, self.outcome, void=self.void)
 
 
-def shown(query: QueryRow, outcome: str, *, void: bool = False) -> AnsweredPair:
-    """Return the answered pair on which the following pairs depend."""
-    kind = cast("Kind", query.kind)
-    details = query.details
-    search, anchor = details.get("search"), details.get("anchor")
-    return AnsweredPair(query.name, kind, query.left, query.right, outcome, search, void, anchor)
+def answered_pair(pair: AskedPair, outcome: str, *, void: bool = False) -> AnsweredPair:
+    """Return a pair with its answer, on which the following pairs depend."""
+    return AnsweredPair(pair.name, pair.kind, pair.left, pair.right, outcome, pair.details.get("anchor"), void)
 
 
 def effective(
-    queries: Iterable[QueryRow], events: Sequence[EventRow], voided: Iterable[str] = ()
+    queries: Iterable[AskedPair], events: Sequence[EventRow], voided: Iterable[str] = ()
 ) -> tuple[EffectiveAnswer, ...]:
     """Return the answers that were not undone, in order."""
     asked, void = {query.name: query for query in queries}, set(voided)
@@ -88,18 +78,7 @@ def effective(
     return tuple(EffectiveAnswer(asked[events[i].query], events[i], events[i].query in void) for i in last)
 
 
-def remaining_answers(kinds: Iterable[str]) -> list[int]:
-    """Return the places of the answers that were not undone, among events of these kinds, in order."""
-    places: list[int] = []
-    for place, kind in enumerate(kinds):
-        if kind == "answer":
-            places.append(place)
-        else:
-            places.pop()
-    return places
-
-
-def attention_checks(queries: Iterable[QueryRow], events: Iterable[EventRow]) -> tuple[EffectiveAnswer, ...]:
+def attention_checks(queries: Iterable[AskedPair], events: Iterable[EventRow]) -> tuple[EffectiveAnswer, ...]:
     """Return the first answer to each attention pair, undone or not: undo must not repair a failed check."""
     asked = {query.name: query for query in queries if query.kind == "attention"}
     first: dict[int, EffectiveAnswer] = {}
@@ -175,7 +154,7 @@ class SessionState:
         return counted(self.done)
 
     @cached_property
-    def following(self) -> tuple[ScheduledPair | Query | None, str | None]:
+    def following(self) -> tuple[AskedPair | None, str | None]:
         """Next pair, or None and the reason why the session has ended."""
         most = self.configuration.answers
         if most is not None and self.answered >= most:
@@ -189,45 +168,31 @@ class SessionState:
             other = scheduled_pair(
                 self.configuration, self.items, self.seed, self.done, parts.design, parts.unmet, learned=own
             )
-            return (self.search.query() if other is None else other), None
+            return self._chosen() if other is None else other, None
         except NoPairLeft as error:
             return None, f"no pair is left to ask: {error.rule}"
+
+    def _chosen(self) -> AskedPair | None:
+        """Return the pair that the strategy chooses; None at the end of a procedure."""
+        query = self.search.query()
+        if query is None:
+            return None
+        assert query.info is not None
+        pair = pair_at(len(self.done), "strategy", str(query.left), str(query.right))
+        return replace(pair, details=_info_record(query.info))
 
     @cached_property
     def path(self) -> str:
         """Hash of the answers."""
         return path_of(self.done)
 
-    def query(self, session_id: str, asked: Iterable[QueryRow], answered: Container[str]) -> QueryRow | None:
-        """Return the row of the next query, a function of the earlier queries and answers; None at the end.
-
-        Parameters
-        ----------
-        session_id
-            Id of the session.
-        asked
-            Queries of the session; those before the current position may be omitted.
-        answered
-            Names of answered queries, including undone answers.
-        """
-        position = len(self.done)
-        here = [query for query in asked if query.position == position]
-        name = f"p{position + 1}" if not here else f"p{position + 1}-{len(here) + 1}"
-        same = [query for query in here if query.details.get("after") == self.path]
-        for query in same:
-            if query.name not in answered:
-                return query
-        if same:
-            return replace(same[-1], name=name, asked_at=now())
-        pair, _ = self.following
-        if pair is None:
-            return None
-        kind = pair.kind if isinstance(pair, ScheduledPair) else "strategy"
+    def completed(self, pair: AskedPair) -> AskedPair:
+        """Return the next pair with the details that are stored with it: the estimate so far and its predictions."""
         details = {"after": self.path, **self.estimate_record(), **self._details(pair)}
         if self.configuration.stops_early:
-            # The forecast needs the belief; storing it spares responses that repeat this query the computation.
+            # The forecast needs the belief; storing it spares responses that repeat this pair the computation.
             details["remaining"] = self.remaining
-        return QueryRow(session_id, name, position, kind, str(pair.left), str(pair.right), now(), details)
+        return replace(pair, details=details)
 
     def estimate_record(self) -> JSON:
         """Return estimate and radius, and the reliability where it is inferred."""
@@ -251,13 +216,10 @@ class SessionState:
         d = self.parts.given.d
         return np.asarray(self.search.estimate().covariance[:d, :d])
 
-    def _details(self, pair: ScheduledPair | Query) -> JSON:
-        if isinstance(pair, Query):
-            assert pair.info is not None
-            return {"search": pair.id, **_info_record(pair.info)}
-        facts = {"repeats": pair.repeats, "expected": pair.expected, "unmet": pair.unmet}
-        info = self.search.expect(pair.left, pair.right)
-        return {name: value for name, value in facts.items() if value is not None} | _info_record(info)
+    def _details(self, pair: AskedPair) -> JSON:
+        if pair.kind == "strategy":
+            return pair.details
+        return {**pair.details, **_info_record(self.search.expect(pair.left, pair.right))}
 
     @property
     def remaining(self) -> int | None:
@@ -275,16 +237,17 @@ class SessionState:
 
 def learned(done: Iterable[AnsweredPair]) -> list[Event]:
     """Return the events for the search, without repeated and attention pairs, which measure quality only."""
-    return [_event(one) for one in done if one.kind in ("strategy", "random")]
+    return [_event(pair) for pair in done if pair.kind in ("strategy", "random")]
 
 
-def _event(one: AnsweredPair) -> Event:
-    query = None if one.search is None else Query(one.search, one.left, one.right)
-    if one.void or one.outcome == "skip":
-        return Event(one.left, one.right, "skip", None, query)
-    if one.outcome == "tie":
-        return Event(one.left, one.right, "tie", None, query)
-    return Event(one.left, one.right, "answer", one.left if one.outcome == "left" else one.right, query)
+def _event(pair: AnsweredPair) -> Event:
+    # A random pair is an observation: the search has not asked it.
+    query = Query(pair.name, pair.left, pair.right) if pair.kind == "strategy" else None
+    if pair.void or pair.outcome == "skip":
+        return Event(pair.left, pair.right, "skip", None, query)
+    if pair.outcome == "tie":
+        return Event(pair.left, pair.right, "tie", None, query)
+    return Event(pair.left, pair.right, "answer", pair.left if pair.outcome == "left" else pair.right, query)
 
 
 def _info_record(info: QueryInfo) -> JSON:

@@ -1,0 +1,171 @@
+"""How a session goes on: pure functions from a snapshot and a request to the rows that are to be stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pairseek.core.types import JSON
+from pairseek.errors import AnswerConflict, UnknownQuery
+from pairseek.store.events import AskedPair, EventRow
+from pairseek.web.errors import invalid
+from pairseek.web.sessions.access import closed, confirmed, expired, overfull, too_old
+from pairseek.web.sessions.playing import Played, Side, check_played, has_failed, played_of
+from pairseek.web.sessions.snapshot import Snapshot
+from pairseek.web.studies.catalogue import Study
+
+TIMESTAMP = r"^[0-9TZ:.+-]*$"
+"""Pattern of times that clients send."""
+EVENTS_PER_ANSWER, SPARE_EVENTS = 4, 100
+"""Answers, skips and undos that a session may have for each answer that the study asks for, and in addition."""
+# Answers of a session whose study has only stop rules, for the limit of its events.
+_UNBOUNDED = 1000
+
+_Time: TypeAlias = Annotated[str | None, Field(max_length=32, pattern=TIMESTAMP)]
+_Count: TypeAlias = Annotated[int | None, Field(ge=0, le=2**31 - 1)]
+
+
+class Answer(BaseModel):
+    """Answer to the current query."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    query: str = Field(max_length=64, examples=["p1"])
+    outcome: Literal["left", "right", "tie", "skip"]
+    rt_ms: _Count = Field(default=None, description="reaction time")
+    shown_at: _Time = None
+    sent_at: _Time = None
+    attempt: _Count = None
+    played: dict[Side, Played] | None = Field(
+        default=None,
+        description="whether the sound or video of each side was played; failed: it could not be loaded; null: unknown",
+    )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Step:
+    """What a request changes in a session, to be stored in one transaction.
+
+    Attributes
+    ----------
+    before, after
+        The session before and after it.
+    new
+        Pairs to store.
+    event
+        Answer or undo to store, without the time and the duration of its computation.
+    end
+        Reason and result, if the session ends.
+    prefetched
+        Whether the next pair was computed ahead.
+    """
+
+    before: Snapshot
+    after: Snapshot
+    new: tuple[AskedPair, ...] = ()
+    event: EventRow | None = None
+    end: tuple[str, JSON] | None = None
+    prefetched: bool = False
+
+    def timed(self, at: str, milliseconds: float) -> Step:
+        """Return the step with the time at which it is stored, and the duration of its computation."""
+        event = None if self.event is None else replace(self.event, at=at, server_ms=milliseconds)
+        new = tuple(replace(pair, asked_at=at) for pair in self.new)
+        after = self.after if self.end is None else self.after.ended(*self.end, at)
+        return replace(self, after=after.showing(new[-1]) if new else after, new=new, event=event)
+
+
+def resume(snapshot: Snapshot) -> Step | None:
+    """Choose the pair of a session that has no open one, or end it; return None if there is nothing to store."""
+    if snapshot.row.finished_at is not None:
+        return None
+    snapshot.parts.check()
+    return None if snapshot.current is not None else _following(snapshot, snapshot)
+
+
+def advance(snapshot: Snapshot, answer: Answer) -> Step | None:
+    """Apply an answer to the open pair, and choose the pair that follows it.
+
+    An answer that was stored before changes nothing. One that cannot be stored raises a `Problem` that says why.
+    """
+    given = snapshot.outcome_of(answer.query)
+    if given is not None:
+        if given != answer.outcome:
+            raise AnswerConflict(
+                f"query {answer.query!r} has the answer {given}, received {answer.outcome}: undo first to change it"
+            )
+        return resume(snapshot)
+    study = snapshot.study
+    _check_open(snapshot)
+    if expired(snapshot.row, study):
+        raise too_old()
+    _check_room(snapshot)
+    # The first request of a session may be the answer to a pair that no request has asked for.
+    asking = resume(snapshot)
+    now = snapshot if asking is None else asking.after
+    pair = now.current
+    if pair is None or pair.name != answer.query:
+        open_now = "none" if pair is None else repr(pair.name)
+        raise UnknownQuery(f"query {answer.query!r} is not open in this session, the open one is {open_now}")
+    played = played_of(study, pair, answer.played)
+    _check_offered(study, answer.outcome, played)
+    facts = (answer.outcome, answer.rt_ms, answer.shown_at, answer.sent_at, answer.attempt, "", None)
+    event = EventRow(now.row.id, now.events, pair.name, "answer", *facts, played)
+    step = _following(now, now.answered(answer.outcome), answer.outcome)
+    return replace(step, event=event, new=(*(() if asking is None else asking.new), *step.new))
+
+
+def undo(snapshot: Snapshot, name: str) -> Step | None:
+    """Undo the last answer, which must be the one to this pair, and ask the pair again.
+
+    The snapshot must have the pair of the last answer among its stored pairs. Undoing an answer twice changes nothing.
+    """
+    if name in snapshot.undone:
+        return resume(snapshot)
+    if not snapshot.study.configuration.offer.undo:
+        raise invalid("this study does not offer undo", name, "Answer the next pair.", "not_offered")
+    _check_open(snapshot)
+    snapshot.parts.check()
+    if snapshot.row.confirmed_at is not None:
+        raise confirmed()
+    _check_room(snapshot)
+    if not snapshot.done or snapshot.done[-1].name != name:
+        last = "none" if not snapshot.done else repr(snapshot.done[-1].name)
+        raise UnknownQuery(f"query {name!r} is not the last answered one, which is {last}: undo that one")
+    event = EventRow(snapshot.row.id, snapshot.events, name, "undo", None, None, None, None, None, "", None)
+    before = snapshot.without_last()
+    reopened = replace(before, row=replace(before.row, finished_at=None, reason=None, final=None))
+    return replace(_following(snapshot, reopened), event=event)
+
+
+def _following(before: Snapshot, after: Snapshot, outcome: str = "") -> Step:
+    """Return the step to a session with the pair that follows its answers, or with its end."""
+    state, is_known = after.state, outcome in before.prefetched
+    pair = before.prefetched[outcome] if is_known else after.next_pair(state)
+    is_stored = pair is not None and any(other.name == pair.name for other in after.asked)
+    end = None if pair is not None else (str(state.following[1]), state.final())
+    new = () if pair is None or is_stored else (pair,)
+    return Step(before, after.showing(pair), new, end=end, prefetched=is_known)
+
+
+def _check_open(snapshot: Snapshot) -> None:
+    if not snapshot.accepts_answers:
+        raise closed(snapshot.study.row.slug)
+
+
+def _check_room(snapshot: Snapshot) -> None:
+    if snapshot.events >= EVENTS_PER_ANSWER * (snapshot.study.configuration.answers or _UNBOUNDED) + SPARE_EVENTS:
+        raise overfull()
+
+
+def _check_offered(study: Study, outcome: str, played: Mapping[str, str] | None) -> None:
+    """Raise a `Problem` for an answer that the study does not offer, or one given before everything was played."""
+    offer = study.configuration.offer
+    # Nobody can choose between items of which one could not be loaded.
+    offered = {"tie": offer.tie, "skip": offer.skip or has_failed(played)}
+    if not offered.get(outcome, True):
+        raise invalid(f"this study does not offer a {outcome}", outcome, "Send left or right.", "not_offered")
+    check_played(study, outcome, played)

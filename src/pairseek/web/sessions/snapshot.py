@@ -1,0 +1,138 @@
+"""Snapshot of a session: what its rows say, from which a request goes on.
+
+A worker keeps the snapshots of its latest sessions, about a hundred bytes per answer, because they share items, parts
+and texts. The search is rebuilt from a snapshot on demand, which takes less time than choosing the next pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from pairseek.core.types import JSON
+from pairseek.store.events import AnsweredPair, Answers, AskedPair
+from pairseek.store.sessions import SessionRow
+from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.similarity import session_state
+from pairseek.web.sessions.state import SessionState, answered_pair, path_of
+from pairseek.web.studies.catalogue import Study
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Snapshot:
+    """Session at one of its versions.
+
+    Attributes
+    ----------
+    row
+        Stored row of the session.
+    study, parts
+        Shared with other sessions.
+    done
+        Answers that were not undone.
+    undone
+        Outcomes of undone answers, by the name of their pair.
+    events
+        Number of stored events.
+    asked
+        Stored pairs from the current position on.
+    current
+        Open pair; None at the end, and while it has not been chosen.
+    prefetched
+        The pair that follows each answer to the open one, as far as they were computed ahead; None for an answer that
+        ends the session.
+    """
+
+    row: SessionRow
+    study: Study
+    parts: Parts
+    done: tuple[AnsweredPair, ...] = ()
+    undone: Mapping[str, str] = field(default_factory=dict)
+    events: int = 0
+    asked: tuple[AskedPair, ...] = ()
+    current: AskedPair | None = None
+    prefetched: Mapping[str, AskedPair | None] = field(default_factory=dict)
+
+    @classmethod
+    def of_rows(
+        cls,
+        row: SessionRow,
+        study: Study,
+        parts: Parts,
+        answers: Answers,
+        asked: tuple[AskedPair, ...],
+        void: Container[str],
+    ) -> Self:
+        """Return the snapshot of stored rows; ``void`` are the names of the pairs whose answers are void."""
+        done = tuple(pair._replace(void=True) if pair.name in void else pair for pair in answers.done)
+        read = cls(row, study, parts, done, answers.undone, answers.events, asked)
+        return read if row.finished_at is not None else replace(read, current=read.open_pair())
+
+    @property
+    def state(self) -> SessionState:
+        """State of the session, rebuilt on each access."""
+        return session_state(self.study.configuration, self.parts, self.row.seed, self.done)
+
+    @property
+    def accepts_answers(self) -> bool:
+        """Whether the study is open for this session: previews and simulated sessions go on in a closed one."""
+        return self.row.is_open or self.row.kind != "person"
+
+    def outcome_of(self, name: str) -> str | None:
+        """Return the answer to a pair, even if it was undone; None if there is none."""
+        given = next((pair.outcome for pair in self.done if pair.name == name), None)
+        return self.undone.get(name) if given is None else given
+
+    def answered(self, outcome: str) -> Self:
+        """Return the session after this answer to the open pair, before the next one is chosen."""
+        assert self.current is not None
+        return self._continued((*self.done, answered_pair(self.current, outcome)))
+
+    def without_last(self) -> Self:
+        """Return the session after the last answer was undone, before the pair is asked again."""
+        last = self.done[-1]
+        return replace(self._continued(self.done[:-1]), undone={**self.undone, last.name: last.outcome})
+
+    def _continued(self, done: tuple[AnsweredPair, ...]) -> Self:
+        row = replace(self.row, version=self.row.version + 1)
+        return replace(self, row=row, done=done, events=self.events + 1, current=None, prefetched={})
+
+    def showing(self, pair: AskedPair | None) -> Self:
+        """Return the session with this open pair."""
+        others = (
+            other
+            for other in self.asked
+            if other.position >= len(self.done) and (pair is None or other.name != pair.name)
+        )
+        return replace(self, asked=(*others, *(() if pair is None else (pair,))), current=pair)
+
+    def ended(self, reason: str, result: JSON, at: str) -> Self:
+        """Return the session with its end."""
+        return replace(self, row=replace(self.row, finished_at=at, reason=reason, final=result))
+
+    def open_pair(self) -> AskedPair | None:
+        """Return the stored pair that was asked after these answers and has no answer; None if there is none."""
+        return next((pair for pair in self._asked_now() if self.outcome_of(pair.name) is None), None)
+
+    def next_pair(self, state: SessionState) -> AskedPair | None:
+        """Return the pair to ask after these answers, a function of the answers and the stored pairs; None at the end.
+
+        A pair whose answer was undone is asked again under a new name.
+        """
+        stored = self.open_pair()
+        if stored is not None:
+            return stored
+        again = self._asked_now()
+        pair = again[-1] if again else state.following[0]
+        if pair is None:
+            return None
+        here = sum(other.position == len(self.done) for other in self.asked)
+        name = f"p{len(self.done) + 1}" if not here else f"p{len(self.done) + 1}-{here + 1}"
+        return replace(pair if again else state.completed(pair), session_id=self.row.id, name=name)
+
+    def _asked_now(self) -> list[AskedPair]:
+        """Return the stored pairs that were asked after exactly these answers."""
+        here = [pair for pair in self.asked if pair.position == len(self.done)]
+        path = path_of(self.done) if here else None
+        return [pair for pair in here if pair.details.get("after") == path]

@@ -1,0 +1,63 @@
+"""State of a session as its pages and the API show it."""
+
+from __future__ import annotations
+
+from pairseek.store.events import AskedPair
+from pairseek.web.pages.contexts import PairContext, StateContext
+from pairseek.web.sessions.snapshot import Snapshot
+from pairseek.web.sessions.state import counted
+from pairseek.web.studies.catalogue import Study
+
+
+def outcomes_of(study: Study) -> list[str]:
+    """Return the answers that the study offers."""
+    offer = study.configuration.offer
+    return ["left", "right", *(["tie"] if offer.tie else []), *(["skip"] if offer.skip else [])]
+
+
+def state_of(snapshot: Snapshot) -> StateContext:
+    """Return the state of a session as JSON for pages and API."""
+    study, current, accepts = snapshot.study, snapshot.current, snapshot.accepts_answers
+    configuration = study.configuration
+    offer = configuration.offer
+    status = "finished" if current is None else "asking" if accepts else "closed"
+    can_undo = offer.undo and accepts and snapshot.row.confirmed_at is None
+    answered, remaining = counted(snapshot.done), _remaining(snapshot)
+    return {
+        "status": status,
+        "query": pair_of(study, current) if status == "asking" and current is not None else None,
+        "progress": {
+            "answered": answered,
+            "total": configuration.answers if not configuration.stops_early else None,
+            "remaining": remaining,
+            "share": 1.0 if current is None else 0.0 if remaining is None else answered / max(1, answered + remaining),
+        },
+        "can": {
+            "undo": snapshot.done[-1].name if snapshot.done and can_undo else None,
+            "tie": offer.tie,
+            "skip": offer.skip,
+        },
+        "result": f"/s/{study.row.slug}/result" if current is None else None,
+    }
+
+
+def _remaining(snapshot: Snapshot) -> int | None:
+    """Return the forecast of remaining answers; with stop rules, the one made with the open pair."""
+    if snapshot.current is None:
+        return 0
+    if snapshot.study.configuration.stops_early:
+        remaining: int | None = snapshot.current.details["remaining"]
+        return remaining
+    return snapshot.state.remaining
+
+
+def pair_of(study: Study, pair: AskedPair) -> PairContext:
+    """Return a pair as JSON, without its kind, which participants must not see."""
+    anchor = pair.details.get("anchor")
+    return {
+        "query": pair.name,
+        "number": pair.position + 1,
+        "anchor": None if anchor is None else study.card(anchor),
+        "left": study.card(pair.left),
+        "right": study.card(pair.right),
+    }
