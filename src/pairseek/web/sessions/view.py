@@ -45,10 +45,11 @@ def _remaining(snapshot: Snapshot) -> int | None:
     """Return the forecast of remaining answers; with stop rules, the one made with the open pair."""
     if snapshot.current is None:
         return 0
-    if snapshot.study.configuration.stops_early:
+    configuration = snapshot.study.configuration
+    if configuration.stops_early:
         remaining: int | None = snapshot.current.details["remaining"]
         return remaining
-    return snapshot.state.remaining
+    return None if configuration.answers is None else max(0, configuration.answers - counted(snapshot.done))
 
 
 def pair_of(study: Study, pair: AskedPair) -> PairContext:
