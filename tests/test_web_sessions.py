@@ -4,6 +4,7 @@ import contextlib
 import gc
 import itertools
 import sys
+import threading
 import time
 import types
 from concurrent.futures import ThreadPoolExecutor
@@ -453,6 +454,41 @@ def test_an_answer_that_was_undone_by_another_worker_leads_on_under_a_free_name(
     state = say(other, session_id, state, "left")
     assert state["query"]["query"] == "p3-3"
     assert state["query"] == worker(database).state(one.by_id(session_id))["query"]
+
+
+def test_of_answers_and_undos_sent_at_once_to_two_workers_one_of_each_is_stored(database):
+    session_id = a_session(database, answers=6)
+    workers = [worker(database), worker(database)]
+    state = workers[0].state(workers[0].by_id(session_id))
+
+    def at_once(send):
+        barrier = threading.Barrier(8)
+
+        def sent(number):
+            mine = workers[number % 2]
+            row = mine.by_id(session_id)
+            barrier.wait()
+            try:
+                return send(mine, row, number)["query"]
+            except AnswerConflict:
+                return "conflict"
+
+        with ThreadPoolExecutor(8) as crowd:
+            return list(crowd.map(sent, range(8)))
+
+    for count in range(1, 4):
+        name = state["query"]["query"]
+        replies = at_once(
+            lambda mine, row, number, name=name: mine.answer(row, answer_to(name, ("left", "right")[number // 4]))
+        )
+        assert replies.count("conflict") == 4
+        (following,) = {reply["query"] for reply in replies if reply != "conflict"}
+        state = workers[0].state(workers[0].by_id(session_id))
+        assert state["query"]["query"] == following
+        assert len(database.read(lambda c: events.events_of(c, [session_id]))) == count
+    replies = at_once(lambda mine, row, _: mine.undo(row, "p3"))
+    assert [reply["query"] for reply in replies] == ["p3-2"] * 8
+    assert [event.kind for event in database.read(lambda c: events.events_of(c, [session_id]))][3:] == ["undo"]
 
 
 def test_an_undo_and_the_pair_that_it_asks_again_are_stored_together(database, monkeypatch):
