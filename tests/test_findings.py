@@ -198,15 +198,17 @@ def test_the_commands_rank_and_report(visitors, sessions, tmp_path, capsys, monk
     assert "Bericht einer Präferenzstudie" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
-def test_names_on_the_map_leave_out_the_name_of_the_axis() -> None:
-    def item(name, x, y):
-        return {"card": {"name": name}, "point": (x, y), "place": 1}
+def test_names_on_the_map_stand_close_to_their_items_and_on_the_ground() -> None:
+    def item(name, x, y, **media):
+        return {"card": {"name": name, "media": media}, "point": (x, y), "place": 1}
 
-    spots = [item("high", 0.0, 1.0), item("middle", 0.5, 0.0), item("aside", 0.0, 0.0), item("right", 1.0, 0.5)]
+    spots = [item("high", 0.0, 1.0, image={"src": "a.png"}), item("middle", 0.5, 0.5), item("low", 0.5, 0.0)]
     drawing = draw_group_map({"items": spots, "people": [], "axes": ("sweetness", "body"), "segments": 1})
-    written = {one.card["name"]: one.named[1] - one.y for one in drawing.items}
-    # A name stands below its item, but above where the name of the axis is below.
-    assert written["middle"] < 0 < written["aside"]
+    below = {one.card["name"]: one.named[1] - one.y - one.radius for one in drawing.items}
+    assert 0 < below["high"] == below["middle"] < 20
+    assert below["low"] < 0, "the name of the axis is below the ground"
+    assert max(one.named[1] for one in drawing.items) < drawing.ground[1] + drawing.ground[3]
+    assert [one.radius for one in drawing.items] == [22, 7, 7]
 
 
 def test_exports_have_the_names_of_the_researcher(visitors, sessions) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from pairseek._version import __version__
-from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidChoices
 from pairseek.model.items import Items
 from pairseek.ranking import Ranking, Segmentation
@@ -32,14 +31,13 @@ from pairseek.web.pages.contexts import (
     SegmentContext,
 )
 from pairseek.web.studies.catalogue import Study
-from pairseek.web.views.result import flat, plane
+from pairseek.web.views.result import flat, pairs_of, plane
 
 # Largest numbers of items in the table of a ranking and on the map, of which the best-liked are shown, and of people in
 # the table of how they answered, the newest first.
 MOST_RANKED, MOST_ON_MAP, MOST_PEOPLE = 500, 300, 500
-# sqrt of the 50 % quantile of chi² with two degrees of freedom: an ellipse holds half of a person's posterior.
-_ELLIPSE = 1.1774100225154747
-_CORNERS = 72
+# Posterior probability of the ellipse around a person on the map.
+_REGION = 0.5
 _PICTURE = re.compile(r"^/media/[^/]+/(?P<name>[^/]+)/(?P<width>\d+)$")
 
 
@@ -154,31 +152,19 @@ def _map(study: Study, group: GroupAnswers, shown: GroupFindings) -> GroupMap:
     segments = shown.segments
     for row, session in enumerate(segments.people):
         if session in group.points:
-            mean, covariance = group.points[session]
-            point, outline = _outline(items, mean, covariance)
-            people.append({"point": point, "outline": outline, "segment": int(segments.membership[row].argmax()) + 1})
+            point, outline = plane(items).region(*group.points[session], _REGION)
+            segment = int(segments.membership[row].argmax()) + 1
+            place = (float(point[0]), float(point[1]))
+            people.append({"point": place, "outline": pairs_of(outline), "segment": segment})
     return {"items": best, "people": people, "axes": axis_names(items), "segments": len(segments)}
-
-
-def _outline(
-    items: Items, mean: FloatArray, covariance: FloatArray
-) -> tuple[tuple[float, float], list[tuple[float, float]]]:
-    """Return a person's point and the ellipse that holds half of their posterior, in the plane of the map."""
-    centre, axes = plane(items)
-    values, vectors = np.linalg.eigh(axes.T @ covariance @ axes)
-    turn = np.linspace(0.0, 2.0 * np.pi, _CORNERS, endpoint=False)
-    around = _ELLIPSE * np.column_stack([np.cos(turn), np.sin(turn)]) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    point = (mean - centre) @ axes
-    return (float(point[0]), float(point[1])), [(float(x), float(y)) for x, y in point + around]
 
 
 def axis_names(items: Items) -> tuple[str, str]:
     """Return the names of the axes: a column, or the two columns with the largest shares of a principal component."""
     if items.d <= 2:
         return (items.columns[0], items.columns[1] if items.d == 2 else "")
-    _, axes = plane(items)
     names = []
-    for axis in axes.T:
+    for axis in plane(items).axes.T:
         first, second = np.argsort(-np.abs(axis), kind="stable")[:2]
         sign = "+" if axis[second] * axis[first] > 0 else "\N{MINUS SIGN}"
         lead = "" if axis[first] > 0 else "\N{MINUS SIGN}"
