@@ -15,21 +15,21 @@ from PIL import Image
 
 from helpers.serving import configuration, csrf_of, served
 from pairseek.cli.app import run
+from pairseek.core.messages import languages, words
 from pairseek.errors import InvalidChoices
 from pairseek.model.items import Items
 from pairseek.ranking import utilities
 from pairseek.store import sessions as stored
 from pairseek.store.database import Database
+from pairseek.store.studies import StudyRow
 from pairseek.web.auth import set_password
-from pairseek.web.data import codebook, findings, tables
-from pairseek.web.data.codebook_german import GERMAN
+from pairseek.web.data import findings, tables
 from pairseek.web.data.findings import group_answers, ranking_of, study_findings
 from pairseek.web.pages.group_map import draw_group_map
 from pairseek.web.pages.map import PICTURE, draw_map
 from pairseek.web.pages.rendering import render_report
-from pairseek.web.pages.text import words
 from pairseek.web.sessions.live import SubmittedAnswer
-from pairseek.web.studies.catalogue import Catalogue
+from pairseek.web.studies.catalogue import Catalogue, Study
 from pairseek.web.studies.configuration import pack_items, read_items, unpack_items
 from pairseek.web.studies.media import with_pictures
 from pairseek.web.views.findings import axis_names, report_page
@@ -279,7 +279,17 @@ def test_a_result_shows_pictures_in_place_of_dots() -> None:
     assert drawing.names == ()
 
 
-def test_the_codebook_is_complete_in_german() -> None:
-    assert set(GERMAN) == codebook.texts()
-    assert all(codebook.in_language(words, "de") != words for words in codebook.texts())
-    assert all(codebook.in_language(words, "en") == words for words in codebook.texts())
+@pytest.mark.parametrize(
+    "settings", [{}, {"kind": "similarity"}, {"response": {"name": "logistic", "k": "unknown", "lapse": "unknown"}}]
+)
+def test_the_codebook_describes_every_column_in_every_language(settings) -> None:
+    made = configuration(**settings)
+    names = ["a", "b", "c"]
+    sounds = Items(None, names, None, None, {"audio": [f"https://x.test/{name}" for name in names]})
+    items = sounds if "kind" in settings else wines()
+    study = Study(StudyRow(1, "which", {}, True, "", ""), made, items, {}, None)
+    for language in languages():
+        for table, columns in tables.codebook(study, language).items():
+            for column, text in columns.items():
+                assert text, (table, column)
+                assert language == "en" or text not in words().messages.values(), (table, column)

@@ -10,6 +10,7 @@ import numpy as np
 from pairseek._version import MODEL_VERSION, __version__
 from pairseek.core.maps import Plane, ellipse_radius, thinned
 from pairseek.core.media import MEDIA
+from pairseek.core.messages import words
 from pairseek.core.types import JSON, FloatArray
 from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
@@ -19,7 +20,6 @@ from pairseek.quiz.tree import QuizTree
 from pairseek.search.state import SearchState
 from pairseek.store.media import StoredPicture
 from pairseek.web.pages.map import MOST_DOTS, map_frame, placed_names
-from pairseek.web.pages.text import words
 from pairseek.web.studies.cards import safe_html
 from pairseek.web.studies.configuration import StudyConfiguration
 from pairseek.web.studies.names import name_of

@@ -8,7 +8,8 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from starlette.requests import Request
 
-from pairseek.core.media import MEDIA, inline_media
+from pairseek.core.media import inline_media
+from pairseek.core.messages import words
 from pairseek.core.types import JSON
 from pairseek.core.validation import known_fields
 from pairseek.web.sessions.live import SubmittedAnswer
@@ -153,7 +154,9 @@ class UndoBody(_Schema):
 
 def _add_media(schema: JSON) -> None:
     """Declare the media among the properties of an item."""
-    schema["properties"] |= {name: {"type": "string", "description": MEDIA[name].meaning} for name in inline_media()}
+    schema["properties"] |= {
+        name: {"type": "string", "description": words().say(f"column.{name}")} for name in inline_media()
+    }
     schema["additionalProperties"] = False
 
 

@@ -15,7 +15,6 @@ from pairseek.ranking import Ranking, Segmentation
 from pairseek.store import media
 from pairseek.store.database import Database, now
 from pairseek.web.data import tables
-from pairseek.web.data.codebook import in_language
 from pairseek.web.data.findings import GroupAnswers, GroupFindings, Participation, StudyFindings
 from pairseek.web.pages.contexts import (
     CardContext,
@@ -204,8 +203,8 @@ def report_page(
         "findings": context,
         "balanced": not study.items.d and study.configuration.learns(study.items),
         "codebook": [
-            {"table": table, "column": column, "meaning": in_language(words, language)}
-            for table, columns in tables.codebook(study).items()
+            {"table": table, "column": column, "meaning": words}
+            for table, columns in tables.codebook(study, language).items()
             for column, words in columns.items()
         ],
     }

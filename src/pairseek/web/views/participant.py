@@ -8,6 +8,7 @@ from urllib.parse import quote
 from pairseek.core.types import JSON
 from pairseek.store.sessions import SessionRow
 from pairseek.web.data.crowd import appeal_before
+from pairseek.web.pages import words
 from pairseek.web.pages.contexts import (
     CardContext,
     ClosedPage,
@@ -19,7 +20,6 @@ from pairseek.web.pages.contexts import (
     StateContext,
     StudyHead,
 )
-from pairseek.web.pages.text import words
 from pairseek.web.service import Service
 from pairseek.web.sessions.history import estimates_along, latest_estimate, read_histories
 from pairseek.web.sessions.state import EffectiveAnswer
