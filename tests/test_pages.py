@@ -18,30 +18,30 @@ from helpers.pages_service import served
 from pairseek.core.messages import words
 from pairseek.errors import InvalidParameter
 from pairseek.web.pages import STATIC, languages, plotly_script, preferred_language, render
-from pairseek.web.pages import contexts as data
+from pairseek.web.pages.contexts import account, findings, participant, similarity, study
 from pairseek.web.pages.files import PageFiles
 from pairseek.web.pages.map import MOST_DOTS, draw_map
 from pairseek.web.pages.rendering import FOLDER, in_script, static_address
 
 TEMPLATES = FOLDER / "templates"
 SHAPES = {
-    "start": data.StartPage,
-    "run": data.RunPage,
-    "result": data.ResultPage,
-    "declined": data.DeclinedPage,
-    "closed": data.ClosedPage,
-    "error": data.ErrorPage,
-    "login": data.LoginPage,
-    "studies": data.StudiesPage,
-    "study_new": data.NewStudyPage,
-    "study": data.StudyPage,
-    "similarity": data.SimilarityPage,
-    "findings": data.FindingsPage,
-    "person": data.PersonPage,
-    "tokens": data.TokensPage,
-    "confirm": data.ConfirmPage,
-    "administration": data.AdministrationPage,
-    "docs": data.DocsPage,
+    "start": participant.StartPage,
+    "run": participant.RunPage,
+    "result": participant.ResultPage,
+    "declined": participant.DeclinedPage,
+    "closed": participant.ClosedPage,
+    "error": participant.ErrorPage,
+    "login": account.LoginPage,
+    "studies": study.StudiesPage,
+    "study_new": study.NewStudyPage,
+    "study": study.StudyPage,
+    "similarity": similarity.SimilarityPage,
+    "findings": findings.FindingsPage,
+    "person": study.PersonPage,
+    "tokens": account.TokensPage,
+    "confirm": account.ConfirmPage,
+    "administration": account.AdministrationPage,
+    "docs": account.DocsPage,
 }
 MOST_BYTES = 62_000
 SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in FOLDER.parent.rglob("*.py"))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from pairseek.core.maps import Frame, Mark, closed_path, place_labels
-from pairseek.web.pages.contexts import CardContext, GroupItem, GroupMap
+from pairseek.web.pages.contexts.maps import GroupItem, GroupMap
+from pairseek.web.pages.contexts.shared import CardSchema
 
 WIDTH = 1000
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 40, 40, 88
@@ -21,7 +22,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")
 class DrawnItem:
     """Item in view-box units; ``named`` is its label, the middle of the baseline and the text, if there is room."""
 
-    card: CardContext
+    card: CardSchema
     x: int
     y: int
     place: int
@@ -100,7 +101,7 @@ def _drawn(items: Sequence[GroupItem], frame: Frame, ground: tuple[int, int, int
     )
 
 
-def _radius(card: CardContext, half: int) -> int:
+def _radius(card: CardSchema, half: int) -> int:
     """Return the radius of an item: half of the side of a picture, or of a disc of its colour or a small circle."""
     return half if "image" in card["media"] else half - 4 if "colour" in card["media"] else 7
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pairseek.core.maps import Frame, Mark, box_around, closed_path, place_labels, thinned
-from pairseek.web.pages.contexts import Dot, MapData
+from pairseek.web.pages.contexts.maps import Dot, MapData
 
 WIDTH = 1000
 MARGIN = 72

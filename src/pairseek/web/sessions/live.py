@@ -14,7 +14,7 @@ from typing import cast
 
 from pairseek.store.events import AnsweredRow, QueryRow
 from pairseek.store.sessions import SessionRow
-from pairseek.web.pages.contexts import PairContext, StateContext
+from pairseek.web.pages.contexts.shared import PairSchema, StateSchema, Status
 from pairseek.web.sessions.parts import Parts
 from pairseek.web.sessions.schedule import AnsweredPair, Kind
 from pairseek.web.sessions.similarity import session_state
@@ -121,13 +121,13 @@ def outcomes_of(study: Study) -> list[str]:
     return ["left", "right", *(["tie"] if offer.tie else []), *(["skip"] if offer.skip else [])]
 
 
-def state_of(live: LiveSession) -> StateContext:
+def state_of(live: LiveSession) -> StateSchema:
     """Return the state of a session as JSON for pages and API."""
     study = live.study
     offer = study.configuration.offer
     is_open = live.row.is_open or live.row.kind != "person"
     finished = live.current is None
-    status = "finished" if finished else "asking" if is_open else "closed"
+    status: Status = "finished" if finished else "asking" if is_open else "closed"
     last = live.done[-1].name if live.done and offer.undo and is_open and live.row.confirmed_at is None else None
     answered, remaining = counted(live.done), _remaining(live)
     return {
@@ -151,7 +151,7 @@ def _remaining(live: LiveSession) -> int | None:
     return live.current.details["remaining"] if live.study.configuration.stops_early else live.state.remaining
 
 
-def pair_of(study: Study, query: QueryRow) -> PairContext:
+def pair_of(study: Study, query: QueryRow) -> PairSchema:
     """Return a query as JSON, without its kind, which participants must not see."""
     anchor = query.details.get("anchor")
     return {

@@ -28,7 +28,7 @@ from pairseek.store.events import EventRow, QueryRow, VersionConflict
 from pairseek.store.sessions import SessionRow
 from pairseek.web.errors import invalid
 from pairseek.web.metrics import ANSWERS, NEXT_PAIRS
-from pairseek.web.pages.contexts import StateContext
+from pairseek.web.pages.contexts.shared import StateSchema
 from pairseek.web.sessions.access import (
     Visitor,
     busy,
@@ -235,7 +235,7 @@ class Sessions:
 
     # Asking and answering
 
-    def state(self, row: SessionRow) -> StateContext:
+    def state(self, row: SessionRow) -> StateSchema:
         """Return the state of a session as JSON for pages and API."""
         live = self.live(row)
         with live.lock:
@@ -243,7 +243,7 @@ class Sessions:
             self._ask(live)
             return state_of(live)
 
-    def answer(self, row: SessionRow, sent: SubmittedAnswer) -> StateContext:
+    def answer(self, row: SessionRow, sent: SubmittedAnswer) -> StateSchema:
         """Store an answer and return the next state. The call is idempotent."""
         began = time.perf_counter()
         live = self.live(row)
@@ -263,7 +263,7 @@ class Sessions:
             self._ask(live)
             return state_of(live)
 
-    def undo(self, row: SessionRow, query: str) -> StateContext:
+    def undo(self, row: SessionRow, query: str) -> StateSchema:
         """Undo the last answer, which must be the one to this query. The call is idempotent."""
         live = self.live(row)
         with live.lock:

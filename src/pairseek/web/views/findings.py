@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import cast
 
 import numpy as np
 
@@ -16,19 +18,16 @@ from pairseek.store import media
 from pairseek.store.database import Database, now
 from pairseek.web.data import tables
 from pairseek.web.data.findings import GroupAnswers, GroupFindings, Participation, StudyFindings
-from pairseek.web.pages.contexts import (
-    CardContext,
+from pairseek.web.pages.contexts.findings import (
     FindingsContext,
-    GroupItem,
-    GroupMap,
-    GroupPerson,
-    ImageContext,
     NothingContext,
     QualityRow,
     RankRow,
     ReportPage,
     SegmentContext,
 )
+from pairseek.web.pages.contexts.maps import GroupItem, GroupMap, GroupPerson
+from pairseek.web.pages.contexts.shared import CardSchema, ImageSchema
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.views.result import flat, pairs_of, plane
 
@@ -76,24 +75,13 @@ def findings_context(study: Study, found: StudyFindings, *, everyone: bool) -> F
 
 
 def _rank_rows(study: Study, ranking: Ranking) -> list[RankRow]:
-    return [
-        {
-            "card": study.card(str(one.id)),
-            "place": one.place,
-            "tier": one.tier,
-            "share": one.share,
-            "share_low": one.share_low,
-            "share_high": one.share_high,
-            "rank": one.rank,
-            "rank_low": one.rank_low,
-            "rank_high": one.rank_high,
-            "top_1": one.top_1,
-            "top_3": one.top_3,
-            "top_5": one.top_5,
-            "answers": one.answers,
-        }
-        for one in ranking.items[:MOST_RANKED]
-    ]
+    rows: list[RankRow] = []
+    for one in ranking.items[:MOST_RANKED]:
+        numbers = asdict(one)
+        # The card has the label.
+        del numbers["id"], numbers["label"]
+        rows.append(cast("RankRow", {"card": study.card(str(one.id)), **numbers}))
+    return rows
 
 
 def _segments(study: Study, found: Segmentation) -> list[SegmentContext]:
@@ -120,17 +108,13 @@ def _quality(one: Participation, shown: GroupFindings | InvalidChoices) -> Quali
         if len(shown.segments) > 1:
             segment = int(shown.segments.membership[row].argmax()) + 1
             chance = float(shown.segments.membership[row].max())
-    quality = one.quality
+    median = one.quality["median_ms"]
     return {
+        **one.quality,
         "session": one.session,
         "name": one.name,
         "answers": one.answers,
-        "median_seconds": None if quality["median_ms"] is None else quality["median_ms"] / 1000,
-        "consistency": quality["consistency"],
-        "attention": quality["attention"],
-        "left_share": quality["left_share"],
-        "fast_share": quality["fast_share"],
-        "flags": quality["flags"],
+        "median_seconds": None if median is None else median / 1000,
         "voided": one.void,
         "left_out": one.left_out,
         "trust": trust,
@@ -210,11 +194,11 @@ def report_page(
     }
 
 
-def _embedding(database: Database, study: Study) -> Callable[[CardContext], CardContext]:
+def _embedding(database: Database, study: Study) -> Callable[[CardSchema], CardSchema]:
     """Return a function that puts the smallest copy of a card's picture into the card itself, as a data address."""
     known: dict[str, str] = {}
 
-    def embed(card: CardContext) -> CardContext:
+    def embed(card: CardSchema) -> CardSchema:
         image = card["media"].get("image")
         if not isinstance(image, Mapping):
             return card
@@ -226,7 +210,7 @@ def _embedding(database: Database, study: Study) -> Callable[[CardContext], Card
             stored = database.read(lambda connection: media.picture(connection, study.row.id, name, width))
             content = "" if stored is None else base64.b64encode(stored.content).decode()
             known[name] = "" if stored is None else f"data:{stored.kind};base64,{content}"
-        within: ImageContext = {
+        within: ImageSchema = {
             "src": known[name],
             "srcset": None,
             "width": width,

@@ -13,7 +13,8 @@ from pairseek.core.types import JSON, FloatArray
 from pairseek.goals import LIST_SIZE, Goal
 from pairseek.model.items import Items
 from pairseek.population import Population
-from pairseek.web.pages.contexts import Dot, LearnedContext, MapData, Near
+from pairseek.web.pages.contexts.maps import Dot, MapData
+from pairseek.web.pages.contexts.participant import LearnedContext, Near
 from pairseek.web.sessions.history import SessionHistory
 from pairseek.web.sessions.parts import Parts
 from pairseek.web.sessions.state import NEAREST, EffectiveAnswer, SessionState

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import cast
+
 import numpy as np
 
 from pairseek.core.maps import Frame
 from pairseek.embed.active import JUDGEMENTS_PER_ITEM
-from pairseek.embed.findings import Finding
 from pairseek.embed.placement import UNDECIDED
 from pairseek.web.auth import Account
 from pairseek.web.data.similarity import MapVersion, all_versions
-from pairseek.web.pages.contexts import (
+from pairseek.web.pages.contexts.maps import PlacedItem, SimilarityDrawing
+from pairseek.web.pages.contexts.similarity import (
     CurveStep,
     DimensionContext,
     FindingContext,
-    PlacedItem,
     SimilarityContext,
-    SimilarityDrawing,
     SimilarityPage,
 )
 from pairseek.web.service import Service
@@ -71,19 +72,7 @@ def _facts(study: Study, versions: list[MapVersion]) -> SimilarityContext | None
         "vague": [study.card(str(study.items.ids[row])) for row in vague[:_NAMED]],
         "vague_count": len(vague),
         "curve": [_step(one) for one in versions if one.learned.error is not None],
-        "findings": [_finding(one) for one in learned.findings],
-    }
-
-
-def _finding(one: Finding) -> FindingContext:
-    return {
-        "level": one.level,
-        "name": one.name,
-        "found": one.found,
-        "advice": one.advice,
-        "key": one.key,
-        "advice_key": one.advice_key,
-        "numbers": one.values,
+        "findings": [cast("FindingContext", asdict(one)) for one in learned.findings],
     }
 
 
