@@ -153,7 +153,7 @@ def test_items_with_few_triplets_are_named():
     few = triplets.take(~(triplets.rows == 13).any(axis=1))
     found = finding(check(items, few), "triplets")
     assert found.level == "note"
-    assert "1 items have fewer than 10 and are placed loosely, such as wine 13:" in found.advice
+    assert "1 item has fewer than 10 and is placed loosely: wine 13." in found.advice
 
 
 def test_the_expected_answers_are_near_those_of_full_searches():

@@ -5,13 +5,13 @@ import re
 import numpy as np
 import pytest
 
+from pairseek.core.messages import languages, words
 from pairseek.embed import Triplets
 from pairseek.embed import findings as parts
 from pairseek.embed.similarity_map import SimilarityMap
 from pairseek.model.items import Items
 from pairseek.model.priors import GaussianPrior, UniformBox
 from pairseek.model.responses import Logistic
-from pairseek.web.pages import text
 
 
 def found():
@@ -45,19 +45,38 @@ def found():
     yield from SimilarityMap.learn(Triplets(rows, list("abcdef")), labels=list("ABCDEF")).findings
 
 
-@pytest.mark.parametrize("language", text.languages())
+@pytest.mark.parametrize("language", languages())
 def test_every_finding_is_said_in_every_language(language):
-    words = text.words(language)
-    for one in found():
-        assert one.key, one
-        said = words.say(f"finding.{one.key}", **one.values)
-        assert words.knows("finding.name." + one.key.split(".")[0])
-        assert "{" not in said
-        assert bool(one.advice_key) == bool(one.advice), one
-        if one.advice_key:
-            said += words.say(f"finding.{one.advice_key}", **one.values)
-        if language != "en":
-            assert not re.search(r"\b(the|items|of|and|with)\b", said), said
+    say = words(language).say
+    for brought in found():
+        # Of the items that a researcher brings along, and of those of a map.
+        for one in (brought, brought.of_map()):
+            assert one.key
+            said = say(f"finding.{one.key}", **one.values)
+            assert "{" not in said
+            assert bool(one.advice_key) == bool(one.advice), one
+            if one.advice_key:
+                said += say(f"finding.{one.advice_key}", **one.values)
+            if language == "en":
+                assert said == one.found + one.advice
+            else:
+                assert not re.search(r"\b(the|items|of|and|with)\b", said.replace("items.standardized()", "")), said
+        assert words(language).knows("finding.name." + brought.of_map().key.split(".")[0])
+
+
+def test_a_finding_of_a_catalogue_and_of_a_map_give_their_own_advice():
+    items = Items._unwarned(np.random.default_rng(0).normal(size=(40, 2)) * [1000, 1], None)
+    own = parts.scales(items)[0]
+    assert "--standardize" in own.advice
+    assert "column 0 runs from" in own.found
+    assert "--standardize" not in own.of_map().advice
+    assert "fewer dimensions" in own.of_map().advice
+
+
+def test_numbers_in_findings_keep_their_digits():
+    assert "standard deviation 0.0123" in words().say("finding.directions", widest=0.0123, narrowest=1e-5)
+    assert words("de").number(0.0123) == "0,0123"
+    assert words().number(0.0123, 1) == "0"
 
 
 def test_many_names_end_in_no_language():

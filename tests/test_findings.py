@@ -15,20 +15,20 @@ from PIL import Image
 
 from helpers.serving import answer_to, configuration, csrf_of, served
 from pairseek.cli.app import run
+from pairseek.core.messages import languages, words
 from pairseek.errors import InvalidChoices
 from pairseek.model.items import Items
 from pairseek.ranking import utilities
 from pairseek.store import sessions as stored
 from pairseek.store.database import Database
+from pairseek.store.studies import StudyRow
 from pairseek.web.auth import set_password
-from pairseek.web.data import codebook, findings, tables
-from pairseek.web.data.codebook_german import GERMAN
+from pairseek.web.data import findings, tables
 from pairseek.web.data.findings import group_answers, ranking_of, study_findings
 from pairseek.web.pages.group_map import draw_group_map
 from pairseek.web.pages.map import PICTURE, draw_map
 from pairseek.web.pages.rendering import render_report
-from pairseek.web.pages.text import words
-from pairseek.web.studies.catalogue import Catalogue
+from pairseek.web.studies.catalogue import Catalogue, Study
 from pairseek.web.studies.configuration import pack_items, read_items, unpack_items
 from pairseek.web.studies.media import with_pictures
 from pairseek.web.views.findings import axis_names, report_page
@@ -197,15 +197,17 @@ def test_the_commands_rank_and_report(visitors, sessions, tmp_path, capsys, monk
     assert "Bericht einer Präferenzstudie" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
-def test_names_on_the_map_leave_out_the_name_of_the_axis() -> None:
-    def item(name, x, y):
-        return {"card": {"name": name}, "point": (x, y), "place": 1}
+def test_names_on_the_map_stand_close_to_their_items_and_on_the_ground() -> None:
+    def item(name, x, y, **media):
+        return {"card": {"name": name, "media": media}, "point": (x, y), "place": 1}
 
-    spots = [item("high", 0.0, 1.0), item("middle", 0.5, 0.0), item("aside", 0.0, 0.0), item("right", 1.0, 0.5)]
+    spots = [item("high", 0.0, 1.0, image={"src": "a.png"}), item("middle", 0.5, 0.5), item("low", 0.5, 0.0)]
     drawing = draw_group_map({"items": spots, "people": [], "axes": ("sweetness", "body"), "segments": 1})
-    written = {one.card["name"]: one.named[1] - one.y for one in drawing.items}
-    # A name stands below its item, but above where the name of the axis is below.
-    assert written["middle"] < 0 < written["aside"]
+    below = {one.card["name"]: one.named[1] - one.y - one.radius for one in drawing.items}
+    assert 0 < below["high"] == below["middle"] < 20
+    assert below["low"] < 0, "the name of the axis is below the ground"
+    assert max(one.named[1] for one in drawing.items) < drawing.ground[1] + drawing.ground[3]
+    assert [one.radius for one in drawing.items] == [22, 7, 7]
 
 
 def test_exports_have_the_names_of_the_researcher(visitors, sessions) -> None:
@@ -276,7 +278,17 @@ def test_a_result_shows_pictures_in_place_of_dots() -> None:
     assert drawing.names == ()
 
 
-def test_the_codebook_is_complete_in_german() -> None:
-    assert set(GERMAN) == codebook.texts()
-    assert all(codebook.in_language(words, "de") != words for words in codebook.texts())
-    assert all(codebook.in_language(words, "en") == words for words in codebook.texts())
+@pytest.mark.parametrize(
+    "settings", [{}, {"kind": "similarity"}, {"response": {"name": "logistic", "k": "unknown", "lapse": "unknown"}}]
+)
+def test_the_codebook_describes_every_column_in_every_language(settings) -> None:
+    made = configuration(**settings)
+    names = ["a", "b", "c"]
+    sounds = Items(None, names, None, None, {"audio": [f"https://x.test/{name}" for name in names]})
+    items = sounds if "kind" in settings else wines()
+    study = Study(StudyRow(1, "which", {}, True, "", ""), made, items, {}, None)
+    for language in languages():
+        for table, columns in tables.codebook(study, language).items():
+            for column, text in columns.items():
+                assert text, (table, column)
+                assert language == "en" or text not in words().messages.values(), (table, column)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek.core import notebook
 from pairseek.experiments import Contender, Results, Setting, Specification
 from pairseek.runs.plan import Outcome, Task
 
@@ -173,23 +172,3 @@ def test_recommendations_are_a_list():
     assert found == list(found)
     assert isinstance(found, list)
     assert [one.id for one in found[:2]] == [found[0].id, found[1].id]
-
-
-def test_the_ellipse_contains_its_share():
-    rng = np.random.default_rng(1)
-    covariance = np.array([[2.0, 0.9], [0.9, 0.7]])
-    mean = np.array([1.0, -2.0])
-    border = notebook.ellipse_of(mean, covariance) - mean
-    # The squared Mahalanobis distance of the border is the 95 % quantile of chi-squared with 2 degrees.
-    assert np.allclose(np.einsum("ni,ij,nj->n", border, np.linalg.inv(covariance), border), 5.991, atol=1e-3)
-    draws = rng.multivariate_normal(np.zeros(2), covariance, 20_000)
-    inside = np.einsum("ni,ij,nj->n", draws, np.linalg.inv(covariance), draws) < 5.991
-    assert abs(inside.mean() - 0.95) < 0.006  # four standard errors of 20,000 draws
-
-
-def test_the_map_of_many_dimensions_shows_the_widest_plane():
-    points = np.random.default_rng(2).normal(size=(400, 4)) * [1.0, 5.0, 0.5, 3.0]
-    centre, axes, share = notebook.plane_of(points)
-    assert np.argmax(np.abs(axes), axis=0).tolist() == [1, 3]
-    flat = (points - centre) @ axes
-    assert share == pytest.approx(flat.var(axis=0, ddof=1).sum() / points.var(axis=0, ddof=1).sum())

@@ -15,33 +15,33 @@ from starlette.routing import Mount
 
 from helpers.pages_data import PAGES, dots, result
 from helpers.pages_service import served
+from pairseek.core.messages import words
 from pairseek.errors import InvalidParameter
 from pairseek.web.pages import STATIC, languages, plotly_script, preferred_language, render
-from pairseek.web.pages import contexts as data
+from pairseek.web.pages.contexts import account, findings, participant, similarity, study
 from pairseek.web.pages.files import PageFiles
 from pairseek.web.pages.map import MOST_DOTS, draw_map
 from pairseek.web.pages.rendering import FOLDER, in_script, static_address
-from pairseek.web.pages.text import words
 
 TEMPLATES = FOLDER / "templates"
 SHAPES = {
-    "start": data.StartPage,
-    "run": data.RunPage,
-    "result": data.ResultPage,
-    "declined": data.DeclinedPage,
-    "closed": data.ClosedPage,
-    "error": data.ErrorPage,
-    "login": data.LoginPage,
-    "studies": data.StudiesPage,
-    "study_new": data.NewStudyPage,
-    "study": data.StudyPage,
-    "similarity": data.SimilarityPage,
-    "findings": data.FindingsPage,
-    "person": data.PersonPage,
-    "tokens": data.TokensPage,
-    "confirm": data.ConfirmPage,
-    "administration": data.AdministrationPage,
-    "docs": data.DocsPage,
+    "start": participant.StartPage,
+    "run": participant.RunPage,
+    "result": participant.ResultPage,
+    "declined": participant.DeclinedPage,
+    "closed": participant.ClosedPage,
+    "error": participant.ErrorPage,
+    "login": account.LoginPage,
+    "studies": study.StudiesPage,
+    "study_new": study.NewStudyPage,
+    "study": study.StudyPage,
+    "similarity": similarity.SimilarityPage,
+    "findings": findings.FindingsPage,
+    "person": study.PersonPage,
+    "tokens": account.TokensPage,
+    "confirm": account.ConfirmPage,
+    "administration": account.AdministrationPage,
+    "docs": account.DocsPage,
 }
 MOST_BYTES = 62_000
 SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in FOLDER.parent.rglob("*.py"))
@@ -129,9 +129,10 @@ def test_every_language_has_the_same_messages_with_the_same_names() -> None:
     assert languages()[0] == "en"
     assert len(languages()) >= 2
     for language in languages():
-        theirs = words(language).messages
-        assert set(theirs) == set(english)
-        for key, message in theirs.items():
+        theirs = words(language)
+        assert theirs.missing == set(), language
+        assert set(theirs.messages) == set(english), language
+        for key, message in theirs.messages.items():
             assert type(message) is type(english[key]), key
             assert named(message) == named(english[key]), key
     with pytest.raises(InvalidParameter, match="there is no language 'xx'; there are en"):
@@ -159,6 +160,8 @@ def test_no_message_is_missing_or_left_over() -> None:
         "new.goal.",
         "finding.",
         "findings.nothing.",
+        "column.",
+        "codebook.",
     }
     messages = set(words("en").messages)
     assert {key for key in used if not key.endswith((".", ".js"))} <= messages

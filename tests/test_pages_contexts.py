@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import time
 import types
-from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
+from typing_extensions import is_typeddict
 
 from helpers.serving import answer, begin, configuration, csrf_of, served, some_items
 from pairseek.model.items import Items
@@ -48,6 +49,10 @@ def fits(value: Any, hint: Any) -> bool:
         return value is None
     if is_typeddict(hint):
         return isinstance(value, dict)
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if hint is Any:
+        return True
     kind = get_origin(hint) or hint
     if kind is float:
         return isinstance(value, int | float) and not isinstance(value, bool)

@@ -26,7 +26,7 @@ WITH_CODE = {
     "A strategy": 4,
     "A noise kind": 4,
     "A stop rule": 4,
-    "An item medium": 3,
+    "An item medium": 5,
     "A command": 4,
     "A format of choices": 3,
 }
@@ -85,7 +85,7 @@ def copy(tmp_path_factory) -> Path:
 
 def add_language(root: Path) -> None:
     """Follow the recipe of a language, as far as that can be done by a program: the messages stay English."""
-    messages = root / "src" / "pairseek" / "web" / "pages" / "messages"
+    messages = root / "src" / "pairseek" / "core" / "messages"
     text = (messages / "en.json").read_text(encoding="utf-8")
     assert "`language.name`" in RECIPES["A language"]
     (messages / "eo.json").write_text(
@@ -236,13 +236,15 @@ def test_the_parts_have_names_in_commands_and_a_command_and_a_format_are_found(c
 SERVE = """
 import sys
 from pathlib import Path
+from pairseek.core.messages import words
 from pairseek.web.data.codebook import meaning
 from pairseek.web.routes.schemas import NewItem
 from pairseek.web.studies.configuration import read_items
 from helpers.serving import configuration, served
 
 # The codebook and the HTTP API know the medium.
-assert meaning("items", "emoji") == "Large character on the card."
+assert meaning(words(), "items", "emoji") == "Large character on the card."
+assert meaning(words("de"), "items", "emoji") == "Großes Zeichen auf der Karte."
 assert NewItem(id="a", coordinates=[0.0], emoji="A").medium("emoji") == "A"
 assert "emoji" in NewItem.model_json_schema()["properties"]
 items = read_items(Path("items.csv"))

@@ -140,7 +140,7 @@ def test_pictures_are_turned_upright_and_stripped():
 def test_a_map_of_many_dimensions_keeps_the_widest_two():
     points = np.random.default_rng(1).normal(size=(200, 5)) * [1, 9, 1, 4, 1]
     items = Items(points)
-    _, axes = plane(items)
+    axes = plane(items).axes
     assert np.argmax(np.abs(axes), axis=0).tolist() == [1, 3]
     assert np.allclose(axes.T @ axes, np.eye(2))
     assert flat(Items([[0.0], [2.0]]), np.array([1.5])) == [(1.5, 0.0)]

@@ -15,12 +15,12 @@ from axe_playwright_python.sync_playwright import Axe
 from helpers.browsers import DESKTOP, PHONE
 from helpers.serving import GUARD, answer, begin, configuration, csrf_of, served
 from pairseek.client import Client, ServiceError
+from pairseek.core.messages import words
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.store import events
 from pairseek.web import auth
 from pairseek.web.data.tables import rows_of
-from pairseek.web.pages.text import words
 from pairseek.web.studies.configuration import check, study_items
 from pairseek.web.studies.creation import create_study
 

@@ -14,6 +14,7 @@ from scipy.special import log_ndtr
 
 from pairseek.core import notebook
 from pairseek.core.lazy import cached_property
+from pairseek.core.maps import map_plane
 from pairseek.core.text import plural
 from pairseek.core.types import Belief, FloatArray, IntArray, ItemId, Residuals
 from pairseek.core.validation import is_number, whole
@@ -216,15 +217,15 @@ def estimate_panel(estimate: Estimate) -> str:
     if len(point) > 1:
         # Where the curvature is unknown, samples have one more coordinate, which is no place on a map.
         samples = estimate.belief.samples[:, : len(point)]
-        centre, axes, share = notebook.plane_of(samples)
-        mean = (point - centre) @ axes
+        plane = map_plane(samples)
+        mean, outline = plane.region(point, estimate.covariance, notebook.LEVEL)
         drawing = notebook.plane_map(
-            (samples - centre) @ axes,
+            plane.project(samples),
             words="Samples of the posterior, and the region that contains the point with a probability of 95 %",
             point=mean,
-            outline=notebook.ellipse_of(mean, axes.T @ estimate.covariance @ axes),
+            outline=outline,
         )
-        shown = f"The map shows the two widest axes of {len(point)}: {share:.0%} of the variance."
+        shown = f"The map shows the two widest axes of {len(point)}: {plane.share:.0%} of the variance."
         note = " ".join(filter(None, (note, shown if len(point) > 2 else "")))
     found = estimate.reliability
     further: list[tuple[str, object]] = []

@@ -8,19 +8,20 @@ import shutil
 
 import pytest
 
-from pairseek.web.pages import text
+from pairseek.core import messages
 
 FRENCH = "fr"
 
 
 @contextlib.contextmanager
-def french(folder):
-    """Use the catalogues from a folder, where French joins those of the package: a copy of the English one."""
-    shutil.copytree(text.FOLDER, folder / "messages")
-    messages = json.loads((folder / "messages" / "en.json").read_text(encoding="utf-8")) | {"language.name": "Français"}
-    (folder / "messages" / f"{FRENCH}.json").write_text(json.dumps(messages), encoding="utf-8")
+def with_french(folder, french=None):
+    """Use the catalogues from a folder, where French joins those of the package: a copy of the English one if None."""
+    shutil.copytree(messages.FOLDER, folder / "messages", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    english = json.loads((folder / "messages" / "en.json").read_text(encoding="utf-8"))
+    said = {**english, "language.name": "Français"} if french is None else french
+    (folder / "messages" / f"{FRENCH}.json").write_text(json.dumps(said), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text, "FOLDER", folder / "messages")
+        patch.setattr(messages, "FOLDER", folder / "messages")
         try:
             forget()
             yield
@@ -30,5 +31,5 @@ def french(folder):
 
 def forget() -> None:
     """Read the catalogues again."""
-    text.languages.cache_clear()
-    text.words.cache_clear()
+    messages.languages.cache_clear()
+    messages.words.cache_clear()

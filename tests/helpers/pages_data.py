@@ -137,7 +137,8 @@ def study_row(slug: str = "colours", title: str = "A colour for the hallway", st
 
 
 def person_row(number: int, **changes) -> dict:
-    quality = {"consistency": 0.9, "attention": 1.0, "left_share": 0.52, "fast_share": 0.0, "flags": []}
+    quality = {"consistency": 0.9, "attention": 1.0, "left_share": 0.52, "fast_share": 0.0}
+    quality |= {"median_ms": 1900, "flags": []}
     return {
         "session": f"{number:02x}7f3a9b5c2d4e61",
         "name": f"5f3c{number:02d}a8e2d",
@@ -153,7 +154,7 @@ def person_row(number: int, **changes) -> dict:
 
 
 def people() -> list[dict]:
-    careless = {"consistency": 0.4, "attention": 0.5, "left_share": 0.96, "fast_share": 0.31}
+    careless = {"consistency": 0.4, "attention": 0.5, "left_share": 0.96, "fast_share": 0.31, "median_ms": 280}
     flags = ["inconsistent", "one_sided", "fast"]
     return [
         person_row(1),
@@ -379,7 +380,7 @@ def similarity() -> dict:
                 "advice": "",
                 "key": "size",
                 "advice_key": "",
-                "numbers": {"items": 20, "dimensions": 2, "pairs": 190},
+                "values": {"items": 20, "dimensions": 2, "pairs": 190},
             },
             {
                 "level": "act",
@@ -388,7 +389,7 @@ def similarity() -> dict:
                 "advice": "Collect.",
                 "key": "unseen",
                 "advice_key": "unseen.advice",
-                "numbers": {"count": 1, "names": "'Plum'"},
+                "values": {"count": 1, "names": "'Plum'"},
             },
             {
                 "level": "note",
@@ -397,7 +398,7 @@ def similarity() -> dict:
                 "advice": "Look at it.",
                 "key": "",
                 "advice_key": "",
-                "numbers": {},
+                "values": {},
             },
         ],
     }
@@ -439,6 +440,7 @@ def quality_row(number: int) -> dict:
         "name": None if number == 1 else f"5f{number}c",
         "answers": 15,
         "median_seconds": 1.4 + 0.3 * number,
+        "median_ms": 1400 + 300 * number,
         "consistency": None if number == 1 else 0.67,
         "attention": 1.0,
         "left_share": 0.48,

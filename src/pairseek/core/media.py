@@ -1,8 +1,8 @@
 """Item media: one record for each way in which a study shows an item.
 
 The record names the column of the items file, which is data and not a coordinate in every command. The service reads
-the rest of the record: it checks the values, puts them on the card and describes the column in the codebook. The page
-shows a medium by the function of its name in ``web/pages/static/cards.js``.
+the rest of the record: it checks the values and puts them on the card. The codebook describes the column by the message
+``column.NAME``. The page shows a medium by the function of its name in ``web/pages/static/cards.js``.
 """
 
 from __future__ import annotations
@@ -39,8 +39,6 @@ class Medium:
     ----------
     name
         The column of the items file and of exports, and the key of the value on the card.
-    meaning
-        The description of the column in the codebook.
     conversion
         How the value gets onto the card: as it is (``"text"``), as sanitized HTML (``"markdown"``), as the address of
         an uploaded file (``"picture"``), or as a property of another medium (``"caption"``).
@@ -55,7 +53,6 @@ class Medium:
     """
 
     name: str
-    meaning: str
     conversion: Conversion = "text"
     advice: Callable[[str], str | None] = _any_text
     aliases: tuple[str, ...] = ()
@@ -66,13 +63,13 @@ class Medium:
 MEDIA: dict[str, Medium] = {
     medium.name: medium
     for medium in (
-        Medium("colour", "Colour of the card, #rrggbb.", advice=_colour, aliases=("color", "hex")),
-        Medium("image", "Picture on the card.", "picture", loads=True),
-        Medium("alt", "Text alternative of the picture.", "caption"),
-        Medium("video", "URL of a video.", advice=_address, loads=True, plays=True),
-        Medium("audio", "URL of a sound.", advice=_address, loads=True, plays=True),
-        Medium("text", "Text on the card."),
-        Medium("markdown", "Formatted text on the card.", "markdown"),
+        Medium("colour", advice=_colour, aliases=("color", "hex")),
+        Medium("image", "picture", loads=True),
+        Medium("alt", "caption"),
+        Medium("video", advice=_address, loads=True, plays=True),
+        Medium("audio", advice=_address, loads=True, plays=True),
+        Medium("text"),
+        Medium("markdown", "markdown"),
     )
 }
 """The media by name, in the order in which a card shows them."""

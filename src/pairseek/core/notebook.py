@@ -10,18 +10,22 @@ import base64
 import html
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
+from pairseek.core.maps import Frame, Label, Mark, box_around, closed_path, map_plane, place_labels, thinned
 from pairseek.core.media import MEDIA, medium_of
 from pairseek.core.text import plural
-from pairseek.core.types import FloatArray, IntArray, ItemId
+from pairseek.core.types import FloatArray, ItemId
 
 # Both have a contrast of more than 3 to 1 with white and with nearly black.
 POINT, MARK = "#1f83c7", "#d0661b"
-_WIDTH, _MARGIN, _TALLEST = 340, 14, 300
+LEVEL = 0.95
+"""Probability of the region around an estimate on a map."""
+_WIDTH, _MARGIN, _TALLEST, _FONT = 340, 14, 300, 12
 _MOST_DOTS, _MOST_ROWS = 600, 10
 # Pictures on disk are embedded up to this size: a notebook stores what it shows.
 _LARGEST_PICTURE = 150_000
@@ -161,32 +165,6 @@ def curves(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, acr
 # Maps
 
 
-def plane_of(coordinates: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Return the centre, the (d, 2) axes of a map, and the share of the variance that it shows.
-
-    Two dimensions are shown as they are; more by their first two principal axes.
-    """
-    d = coordinates.shape[1]
-    if d == 2:
-        return np.zeros(2), np.eye(2), 1.0
-    some = coordinates[:: max(len(coordinates) // 5000, 1)]
-    centre = some.mean(axis=0)
-    values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(some - centre, rowvar=False)))
-    axes = vectors[:, [-1, -2]]
-    # The sign of an eigenvector is arbitrary: the largest entry is positive, so that a map is drawn alike every time.
-    axes = axes * np.sign(axes[np.argmax(np.abs(axes), axis=0), [0, 1]])
-    total = float(values.sum())
-    return centre, axes, float(values[-2:].sum() / total) if total > 0 else 1.0
-
-
-def ellipse_of(mean: FloatArray, covariance: FloatArray, level: float = 0.95) -> FloatArray:
-    """Return (49, 2) points around the region that contains this share of a Gaussian in two dimensions."""
-    values, vectors = np.linalg.eigh(covariance)
-    turn = np.linspace(0.0, 2.0 * np.pi, 49)
-    circle = np.stack([np.cos(turn), np.sin(turn)], axis=1) * np.sqrt(-2.0 * np.log(1.0 - level))
-    return np.asarray(mean + circle * np.sqrt(np.maximum(values, 0.0)) @ vectors.T)
-
-
 def plane_map(
     points: FloatArray,
     *,
@@ -213,29 +191,27 @@ def plane_map(
     """
     names = names or {}
     everything = [points, *([] if point is None else [point[None]]), *([] if outline is None else [outline])]
-    low = np.min([part.min(axis=0) for part in everything], axis=0)
-    high = np.max([part.max(axis=0) for part in everything], axis=0)
-    size = np.maximum(high - low, 1e-12)
-    scale = min((_WIDTH - 2 * _MARGIN) / size[0], (_TALLEST - 2 * _MARGIN) / size[1])
-    width, height = (max(int(length * scale), 24) + 2 * _MARGIN for length in size)
+    corners = np.concatenate([[part.min(axis=0), part.max(axis=0)] for part in everything])
+    frame = Frame.fitted(corners, (_WIDTH - 2 * _MARGIN, _TALLEST - 2 * _MARGIN), (_MARGIN, _MARGIN))
+    across, down = (np.ptp(corners, axis=0) * frame.scale).tolist()
     # Names are as wide as they are: a narrow map has room for them at its sides.
-    width = max(width, 220)
-    shift = (width - size[0] * scale) / 2
+    width, height = max(int(across) + 2 * _MARGIN, 220), max(int(down), 24) + 2 * _MARGIN
+    frame = replace(frame, corner=((width - across) / 2, _MARGIN))
 
     def place(rows: FloatArray) -> list[tuple[float, float]]:
-        across = (rows[:, 0] - low[0]) * scale + shift
-        up = (high[1] - rows[:, 1]) * scale + _MARGIN
-        return list(zip(np.round(across, 1).tolist(), np.round(up, 1).tolist(), strict=True))
+        return [(round(x, 1), round(y, 1)) for x, y in (frame.place(*row) for row in rows.tolist())]
 
     parts = []
-    drawn: IntArray = np.unique(np.linspace(0, len(points) - 1, min(len(points), _MOST_DOTS)).astype(np.int64))
-    for row, (x, y) in zip(drawn.tolist(), place(points[drawn]), strict=True):
+    drawn = thinned(range(len(points)), _MOST_DOTS)
+    dots = place(points[drawn])
+    for row, (x, y) in zip(drawn, dots, strict=True):
         colour = None if colours is None else colours[row]
         fill = 'fill="currentColor" opacity=".45"' if colour is None else f'fill="{html.escape(colour)}"'
         parts.append(f'<circle cx="{x}" cy="{y}" r="{3 if colour is None else 4}" {fill}/>')
     if outline is not None:
-        path = "M" + "L".join(f"{x} {y}" for x, y in place(outline)) + "Z"
+        path = closed_path(place(outline))
         parts.append(f'<path d="{path}" fill="{POINT}" fill-opacity=".12" stroke="{POINT}" stroke-width="1.5"/>')
+    cross = None if point is None else place(point[None])[0]
     if names:
         # Text on coloured dots has a border of its own; elsewhere it has the colour of the page's text.
         look = (
@@ -243,9 +219,13 @@ def plane_map(
             if colours is None
             else 'fill="#fff" stroke="#222" stroke-width="3" paint-order="stroke"'
         )
-        parts += _names(dict(zip(names, place(points[list(names)]), strict=True)), names, (width, height), look)
-    if point is not None:
-        (x, y) = place(point[None])[0]
+        marks = [Mark(x, y, 6.5, names[row]) for row, (x, y) in zip(names, place(points[list(names)]), strict=True)]
+        taken = [] if cross is None else [box_around(*cross, 7)]
+        crowd = [box_around(x, y, 3) for x, y in dots]
+        labels = place_labels(marks, _FONT, (0, 0, width, height), taken=taken, crowd=crowd)
+        parts += _names(marks, labels, look)
+    if cross is not None:
+        x, y = cross
         parts.append(f'<path d="M{x - 6} {y}h12M{x} {y - 6}v12" stroke="{POINT}" stroke-width="3"/>')
     return Html(
         f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="{html.escape(words)}" '
@@ -253,29 +233,17 @@ def plane_map(
     )
 
 
-def _names(
-    spots: Mapping[int, tuple[float, float]], names: Mapping[int, str], size: tuple[int, int], look: str
-) -> list[str]:
-    """Return circles around dots, and their names where there is room, in their order."""
-    parts: list[str] = []
-    taken: list[tuple[float, float, float, float]] = []
-    width, height = size
-    for row, (x, y) in spots.items():
-        text = names[row] if len(names[row]) <= 22 else f"{names[row][:21]}…"
-        parts.append(f'<circle cx="{x}" cy="{y}" r="5.5" fill="none" stroke="{MARK}" stroke-width="2"/>')
-        half = 3.4 * len(text)
-        middle = min(max(x, half + 2), width - half - 2)
-        for base in (y - 9, y + 18):
-            box = (middle - half, base - 10, middle + half, base + 3)
-            free = not any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken)
-            if free and box[1] >= 0 and box[3] <= height:
-                taken.append(box)
-                parts.append(
-                    f'<text x="{middle:.1f}" y="{base:.1f}" text-anchor="middle" font-size="12" {look}>'
-                    f"{html.escape(text)}</text>"
-                )
-                break
-    return parts
+def _names(marks: Sequence[Mark], labels: Sequence[Label | None], look: str) -> list[str]:
+    """Return circles around dots, and the labels for which there is room."""
+    rings = [
+        f'<circle cx="{mark.x}" cy="{mark.y}" r="5.5" fill="none" stroke="{MARK}" stroke-width="2"/>' for mark in marks
+    ]
+    return rings + [
+        f'<text x="{label.x:.1f}" y="{label.y:.1f}" text-anchor="middle" font-size="{_FONT}" {look}>'
+        f"{html.escape(label.text)}</text>"
+        for label in labels
+        if label is not None
+    ]
 
 
 # Items
@@ -318,21 +286,20 @@ def items_map(
     n, d = items.coordinates.shape
     if d < 2:
         return Html(""), ""
-    centre, axes, share = plane_of(items.coordinates)
+    plane = map_plane(items.coordinates)
     words, point, outline = f"Map of {n:,} items", None, None
     if mean is not None and covariance is not None:
-        point = (mean - centre) @ axes
-        outline = ellipse_of(point, axes.T @ covariance @ axes)
+        point, outline = plane.region(mean, covariance, LEVEL)
         words += ", the estimate and the region that contains it with a probability of 95 %"
     drawing = plane_map(
-        (items.coordinates - centre) @ axes,
+        plane.project(items.coordinates),
         words=words,
         colours=colours_of(items.data),
         names=names,
         point=point,
         outline=outline,
     )
-    note = f"The map shows the first two principal axes of {d}: {share:.0%} of the variance." if d > 2 else ""
+    note = f"The map shows the first two principal axes of {d}: {plane.share:.0%} of the variance." if d > 2 else ""
     return drawing, note
 
 

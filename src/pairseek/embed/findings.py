@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 import scipy
 
 from pairseek.candidates import SampledPairs
-from pairseek.core.text import listed
+from pairseek.core.messages import words
 from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.embed.noise import NoiseFit
 from pairseek.embed.objective import distances
@@ -52,11 +52,11 @@ class Finding:
     level
         ``"good"``, ``"note"`` (worth knowing) or ``"act"`` (to be fixed before people are asked).
     found
-        Description of the finding with its numbers.
+        Description of the finding with its numbers, in English.
     advice
-        Recommended action; empty if none is needed.
+        Recommended action, in English; empty if none is needed.
     key, advice_key
-        Names of the two sentences, by which a page says them in another language; empty if it cannot.
+        Keys of the two sentences among the messages, below ``finding.``, by which a page says them in its language.
     values
         Numbers and names in the sentences.
 
@@ -80,13 +80,25 @@ class Finding:
     advice_key: str = ""
     values: JSON = field(default_factory=dict, hash=False)
 
+    @classmethod
+    def said(cls, name: str, level: Level, key: str, advice_key: str = "", *, values: JSON | None = None) -> Finding:
+        """Return a finding whose sentences are messages."""
+        say, values = words().say, values or {}
+        found = say(f"finding.{key}", **values)
+        advice = say(f"finding.{advice_key}", **values) if advice_key else ""
+        return cls(name, level, found, advice, key, advice_key, values)
+
+    def of_map(self) -> Finding:
+        """Return the finding about a map that was learned from judgements.
+
+        Messages below ``items.`` are about items that a researcher brings along. Each has a counterpart for the items
+        of a map, whose key lacks this word.
+        """
+        keys = (self.key.removeprefix("items."), self.advice_key.removeprefix("items."))
+        return Finding.said(self.name, self.level, *keys, values=self.values)
+
 
 Part = tuple[Finding, JSON]
-
-
-def _named(items: Items, marked: BoolArray | IntArray) -> str:
-    places = np.flatnonzero(marked) if marked.dtype == bool else marked
-    return listed(items.labels[i] for i in places.tolist())
 
 
 def few(names: Iterable[str], limit: int = 5) -> str:
@@ -99,32 +111,25 @@ def size(items: Items) -> Part:
     """Report the number of items and dimensions."""
     n, d = items.n, items.d
     pairs = n * (n - 1) // 2
-    few = n < 10 * d
-    advice = f"With so few items in {d} dimensions most of the space is empty: add items, or use fewer dimensions."
-    found = f"{n:,} items in {d} dimension{'s' if d > 1 else ''}, {pairs:,} pairs"
     numbers: JSON = {"items": n, "dimensions": d}
-    values: JSON = {**numbers, "pairs": pairs}
-    if few:
-        return Finding("size", "act", found, advice, "size", "size.few", values), numbers
-    return Finding("size", "good", found, key="size", values=values), numbers
+    values: JSON = {**numbers, "pairs": pairs, "count": d}
+    if n < 10 * d:
+        return Finding.said("size", "act", "size", "size.few", values=values), numbers
+    return Finding.said("size", "good", "size", values=values), numbers
 
 
 def scales(items: Items) -> Part:
     """Compare the standard deviations of the columns."""
     contrast = items.scale_contrast
     if contrast is None:
-        return Finding("scales", "good", "no column varies", key="scales.none"), {"scale_ratio": None}
+        return Finding.said("scales", "good", "items.scales.none"), {"scale_ratio": None}
     numbers: JSON = {"scale_ratio": contrast.ratio}
+    values: JSON = {"ratio": _short(contrast.ratio) if contrast.ratio < 1e6 else f"{contrast.ratio:.0e}"}
+    values |= {"widest": str(contrast.widest), "narrow": str(contrast.narrowest)}
     if not contrast.uneven:
-        found = f"the standard deviations of the columns differ by a factor of {contrast.ratio:.3g}"
-        return Finding("scales", "good", found, key="scales", values={"ratio": _short(contrast.ratio)}), numbers
-    advice = (
-        "Distances, and so preferences, depend on the widest columns alone: use --standardize, items.standardized() or "
-        "standardize: true in a study, or scale the columns yourself, unless their units are meant to count so."
-    )
-    keys = ("scales.uneven", "scales.uneven.advice")
-    values = {"ratio": _short(contrast.ratio)}
-    return Finding("scales", "act", f"the columns differ {contrast}", advice, *keys, values), numbers
+        return Finding.said("scales", "good", "items.scales", values=values), numbers
+    keys = ("items.scales.uneven", "items.scales.uneven.advice")
+    return Finding.said("scales", "act", *keys, values=values), numbers
 
 
 def directions(items: Items) -> Part:
@@ -134,18 +139,11 @@ def directions(items: Items) -> Part:
     share = deviations / deviations[0]
     flat, narrow = int((share <= 1e-6).sum()), int((share < NARROW).sum())
     level: Level = "act" if flat else "note" if narrow else "good"
-    advice = key = ""
-    if flat:
-        key = "directions.flat"
-        advice = f"The items do not vary along {flat} of the directions: use PCA to {items.d - flat} dimensions."
-    elif narrow:
-        key = "directions.narrow"
-        advice = f"{narrow} of the directions are narrow and hardly matter: try {items.d - narrow} dimensions."
-    found = f"standard deviations {', '.join(f'{x:.3g}' for x in deviations)}"
+    advice = "items.directions.flat" if flat else "directions.narrow" if narrow else ""
     said: JSON = {"widest": _short(deviations[0]), "narrowest": _short(deviations[-1]), "count": flat or narrow}
-    said["rest"] = items.d - said["count"]
+    said |= {"rest": items.d - said["count"], "all": ", ".join(f"{x:.3g}" for x in deviations)}
     name = "spread along each direction"
-    return Finding(name, level, found, advice, "directions", key, said), {"spread": deviations.tolist()}
+    return Finding.said(name, level, "items.directions", advice, values=said), {"spread": deviations.tolist()}
 
 
 def neighbours(items: Items) -> tuple[FloatArray, IntArray]:
@@ -174,12 +172,9 @@ def near_duplicates(items: Items, duplicates: BoolArray, nearest: IntArray) -> P
     """Report items with nearly equal coordinates."""
     count = int(duplicates.sum())
     if not count:
-        return Finding("near-duplicates", "good", "none", key="duplicates.none"), {"near_duplicates": 0}
+        return Finding.said("near-duplicates", "good", "duplicates.none"), {"near_duplicates": 0}
     first = int(duplicates.argmax())
-    example = f"{items.labels[first]} and {items.labels[int(nearest[first])]}"
-    found = f"{count:,} items ({count / items.n:.1%}) have another at almost the same place, such as {example}"
     level: Level = "act" if count > 0.05 * items.n else "note"
-    advice = "People cannot tell such items apart and no pair of them is asked: keep one of each, or leave them."
     values = {
         "count": count,
         "percent": _short(100 * count / items.n),
@@ -187,23 +182,21 @@ def near_duplicates(items: Items, duplicates: BoolArray, nearest: IntArray) -> P
         "second": items.labels[int(nearest[first])],
     }
     keys = ("duplicates", "duplicates.advice")
-    return Finding("near-duplicates", level, found, advice, *keys, values), {"near_duplicates": count}
+    return Finding.said("near-duplicates", level, *keys, values=values), {"near_duplicates": count}
 
 
 def outlying(items: Items, outliers: BoolArray) -> Part:
     """Report items far from all others."""
     count = int(outliers.sum())
     if not count:
-        return Finding("outliers", "good", "none", key="outliers.none"), {"outliers": 0}
-    found = f"{count:,} items ({count / items.n:.1%}) are far from all others: {_named(items, outliers)}"
+        return Finding.said("outliers", "good", "outliers.none"), {"outliers": 0}
     level: Level = "act" if count > 0.05 * items.n else "note"
-    advice = "They enlarge the region of the search: inspect them, and remove those that do not belong."
     values = {
         "count": count,
         "percent": _short(100 * count / items.n),
         "names": few(items.labels[i] for i in np.flatnonzero(outliers).tolist()),
     }
-    return Finding("outliers", level, found, advice, "outliers", "outliers.advice", values), {"outliers": count}
+    return Finding.said("outliers", level, "outliers", "outliers.advice", values=values), {"outliers": count}
 
 
 def box(items: Items, prior: Prior, outside: BoolArray) -> Part:
@@ -212,22 +205,14 @@ def box(items: Items, prior: Prior, outside: BoolArray) -> Part:
     low, high = prior.box(items.d)
     numbers: JSON = {"outside_prior": share, "prior_covers_items": not outside.any()}
     if not np.all(np.isfinite(low)):
-        return Finding("prior", "good", "a normal distribution, without bounds", key="prior.normal"), numbers
-    bounds = f"the box from {_vector(low)} to {_vector(high)}"
+        return Finding.said("prior", "good", "prior.normal"), numbers
     values: JSON = {"low": _vector(low), "high": _vector(high), "percent": _short(100 * share)}
     if not outside.any():
         wide = (high - low) > 3.0 * np.ptp(items.coordinates, axis=0)
         if wide.any():
-            advice = "Answers are wasted on empty space: use the default prior."
-            found, keys = f"{bounds} is over three times as wide as the items", ("prior.wide", "prior.wide.advice")
-            return Finding("prior", "act", found, advice, *keys, values), numbers
-        return Finding("prior", "good", f"{bounds} covers all items", key="prior.covers", values=values), numbers
-    advice = (
-        "The search places no user there, though these items can be shown. That is the paper's setting; if they may be "
-        "favourites, widen the box, or use the default prior."
-    )
-    found = f"{share:.1%} of the items are outside {bounds}"
-    return Finding("prior", "note", found, advice, "prior.outside", "prior.outside.advice", values), numbers
+            return Finding.said("prior", "act", "prior.wide", "prior.wide.advice", values=values), numbers
+        return Finding.said("prior", "good", "prior.covers", values=values), numbers
+    return Finding.said("prior", "note", "prior.outside", "items.prior.outside.advice", values=values), numbers
 
 
 def _short(value: float) -> float:
@@ -264,37 +249,28 @@ def informative(information: FloatArray) -> Part:
     """Report the share of informative pairs."""
     share, best = float(np.mean(information >= INFORMATIVE)), float(information.max())
     numbers: JSON = {"informative_pairs": share, "best_pair_bits": best}
-    found = (
-        f"{share:.0%} of random pairs give at least {INFORMATIVE} bits at the first question, the best {best:.2f} bits"
-    )
     values: JSON = {"percent": round(100 * share), "bits": INFORMATIVE, "best": round(best, 2)}
+    level: Level = "good"
+    advice = ""
     if best < INFORMATIVE:
-        advice = (
-            "Answers are almost random: check that k matches the scale of these items (pairseek fit-noise), or use "
-            "items that differ more."
-        )
-        return Finding("informative pairs", "act", found, advice, "informative", "informative.random", values), numbers
-    if share < 0.05:
-        advice = "Few pairs are worth asking: choose them among all pairs (the default), not by chance."
-        return Finding("informative pairs", "note", found, advice, "informative", "informative.few", values), numbers
-    return Finding("informative pairs", "good", found, key="informative", values=values), numbers
+        level, advice = "act", "items.informative.random"
+    elif share < 0.05:
+        level, advice = "note", "informative.few"
+    return Finding.said("informative pairs", level, "informative", advice, values=values), numbers
 
 
 def agreeing(response: Response, agreement: float) -> Part:
     """Report the expected share of answers that agree with the model."""
-    found = (
-        f"{agreement:.0%} of answers to random pairs will agree with the model ({response.name}, {response.noise} "
-        f"noise, k = {response.constant:.3g}); chosen pairs are harder"
-    )
     numbers: JSON = {"agreeing_answers": agreement}
     values: JSON = {"percent": round(100 * agreement), "k": _short(response.constant)}
+    values |= {"response": response.name, "noise": str(response.noise)}
+    level: Level = "good"
+    advice = ""
     if agreement < 0.6:
-        advice = "People answer nearly at random: ask clearer questions, or expect several times as many of them."
-        return Finding("predicted agreement", "act", found, advice, "agreeing", "agreeing.random", values), numbers
-    if agreement > 0.98:
-        advice = "People are rarely this reliable: check that k matches the scale of the items, or fit it to triplets."
-        return Finding("predicted agreement", "note", found, advice, "agreeing", "agreeing.always", values), numbers
-    return Finding("predicted agreement", "good", found, key="agreeing", values=values), numbers
+        level, advice = "act", "agreeing.random"
+    elif agreement > 0.98:
+        level, advice = "note", "items.agreeing.always"
+    return Finding.said("predicted agreement", level, "items.agreeing", advice, values=values), numbers
 
 
 def answers(
@@ -322,7 +298,6 @@ def answers(
         "target_radius": target,
         "expected_answers": half if half <= MOST_ANSWERS else None,
     }
-    words = f"until the {LEVEL:.0%} radius falls from {first:.3g} to {target:.3g} ({people} simulated people)"
     values: JSON = {
         "count": min(half, MOST_ANSWERS),
         "percent": round(100 * LEVEL),
@@ -331,14 +306,10 @@ def answers(
         "people": people,
     }
     if half > MOST_ANSWERS:
-        advice = "That is more than people give in one session: choose a larger radius, or use fewer dimensions."
-        found, keys = f"over {MOST_ANSWERS} answers {words}", ("answers.many", "answers.many.advice")
-        return Finding("expected answers", "act", found, advice, *keys, values), numbers
-    found = f"about {half} answers {words}"
-    if not half:
-        return Finding("expected answers", "good", found, key="answers", values=values), numbers
-    advice = "Before a study compare strategies and budgets with pairseek plan."
-    return Finding("expected answers", "good", found, advice, "answers", "answers.advice", values), numbers
+        keys = ("answers.many", "items.answers.many.advice")
+        return Finding.said("expected answers", "act", *keys, values=values), numbers
+    advice = "answers.advice" if half else ""
+    return Finding.said("expected answers", "good", "answers", advice, values=values), numbers
 
 
 def _search(items: Items, response: Response, prior: Prior, target: float | None, rng: np.random.Generator) -> Search:
@@ -369,11 +340,6 @@ def judgements(items: Items, rows: IntArray, noise: NoiseFit | None, calibration
     """Report the coverage of the items by triplets, and the agreement between them."""
     counts = np.bincount(rows.ravel(), minlength=items.n)
     rare = counts < _FEWEST_TRIPLETS * items.d
-    found = f"{len(rows):,} triplets, {counts.mean():.0f} for each item, the fewest {counts.min()}"
-    advice = (
-        f"{int(rare.sum())} items have fewer than {_FEWEST_TRIPLETS * items.d} and are placed loosely, such as "
-        f"{_named(items, np.argsort(counts, kind='stable')[: int(rare.sum())])}: ask about them, or leave them out."
-    )
     values: JSON = {
         "triplets": len(rows),
         "mean": round(float(counts.mean())),
@@ -382,30 +348,29 @@ def judgements(items: Items, rows: IntArray, noise: NoiseFit | None, calibration
         "wanted": _FEWEST_TRIPLETS * items.d,
         "names": few(items.labels[i] for i in np.argsort(counts, kind="stable")[: int(rare.sum())].tolist()),
     }
-    rarely = Finding("triplets", "note", found, advice, "triplets", "triplets.rare", values)
+    level: Level = "note" if rare.any() else "good"
+    advice = "items.triplets.rare" if rare.any() else ""
     yield (
-        rarely if rare.any() else Finding("triplets", "good", found, key="triplets", values=values),
+        Finding.said("triplets", level, "items.triplets", advice, values=values),
         {"triplets": len(rows), "fewest_triplets": int(counts.min()), "items_with_few_triplets": int(rare.sum())},
     )
     error = triplet_error(items, rows)
     predicted = float((calibration[:, 0] * calibration[:, 2]).sum() / len(rows))
     gap = 1.0 - error - predicted
     clear = abs(gap) > 0.02 and abs(gap) > 3.0 * np.sqrt(error * (1.0 - error) / len(rows))
-    found = f"{1.0 - error:.1%} of the triplets agree with the items, the noise model predicts {predicted:.1%}"
-    level: Level = "good"
-    advice = ""
-    if noise is not None and noise.note:
-        level, advice = "act", noise.note[0].upper() + noise.note[1:] + "."
-    elif error > 0.4:
-        level, advice = (
-            "act",
-            "The items hardly explain the judgements: embed again, or check that they belong together.",
-        )
+    level, advice = "good", ""
+    if error > 0.4:
+        level, advice = "act", "items.agreement.unexplained"
     elif clear:
-        level = "note"
-        advice = "Another noise model may fit people better: compare all of them with pairseek fit-noise."
+        level, advice = "note", "items.agreement.other"
+    said: JSON = {"percent": _short(100 * (1.0 - error)), "predicted": _short(100 * predicted)}
+    finding = Finding.said("agreement with the triplets", level, "items.agreement", advice, values=said)
+    if noise is not None and noise.note:
+        # What is wrong with a fit is said by the fit.
+        note = f"{noise.note[0].upper()}{noise.note[1:]}."
+        finding = replace(finding, level="act", advice=note, advice_key="")
     yield (
-        Finding("agreement with the triplets", level, found, advice),
+        finding,
         {"triplet_error": error, "predicted_triplet_agreement": predicted},
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pairseek.core.maps import principal_plane
 from pairseek.core.types import FloatArray
 from pairseek.embed.findings import INFORMATIVE
 from pairseek.embed.health import Health
@@ -73,12 +74,9 @@ def _figure(health: Health) -> Figure:
 
 def _items(axes: Axes, health: Health) -> None:
     points = health.items.coordinates
-    centre = points.mean(axis=0)
-    _, vectors = np.linalg.eigh(np.atleast_2d(np.cov(points, rowvar=False)))
-    plane = vectors[:, ::-1][:, :2]
-    flat = (points - centre) @ plane
-    if flat.shape[1] == 1:
-        flat = np.column_stack([flat, np.linspace(-1, 1, len(flat))])
+    flat = principal_plane(points).project(points)
+    if health.items.d == 1:
+        flat[:, 1] = np.linspace(-1, 1, len(flat))
     step = max(1, len(flat) // _MOST_POINTS)
     look: dict[str, Any] = {"linestyle": "none", "marker": "."}
     axes.plot(*flat[::step].T, color=FAINT, markersize=3, alpha=0.6, label="items", **look)

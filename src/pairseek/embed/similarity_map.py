@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from pairseek.core.text import plural, quoted
+from pairseek.core.text import plural
 from pairseek.core.types import JSON, FloatArray, ItemId
 from pairseek.embed.dimension import DimensionChoice
 from pairseek.embed.findings import Finding, few
@@ -199,31 +199,26 @@ def _findings(found: SimilarityMap, every: Triplets, wrong: float, labels: Seque
     out: list[Finding] = []
     if every.unseen:
         out.append(
-            Finding(
+            Finding.said(
                 "unseen items",
                 "act",
-                f"{plural(len(every.unseen), 'item')} in no judgement: {quoted([names[one] for one in every.unseen])}",
-                "Collect judgements: they are asked about first. Until then they are at the centre of the map.",
                 "unseen",
                 "unseen.advice",
-                {"count": len(every.unseen), "names": few(names[one] for one in every.unseen)},
+                values={"count": len(every.unseen), "names": few(names[one] for one in every.unseen)},
             )
         )
     # One-sided test at two standard errors of a coin.
     if wrong > 0.5 - 1.0 / math.sqrt(len(every)):
         out.append(
-            Finding(
+            Finding.said(
                 "agreement",
                 "act",
-                f"the map predicts judgements no better than a coin: {100 * wrong:.0f} % of {len(every):,} are wrong "
-                f"when they are held out",
-                "Collect more judgements; look for people who always choose one side or answer at once.",
                 "agreement",
                 "agreement.advice",
-                {"percent": round(100 * wrong), "count": len(every)},
+                values={"percent": round(100 * wrong), "count": len(every)},
             )
         )
     items = found.final.items()
     health = check(items, every, response=found.response, people=2)
     # Judgements to which the map was fitted agree with it too well; the error on those kept apart is the honest one.
-    return (*out, *(one for one in health.findings if one.name != "agreement with the triplets"))
+    return (*out, *(one.of_map() for one in health.findings if one.name != "agreement with the triplets"))

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pairseek._version import MODEL_VERSION, __version__
+from pairseek.core.maps import Plane, ellipse_radius, thinned
 from pairseek.core.media import MEDIA
+from pairseek.core.messages import words
 from pairseek.core.types import JSON, FloatArray
 from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
@@ -17,12 +19,11 @@ from pairseek.quiz.encoding import MapFrame, encode_tree
 from pairseek.quiz.tree import QuizTree
 from pairseek.search.state import SearchState
 from pairseek.store.media import StoredPicture
-from pairseek.web.pages.map import MARGIN, MOST_DOTS, MOST_NAMES, WIDTH, placed_names, thinned
-from pairseek.web.pages.text import words
+from pairseek.web.pages.map import MOST_DOTS, map_frame, placed_names
 from pairseek.web.studies.cards import safe_html
 from pairseek.web.studies.configuration import StudyConfiguration
 from pairseek.web.studies.names import name_of
-from pairseek.web.views.result import dots, plane
+from pairseek.web.views.result import REGION, dots, plane
 
 FORMAT, FORMAT_VERSION = "pairseek quiz", 1
 _WORDS = (
@@ -33,8 +34,6 @@ _WORDS = (
 _NETWORK = ("audio", "video")
 # The map shows the region of an estimate up to this share of its width beyond the items.
 _BEYOND = 0.15
-_DEVIATIONS = 2.4477468306808164
-"""Square root of the 95 % quantile of chi² with two degrees of freedom."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,23 +143,16 @@ def _map(items: Items, tree: QuizTree) -> tuple[MapFrame, JSON | None]:
     """Return the map of the items, wide enough for every estimate, and the data to draw it."""
     if not items.d:
         return MapFrame(np.zeros(2), np.zeros((2, 0))), None
-    centre, axes = plane(items)
+    shown = plane(items)
     everything = dots(items)
-    left, low, right, high = _extent(np.array([(x, y) for x, y, _, _ in everything]), axes, centre, tree)
-    scale = (WIDTH - 2 * MARGIN) / max(right - left, (high - low) / 1.1, 1e-12)
+    left, low, right, high = _extent(np.array([(x, y) for x, y, _, _ in everything]), shown, tree).tolist()
+    placed, width, height = map_frame([(left, low), (right, high)])
     # The vertical axis of a drawing points down.
-    flip = np.array([[scale], [-scale]])
-    origin = np.array([MARGIN - scale * left, MARGIN + scale * high])
-    frame = MapFrame(origin - (flip * axes.T) @ centre, flip * axes.T)
-    width, height = (round(scale * size) + 2 * MARGIN for size in (right - left, high - low))
-
-    def place(x: float, y: float) -> tuple[int, int]:
-        return round(origin[0] + scale * x), round(origin[1] - scale * y)
-
-    drawn = [(*place(x, y), colour or "") for x, y, colour, _ in thinned(everything, MOST_DOTS)]
-    named = [(*place(x, y), label) for x, y, _, label in everything if label]
+    flip = np.array([[placed.scale], [-placed.scale]])
+    frame = MapFrame(np.array(placed.place(0.0, 0.0)) - (flip * shown.axes.T) @ shown.centre, flip * shown.axes.T)
+    drawn = [(*placed.place_rounded(x, y), colour or "") for x, y, colour, _ in thinned(everything, MOST_DOTS)]
     # The names must not hide the middle, where most estimates are.
-    names = placed_names(named, (width // 2, height // 2), width) if len(everything) <= MOST_NAMES else ()
+    names = placed_names(everything, placed, (width // 2, height // 2), (width, height))
     drawing: JSON = {
         "size": [width, height],
         "origin": frame.origin.tolist(),
@@ -171,11 +163,11 @@ def _map(items: Items, tree: QuizTree) -> tuple[MapFrame, JSON | None]:
     return frame, drawing
 
 
-def _extent(places: FloatArray, axes: FloatArray, centre: FloatArray, tree: QuizTree) -> FloatArray:
+def _extent(places: FloatArray, shown: Plane, tree: QuizTree) -> FloatArray:
     """Return the least and greatest coordinates on the map: of the items, the estimates and most of their regions."""
-    d = len(centre)
-    points = np.array([(one.point[:d] - centre) @ axes for one in tree.results.values()])
-    reach = _DEVIATIONS * np.sqrt(
+    d, axes = len(shown.centre), shown.axes
+    points = shown.project(np.array([one.point[:d] for one in tree.results.values()]))
+    reach = ellipse_radius(REGION) * np.sqrt(
         [np.maximum(np.diag(axes.T @ one.covariance[:d, :d] @ axes), 0.0) for one in tree.results.values()]
     )
     beyond = _BEYOND * float(np.ptp(places, axis=0).max())

@@ -9,10 +9,10 @@ from pathlib import Path
 from string import Template
 
 from pairseek.core.files import write_atomically
+from pairseek.core.messages import words
 from pairseek.core.types import JSON
 from pairseek.quiz.folder import HEAD, TREE
 from pairseek.store.media import StoredPicture
-from pairseek.web.pages.text import words
 
 PAGE, MODULE, PLAYER, PICTURES = "index.html", "quiz.js", "player.js", "pictures"
 _SOURCE = Path(__file__).parent / "page"

@@ -23,7 +23,7 @@ from pairseek.web.housekeeping import Housekeeper
 from pairseek.web.learner import Learner
 from pairseek.web.metrics import Latency
 from pairseek.web.pages import languages, preferred_language, render
-from pairseek.web.pages.contexts import StateContext
+from pairseek.web.pages.contexts.shared import StateSchema
 from pairseek.web.rates import Rates
 from pairseek.web.readiness import Readiness
 from pairseek.web.rounds import Background, logged
@@ -139,7 +139,7 @@ class Service:
         with self.gate.working():
             return await asyncio.get_running_loop().run_in_executor(self._turns, task)
 
-    def answered(self, row: SessionRow, answer: Answer) -> StateContext:
+    def answered(self, row: SessionRow, answer: Answer) -> StateSchema:
         """Store an answer, return the next state, and start prefetching."""
         self.rates.answers.check(row.id)
         began = time.perf_counter()
@@ -161,7 +161,7 @@ class Service:
     def _is_similarity(self, row: SessionRow) -> bool:
         return self.catalogue.numbered(row.study_id).configuration.is_similarity
 
-    def undone(self, row: SessionRow, query: str) -> StateContext:
+    def undone(self, row: SessionRow, query: str) -> StateSchema:
         """Undo the last answer, which must be the one to this query."""
         self.rates.answers.check(row.id)
         return self.sessions.undo(row, query)

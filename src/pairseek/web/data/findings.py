@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from cachetools import LRUCache
 
-from pairseek.core.types import JSON, FloatArray
+from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidChoices
 from pairseek.model.items import Items
 from pairseek.population import Choices
@@ -23,6 +23,7 @@ from pairseek.store.database import Database
 from pairseek.web.data.crowd import choices_of
 from pairseek.web.data.quality import NOTES, manner_of, signs
 from pairseek.web.errors import Problem
+from pairseek.web.pages.contexts.study import Quality
 from pairseek.web.rounds import note_failure
 from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along
 from pairseek.web.studies.catalogue import Study
@@ -54,7 +55,7 @@ class Participation:
     session: str
     name: str | None
     answers: int
-    quality: JSON
+    quality: Quality
     void: bool
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pairseek.core.types import JSON
+from pairseek.web.pages.contexts.study import Quality
 from pairseek.web.sessions.playing import was_heard
 from pairseek.web.sessions.state import EffectiveAnswer
 from pairseek.web.studies.configuration import StudyConfiguration
@@ -15,6 +16,10 @@ FAST_MS = 300
 """Reaction times below this, in milliseconds, are implausibly fast."""
 NOTES = frozenset({"unloaded", "unheard"})
 """Flags that tell of the study's sounds and videos and leave nobody out of the ranking."""
+NO_ANSWERS: Quality = {
+    "consistency": None, "attention": None, "left_share": None, "fast_share": None, "median_ms": None, "flags": []
+}  # fmt: skip
+"""Indicators of a session without an answer."""
 # Minimum number of answers for a flag.
 _LEAST = 8
 
@@ -24,7 +29,7 @@ def signs(
     done: Sequence[EffectiveAnswer],
     checks: Sequence[EffectiveAnswer] = (),
     manner: str | None = None,
-) -> JSON:
+) -> Quality:
     """Return shares from 0 to 1, None where undefined, and ``flags`` that name conspicuous ones.
 
     Parameters

@@ -12,6 +12,7 @@ from typing import Any
 
 from pairseek.core.frames import has_parquet
 from pairseek.core.media import MEDIA, PICTURE_FILE
+from pairseek.core.messages import DEFAULT, words
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidChoices, MissingExtra
 from pairseek.ranking import Ranking
@@ -303,12 +304,14 @@ def data_names(study: Study) -> dict[str, str]:
     return {name: f"{name}_data" if is_known(name) else name for name in further}
 
 
-def codebook(study: Study) -> Mapping[str, Mapping[str, str]]:
-    """Return what every column of every table means."""
+def codebook(study: Study, language: str = DEFAULT) -> Mapping[str, Mapping[str, str]]:
+    """Return what every column of every table means, in a language."""
+    said = words(language)
     places, further = coordinate_names(study), data_names(study).values()
     return {
         table: {
-            name: meaning(table, name, places, further if table == "items" else ()) for name in columns_of(study, table)
+            name: meaning(said, table, name, places, further if table == "items" else ())
+            for name in columns_of(study, table)
         }
         for table in TABLES
     }

@@ -1,10 +1,10 @@
-"""Pages: templates, style sheets, scripts and message catalogues.
+"""Pages: templates, style sheets and scripts.
 
 Pages depend on neither database nor search. The service passes a context of `pairseek.web.pages.contexts` to `render`,
 and serves the directory `STATIC` under ``/static``.
 """
 
+from pairseek.core.messages import Words, languages, preferred_language, words
 from pairseek.web.pages.rendering import STATIC, plotly_script, render, render_report
-from pairseek.web.pages.text import Words, languages, preferred_language, words
 
 __all__ = ["STATIC", "Words", "languages", "plotly_script", "preferred_language", "render", "render_report", "words"]

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
-from pairseek.web.pages.contexts import CardContext, GroupMap
+from pairseek.core.maps import Frame, Mark, closed_path, place_labels
+from pairseek.web.pages.contexts.maps import GroupItem, GroupMap
+from pairseek.web.pages.contexts.shared import CardSchema
 
 WIDTH = 1000
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 40, 40, 88
 _MOST_NAMES = 40
-_LETTER, _LINE, _LONGEST = 8.2, 18, 22
+_FONT = 15
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")
 """Colours of the segments, after Okabe and Ito: people with a colour vision deficiency tell them apart."""
 
 
 @dataclass(frozen=True)
 class DrawnItem:
-    """Item in view-box units; ``name`` is written below if there is room for it."""
+    """Item in view-box units; ``named`` is its label, the middle of the baseline and the text, if there is room."""
 
-    card: CardContext
+    card: CardSchema
     x: int
     y: int
     place: int
-    size: int
+    radius: int
     named: tuple[int, int, str] | None
 
 
@@ -59,27 +63,16 @@ def draw_group_map(data: GroupMap) -> GroupDrawing:
     wide, tall = max(right - left, 1e-9), max(high - low, 1e-9)
     left, right = _within(sorted(x for x, _ in corners), left, right, 0.15 * wide)
     low, high = _within(sorted(y for _, y in corners), low, high, 0.15 * tall)
-    scale = (WIDTH - _LEFT - _RIGHT) / max(right - left, (high - low) / 0.9, 1e-12)
-    height = max(round((high - low) * scale), 120) + _TOP + _BOTTOM
-    size = 44 if len(data["items"]) <= 60 else 26
-
-    def place(point: tuple[float, float]) -> tuple[int, int]:
-        return round((point[0] - left) * scale) + _LEFT, round((high - point[1]) * scale) + _TOP
-
-    spots = [(place(item["point"]), item) for item in data["items"]]
-    # The template writes the name of the horizontal axis below the middle of the ground.
-    reach, middle = (len(data["axes"][0]) + 2) * _LETTER / 2, (WIDTH + _LEFT - _RIGHT) / 2
-    axis = (middle - reach, height - 44.0 - _LINE, middle + reach, height - 40.0)
-    names = _names([(x, y, item["card"]["name"]) for (x, y), item in spots], size, axis)
-    items = tuple(
-        DrawnItem(item["card"], x, y, item["place"], size, name)
-        for ((x, y), item), name in zip(spots, names, strict=True)
-    )
+    room = WIDTH - _LEFT - _RIGHT
+    frame = Frame.fitted([(left, low), (right, high)], (room, 0.9 * room), (_LEFT, _TOP))
+    height = max(round((high - low) * frame.scale), 120) + _TOP + _BOTTOM
+    ground = (_LEFT - 24, _TOP - 24, room + 48, height - _TOP - _BOTTOM + 48)
+    items = _drawn(data["items"], frame, ground)
     people = []
     for person in data["people"]:
-        outline = "M" + "L".join("{} {}".format(*place(corner)) for corner in person["outline"]) + "Z"
+        outline = closed_path(frame.place_rounded(*corner) for corner in person["outline"])
         segment = person["segment"]
-        mark = mark_path(*place(person["point"]), segment)
+        mark = mark_path(*frame.place_rounded(*person["point"]), segment)
         people.append(DrawnPerson(mark, outline, colour_of(segment), segment))
     legend = tuple(
         (
@@ -90,8 +83,27 @@ def draw_group_map(data: GroupMap) -> GroupDrawing:
         )
         for number in range(1, data["segments"] + 1)
     )
-    ground = (_LEFT - 24, _TOP - 24, WIDTH - _LEFT - _RIGHT + 48, height - _TOP - _BOTTOM + 48)
     return GroupDrawing(WIDTH, height, items, tuple(people), legend, data["axes"], ground)
+
+
+def _drawn(items: Sequence[GroupItem], frame: Frame, ground: tuple[int, int, int, int]) -> tuple[DrawnItem, ...]:
+    """Return the items at their places; the labels of few stand on the ground, the best-liked items' first."""
+    half = 22 if len(items) <= 60 else 13
+    marks = [
+        Mark(*frame.place_rounded(*item["point"]), _radius(item["card"], half), item["card"]["name"]) for item in items
+    ]
+    left, top, width, height = ground
+    labels = place_labels(marks, _FONT, (left, top, left + width, top + height)) if len(items) <= _MOST_NAMES else []
+    names = [None if label is None else (round(label.x), round(label.y), label.text) for label in labels]
+    return tuple(
+        DrawnItem(item["card"], round(mark.x), round(mark.y), item["place"], round(mark.radius), name)
+        for item, mark, name in zip_longest(items, marks, names)
+    )
+
+
+def _radius(card: CardSchema, half: int) -> int:
+    """Return the radius of an item: half of the side of a picture, or of a disc of its colour or a small circle."""
+    return half if "image" in card["media"] else half - 4 if "colour" in card["media"] else 7
 
 
 def colour_of(segment: int) -> str:
@@ -117,30 +129,3 @@ def _within(values: list[float], low: float, high: float, most: float) -> tuple[
     if not values:
         return low, high
     return max(min(values[0], low), low - most), min(max(values[-1], high), high + most)
-
-
-def _names(
-    places: list[tuple[int, int, str]], size: int, axis: tuple[float, float, float, float]
-) -> list[tuple[int, int, str] | None]:
-    """Return labels below or above their items where they overlap no other label or item, nor the name of the axis.
-
-    The best-liked come first.
-    """
-    if len(places) > _MOST_NAMES:
-        return [None] * len(places)
-    half = size / 2
-    taken = [axis, *((x - half, y - half, x + half, y + half) for x, y, _ in places)]
-    out: list[tuple[int, int, str] | None] = []
-    for x, y, label in places:
-        text = label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
-        reach = len(text) * _LETTER / 2
-        middle = min(max(x, reach + 4), WIDTH - reach - 4)
-        written = None
-        for top in (y + half + 2, y - half - 2 - _LINE):
-            box = (middle - reach, top, middle + reach, top + _LINE)
-            if not any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken):
-                taken.append(box)
-                written = (round(middle), round(top) + 14, text)
-                break
-        out.append(written)
-    return out

@@ -13,10 +13,10 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from pairseek.core.messages import DEFAULT, Words, words
 from pairseek.errors import MissingExtra
 from pairseek.web.pages.group_map import colour_of, draw_group_map, mark_path
 from pairseek.web.pages.map import draw_map
-from pairseek.web.pages.text import DEFAULT, Words, words
 
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"

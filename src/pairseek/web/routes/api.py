@@ -22,7 +22,7 @@ from pairseek.store.sessions import SessionRow
 from pairseek.web.auth import Caller, caller
 from pairseek.web.data import bundle, forgetting, tables
 from pairseek.web.errors import Problem, not_found
-from pairseek.web.pages.contexts import StateContext
+from pairseek.web.pages.contexts.shared import StateSchema
 from pairseek.web.routes import schemas
 from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import closed, gone
@@ -363,22 +363,22 @@ def sign_links(
     return found
 
 
-@router.get("/sessions/{session_id}/query", tags=["sessions"], response_model=schemas.StateSchema)
-def current_query(row: TheSession, service: TheService) -> StateContext:
+@router.get("/sessions/{session_id}/query", tags=["sessions"], response_model=StateSchema)
+def current_query(row: TheSession, service: TheService) -> StateSchema:
     """Return the current query, which stays the same until it is answered."""
     with service.gate.working():
         return service.sessions.state(row)
 
 
-@router.post("/sessions/{session_id}/answers", tags=["sessions"], response_model=schemas.StateSchema)
-def post_answer(body: Answer, row: TheSession, service: TheService) -> StateContext:
+@router.post("/sessions/{session_id}/answers", tags=["sessions"], response_model=StateSchema)
+def post_answer(body: Answer, row: TheSession, service: TheService) -> StateSchema:
     """Answer the current query. The request is idempotent; a different answer to the same query is a conflict."""
     with service.gate.working():
         return service.answered(row, body)
 
 
-@router.post("/sessions/{session_id}/undo", tags=["sessions"], response_model=schemas.StateSchema)
-def undo_answer(body: schemas.UndoBody, row: TheSession, service: TheService) -> StateContext:
+@router.post("/sessions/{session_id}/undo", tags=["sessions"], response_model=StateSchema)
+def undo_answer(body: schemas.UndoBody, row: TheSession, service: TheService) -> StateSchema:
     """Undo the last answer."""
     with service.gate.working():
         return service.undone(row, body.query)

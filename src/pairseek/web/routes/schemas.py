@@ -1,27 +1,20 @@
-"""Request and response schemas of the HTTP API."""
+"""Request and response schemas of the HTTP API; those that pages share are in `pairseek.web.pages.contexts.shared`."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pairseek.core.media import MEDIA, inline_media
+from pairseek.core.media import inline_media
+from pairseek.core.messages import words
 from pairseek.core.types import JSON
 from pairseek.core.validation import known_fields
+from pairseek.web.pages.contexts.shared import ErrorSchema, ReliabilitySchema, StateSchema
 
 
 class _Schema(BaseModel):
     model_config = ConfigDict(extra="forbid")
-
-
-class ErrorSchema(_Schema):
-    """Error details."""
-
-    code: str = Field(description="identifier for programs")
-    message: str = Field(description="description of the error")
-    received: Any = Field(description="value that was received")
-    hint: str | None = Field(description="advice on what to do")
 
 
 class ErrorReply(_Schema):
@@ -46,64 +39,6 @@ class DeletedSchema(_Schema):
     populations: list[int] = Field(description="versions of populations that were dropped, as they had learned from it")
 
 
-class ImageSchema(_Schema):
-    """Picture of an item."""
-
-    src: str
-    srcset: str | None
-    width: int
-    height: int
-    alt: str
-
-
-class CardSchema(_Schema):
-    """Item as participants see it."""
-
-    id: str
-    label: str | None
-    name: str
-    media: dict[str, str | ImageSchema] = Field(
-        description="what the card shows besides the label, by medium; markdown is HTML, image an object"
-    )
-
-
-class PairSchema(_Schema):
-    """Query: two items to choose between; in a similarity study, the one that is more like the anchor."""
-
-    query: str = Field(description="id of the query, to be sent with the answer")
-    number: int
-    anchor: CardSchema | None = Field(description="item to compare with; null in a preference study")
-    left: CardSchema
-    right: CardSchema
-
-
-class ProgressSchema(_Schema):
-    """Progress of a session."""
-
-    answered: int
-    total: int | None
-    remaining: int | None = Field(description="forecast of the remaining answers")
-    share: float
-
-
-class ActionsSchema(_Schema):
-    """Actions that are available now."""
-
-    undo: str | None = Field(description="query whose answer can be undone")
-    tie: bool
-    skip: bool
-
-
-class StateSchema(_Schema):
-    """State of a session."""
-
-    status: Literal["asking", "finished", "closed"]
-    query: PairSchema | None
-    progress: ProgressSchema
-    can: ActionsSchema
-    result: str | None
-
-
 class UndoBody(_Schema):
     """Query whose answer is to be undone; it must be the last answer."""
 
@@ -112,7 +47,9 @@ class UndoBody(_Schema):
 
 def _add_media(schema: JSON) -> None:
     """Declare the media among the properties of an item."""
-    schema["properties"] |= {name: {"type": "string", "description": MEDIA[name].meaning} for name in inline_media()}
+    schema["properties"] |= {
+        name: {"type": "string", "description": words().say(f"column.{name}")} for name in inline_media()
+    }
     schema["additionalProperties"] = False
 
 
@@ -222,23 +159,6 @@ class SessionSchema(_Schema):
     started_at: str
     finished_at: str | None
     reason: str | None
-
-
-class IntervalSchema(_Schema):
-    """Posterior median and 95 % credible interval of a number."""
-
-    median: float
-    low: float
-    high: float
-
-
-class ReliabilitySchema(_Schema):
-    """Inferred reliability of the participant."""
-
-    word: Literal["consistent", "noisy", "random"]
-    agreement: IntervalSchema = Field(description="share of answers that agree with the person's preference")
-    k: IntervalSchema
-    lapse: IntervalSchema = Field(description="share of answers that ignore the items")
 
 
 class EstimateSchema(_Schema):

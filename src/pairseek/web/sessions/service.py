@@ -28,7 +28,7 @@ from pairseek.store.database import Database, now, stamp
 from pairseek.store.events import Answers, AskedPair, VersionConflict
 from pairseek.store.sessions import SessionRow
 from pairseek.web.metrics import ANSWERS, NEXT_PAIRS
-from pairseek.web.pages.contexts import StateContext
+from pairseek.web.pages.contexts.shared import StateSchema
 from pairseek.web.sessions.access import (
     Visitor,
     busy,
@@ -227,15 +227,15 @@ class Sessions:
 
     # Asking and answering
 
-    def state(self, row: SessionRow) -> StateContext:
+    def state(self, row: SessionRow) -> StateSchema:
         """Return the state of a session as JSON for pages and API."""
         return state_of(self._advance(row, resume))
 
-    def answer(self, row: SessionRow, answer: Answer) -> StateContext:
+    def answer(self, row: SessionRow, answer: Answer) -> StateSchema:
         """Store an answer and return the next state. The call is idempotent."""
         return state_of(self._advance(row, lambda snapshot: advance(snapshot, answer)))
 
-    def undo(self, row: SessionRow, name: str) -> StateContext:
+    def undo(self, row: SessionRow, name: str) -> StateSchema:
         """Undo the last answer, which must be the one to the pair of this name. The call is idempotent."""
         # A snapshot in memory no longer has the pair that is to be asked again.
         self._forget(row)

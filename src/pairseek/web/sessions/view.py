@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pairseek.store.events import AskedPair
-from pairseek.web.pages.contexts import PairContext, StateContext
+from pairseek.web.pages.contexts.shared import PairSchema, StateSchema, Status
 from pairseek.web.sessions.snapshot import Snapshot
 from pairseek.web.sessions.state import counted
 from pairseek.web.studies.catalogue import Study
@@ -15,12 +15,12 @@ def outcomes_of(study: Study) -> list[str]:
     return ["left", "right", *(["tie"] if offer.tie else []), *(["skip"] if offer.skip else [])]
 
 
-def state_of(snapshot: Snapshot) -> StateContext:
+def state_of(snapshot: Snapshot) -> StateSchema:
     """Return the state of a session as JSON for pages and API."""
     study, current, accepts = snapshot.study, snapshot.current, snapshot.accepts_answers
     configuration = study.configuration
     offer = configuration.offer
-    status = "finished" if current is None else "asking" if accepts else "closed"
+    status: Status = "finished" if current is None else "asking" if accepts else "closed"
     can_undo = offer.undo and accepts and snapshot.row.confirmed_at is None
     answered, remaining = counted(snapshot.done), _remaining(snapshot)
     return {
@@ -52,7 +52,7 @@ def _remaining(snapshot: Snapshot) -> int | None:
     return None if configuration.answers is None else max(0, configuration.answers - counted(snapshot.done))
 
 
-def pair_of(study: Study, pair: AskedPair) -> PairContext:
+def pair_of(study: Study, pair: AskedPair) -> PairSchema:
     """Return a pair as JSON, without its kind, which participants must not see."""
     anchor = pair.details.get("anchor")
     return {

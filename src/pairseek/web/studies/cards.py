@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 
 from pairseek.core.media import MEDIA
 from pairseek.model.items import Items
-from pairseek.web.pages.contexts import CardContext, ImageContext
+from pairseek.web.pages.contexts.shared import CardSchema, ImageSchema
 from pairseek.web.studies.names import name_of
 
 _TAGS = {
@@ -33,7 +33,7 @@ def safe_html(text: str) -> str:
     )
 
 
-def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], base: str) -> CardContext:
+def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], base: str) -> CardSchema:
     """Return the card of an item.
 
     Parameters
@@ -47,7 +47,7 @@ def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], bas
     """
     identity, label = str(items.ids[row]), items.labels[row]
     values = {name: str(items.data[name][row]) for name in MEDIA if name in items.data}
-    shown: dict[str, str | ImageContext] = {}
+    shown: dict[str, str | ImageSchema] = {}
     for name, value in values.items():
         conversion = MEDIA[name].conversion
         if conversion == "picture" and pictures.get(value):
@@ -59,7 +59,7 @@ def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], bas
     return {"id": identity, "label": label if own or not shown else None, "name": label, "media": shown}
 
 
-def _picture(name: str, sizes: Sequence[tuple[int, int]], base: str, alt: str) -> ImageContext:
+def _picture(name: str, sizes: Sequence[tuple[int, int]], base: str, alt: str) -> ImageSchema:
     width, height = sizes[-1]
     return {
         "src": f"{base}/{name}/{width}",

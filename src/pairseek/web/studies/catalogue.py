@@ -15,7 +15,7 @@ from pairseek.store import media, studies
 from pairseek.store.database import Database
 from pairseek.store.studies import StudyRow
 from pairseek.web.errors import not_found
-from pairseek.web.pages.contexts import CardContext
+from pairseek.web.pages.contexts.shared import CardSchema
 from pairseek.web.studies.cards import card
 from pairseek.web.studies.configuration import StudyConfiguration, configured, unpack_items
 
@@ -117,7 +117,7 @@ class Study:
         items = self._with(item)
         return any(items.data[name][items.index(item)] for name in played_media() if name in items.data)
 
-    def card(self, item: str) -> CardContext:
+    def card(self, item: str) -> CardSchema:
         """Return the card of an item."""
         items = self._with(item)
         return card(items, items.index(item), self.pictures, f"/media/{self.row.slug}")

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from pairseek.core.types import JSON
-from pairseek.web.pages.contexts import DocsPage, Operation, Shape
+from pairseek.web.pages.contexts.account import DocsPage, Operation, Shape
 
 
 def docs_page(openapi: JSON) -> DocsPage:

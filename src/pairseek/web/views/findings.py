@@ -5,41 +5,37 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import cast
 
 import numpy as np
 
 from pairseek._version import __version__
-from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidChoices
 from pairseek.model.items import Items
 from pairseek.ranking import Ranking, Segmentation
 from pairseek.store import media
 from pairseek.store.database import Database, now
 from pairseek.web.data import tables
-from pairseek.web.data.codebook import in_language
 from pairseek.web.data.findings import GroupAnswers, GroupFindings, Participation, StudyFindings
-from pairseek.web.pages.contexts import (
-    CardContext,
+from pairseek.web.pages.contexts.findings import (
     FindingsContext,
-    GroupItem,
-    GroupMap,
-    GroupPerson,
-    ImageContext,
     NothingContext,
     QualityRow,
     RankRow,
     ReportPage,
     SegmentContext,
 )
+from pairseek.web.pages.contexts.maps import GroupItem, GroupMap, GroupPerson
+from pairseek.web.pages.contexts.shared import CardSchema, ImageSchema
 from pairseek.web.studies.catalogue import Study
-from pairseek.web.views.result import flat, plane
+from pairseek.web.views.result import flat, pairs_of, plane
 
 # Largest numbers of items in the table of a ranking and on the map, of which the best-liked are shown, and of people in
 # the table of how they answered, the newest first.
 MOST_RANKED, MOST_ON_MAP, MOST_PEOPLE = 500, 300, 500
-# sqrt of the 50 % quantile of chi² with two degrees of freedom: an ellipse holds half of a person's posterior.
-_ELLIPSE = 1.1774100225154747
-_CORNERS = 72
+# Posterior probability of the ellipse around a person on the map.
+_REGION = 0.5
 _PICTURE = re.compile(r"^/media/[^/]+/(?P<name>[^/]+)/(?P<width>\d+)$")
 
 
@@ -79,24 +75,13 @@ def findings_context(study: Study, found: StudyFindings, *, everyone: bool) -> F
 
 
 def _rank_rows(study: Study, ranking: Ranking) -> list[RankRow]:
-    return [
-        {
-            "card": study.card(str(one.id)),
-            "place": one.place,
-            "tier": one.tier,
-            "share": one.share,
-            "share_low": one.share_low,
-            "share_high": one.share_high,
-            "rank": one.rank,
-            "rank_low": one.rank_low,
-            "rank_high": one.rank_high,
-            "top_1": one.top_1,
-            "top_3": one.top_3,
-            "top_5": one.top_5,
-            "answers": one.answers,
-        }
-        for one in ranking.items[:MOST_RANKED]
-    ]
+    rows: list[RankRow] = []
+    for one in ranking.items[:MOST_RANKED]:
+        numbers = asdict(one)
+        # The card has the label.
+        del numbers["id"], numbers["label"]
+        rows.append(cast("RankRow", {"card": study.card(str(one.id)), **numbers}))
+    return rows
 
 
 def _segments(study: Study, found: Segmentation) -> list[SegmentContext]:
@@ -123,17 +108,13 @@ def _quality(one: Participation, shown: GroupFindings | InvalidChoices) -> Quali
         if len(shown.segments) > 1:
             segment = int(shown.segments.membership[row].argmax()) + 1
             chance = float(shown.segments.membership[row].max())
-    quality = one.quality
+    median = one.quality["median_ms"]
     return {
+        **one.quality,
         "session": one.session,
         "name": one.name,
         "answers": one.answers,
-        "median_seconds": None if quality["median_ms"] is None else quality["median_ms"] / 1000,
-        "consistency": quality["consistency"],
-        "attention": quality["attention"],
-        "left_share": quality["left_share"],
-        "fast_share": quality["fast_share"],
-        "flags": quality["flags"],
+        "median_seconds": None if median is None else median / 1000,
         "voided": one.void,
         "left_out": one.left_out,
         "trust": trust,
@@ -154,31 +135,19 @@ def _map(study: Study, group: GroupAnswers, shown: GroupFindings) -> GroupMap:
     segments = shown.segments
     for row, session in enumerate(segments.people):
         if session in group.points:
-            mean, covariance = group.points[session]
-            point, outline = _outline(items, mean, covariance)
-            people.append({"point": point, "outline": outline, "segment": int(segments.membership[row].argmax()) + 1})
+            point, outline = plane(items).region(*group.points[session], _REGION)
+            segment = int(segments.membership[row].argmax()) + 1
+            place = (float(point[0]), float(point[1]))
+            people.append({"point": place, "outline": pairs_of(outline), "segment": segment})
     return {"items": best, "people": people, "axes": axis_names(items), "segments": len(segments)}
-
-
-def _outline(
-    items: Items, mean: FloatArray, covariance: FloatArray
-) -> tuple[tuple[float, float], list[tuple[float, float]]]:
-    """Return a person's point and the ellipse that holds half of their posterior, in the plane of the map."""
-    centre, axes = plane(items)
-    values, vectors = np.linalg.eigh(axes.T @ covariance @ axes)
-    turn = np.linspace(0.0, 2.0 * np.pi, _CORNERS, endpoint=False)
-    around = _ELLIPSE * np.column_stack([np.cos(turn), np.sin(turn)]) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    point = (mean - centre) @ axes
-    return (float(point[0]), float(point[1])), [(float(x), float(y)) for x, y in point + around]
 
 
 def axis_names(items: Items) -> tuple[str, str]:
     """Return the names of the axes: a column, or the two columns with the largest shares of a principal component."""
     if items.d <= 2:
         return (items.columns[0], items.columns[1] if items.d == 2 else "")
-    _, axes = plane(items)
     names = []
-    for axis in axes.T:
+    for axis in plane(items).axes.T:
         first, second = np.argsort(-np.abs(axis), kind="stable")[:2]
         sign = "+" if axis[second] * axis[first] > 0 else "\N{MINUS SIGN}"
         lead = "" if axis[first] > 0 else "\N{MINUS SIGN}"
@@ -218,18 +187,18 @@ def report_page(
         "findings": context,
         "balanced": not study.items.d and study.configuration.learns(study.items),
         "codebook": [
-            {"table": table, "column": column, "meaning": in_language(words, language)}
-            for table, columns in tables.codebook(study).items()
+            {"table": table, "column": column, "meaning": words}
+            for table, columns in tables.codebook(study, language).items()
             for column, words in columns.items()
         ],
     }
 
 
-def _embedding(database: Database, study: Study) -> Callable[[CardContext], CardContext]:
+def _embedding(database: Database, study: Study) -> Callable[[CardSchema], CardSchema]:
     """Return a function that puts the smallest copy of a card's picture into the card itself, as a data address."""
     known: dict[str, str] = {}
 
-    def embed(card: CardContext) -> CardContext:
+    def embed(card: CardSchema) -> CardSchema:
         image = card["media"].get("image")
         if not isinstance(image, Mapping):
             return card
@@ -241,7 +210,7 @@ def _embedding(database: Database, study: Study) -> Callable[[CardContext], Card
             stored = database.read(lambda connection: media.picture(connection, study.row.id, name, width))
             content = "" if stored is None else base64.b64encode(stored.content).decode()
             known[name] = "" if stored is None else f"data:{stored.kind};base64,{content}"
-        within: ImageContext = {
+        within: ImageSchema = {
             "src": known[name],
             "srcset": None,
             "width": width,

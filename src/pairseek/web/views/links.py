@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import segno
 
-from pairseek.web.pages.contexts import QrCode
+from pairseek.web.pages.contexts.study import QrCode
 
 # White modules around a code, which scanners need.
 _BORDER = 4

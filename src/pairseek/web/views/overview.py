@@ -13,8 +13,9 @@ from pairseek.core.types import JSON
 from pairseek.store import sessions
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
-from pairseek.web.data.quality import manner_of, signs
-from pairseek.web.pages.contexts import MapPoint, PersonRow
+from pairseek.web.data.quality import NO_ANSWERS, manner_of, signs
+from pairseek.web.pages.contexts.maps import MapPoint
+from pairseek.web.pages.contexts.study import PersonRow
 from pairseek.web.sessions import history
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study
@@ -86,7 +87,7 @@ def _empty(row: SessionRow) -> Seen:
         "median_seconds": None,
         "simulated": row.kind == "simulated",
         "voided": False,
-        "quality": {"consistency": None, "attention": None, "left_share": None, "fast_share": None, "flags": []},
+        "quality": NO_ANSWERS,
     }, None
 
 
@@ -108,13 +109,7 @@ def person(study: Study, one: history.SessionHistory, along: Sequence[JSON]) -> 
         "median_seconds": None if median is None else median / 1000,
         "simulated": row.kind == "simulated",
         "voided": one.is_void,
-        "quality": {
-            "consistency": quality["consistency"],
-            "attention": quality["attention"],
-            "left_share": quality["left_share"],
-            "fast_share": quality["fast_share"],
-            "flags": quality["flags"],
-        },
+        "quality": quality,
     }
 
 

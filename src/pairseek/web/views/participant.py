@@ -8,18 +8,17 @@ from urllib.parse import quote
 from pairseek.core.types import JSON
 from pairseek.store.sessions import SessionRow
 from pairseek.web.data.crowd import appeal_before
-from pairseek.web.pages.contexts import (
-    CardContext,
+from pairseek.web.pages import words
+from pairseek.web.pages.contexts.participant import (
     ClosedPage,
     DeclinedPage,
     PracticeContext,
     ResultPage,
     RunPage,
     StartPage,
-    StateContext,
     StudyHead,
 )
-from pairseek.web.pages.text import words
+from pairseek.web.pages.contexts.shared import CardSchema, StateSchema
 from pairseek.web.service import Service
 from pairseek.web.sessions.history import estimates_along, latest_estimate, read_histories
 from pairseek.web.sessions.state import EffectiveAnswer
@@ -47,7 +46,7 @@ def start_page(study: Study, *, begun: bool, preview: bool) -> StartPage:
     }
 
 
-def run_page(study: Study, row: SessionRow, state: StateContext, *, prefetch: bool) -> RunPage:
+def run_page(study: Study, row: SessionRow, state: StateSchema, *, prefetch: bool) -> RunPage:
     """Return the context of the page with the pairs."""
     practice, offer = study.configuration.practice, study.configuration.offer
     pair: PracticeContext | bool | None = None
@@ -74,7 +73,7 @@ def _built_in_practice(study: Study) -> PracticeContext:
     """Return the practice question that comes with similarity studies."""
     say = words(study.configuration.language).say
 
-    def shown(side: str) -> CardContext:
+    def shown(side: str) -> CardSchema:
         name = say(f"anchor.{side}")
         return {"id": side, "label": name, "name": name, "media": {}}
 

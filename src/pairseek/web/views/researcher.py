@@ -30,15 +30,13 @@ from pairseek.web.auth import DAYS, MOST_DAYS, SCOPES, Account
 from pairseek.web.data import forgetting, populations, tables
 from pairseek.web.errors import Problem
 from pairseek.web.pages import languages
-from pairseek.web.pages.contexts import (
-    AdministrationPage,
-    AuditRow,
+from pairseek.web.pages.contexts.account import AdministrationPage, AuditRow, ConfirmPage, TokensPage, User
+from pairseek.web.pages.contexts.findings import FindingsPage
+from pairseek.web.pages.contexts.maps import Dot
+from pairseek.web.pages.contexts.study import (
     Column,
     ColumnsContext,
     ColumnsPart,
-    ConfirmPage,
-    Dot,
-    FindingsPage,
     LearningContext,
     LiveContext,
     NewStudyPage,
@@ -47,8 +45,6 @@ from pairseek.web.pages.contexts import (
     StudiesPage,
     StudyContext,
     StudyPage,
-    TokensPage,
-    User,
     VersionRow,
 )
 from pairseek.web.service import Service

@@ -8,11 +8,13 @@ from functools import lru_cache
 
 import numpy as np
 
+from pairseek.core.maps import Plane, map_plane
 from pairseek.core.types import JSON, FloatArray
 from pairseek.goals import LIST_SIZE, Goal
 from pairseek.model.items import Items
 from pairseek.population import Population
-from pairseek.web.pages.contexts import Dot, LearnedContext, MapData, Near
+from pairseek.web.pages.contexts.maps import Dot, MapData
+from pairseek.web.pages.contexts.participant import LearnedContext, Near
 from pairseek.web.sessions.history import SessionHistory
 from pairseek.web.sessions.parts import Parts
 from pairseek.web.sessions.state import NEAREST, EffectiveAnswer, SessionState
@@ -20,36 +22,28 @@ from pairseek.web.studies.catalogue import Study
 
 # Items on the result page: the nearest ones, the pick with two others, or the list.
 _SHOWN: dict[Goal, int] = {"taste": NEAREST, "best": 3, "list": LIST_SIZE}
-# Number of corners of the credible region's outline.
-_CORNERS = 48
 # Words for how sure the favourite is, by the least probability that the item is the best of all.
 _SURE = {"high": 0.8, "some": 0.4, "low": 0.0}
 # Largest number of items whose pictures are on the map of a result.
 _PICTURES = 40
-# sqrt of the 95 % quantile of chi² with two degrees of freedom.
-_ELLIPSE = 2.4477468306808164
+REGION = 0.95
+"""Posterior probability of the region that the map of a result shows."""
 
 
 @lru_cache(maxsize=16)
-def plane(items: Items) -> tuple[FloatArray, FloatArray]:
-    """Return the (d,) centre and (d, 2) axes of the map: the two dimensions, or the first principal components."""
-    if not items.d:
-        return np.zeros(0), np.zeros((0, 2))
-    centre = items.coordinates.mean(axis=0)
-    if items.d == 1:
-        return np.zeros(1), np.array([[1.0, 0.0]])
-    if items.d == 2:
-        return np.zeros(2), np.eye(2)
-    _, _, axes = np.linalg.svd(items.coordinates - centre, full_matrices=False)
-    # The sign of a principal component is arbitrary; its largest entry is made positive.
-    signs = np.sign(axes[np.arange(len(axes)), np.argmax(np.abs(axes), axis=1)])
-    return centre, np.asarray((axes * signs[:, None])[:2].T)
+def plane(items: Items) -> Plane:
+    """Return the plane of the map of the items."""
+    return map_plane(items.coordinates)
 
 
 def flat(items: Items, points: FloatArray) -> list[tuple[float, float]]:
     """Return (m, d) points in the plane of the map."""
-    centre, axes = plane(items)
-    return [(float(x), float(y)) for x, y in (np.atleast_2d(points) - centre) @ axes]
+    return pairs_of(plane(items).project(np.atleast_2d(points)))
+
+
+def pairs_of(points: FloatArray) -> list[tuple[float, float]]:
+    """Return (m, 2) points as plain numbers."""
+    return [(x, y) for x, y in points.tolist()]
 
 
 @lru_cache(maxsize=16)
@@ -131,16 +125,12 @@ def _map(study: Study, estimate: JSON | None) -> MapData | None:
     """Return the items, the estimate and the outline of its credible region on the plane of the map."""
     if estimate is None or not study.items.d:
         return None
-    centre, axes = plane(study.items)
-    values, vectors = np.linalg.eigh(axes.T @ np.array(estimate["covariance"]) @ axes)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    turn = np.linspace(0.0, 2 * np.pi, _CORNERS, endpoint=False)
-    around = _ELLIPSE * np.column_stack([np.cos(turn), np.sin(turn)]) @ root.T
-    point = (np.array(estimate["mean"]) - centre) @ axes
+    mean, covariance = np.array(estimate["mean"]), np.array(estimate["covariance"])
+    point, outline = plane(study.items).region(mean, covariance, REGION)
     return {
         "items": dots(study.items),
         "point": (float(point[0]), float(point[1])),
-        "ellipse": [(float(x), float(y)) for x, y in point + around],
+        "ellipse": pairs_of(outline),
         "pictures": _pictures(study),
     }
 
@@ -160,7 +150,7 @@ def _pictures(study: Study) -> list[tuple[float, float, str]]:
 
 def _learned(state: SessionState, done: Sequence[EffectiveAnswer], nearest: list[Near]) -> list[LearnedContext]:
     """Return sentences as keys of the message catalogue with their numbers."""
-    _, axes = plane(state.parts.given)
+    axes = plane(state.parts.given).axes
     d = len(axes)
     before, after = (
         np.linalg.det(axes.T @ belief.covariance[:d, :d] @ axes + 1e-300 * np.eye(2))

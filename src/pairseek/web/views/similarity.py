@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import cast
+
 import numpy as np
 
+from pairseek.core.maps import Frame
 from pairseek.embed.active import JUDGEMENTS_PER_ITEM
-from pairseek.embed.findings import Finding
 from pairseek.embed.placement import UNDECIDED
 from pairseek.web.auth import Account
 from pairseek.web.data.similarity import MapVersion, all_versions
-from pairseek.web.pages.contexts import (
+from pairseek.web.pages.contexts.maps import PlacedItem, SimilarityDrawing
+from pairseek.web.pages.contexts.similarity import (
     CurveStep,
     DimensionContext,
     FindingContext,
-    PlacedItem,
     SimilarityContext,
-    SimilarityDrawing,
     SimilarityPage,
 )
 from pairseek.web.service import Service
@@ -70,19 +72,7 @@ def _facts(study: Study, versions: list[MapVersion]) -> SimilarityContext | None
         "vague": [study.card(str(study.items.ids[row])) for row in vague[:_NAMED]],
         "vague_count": len(vague),
         "curve": [_step(one) for one in versions if one.learned.error is not None],
-        "findings": [_finding(one) for one in learned.findings],
-    }
-
-
-def _finding(one: Finding) -> FindingContext:
-    return {
-        "level": one.level,
-        "name": one.name,
-        "found": one.found,
-        "advice": one.advice,
-        "key": one.key,
-        "advice_key": one.advice_key,
-        "numbers": one.values,
+        "findings": [cast("FindingContext", asdict(one)) for one in learned.findings],
     }
 
 
@@ -96,19 +86,19 @@ def _step(one: MapVersion) -> CurveStep:
 def _drawing(study: Study, newest: MapVersion, vague: set[int]) -> SimilarityDrawing:
     """Return the items on a drawing with equal scales, the farther back the vaguer."""
     items = newest.learned.final.items()
-    points = np.array(flat(items, items.coordinates))
+    points = flat(items, items.coordinates)
     side = next((side for most, side in _SIDES if items.n <= most), _SMALLEST)
-    low, high = points.min(axis=0), points.max(axis=0)
-    scale = (_SIZE - 2 * _MARGIN) / max(float((high - low).max()), 1e-9)
-    width, height = (2 * _MARGIN + scale * (high - low)).tolist()
+    room = _SIZE - 2 * _MARGIN
+    frame = Frame.fitted(points, (room, room), (_MARGIN, _MARGIN))
+    width, height = (max(places) + _MARGIN for places in zip(*(frame.place(x, y) for x, y in points), strict=True))
     placed: list[PlacedItem] = []
     for row in np.argsort(-newest.learned.undecided).tolist():
-        x, y = (scale * (points[row] - low)).tolist()
+        x, y = frame.place(*points[row])
         placed.append(
             {
                 "card": study.card(str(study.items.ids[row])),
-                "x": round(_MARGIN + x, 1),
-                "y": round(height - _MARGIN - y, 1),
+                "x": round(x, 1),
+                "y": round(y, 1),
                 "undecided": float(newest.learned.undecided[row]),
                 "vague": row in vague,
             }

@@ -1,6 +1,7 @@
-"""Message catalogues: all texts of the pages by key, one JSON file per language.
+"""Message catalogue: the texts of pages, reports, findings and codebooks by key, one JSON file per language.
 
-A message is a string with ``{names}``, or ``{"one": ..., "other": ...}`` chosen by the value ``count``.
+A message is a string with ``{names}``, or ``{"one": ..., "other": ...}`` chosen by the value ``count``. The English
+catalogue is complete by definition. What another language lacks is said in English, and named by `Words.missing`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from pairseek.errors import InvalidParameter
 
-FOLDER = Path(__file__).parent / "messages"
+FOLDER = Path(__file__).parent
 DEFAULT = "en"
 
 Message = str | Mapping[str, str]
@@ -21,10 +22,21 @@ Message = str | Mapping[str, str]
 
 @dataclass(frozen=True)
 class Words:
-    """Messages of one language."""
+    """Messages of one language.
+
+    Attributes
+    ----------
+    language
+        Code of the language.
+    messages
+        Messages by key; English where the language lacks one.
+    missing
+        Keys that the language lacks.
+    """
 
     language: str
     messages: Mapping[str, Message]
+    missing: frozenset[str] = frozenset()
 
     def say(self, key: str, **values: object) -> str:
         """Return the message of a key with its values inserted; numbers are formatted for the language."""
@@ -33,12 +45,20 @@ class Words:
             message = message["one" if values.get("count") == 1 else "other"]
         return message.format(**{name: self.number(value) for name, value in values.items()})
 
-    def number(self, value: object, digits: int = 2) -> str:
-        """Format a number with the separators of the language; return anything else as text."""
+    def number(self, value: object, digits: int | None = None) -> str:
+        """Format a number with the separators of the language; return anything else as text.
+
+        By default it has two decimals, or below 0.1 three significant digits.
+        """
         if isinstance(value, bool) or not isinstance(value, int | float):
             return str(value)
-        text = f"{value:,.{digits}f}" if isinstance(value, float) else f"{value:,}"
-        if "." in text:
+        if not isinstance(value, float):
+            text = f"{value:,}"
+        elif digits is None and abs(value) < 0.1:
+            text = f"{value:.3g}"
+        else:
+            text = f"{value:,.{2 if digits is None else digits}f}"
+        if "." in text and "e" not in text:
             text = text.rstrip("0").rstrip(".")
         point, group = str(self.messages["number.point"]), str(self.messages["number.group"])
         return text.translate({ord(","): group, ord("."): point})
@@ -63,7 +83,13 @@ def words(language: str = DEFAULT) -> Words:
     """Return the catalogue of a language."""
     if language not in languages():
         raise InvalidParameter(f"there is no language {language!r}; there are {', '.join(languages())}")
-    return Words(language, json.loads((FOLDER / f"{language}.json").read_text(encoding="utf-8")))
+    english, own = _read(DEFAULT), _read(language)
+    return Words(language, english | own, frozenset(english.keys() - own.keys()))
+
+
+def _read(language: str) -> dict[str, Message]:
+    found: dict[str, Message] = json.loads((FOLDER / f"{language}.json").read_text(encoding="utf-8"))
+    return found
 
 
 def preferred_language(accepted: str | None) -> str:

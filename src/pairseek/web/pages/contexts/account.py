@@ -1,0 +1,136 @@
+"""Contexts of the pages about accounts, tokens, deletions and the HTTP API."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from pairseek.web.pages.contexts.shared import ErrorSchema
+
+
+class User(TypedDict):
+    """Signed-in user; ``admin``: whether they are an administrator."""
+
+    name: str
+    admin: bool
+
+
+class LoginPage(TypedDict):
+    """``login``: the sign-in form."""
+
+    next: str | None
+    name: str
+    error: ErrorSchema | None
+
+
+class AuditRow(TypedDict):
+    """Entry of the audit log; ``action`` is a key of the catalogue under ``audit.``.
+
+    ``study`` is named where entries of several studies are shown.
+    """
+
+    when: str
+    who: str
+    action: str
+    what: str
+    reason: str | None
+    session: str | None
+    study: str | None
+
+
+class TokenRow(TypedDict):
+    """API token, without its secret."""
+
+    id: str
+    name: str
+    scopes: list[str]
+    created: str
+    used: str | None
+    revoked: str | None
+    owner: str
+    expires: str
+    expired: bool
+
+
+class TokensPage(TypedDict):
+    """``tokens``: ``fresh`` is the secret of a token that was just created, shown once, and ``expires`` its end.
+
+    ``lifetimes`` are the numbers of days to choose from, and ``lifetime`` is the default.
+    """
+
+    user: User
+    tokens: list[TokenRow]
+    scopes: list[str]
+    fresh: str | None
+    expires: str | None
+    lifetimes: list[int]
+    lifetime: int
+    error: ErrorSchema | None
+
+
+class ConfirmPage(TypedDict):
+    """``confirm``: what is deleted, and a field for its name; ``wrong`` if another name was typed.
+
+    ``kind`` is ``participant``, ``study`` or ``user``, and ``count`` the number of their sessions or tokens.
+    ``consequences`` are keys of the catalogue under ``confirm.also.``.
+    """
+
+    user: User
+    kind: str
+    name: str
+    count: int
+    consequences: list[str]
+    action: str
+    back: str
+    wrong: bool
+
+
+class UserRow(TypedDict):
+    """Account of a researcher; the last administrator is not ``removable``."""
+
+    id: int
+    name: str
+    admin: bool
+    tokens: int
+    created: str
+    removable: bool
+
+
+class AdministrationPage(TypedDict):
+    """``administration``: users, and the record of what was done in all studies."""
+
+    user: User
+    users: list[UserRow]
+    audit: list[AuditRow]
+
+
+class Shape(TypedDict):
+    """Request or response schema of an operation: its name, and the schema as text."""
+
+    name: str
+    schema: str
+
+
+class Parameter(TypedDict):
+    """Path or query parameter of an operation."""
+
+    name: str
+    place: str
+    description: str | None
+
+
+class Operation(TypedDict):
+    """Operation of the HTTP API."""
+
+    id: str
+    method: str
+    path: str
+    description: str
+    parameters: list[Parameter]
+    takes: Shape | None
+    gives: Shape | None
+
+
+class DocsPage(TypedDict):
+    """``docs``: reference of the HTTP API."""
+
+    operations: list[Operation]

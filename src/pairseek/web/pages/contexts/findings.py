@@ -1,0 +1,117 @@
+"""Contexts of the findings of a study and of its report."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from pairseek.web.pages.contexts.account import User
+from pairseek.web.pages.contexts.maps import GroupMap
+from pairseek.web.pages.contexts.shared import CardSchema
+from pairseek.web.pages.contexts.study import Quality, StudyContext
+
+
+class RankRow(TypedDict):
+    """Item in the group ranking: see `pairseek.ranking.RankedItem`."""
+
+    card: CardSchema
+    place: int
+    tier: int
+    share: float
+    share_low: float
+    share_high: float
+    rank: float
+    rank_low: int
+    rank_high: int
+    top_1: float
+    top_3: float
+    top_5: float
+    answers: int
+
+
+class SegmentContext(TypedDict):
+    """Segment of people: what it likes best, and what it likes more than the others do."""
+
+    number: int
+    share: float
+    favourites: list[CardSchema]
+    distinctive: list[CardSchema]
+
+
+class QualityRow(Quality):
+    """Data quality of a person's answers; ``trust`` is the probability that the answers are not random.
+
+    ``segment`` is the most probable one, with its probability ``chance``, if there are several.
+    """
+
+    session: str
+    name: str | None
+    answers: int
+    median_seconds: float | None
+    voided: bool
+    left_out: bool
+    trust: float | None
+    segment: int | None
+    chance: float | None
+
+
+class NothingContext(TypedDict):
+    """Why there is no ranking: a key of the message catalogue with its number, and the text where no key is known."""
+
+    reason: str
+    count: int
+    text: str
+
+
+class FindingsContext(TypedDict):
+    """Findings of a study; ``problem`` says why there is no ranking.
+
+    ``everyone`` says whether people whom the ranking leaves out are included, ``left_out`` how many they are, and
+    ``simulated`` whether all people are simulated.
+    """
+
+    problem: NothingContext | None
+    everyone: bool
+    simulated: bool
+    people: int
+    answers: int
+    left_out: int
+    first: str | None
+    last: str | None
+    tiers: int
+    unseen: int
+    item_count: int
+    ranking: list[RankRow]
+    segments: list[SegmentContext]
+    map: GroupMap | None
+    quality: list[QualityRow]
+
+
+class FindingsPage(TypedDict):
+    """``findings``: what a study tells, None until it is computed; ``current`` if no answer has come since."""
+
+    user: User
+    study: StudyContext
+    findings: FindingsContext | None
+    current: bool
+    languages: list[str]
+
+
+class CodebookRow(TypedDict):
+    """Column of an exported table."""
+
+    table: str
+    column: str
+    meaning: str
+
+
+class ReportPage(TypedDict):
+    """``_report``: the stand-alone report of a study; ``balanced`` where its first people were asked balanced pairs."""
+
+    title: str
+    slug: str
+    question: str | None
+    made: str
+    version: str
+    findings: FindingsContext
+    balanced: bool
+    codebook: list[CodebookRow]
