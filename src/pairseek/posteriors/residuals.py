@@ -141,7 +141,7 @@ def _mixed(beliefs: Sequence[Belief], weights: FloatArray, log_evidence: float) 
     mean.flags.writeable = covariance.flags.writeable = False
     infos = [belief.info for belief in beliefs]
     info = BeliefInfo(
-        "mixture",
+        "residual_mixture",
         logit_deviation=max(one.logit_deviation for one in infos),
         sweeps=max(one.sweeps for one in infos),
         stages=max(one.stages for one in infos),
