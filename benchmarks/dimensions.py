@@ -25,7 +25,7 @@ from pairseek.candidates.context import SelectionContext
 from pairseek.numerics.jit import kernel, next_uniform
 from pairseek.numerics.pair_kernels import pair_constant
 from pairseek.numerics.parallel import for_ranges, thread_count
-from pairseek.strategies.features import square_root
+from pairseek.numerics.roots import principal_root
 from pairseek.strategies.shape import shape_of
 
 _CHUNK = 100_000
@@ -62,7 +62,7 @@ def _random_pairs(start, stop, points, shadows, costs, model, out):
 def best_of_random(context: SelectionContext, pairs: int) -> float:
     """Utility of the best of random pairs, by a compiled loop over the same table."""
     centred = context.points - context.belief.mean
-    shadows = np.ascontiguousarray(centred @ square_root(context.belief.covariance))
+    shadows = np.ascontiguousarray(centred @ principal_root(context.belief.covariance))
     costs = np.sum(centred**2, axis=1)
     out = np.full(-(-pairs // _CHUNK), -np.inf)
     model = utility_model(context, shape_of(context.strategy), 0.0)

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, ndtr
 
 import pairseek as ps
-from pairseek.estimates import best_items
+from pairseek.best_items import best_items
 from pairseek.strategies import UTILITIES
 from pairseek.strategies.baselines import PROCEDURES
 from pairseek.strategies.features import PairFeatures

@@ -1,11 +1,13 @@
-"""The probability that an item is the best, with an unknown k: what is said against what is true."""
+"""The probability that an item is the best: one number everywhere, and what is said against what is true."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek.estimates import best_items, best_probabilities
-from pairseek.strategies.features import typical_response
+from pairseek.best_items import best_items
 
 K = {"constant": 0.6, "normalized": 3.0, "decaying": 10.0}
 
@@ -36,8 +38,8 @@ def claims(noise, appeal, users, *, asked, seed=0):
             else:
                 search.tell(query, winner=winner)
             if count in (5, 20):
-                found = best_probabilities(items, search.belief, typical_response(search.response, search.belief))
-                out[int(count == 20), user] = found.max(), found.argmax() == best
+                found = search.recommend(1)[0]
+                out[int(count == 20), user] = found.probability, found.id == best
     return out
 
 
@@ -101,3 +103,104 @@ def test_in_many_dimensions_the_best_item_is_the_nearest_too():
     level = np.round(rng.normal(size=300))
     best = best_items(ps.Items(points, appeal=level), people, ps.Logistic(0.0, "constant"))
     assert np.array_equal(best, np.argmin(np.where(level == level.max(), away, np.inf), axis=1))
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A stop rule that never stops, and keeps what `BestItemFound` would read."""
+
+    seen: list = field(default_factory=list, compare=False)
+    name: ClassVar[str] = "witness"
+
+    def reached(self, progress):
+        self.seen.append(progress.best_probability())
+
+    def remaining(self, progress):
+        return None
+
+
+def scene(n=40, d=2, seed=0):
+    return ps.Items(np.random.default_rng(seed).normal(size=(n, d)), [f"i{row}" for row in range(n)])
+
+
+def chosen(items, people=30, seed=3):
+    """Choices of people among these items."""
+    rng, rows = np.random.default_rng(seed), []
+    for person in range(people):
+        utility = -np.sum((rng.normal(size=items.d) - items.coordinates) ** 2, axis=1)
+        for _ in range(12):
+            a, b = rng.choice(items.n, 2, replace=False)
+            wins = utility[a] > utility[b]
+            rows.append((f"p{person}", items.ids[a if wins else b], items.ids[b if wins else a]))
+    return ps.Choices.from_pairs(rows, ids=items.ids)
+
+
+def told(search, answers=14):
+    """Answer by the first coordinate of the items, or by their order where they have none."""
+    for _ in range(answers):
+        query, items = search.ask(), search.items
+        rank = {side: items.coordinates[items.index(side)][0] if items.d else items.index(side) for side in items.ids}
+        search.tell(query, winner=max((query.left, query.right), key=rank.get))
+    return search
+
+
+def replaced(search):
+    """Move to a catalogue without some of the items shown, in another order and with new ones."""
+    items, gone = search.items, {search.history[0].left, search.history[1].right}
+    kept = [row for row in range(items.n - 1, -1, -1) if items.ids[row] not in gone]
+    new = np.random.default_rng(5).normal(size=(6, items.d))
+    points = np.concatenate([items.coordinates[kept], new])
+    return search.moved_to(ps.Items(points, [*[items.ids[row] for row in kept], *[f"new{i}" for i in range(6)]]))
+
+
+SEARCHES = {
+    "default": lambda stop: told(ps.Search(scene(), stop=stop, rng=1)),
+    "no answers": lambda stop: ps.Search(scene(), stop=stop, rng=1),
+    "few items": lambda stop: told(ps.Search(scene(5), stop=stop, rng=1), 6),
+    "two items": lambda stop: told(ps.Search(scene(2), stop=stop, rest=ps.Rest(pair=0), rng=1), 3),
+    "no coordinates": lambda stop: told(ps.Search(ps.Items(ids=list(range(12))), stop=stop, rng=1)),
+    "many items": lambda stop: told(ps.Search(scene(3000, 3), askable=100, stop=stop, rng=1), 5),
+    "paper": lambda stop: told(ps.Search(scene(), response=ps.Logistic(1.0), stop=stop, rng=1)),
+    "paper, unknown k": lambda stop: told(ps.Search(scene(), response=ps.Logistic(ps.Unknown()), stop=stop, rng=1)),
+    "normalized residual": lambda stop: told(
+        ps.Search(scene(), response=ps.Logistic(1.0, residual=0.8), stop=stop, rng=1)
+    ),
+    "particles": lambda stop: told(ps.Search(scene(), posterior=ps.Particles(400), stop=stop, rng=1)),
+    "procedure": lambda stop: told(ps.Search(scene(), strategy=ps.ActRank(), stop=stop, rng=1)),
+    "goal best": lambda stop: told(ps.Search(scene(), goal="best", stop=stop, rng=1)),
+    "goal list": lambda stop: told(ps.Search(scene(), goal="list", stop=stop, rng=1)),
+    "goal list, paper": lambda stop: told(ps.Search(scene(), goal="list", response=ps.Logistic(1.0), stop=stop, rng=1)),
+    "population": lambda stop: told(
+        ps.Search(scene(), population=ps.Population.fit(chosen(scene()), scene()), stop=stop, rng=1)
+    ),
+    "other catalogue": lambda stop: replaced(told(ps.Search(scene(), stop=stop, rng=1))),
+    "other catalogue, goal best": lambda stop: replaced(told(ps.Search(scene(), goal="best", stop=stop, rng=1))),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_stop_rules_and_recommendations_have_one_probability(name):
+    witness = Witness()
+    search = SEARCHES[name]((witness,))
+    n, best = search.items.n, search.recommend(1)[0]
+    witness.seen.clear()
+    assert search.finished is None
+    assert witness.seen == [best.probability]
+    # However many are asked for, an item has one probability, and those of all sum to 1.
+    everything = {one.id: one.probability for one in search.recommend(n)}
+    for found in (search.recommend(min(6, n)), search.recommend(min(4, n), diversity=0.3)):
+        assert [everything[one.id] for one in found] == [one.probability for one in found]
+    assert everything[best.id] == best.probability
+    assert sum(everything.values()) == pytest.approx(1.0, abs=1e-9 if n < 2000 else 0.05)
+
+
+def test_the_search_stops_at_the_probability_that_is_recommended():
+    search = told(ps.Search(scene(5), rng=1), 4)
+    probability = search.recommend(1)[0].probability
+    for threshold, stops in ((probability - 1e-6, True), (probability + 1e-6, False)):
+        again = ps.Search(scene(5), stop=ps.BestItemFound(threshold), rng=1)
+        for event in search.history:
+            again.observe(event.left, event.right, winner=event.winner)
+        assert (again.finished is not None) == stops
+        if stops:
+            assert again.finished == f"one item is the best with probability {probability:.2f}"

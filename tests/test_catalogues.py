@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import pairseek as ps
+from pairseek import best_items
 from pairseek.catalogues import askable_rows
-from pairseek.estimates import Shelf, residual_chances
-from pairseek.strategies.features import residual_unit, typical_response
+from pairseek.strategies.features import typical_response
 
 LINEAR = ps.Logistic(1.0, "constant", residual=1.0)
 
@@ -84,10 +84,9 @@ def test_a_number_of_items_covers_the_catalogue_and_prefers_appeal():
 def test_probabilities_are_those_of_what_may_be_recommended(residual):
     items = catalogue()
     search = answered(ps.Search(items, response=ps.Logistic(1.0, "constant", residual=residual), rng=1))
-    # Each sample's probabilities sum to 1, but for the steps of the grid and of the histogram.
     for given in ({}, {"only": items.ids[:50]}, {"exclude": items.ids[:250]}):
         found = search.recommend(300, **given)
-        assert sum(one.probability for one in found) == pytest.approx(1.0, abs=0.03)
+        assert sum(one.probability for one in found) == pytest.approx(1.0, abs=1e-9)
     assert {one.id for one in search.recommend(300, only=items.ids[:50])} == set(items.ids[:50])
     assert {one.id for one in search.recommend(300, exclude=items.ids[:250])} == set(items.ids[250:])
     assert [one.id for one in search.recommend(1, only=["p7"])] == ["p7"]
@@ -109,7 +108,7 @@ def test_probabilities_with_residuals_agree_with_plain_draws():
     utilities += items.appeal - response.reference * np.einsum("snd,snd->sn", away, away)
     best = np.bincount(np.argmax(utilities, axis=1), weights=belief.weights, minlength=200)
     for one in found:
-        # 256 samples of the point against some thousands of plain draws.
+        # 1024 samples of the point against some thousands of plain draws.
         assert one.probability == pytest.approx(best[items.index(one.id)], abs=0.03)
 
 
@@ -124,15 +123,16 @@ def test_probabilities_sum_to_one_over_what_may_be_recommended(count):
     assert sum(one.probability for one in found) == pytest.approx(1.0, abs=1e-9)
 
 
-def test_of_many_items_a_sample_stands_for_the_rest():
+def test_of_many_items_a_sample_stands_for_the_rest(monkeypatch):
     items = catalogue(30_000)
     search = answered(ps.Search(items, askable=200, response=LINEAR, rng=1), 4)
-    typical = typical_response(search.response, search.belief)
-    shelf = Shelf(items, search.modelled_items, search.belief, typical, residual_unit(items.coordinates, typical))
-    order = np.argsort(-shelf.utilities(), kind="stable")
-    quick = residual_chances(shelf, shelf.utilities(), order[:1024], order[:5])
-    # All items are counted; otherwise a sample of 1024 stands for those below the first 1024.
-    exact = residual_chances(shelf, shelf.utilities(), order, order[:5])
+    # The same number of samples of the point both times, though the second time all items are counted.
+    monkeypatch.setattr(best_items, "_SAMPLES", 64)
+    quick = [one.probability for one in search.recommend(5)]
+    monkeypatch.setattr(best_items, "_WORK", 1 << 21)
+    monkeypatch.setattr(best_items, "_COUNTED", 30_000)
+    exact = [one.probability for one in search.recommend(5)]
+    assert quick != exact
     assert quick == pytest.approx(exact, rel=0.15)
 
 

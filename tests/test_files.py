@@ -183,8 +183,8 @@ def resealed(path, change):
         (lambda r: r["configuration"]["prior"].update(colour=1), "has no setting 'colour'"),
         (lambda r: r["items"]["coordinates"][0].__setitem__(0, 9.0), "do not match their hash"),
         (lambda r: r.pop("seed"), "is not a valid saved search"),
-        (lambda r: r.update(seed=-3), "rng is -3"),
-        (lambda r: r.update(seed=None), "its seed is null"),
+        (lambda r: r.update(seed=-3), "the seed is -3"),
+        (lambda r: r.update(seed=None), "the seed is None"),
         (lambda r: r.pop("events"), "it lacks 'events'"),
         (lambda r: r["configuration"].update(strategy="infogain"), "strategy is 'infogain': give a name and settings"),
         (

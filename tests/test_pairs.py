@@ -26,8 +26,8 @@ from helpers.situations import LINKS, belief_of, made_belief
 from pairseek.candidates import Candidates
 from pairseek.model.responses import NOISES, RESPONSES, Logistic, Probit
 from pairseek.numerics.pair_kernels import expect, pair_constant
+from pairseek.numerics.roots import principal_root, square_root
 from pairseek.numerics.tables import interpolate, tables
-from pairseek.strategies.features import square_root
 
 SEEDS = st.integers(0, 2**32 - 1)
 KINDS = st.sampled_from(sorted(LINKS))
@@ -128,8 +128,17 @@ class TestDescription:
         rng = np.random.default_rng(rank)
         half = rng.normal(size=(3, rank))
         covariance = half @ half.T
-        root = square_root(covariance)
+        root = principal_root(covariance)
         assert root @ root.T == pytest.approx(covariance, abs=1e-12)
+
+    @pytest.mark.parametrize("unit", [1.0, 1e-9])
+    def test_the_invertible_root_keeps_the_digits_of_coordinates_of_any_unit(self, unit):
+        correlated = np.array([[1.0, 0.6], [0.6, 2.0]])
+        units = np.array([1.0, unit])
+        root = square_root(correlated * np.outer(units, units))
+        assert (root @ root.T) / np.outer(units, units) == pytest.approx(correlated, rel=1e-12)
+        assert np.linalg.inv(root) @ root == pytest.approx(np.eye(2), abs=1e-9)
+        assert np.all(np.linalg.slogdet(square_root(np.zeros((3, 2, 2))))[0] != 0)
 
     def test_has_the_same_bits_on_any_number_of_threads(self, on_threads):
         rng = np.random.default_rng(1)

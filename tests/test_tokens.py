@@ -6,6 +6,7 @@ import base64
 import json
 import pickle
 import time
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -207,6 +208,53 @@ def test_a_record_of_another_model_version_is_refused_before_its_parts_are_read(
         ps.Search.from_dict(record, items=items)
 
 
+def paths(record, path=()):
+    """Yield the place of every value in a record."""
+    yield path
+    if isinstance(record, dict | list):
+        for key in record if isinstance(record, dict) else range(len(record)):
+            yield from paths(record[key], (*path, key))
+
+
+def edited(record, path, value):
+    """Return a copy with another value, or without any if it is `KeyError`."""
+    if not path:
+        return value
+    copied = json.loads(json.dumps(record))
+    *way, last = path
+    place = copied
+    for key in way:
+        place = place[key]
+    if value is KeyError:
+        del place[last]
+    else:
+        place[last] = value
+    return copied
+
+
+def test_any_edit_of_a_light_record_is_read_or_refused_with_an_error_of_pairseek():
+    items = catalogue(12, 2)
+    search = answered(ps.Search(items, stop=9, rng=1), 3)
+    search.skip(search.ask())
+    search.observe("p1", "p2", winner="p1")
+    kept = [row for row in range(12) if items.ids[row] != search.history[0].left]
+    search = search.moved_to(items.subset(np.array(kept)))
+    search.ask()
+    record = search.to_dict()
+    assert record["gone"], "every list of the record has an entry"
+    assert record["pending"]
+    refused = 0
+    for path in paths(record):
+        for value in (None, -1, 1.5, True, "abc", "", [], {}, [[None] * 4], float("nan"), 10**30, KeyError):
+            if value is KeyError and not path:
+                continue
+            try:
+                ps.Search.from_dict(edited(record, path, value), items=search.items)
+            except ps.errors.PairseekError:
+                refused += 1
+    assert refused > 500
+
+
 class TestTokensOfTheFormatBefore:
     """Tokens of pairseek 0.2.0, which do not hold the version of the model, under versions 6 and 5."""
 
@@ -231,6 +279,151 @@ class TestTokensOfTheFormatBefore:
             monkeypatch.setattr(module, "MODEL_VERSION", 7)
         with pytest.raises(ps.errors.InvalidToken, match=f"version {model} of the model, and this pairseek expects 7"):
             self.read(token, goal="list", askable=8)
+
+
+class TestEnvelopesOfTheVersionBefore:
+    """What pairseek 0.2.0 wrote of one search, in which an item was removed: nothing but the model version matters."""
+
+    TOKEN = "AgYCQlbDAQcAAAAAAAAAAAAAAAQAAQC5odQJvb39rgQAAADyjC6FzCT9QAUAAADff57ZCBABLWYLHjj_ahSlbdFCju8mVQ"
+    LIGHT: ClassVar = {
+        "pairseek_version": "0.2.0",
+        "items": "b9a1d409bdbdfdae3014cef18c2b767ca0682e1fbae983bfb06858547ad55a3b",
+        "configuration": {
+            "model": 6,
+            "goal": "taste",
+            "askable": None,
+            "response": {
+                "name": "logistic",
+                "k": 1.0,
+                "noise": "normalized",
+                "lapse": 0.0,
+                "reliability": 1.0,
+                "tie_width": 0.0,
+                "residual": None,
+                "curvature": 1.0,
+            },
+            "stop": [{"name": "answers", "count": 9}],
+        },
+        "seed": 7,
+        "gone": [["a", [0.0], 0.0, "f28c2e85cc24fd40a2af9282a5a990f303b2e79e121f3b702a5cb028bd872c9a", 5, 0]],
+        "events": [[5, "a", "l", "q0"], ["c", 5, "s", "q1"], ["b", 5, "t", "q2"], ["a", "b", "r", None]],
+        "pending": [["q4", "d", "c"]],
+    }
+    FILE: ClassVar = {
+        "pairseek_version": "0.2.0",
+        "configuration": {
+            "model": 6,
+            "goal": "taste",
+            "response": {
+                "name": "logistic",
+                "k": 1.0,
+                "noise": "normalized",
+                "lapse": 0.0,
+                "reliability": 1.0,
+                "tie_width": 0.0,
+                "residual": None,
+                "curvature": 1.0,
+            },
+            "prior": {"name": "gaussian", "mean": [2.75], "covariance": [[2.0833333333333335]]},
+            "posterior": {"name": "ep", "points": 2048},
+            "strategy": {"name": "infogain", "checks": None},
+            "rest": {"name": "rest", "pair": None, "item": 0},
+            "candidates": {"name": "all_pairs", "gap": 0.03, "budget": 100000000, "rescore": 0, "listed": 100000},
+            "stop": [{"name": "answers", "count": 9}],
+        },
+        "seed": 7,
+        "items": {
+            "kind": "items",
+            "hash": "b9a1d409bdbdfdae3014cef18c2b767ca0682e1fbae983bfb06858547ad55a3b",
+            "ids": ["b", "c", "d", 5],
+            "labels": ["b", "c", "d", "5"],
+            "coordinates": [[1.0], [2.5], [3.0], [4.5]],
+            "appeal": [0.0, 0.0, 0.0, 0.0],
+            "data": {},
+        },
+        "askable": None,
+        "gone": [["a", [0.0], 0.0, "f28c2e85cc24fd40a2af9282a5a990f303b2e79e121f3b702a5cb028bd872c9a", 5, 0]],
+        "events": [
+            {
+                "left": 5,
+                "right": "a",
+                "outcome": "answer",
+                "winner": 5,
+                "query": {
+                    "id": "q0",
+                    "left": 5,
+                    "right": "a",
+                    "info": {
+                        "strategy": "infogain",
+                        "candidates": "all 10 pairs, each scored",
+                        "considered": 10,
+                        "utility": 0.2885911201156465,
+                        "information": 0.2885911201156465,
+                        "probability_left": 0.4918380636337045,
+                        "gap": 0.0,
+                        "probability_tie": 0.0,
+                    },
+                },
+            },
+            {
+                "left": "c",
+                "right": 5,
+                "outcome": "skip",
+                "winner": None,
+                "query": {"id": "q1", "left": "c", "right": 5, "info": None},
+            },
+            {
+                "left": "b",
+                "right": 5,
+                "outcome": "tie",
+                "winner": None,
+                "query": {"id": "q2", "left": "b", "right": 5, "info": None},
+            },
+            {"left": "a", "right": "b", "outcome": "answer", "winner": "b", "query": None},
+        ],
+        "pending": [
+            {
+                "id": "q4",
+                "left": "d",
+                "right": "c",
+                "info": {
+                    "strategy": "infogain",
+                    "candidates": "all 10 pairs, each scored",
+                    "considered": 10,
+                    "utility": 0.13372026791995273,
+                    "information": 0.13372026791995273,
+                    "probability_left": 0.5701967094633533,
+                    "gap": 0.0,
+                    "probability_tie": 0.0,
+                },
+            }
+        ],
+    }
+
+    @pytest.mark.parametrize("name", ["file", "light record", "token"])
+    def test_it_is_read_as_it_was_written(self, name, monkeypatch):
+        for module in (saving, configuration):
+            monkeypatch.setattr(module, "MODEL_VERSION", 6)
+        before = ps.Items([[0.0], [1.0], [2.5], [3.0], [4.5]], ids=["a", "b", "c", "d", 5])
+        items, parts = before.subset(np.arange(1, 5)), {"response": ps.Logistic(1.0), "stop": 9}
+        if name == "file":
+            search = ps.Search._restored(saving.from_file(json.loads(json.dumps(self.FILE)), "me.json", {}))
+        elif name == "token":
+            search = ps.Search.from_token(self.TOKEN, items=items, key=KEY, catalogues=[before], **parts)
+        else:
+            search = ps.Search.from_dict(self.LIGHT, items=items)
+        assert search.seed == 7
+        events = [(e.left, e.right, e.winner, e.outcome, e.query and e.query.id) for e in search.history]
+        assert events == [
+            (5, "a", 5, "answer", "q0"),
+            ("c", 5, None, "skip", "q1"),
+            ("b", 5, None, "tie", "q2"),
+            ("a", "b", "b", "answer", None),
+        ]
+        assert [(query.id, query.left, query.right) for query in search.pending] == [("q4", "d", "c")]
+        assert [*search._state.configuration.removed] == ["a"]
+        assert search.stop == (ps.AfterAnswers(9),)
+        assert (search.history[0].query.info is None) == (name != "file")
 
 
 def test_a_long_prior_is_named_by_its_hash():

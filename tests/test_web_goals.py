@@ -96,6 +96,16 @@ def test_a_session_ends_when_the_goal_is_reached_and_shows_what_was_found(databa
     assert str(best) in [near["card"]["id"] for near in result.nearest]
 
 
+@pytest.mark.parametrize("goal", ["taste", "best", "list"])
+def test_the_result_page_and_stop_rules_have_one_probability(database, goal):
+    study, one, *_ = finished(database, goal=goal, answers=6, stop=[])
+    search = one.state(study, one.done).search
+    shown = {near["card"]["id"]: near["probability"] for near in found(study, one).nearest}
+    stored = dict(one.row.final["nearest"])
+    best = str(search.recommend(1)[0].id)
+    assert shown[best] == stored[best] == search.best_probability()
+
+
 def test_a_taste_is_shown_on_the_map(database):
     study, one, first, last = finished(database, answers=6)
     assert first["progress"]["total"] == last["progress"]["answered"] == 6

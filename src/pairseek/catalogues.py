@@ -11,7 +11,7 @@ import numpy as np
 
 from pairseek.core.text import quoted
 from pairseek.core.types import FloatArray, IntArray, ItemId
-from pairseek.errors import InvalidParameter, OtherCatalogue
+from pairseek.errors import InvalidFile, InvalidParameter, OtherCatalogue
 from pairseek.model.items import Items, Space
 
 Selected: TypeAlias = Iterable[object] | int | None
@@ -138,6 +138,8 @@ class GoneItem:
     def of_record(cls, record: Sequence[Any]) -> GoneItem:
         """Return the item that `record` wrote."""
         name, coordinates, appeal, catalogue, n, row = record
+        if isinstance(name, bool) or not isinstance(name, int | str):
+            raise InvalidFile(f"a removed item has the id {name!r}, expected a whole number or a text")
         return cls(name, np.array(coordinates, dtype=np.float64), float(appeal), str(catalogue), int(n), int(row))
 
 

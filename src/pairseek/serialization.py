@@ -266,9 +266,24 @@ def event_of_light(record: Sequence[Any]) -> Event:
     left, right, letter, name = record
     outcome = {"l": "answer", "r": "answer", "t": "tie", "s": "skip"}[letter]
     winner = {"l": left, "r": right}.get(letter)
-    query = None if name is None else query_record(Query(name, left, right))
+    query = None if name is None else {"id": name, "left": left, "right": right, "info": None}
     return event_from({"left": left, "right": right, "outcome": outcome, "winner": winner, "query": query})
 
 
+def light_query(query: Query) -> list[Any]:
+    """Return a query as [id, left, right]."""
+    return [query.id, query.left, query.right]
+
+
+def query_of_light(record: Sequence[Any]) -> Query:
+    """Return the query that `light_query` wrote, without its info."""
+    name, left, right = record
+    return query_from({"id": name, "left": left, "right": right, "info": None})
+
+
 def _side(value: Any) -> Side:
-    return tuple(map(float, value)) if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return tuple(map(float, value))
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise InvalidFile(f"one side of a pair is {value!r}, expected the id of an item")
+    return value

@@ -30,7 +30,7 @@ class Progress(Protocol):
         ...
 
     def best_probability(self) -> float:
-        """Return the probability of the item that is most likely the best."""
+        """Return the probability that the item recommended first is the best."""
         ...
 
     def gain(self, size: int) -> float:
@@ -161,7 +161,9 @@ class InformationBelow:
 
 @dataclass(frozen=True)
 class BestItemFound:
-    """Stop when one item is the best of all with this probability.
+    """Stop when the item recommended first is the best of all with this probability.
+
+    The probability is that of ``search.recommend(1)[0]``.
 
     Examples
     --------
@@ -182,7 +184,7 @@ class BestItemFound:
             )
 
     def reached(self, progress: Progress) -> str | None:
-        """Return the reason once an item is the best with the required probability."""
+        """Return the reason once the item recommended first is the best with the required probability."""
         now = progress.best_probability()
         return f"one item is the best with probability {now:.2f}" if now >= self.probability else None
 

@@ -34,7 +34,7 @@ _VERSIONS = struct.Struct("<BB")
 # Number of catalogues, configuration, seed, expiry in seconds since 1970 (0: never), events, pending queries.
 _HEAD = struct.Struct("<B4sQIHH")
 _CATALOGUE = struct.Struct(f"<{_HASH}sI")
-_OUTCOMES = ("left", "right", "tie", "skip")
+_OUTCOMES = ("l", "r", "t", "s")
 # An event was observed, answers the query that was asked after the events before it, or another query.
 _OBSERVED, _NEXT, _OTHER = range(3)
 _QUERIES, _INDEXES = 1 << 17, 1 << 12
@@ -49,7 +49,7 @@ class PackedEvent:
     left, right
         Rows.
     outcome
-        ``"left"`` or ``"right"`` for the winner, ``"tie"`` or ``"skip"``.
+        ``"l"`` or ``"r"`` for the winner, ``"t"`` for a tie or ``"s"`` for a skip, as in light records.
     query
         The number of events before the query that was answered, and its index; None for an observation.
     """

@@ -27,8 +27,9 @@ from pairseek.core.validation import whole
 from pairseek.numerics.jit import inner, kernel, read_only
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, pair_constant, steepest_length
 from pairseek.numerics.parallel import for_ranges
+from pairseek.numerics.roots import principal_root
 from pairseek.numerics.tables import S_MAX, interpolate
-from pairseek.strategies.features import credits_of, square_root
+from pairseek.strategies.features import credits_of
 from pairseek.strategies.shape import UtilityShape
 
 # The sketch has so many axes at least, and d of them while d² is no larger than the second number.
@@ -309,7 +310,7 @@ def leading_axes(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
     d = len(covariance)
     r = min(d, max(_AXES, _SQUARE // d))
     if d <= _EXACT:
-        root = square_root(covariance)
+        root = principal_root(covariance)
         values = np.einsum("dc,dc->c", root, root)
         order = np.argsort(-values, kind="stable")
         top, others = order[:r], values[order[r:]]

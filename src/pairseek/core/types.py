@@ -104,7 +104,7 @@ class Event:
         return self.right if self.winner == self.left else self.left
 
 
-Method: TypeAlias = Literal["ep", "weighted", "particles", "grid", "mixture"]
+Method: TypeAlias = Literal["ep", "weighted", "particles", "grid", "mixture", "residual_mixture"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,9 @@ class BeliefInfo:
     method
         ``"ep"``: the moments are those of expectation propagation. ``"weighted"``: of points from that Gaussian,
         weighted by the posterior. ``"particles"``: of a sampler. ``"grid"``: of a grid. ``"mixture"``: of Gaussians,
-        one for each value of the unknown parameters, weighted by their evidence.
+        one for each value of an unknown k, lapse or noise kind, weighted by their evidence. ``"residual_mixture"``: of
+        one belief for each of three values of an unknown residual deviation, weighted by their evidence; each is
+        computed in one of the other ways.
     effective_samples
         (Σw)²/Σw² of the weights behind the moments; None where no samples were needed.
     logit_deviation

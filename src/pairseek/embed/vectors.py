@@ -14,6 +14,7 @@ from pairseek.core.text import listed
 from pairseek.core.types import FloatArray, ItemId
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.model.items import Items
+from pairseek.numerics.principal import principal_axes
 
 
 @dataclass(kw_only=True, eq=False)
@@ -74,20 +75,11 @@ class PCA:
         self.mean_ = vectors.mean(axis=0)
         deviation = vectors.std(axis=0, ddof=1)
         self.scale_ = np.where(kept & (deviation > 0), deviation, 1.0) if self.standardize else np.ones(p)
-        centred = (vectors - self.mean_) / self.scale_
-        # Both matrices of inner products have the same non-zero spectrum; the smaller one is decomposed.
-        if p <= n:
-            values, axes = np.linalg.eigh(centred.T @ centred)
-            axes = axes.T
-        else:
-            values, places = np.linalg.eigh(centred @ centred.T)
-            axes = (centred.T @ places / np.sqrt(np.maximum(values, np.finfo(float).tiny))).T
-        values, axes = np.maximum(values[::-1], 0.0), axes[::-1]
+        values, axes = principal_axes(vectors, self.mean_, self.scale_)
         d = self._dimensions(values, n)
-        signs = np.sign(axes[np.arange(d), np.abs(axes[:d]).argmax(axis=1)])
-        self.components_ = axes[:d] * signs[:, None]
+        self.components_ = np.ascontiguousarray(axes[:, :d].T)
         self.explained_variance_ratio_ = values[:d] / values.sum()
-        self.embedding_ = centred @ self.components_.T
+        self.embedding_ = self._placed(vectors)
         return self
 
     def fit_transform(self, X: Items | npt.ArrayLike, y: None = None) -> FloatArray:
@@ -100,7 +92,7 @@ class PCA:
         vectors = np.asarray(X, dtype=np.float64)
         if vectors.ndim != 2 or vectors.shape[1] != len(self.mean_):
             raise InvalidItems(f"vectors have shape {vectors.shape}: give (m, {len(self.mean_)}), as was fitted")
-        return np.asarray(((vectors - self.mean_) / self.scale_) @ self.components_.T)
+        return self._placed(vectors)
 
     def to_items(
         self, *, scaled: bool = False, ids: Sequence[ItemId] | None = None, labels: Sequence[str] | None = None
@@ -110,6 +102,9 @@ class PCA:
         names, texts = self.ids_ if ids is None else ids, self.labels_ if labels is None else labels
         items = Items._unwarned(self.embedding_, names, texts)
         return items.scaled() if scaled else items
+
+    def _placed(self, vectors: FloatArray) -> FloatArray:
+        return np.asarray(((vectors - self.mean_) / self.scale_) @ self.components_.T)
 
     def _varying(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
         if self.constant not in ("refuse", "drop"):

@@ -11,18 +11,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import expit
 
-from pairseek.candidates.context import SelectionContext
-from pairseek.core.types import Evidence, FloatArray, IntArray
+from pairseek.core.types import FloatArray, IntArray
 from pairseek.errors import InvalidChoices
 from pairseek.model.items import Items
 from pairseek.population import Choices, Population
 from pairseek.population.fit import LearningStep
+from pairseek.population.held_out import held_out_predictions
 from pairseek.population.model import FitOptions, fit_model
 from pairseek.population.residual import residual_of
-from pairseek.posteriors import EP
-from pairseek.posteriors.residuals import infer_with_residuals
 
 SHARES = (0.0, 0.2, 0.4, 0.6)
 """Shares of the noise of a fit that are tried as residual utilities: see `pairseek.population.residual`."""
@@ -35,8 +32,6 @@ _SEEN = 10
 _TOLERANCE = 1e-3
 # Improvement in nats per answer below which the simpler option wins, even if the difference is significant.
 _MIN_GAIN = 2e-3
-# Probabilities are clipped here, so that one wrong prediction does not dominate.
-_LEAST = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,29 +164,5 @@ def _predicted_folds(fits: Sequence[Population | None], trials: Sequence[Trial],
 
 def predictions(population: Population, trials: Sequence[Trial]) -> tuple[FloatArray, FloatArray]:
     """Return the (people,) mean log probabilities of hidden answers, and the shares that were likelier than not."""
-    items, prior, response = population.items, population.prior, population.response
-    if not (items.d or population.residual):
-        return _appeal_alone(np.asarray(items.appeal), trials)
-    scores, right = np.empty((2, len(trials)))
-    for row, trial in enumerate(trials):
-        winner, loser = trial.seen.T
-        slopes, offsets = response.planes(
-            items.coordinates[winner], items.coordinates[loser], items.appeal[winner] - items.appeal[loser]
-        )
-        evidence = Evidence(np.ascontiguousarray(slopes), offsets, np.ones(len(winner)))
-        if population.residual:
-            belief = infer_with_residuals(EP(), evidence, trial.seen, prior, response)
-        else:
-            belief = EP().infer(evidence, prior, response)
-        features = SelectionContext.of(items, belief, response).features(*trial.hidden.T)
-        first, tie = features.outcome_probabilities()
-        scores[row] = np.mean(np.log(np.maximum(first / (1.0 - tie), _LEAST)))
-        right[row] = np.mean(0.5 * (np.sign(features.logit_mean) + 1.0))
-    return scores, right
-
-
-def _appeal_alone(appeal: FloatArray, trials: Sequence[Trial]) -> tuple[FloatArray, FloatArray]:
-    """Return the predictions of a population that infers nothing of a person."""
-    logits = [-np.diff(appeal[trial.hidden])[:, 0] for trial in trials]
-    scores = [np.mean(np.log(np.maximum(expit(logit), _LEAST))) for logit in logits]
-    return np.array(scores), np.array([np.mean(0.5 * (np.sign(logit) + 1.0)) for logit in logits])
+    people = [(trial.seen, trial.hidden) for trial in trials]
+    return held_out_predictions(population.items, population.prior, population.response, people)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pairseek.core import files
 from pairseek.core.types import JSON, FloatArray
 from pairseek.errors import InvalidFile, InvalidItems, InvalidParameter
+from pairseek.numerics.principal import CHUNK, chunks, principal_axes
 
 KIND = files.FileFormat("pairseek vector map", 1, "a map of vectors")
 ANSWERS = 10
@@ -26,8 +27,8 @@ MOST_BY_HAND = 64
 # Columns are of different units if the widest has so many deviations of the median column, or, in a table of few
 # columns of which each has a meaning, of the narrowest.
 _WIDE, _UNEVEN, _TABLE = 10.0, 20.0, 32
-# Rows that are converted to double precision at a time, and rows that suffice for a warning.
-_CHUNK, _SAMPLE = 8192, 2000
+# Rows that suffice for a warning.
+_SAMPLE = 2000
 
 Standardize: TypeAlias = bool | Literal["auto"]
 
@@ -128,7 +129,7 @@ def checked_vectors(
         raise InvalidItems(
             f"the vectors have {array.shape[1]} numbers each and the map takes {length}: give vectors of the same model"
         )
-    for start, rows in zip(range(0, len(array), _CHUNK), chunks(array), strict=True):
+    for start, rows in zip(range(0, len(array), CHUNK), chunks(array), strict=True):
         bad = np.argwhere(~np.isfinite(rows))
         if len(bad):
             row, column = bad[0] + np.array([start, 0])
@@ -151,12 +152,6 @@ def _uneven(vectors: Any, ids: Sequence[object] | None) -> str | None:
             name = row if ids is None or len(ids) != len(lengths) else repr(ids[row])
             return f"the vector of item {name} has {length} numbers and the first one has {lengths[0]}"
     return None
-
-
-def chunks(array: npt.NDArray[Any]) -> Iterator[FloatArray]:
-    """Yield rows in double precision, some thousands at a time."""
-    for start in range(0, len(array), _CHUNK):
-        yield np.asarray(array[start : start + _CHUNK], dtype=np.float64)
 
 
 def resolved_dimensions(variances: npt.ArrayLike, answers: int = ANSWERS) -> int:
@@ -217,7 +212,7 @@ def principal_map(
     if not isinstance(scaled, bool):
         raise InvalidParameter(f"standardize is {standardize!r}: give True, False or 'auto'", field="standardize")
     unit = np.where(deviations > 0, deviations, np.inf) if scaled else np.where(deviations > 0, 1.0, np.inf)
-    values, directions = _axes(array, centre, unit)
+    values, directions = principal_axes(array, centre, unit)
     most = int(np.sum(values > 1e-12 * values[0]))
     shares = values / values.sum()
     resolved = min(resolved_dimensions(values[:most], answers), most)
@@ -256,25 +251,6 @@ def _of_units(deviations: FloatArray) -> bool:
     varying = deviations[deviations > 0]
     widest = varying.max()
     return bool(widest > _WIDE * np.median(varying) or (len(deviations) <= _TABLE and widest > _UNEVEN * varying.min()))
-
-
-def _axes(array: npt.NDArray[Any], centre: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the variances along the principal axes, in decreasing order, and the (D, axes) unit vectors."""
-    n, length = array.shape
-    # Both matrices of inner products have the same non-zero spectrum; the smaller one is decomposed.
-    if length <= n:
-        products = np.zeros((length, length))
-        for rows in chunks(array):
-            centred = (rows - centre) / unit
-            products += centred.T @ centred
-        values, directions = np.linalg.eigh(products)
-    else:
-        centred = (np.asarray(array, dtype=np.float64) - centre) / unit
-        values, places = np.linalg.eigh(centred @ centred.T)
-        directions = centred.T @ places / np.sqrt(np.maximum(values, np.finfo(float).tiny))
-    values, directions = np.maximum(values[::-1], 0.0) / (n - 1), directions[:, ::-1]
-    signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(directions.shape[1])])
-    return values, directions * np.where(signs == 0, 1.0, signs)
 
 
 def dimension_note(coordinates: FloatArray) -> str | None:

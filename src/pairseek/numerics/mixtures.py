@@ -15,10 +15,10 @@ import numpy as np
 from scipy.special import entr, ndtr
 
 from pairseek.core.types import FloatArray
-from pairseek.numerics.jit import LOGISTIC
 from pairseek.numerics.tables import (
     M0,
     M_OCTAVES,
+    PLACES,
     S0,
     S_OCTAVES,
     Curve,
@@ -27,6 +27,7 @@ from pairseek.numerics.tables import (
     hermite_spline,
     link_functions,
     look_up,
+    mixed_rule,
     monotone_probability,
     monotone_utility,
     tables,
@@ -46,8 +47,6 @@ _S_STEP, _M_STEP = 4, 2
 # series is accurate enough.
 _S_LOW, _S_HIGH = 1 / 16, 16.0
 _NODES = 15
-# Grid points of |z| at which the link itself is tabulated: dense near 0, where a mixture of links is steepest.
-_PLACES = 1e-3 * np.sinh(np.linspace(0.0, 17.5, 4000))
 
 
 def table(
@@ -138,16 +137,16 @@ def _cell(link: int, i: int, j: int) -> FloatArray:
     """
     spread, lapse = float(SPREADS[i]), float(LAPSES[j])
     m, s = axis(M0, M_OCTAVES)[::_M_STEP], axis(S0, S_OCTAVES)[::_S_STEP]
-    rare, slope, _ = _link(-_PLACES, spread, lapse, link)
+    rare, slope, _ = _link(-PLACES, spread, lapse, link)
     uncertainty = (entr(rare) + entr(1.0 - rare)) / np.log(2)
     bend = -slope * np.log2((1.0 - rare) / np.maximum(rare, 1e-300))
-    curves = hermite_spline(_PLACES, rare, -slope), hermite_spline(_PLACES, uncertainty, bend)
+    curves = hermite_spline(PLACES, rare, -slope), hermite_spline(PLACES, uncertainty, bend)
     out = np.empty((4, len(s), len(m)))
     p, first, second = _link(m, spread, lapse, link)
     unlikely = np.maximum(_link(-m, spread, lapse, link)[0], 1e-250)
     floor = float(entr(0.5 * lapse) + entr(1.0 - 0.5 * lapse)) / np.log(2)
     excess = uncertainty - floor
-    area = float(np.sum((excess[1:] + excess[:-1]) * np.diff(_PLACES)))
+    area = float(np.sum((excess[1:] + excess[:-1]) * np.diff(PLACES)))
     for row, deviation in enumerate(s.tolist()):
         if deviation < _S_LOW * np.exp(-2.0 * spread):
             explained = (deviation * first) ** 2 / (p * unlikely)
@@ -180,12 +179,9 @@ def _steep(u: FloatArray, lapse: float, floor: float, area: float) -> FloatArray
 
 def _row(m: FloatArray, s: float, curves: tuple[Curve, Curve], spread: float, link: int) -> FloatArray:
     """Return (4, len(m)) values at one s, by the trapezoidal rule over u; ``curves`` are F(-z) and h_b(F(z)), z > 0."""
-    step = (0.5 if link == LOGISTIC else 0.2) / max(s * np.exp(spread), 1.0)
-    u = np.arange(-7.0, 7.0 + step / 2, step)
-    weights = np.exp(-0.5 * u**2)
-    weights /= weights.sum()
+    u, weights = mixed_rule(s, spread, link)
     z = m[:, None] + s * u
-    away = np.minimum(np.abs(z), _PLACES[-1])
+    away = np.minimum(np.abs(z), PLACES[-1])
     tail = curves[0](away)
     f, rest = np.where(z > 0.0, 1.0 - tail, tail), np.where(z > 0.0, tail, 1.0 - tail)
     first, second = -(rest @ (weights * u)), -(rest @ (weights * (u**2 - 1.0)))

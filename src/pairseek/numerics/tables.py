@@ -39,6 +39,8 @@ M0, M_OCTAVES = 2.0**-3, 17
 S0, S_OCTAVES = 2.0**-10, 20
 S_MAX = S0 * 2.0**S_OCTAVES - S0
 """Beyond it f is a step at the scale of s, and only m/s matters."""
+PLACES = 1e-3 * np.sinh(np.linspace(0.0, 17.5, 4000))
+"""Grid points of |z| at which a mixture of links is tabulated: dense near 0, where it is steepest."""
 
 _SHIFT = 52 - STEPS_BITS
 _CELL = float(2**_SHIFT)
@@ -91,6 +93,17 @@ def axis(origin: float, octaves: int) -> FloatArray:
     steps = 1 << STEPS_BITS
     fine = (1.0 + np.arange(steps) / steps) * 2.0 ** np.arange(octaves)[:, None]
     return np.append(fine.ravel(), 2.0**octaves) * origin - origin
+
+
+def mixed_rule(s: float, spread: float, link: int) -> tuple[FloatArray, FloatArray]:
+    """Return the places u and weights of the trapezoidal rule for E g(m + s u), u standard normal.
+
+    The link of g may be a mixture of links whose log k has this standard deviation.
+    """
+    step = (0.5 if link == LOGISTIC else 0.2) / max(s * np.exp(spread), 1.0)
+    u = np.arange(-7.0, 7.0 + step / 2, step)
+    weights = np.exp(-0.5 * u**2)
+    return u, weights / weights.sum()
 
 
 def moments(m: FloatArray, s: float, link: int) -> FloatArray:

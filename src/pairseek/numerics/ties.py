@@ -18,7 +18,18 @@ from scipy.special import entr, ndtr
 
 from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import LOGISTIC
-from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_OCTAVES, Curve, axis, hermite_spline, link_functions
+from pairseek.numerics.tables import (
+    M0,
+    M_OCTAVES,
+    PLACES,
+    S0,
+    S_OCTAVES,
+    Curve,
+    axis,
+    hermite_spline,
+    link_functions,
+    mixed_rule,
+)
 
 Curves: TypeAlias = tuple[Curve, Curve, Curve]
 
@@ -27,8 +38,6 @@ Curves: TypeAlias = tuple[Curve, Curve, Curve]
 _S_LOW, _S_HIGH = 1 / 16, 8.0
 _NODES = 15
 _LEAST = 1e-300
-# Grid points of z >= 0 at which probabilities and entropy are tabulated.
-_PLACES = 1e-3 * np.sinh(np.linspace(0.0, 17.5, 4000))
 
 
 def outcomes(
@@ -87,25 +96,22 @@ def _bits(chances: FloatArray) -> FloatArray:
 
 def _curves(link: int, width: float, spread: float, lapse: float) -> Curves:
     """Return the probabilities of "second" and of a tie, and the entropy in bits, as functions of z >= 0."""
-    second, tie, slope, tie_slope = outcomes(_PLACES, link, width, spread, lapse)
+    second, tie, slope, tie_slope = outcomes(PLACES, link, width, spread, lapse)
     chances = np.stack([1.0 - second - tie, second, tie])
     slopes = np.stack([-slope - tie_slope, slope, tie_slope])
     bend = -np.sum(slopes * np.log2(np.maximum(chances, _LEAST)), axis=0)
     return (
-        hermite_spline(_PLACES, second, slope),
-        hermite_spline(_PLACES, tie, tie_slope),
-        hermite_spline(_PLACES, _bits(chances), bend),
+        hermite_spline(PLACES, second, slope),
+        hermite_spline(PLACES, tie, tie_slope),
+        hermite_spline(PLACES, _bits(chances), bend),
     )
 
 
 def _row(m: FloatArray, s: float, curves: Curves, spread: float, link: int) -> FloatArray:
     """Return the information at one s, by the trapezoidal rule over u."""
-    step = (0.5 if link == LOGISTIC else 0.2) / max(s * np.exp(spread), 1.0)
-    u = np.arange(-7.0, 7.0 + step / 2, step)
-    weights = np.exp(-0.5 * u**2)
-    weights /= weights.sum()
+    u, weights = mixed_rule(s, spread, link)
     z = m[:, None] + s * u
-    away = np.minimum(np.abs(z), _PLACES[-1])
+    away = np.minimum(np.abs(z), PLACES[-1])
     rare, tie = curves[0](away), curves[1](away)
     likely = 1.0 - rare - tie
     second, first = np.where(z > 0.0, rare, likely) @ weights, np.where(z > 0.0, likely, rare) @ weights
@@ -123,7 +129,7 @@ def _wide_row(
     total = np.sqrt(s**2 + variance / scale**2)
     above, below = (ndtr((sign * m[:, None] - width / scale) / total) @ weights for sign in (1.0, -1.0))
     first, second = lapse / 3.0 + (1.0 - lapse) * above, lapse / 3.0 + (1.0 - lapse) * below
-    z = _PLACES[::4]
+    z = PLACES[::4]
     excess = (entropy(z) - floor) * np.gradient(z)
     z, excess = z[np.abs(excess) > 1e-12], excess[np.abs(excess) > 1e-12]
     density = sum(np.exp(-0.5 * ((sign * z - m[:, None]) / s) ** 2) for sign in (1.0, -1.0))

@@ -15,17 +15,14 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy.special import expit
 
-from pairseek.candidates.context import SelectionContext
-from pairseek.core.types import Evidence, FloatArray, IntArray
+from pairseek.core.types import FloatArray
 from pairseek.model.items import Items
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Logistic
 from pairseek.population.choices import Choices
 from pairseek.population.fit import LearningStep
-from pairseek.posteriors import EP
-from pairseek.posteriors.residuals import infer_with_residuals
+from pairseek.population.held_out import SeenAndHidden, held_out_predictions
 
 ResidualSetting: TypeAlias = Literal["auto", "implied"]
 SHARES: dict[ResidualSetting, tuple[float, ...]] = {
@@ -40,8 +37,6 @@ _PEOPLE, _ANSWERS, _PREDICTED = 120, 15, 30
 # With fewer pairs a person has nothing to predict, and fewer people say nothing of others.
 _FEWEST = 4
 _FEWEST_PEOPLE = 10
-# Probabilities are clipped here, so that one wrong prediction does not dominate.
-_LEAST = 1e-4
 
 
 def scale_of(residual: float) -> float:
@@ -54,7 +49,7 @@ def residual_of(share: float) -> float:
     return math.sqrt(share / (1.0 - share) * math.pi**2 / 6.0)
 
 
-def splits(choices: Choices, seed: int) -> list[tuple[IntArray, IntArray]]:
+def splits(choices: Choices, seed: int) -> list[SeenAndHidden]:
     """Return, for some people, (m, 2) pairs that they answer and (t, 2) pairs to predict, each winner first."""
     rng = np.random.default_rng(seed)
     starts = choices.starts
@@ -72,38 +67,18 @@ def splits(choices: Choices, seed: int) -> list[tuple[IntArray, IntArray]]:
     return out
 
 
-def predicted(
-    people: list[tuple[IntArray, IntArray]], items: Items, prior: Prior, k: float, residual: float
-) -> FloatArray:
+def predicted(people: list[SeenAndHidden], items: Items, prior: Prior, k: float, residual: float) -> FloatArray:
     """Return the mean log probability of the choices to predict, for each person after their answers."""
     factor = scale_of(residual)
     scaled = Items._unwarned(
         items.coordinates if items.d else None, items.ids, appeal=factor * np.asarray(items.appeal)
     )
     response = Logistic(factor * k, "constant", residual=residual)
-    out = np.empty(len(people))
-    for row, (answers, others) in enumerate(people):
-        if not items.d and residual == 0.0:
-            # Nothing is inferred of a person.
-            out[row] = np.mean(np.log(np.maximum(expit(-np.diff(scaled.appeal[others])), _LEAST)))
-            continue
-        winner, loser = answers.T
-        slopes, offsets = response.planes(
-            scaled.coordinates[winner], scaled.coordinates[loser], scaled.appeal[winner] - scaled.appeal[loser]
-        )
-        evidence = Evidence(np.ascontiguousarray(slopes), offsets, np.ones(len(answers)))
-        belief = (
-            infer_with_residuals(EP(), evidence, answers, prior, response)
-            if residual > 0.0
-            else EP().infer(evidence, prior, response)
-        )
-        chance = SelectionContext.of(scaled, belief, response).features(*others.T).outcome_probabilities()[0]
-        out[row] = np.mean(np.log(np.maximum(chance, _LEAST)))
-    return out
+    return held_out_predictions(scaled, prior, response, people)[0]
 
 
 def best_residual(
-    people: list[tuple[IntArray, IntArray]],
+    people: list[SeenAndHidden],
     items: Items,
     prior: Prior,
     k: float,

@@ -25,11 +25,11 @@ from pairseek.errors import InvalidParameter
 from pairseek.model.priors import GaussianPrior, Prior, WithinSpan, WithResiduals, is_density
 from pairseek.numerics.jit import LOGISTIC, PROBIT, read_only
 from pairseek.numerics.parallel import for_ranges
+from pairseek.numerics.roots import square_root
 from pairseek.posteriors.base import effective_samples, generator_for
 from pairseek.posteriors.control_variates import controlled_moments
 from pairseek.posteriors.ep_kernels import gaussian_points, profile_moments, propagate
 from pairseek.posteriors.factors import Factors
-from pairseek.posteriors.smc import square_root
 from pairseek.posteriors.tempering import PointTarget, log_importance_ratios, tempered_belief
 from pairseek.posteriors.weights import resampled
 
@@ -184,7 +184,7 @@ class GaussianCloud:
         root = np.asarray(np.linalg.cholesky(self.covariance[:size, :size]), dtype=np.float64)
         parts = [standard_points(n, d)] if d else []
         if prior.count or not d:
-            parts.append(_residual_points(n, prior.count))
+            parts.append(standard_normals(n, prior.count))
         standard = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         samples = _points(standard, root, self.mean)
         if type(prior.point) is not GaussianPrior:
@@ -245,10 +245,11 @@ def _points(standard: FloatArray, root: FloatArray, mean: FloatArray) -> FloatAr
 
 
 @lru_cache(maxsize=8)
-def _residual_points(n: int, count: int) -> FloatArray:
-    points = np.random.default_rng([n, count]).standard_normal((n, count))
-    points.flags.writeable = False
-    return points
+def standard_normals(n: int, count: int) -> FloatArray:
+    """Return (n, count) fixed draws from the standard normal distribution."""
+    drawn = np.random.default_rng([n, count]).standard_normal((n, count))
+    drawn.flags.writeable = False
+    return drawn
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,11 +15,11 @@ from pairseek.core.validation import whole
 from pairseek.model.priors import Prior
 from pairseek.numerics.moments import CHUNK, sample_moments
 from pairseek.numerics.parallel import for_ranges
+from pairseek.numerics.roots import square_root
 from pairseek.posteriors.base import effective_samples
 from pairseek.posteriors.gaussian import log_prior_mass, standard_points
 from pairseek.posteriors.mixture_kernels import likelihood_grid, mixture_densities
 from pairseek.posteriors.parameter_nodes import FARTHEST, GRID_STEP_TO_DEVIATION, Kind, Node, lapse_nodes, normalized
-from pairseek.posteriors.smc import square_root
 
 # Factor on the covariances from which joint importance samples come.
 _WIDENING = 1.5

@@ -36,6 +36,7 @@ from pairseek.model.priors import GaussianPrior, Prior, UniformBox, WithinSpan, 
 from pairseek.model.responses import Response
 from pairseek.numerics.jit import kernel
 from pairseek.posteriors.base import Posterior
+from pairseek.posteriors.gaussian import standard_normals
 
 # A row of C whose part outside of the others is shorter depends on them.
 _DEPENDENT = 1e-6
@@ -141,7 +142,7 @@ def _mixed(beliefs: Sequence[Belief], weights: FloatArray, log_evidence: float) 
     mean.flags.writeable = covariance.flags.writeable = False
     infos = [belief.info for belief in beliefs]
     info = BeliefInfo(
-        "mixture",
+        "residual_mixture",
         logit_deviation=max(one.logit_deviation for one in infos),
         sweeps=max(one.sweeps for one in infos),
         stages=max(one.stages for one in infos),
@@ -256,14 +257,6 @@ def _drawn(joint: Belief, d: int, basis: FloatArray, deviation: float) -> FloatA
     outside = standard_normals(len(joint.samples), basis.shape[1])
     outside = outside - np.einsum("nr,rs->ns", np.einsum("ns,rs->nr", outside, basis), basis)
     return np.asarray(deviation * (np.einsum("nr,rs->ns", joint.samples[:, d:], basis) + outside))
-
-
-@lru_cache(maxsize=8)
-def standard_normals(n: int, count: int) -> FloatArray:
-    """Return (n, count) fixed draws from the standard normal distribution."""
-    drawn = np.random.default_rng([n, count]).standard_normal((n, count))
-    drawn.flags.writeable = False
-    return drawn
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,11 +64,3 @@ def tempered_samples(target: Target, n: int, sweeps: int, rng: np.random.Generat
         states = target.move(states, covariance, power, sweeps if power < 1.0 else sweeps + 1, rng)
         if power >= 1.0:
             return states, stages, log_evidence
-
-
-def square_root(covariance: FloatArray) -> FloatArray:
-    """Return a root of each (..., d, d), by eigenvectors of the correlations: columns of any unit keep their digits."""
-    deviations = np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 1e-300))[..., None]
-    values, vectors = np.linalg.eigh(covariance / (deviations * np.swapaxes(deviations, -1, -2)))
-    # The floor keeps a positive step in every direction.
-    return np.asarray(deviations * vectors * np.sqrt(np.maximum(values, 1e-20))[..., None, :])

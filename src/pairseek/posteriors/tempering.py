@@ -12,12 +12,13 @@ from pairseek.core.types import Belief, BeliefInfo, FloatArray
 from pairseek.model.priors import Prior, is_density
 from pairseek.numerics.moments import CHUNK
 from pairseek.numerics.parallel import for_ranges
+from pairseek.numerics.roots import square_root
 from pairseek.posteriors.base import sampled_belief
 from pairseek.posteriors.control_variates import controlled_moments
 from pairseek.posteriors.densities import density_belief
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.slice_kernels import log_densities, slice_sweep
-from pairseek.posteriors.smc import WIDTH, square_root, tempered_samples
+from pairseek.posteriors.smc import WIDTH, tempered_samples
 
 
 def tempered_belief(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from pairseek.best_items import Shelf, typical_unit
 from pairseek.catalogues import permitted_rows
 from pairseek.core.types import Belief, ItemId
 from pairseek.errors import InvalidParameter, Unsupported
-from pairseek.estimates import Estimate, Recommendation, Shelf, recommendations, typical_unit
+from pairseek.estimates import Estimate, Recommendation, recommendations
 from pairseek.model.items import Items, Space
 from pairseek.search import engine
 from pairseek.search.configuration import SearchConfiguration

@@ -1,70 +1,56 @@
-"""Saved searches: files with their items, light records that name the items by a hash, and signed tokens.
+"""Envelopes of a saved search: files with their items, light records that name the items by a hash, and signed tokens.
 
-All three hold the same things: configuration, seed, events and pending queries. They differ in what they name by a hash
-only, and the reader must give again.
+All three hold a `SearchRecord` and the configuration. They differ in what they name by a hash only, and the reader must
+give again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from pairseek import serialization
 from pairseek._version import MODEL_VERSION, __version__
 from pairseek.catalogues import GoneItem, Selected, gone_items
-from pairseek.core.types import JSON, Event, ItemId, Query, Side
-from pairseek.core.validation import seed_of, whole
+from pairseek.core.types import JSON, ItemId, Query, Side
 from pairseek.errors import (
     InvalidFile,
     InvalidParameter,
     InvalidToken,
     OtherCatalogue,
-    PairseekError,
 )
 from pairseek.model.items import Items
 from pairseek.search.configuration import PARTS, SearchConfiguration
+from pairseek.search.record import FULL, LIGHT, Saved, SearchRecord, reading
 from pairseek.search.state import SearchState
 from pairseek.tokens import Key, PackedEvent, TokenContent, short_configuration, sign, verify
 
 if TYPE_CHECKING:
     from pairseek.population import Population
 
-Saved: TypeAlias = tuple[SearchState, tuple[Query, ...]]
-"""A search: its state and its pending queries."""
-
 _PARTS = (*PARTS, "stop")
-_LETTERS = {"left": "l", "right": "r", "tie": "t", "skip": "s"}
 
 
-def restored(state: SearchState, pending: Iterable[Query]) -> Saved:
-    """Return a saved search after validating that its events and queries fit its items and each other."""
-    known, pending = state.configuration, tuple(pending)
-    shown = [(event.left, event.right) for event in state.events] + [(query.left, query.right) for query in pending]
-    for side in (side for pair in shown for side in pair):
-        known.side(side)
-    serialization.check_order(state.events, pending)
-    return state, pending
-
-
-def carried(state: SearchState, pending: Iterable[Query], configuration: SearchConfiguration, before: Items) -> Saved:
+def carried(record: SearchRecord, configuration: SearchConfiguration, before: Items) -> Saved:
     """Return a search among the items of another configuration.
 
     Removed items keep the coordinates that they had in the catalogue ``before``; queries about them are dropped.
     """
     items = configuration.catalogue
     check_dimension(before, items)
-    removed = {name: item for name, item in state.configuration.removed.items() if items.find(name) < 0}
-    sides = [side for event in state.events for side in (event.left, event.right)]
-    names = [side for side in sides if not isinstance(side, tuple) and side not in removed]
-    removed.update((item.id, item) for item in gone_items(names, before, items))
-    kept = [query for query in pending if min(items.find(query.left), items.find(query.right)) >= 0]
-    return restored(replace(state, configuration=configuration.with_removed(removed)), kept)
+    removed = [item for item in record.removed if items.find(item.id) < 0]
+    known = {item.id for item in removed}
+    sides = [side for event in record.events for side in (event.left, event.right)]
+    names = [side for side in sides if not isinstance(side, tuple) and side not in known]
+    removed += gone_items(names, before, items)
+    kept = [query for query in record.pending if min(items.find(query.left), items.find(query.right)) >= 0]
+    return replace(record, pending=kept, removed=removed).restored(configuration)
 
 
 def moved(
     state: SearchState,
-    pending: Iterable[Query],
+    pending: Sequence[Query],
     items: Items,
     population: Population | None,
     askable: Selected,
@@ -79,7 +65,7 @@ def moved(
     configuration = SearchConfiguration.resolved(
         items, population=population, askable=askable, goal=known.goal.name, **parts
     )
-    return carried(state, pending, configuration, known.catalogue)
+    return carried(SearchRecord.of(state, pending), configuration, known.catalogue)
 
 
 def check_dimension(before: Items, items: Items) -> None:
@@ -99,12 +85,9 @@ def to_file(state: SearchState, pending: Sequence[Query]) -> JSON:
     return {
         "pairseek_version": __version__,
         "configuration": configuration.record(),
-        "seed": state.seed,
         "items": serialization.items_record(configuration.items),
         "askable": configuration.askable_choice,
-        "gone": [item.record() for item in configuration.removed.values()],
-        "events": [serialization.event_record(event) for event in state.events],
-        "pending": [serialization.query_record(query) for query in pending],
+        **SearchRecord.of(state, pending).written(FULL),
     }
 
 
@@ -113,11 +96,8 @@ def from_file(record: JSON, path: object, parts: Mapping[str, Any]) -> Saved:
     for name in parts:
         if name not in _PARTS:
             raise TypeError(f"a saved search with its items takes no {name!r}: give {', '.join(_PARTS)}")
-    try:
+    with reading(lambda why: f"{path} is not a valid saved search: {why}; the file was not changed", wrapped=True):
         return _from_file(record, parts)
-    except (TypeError, ValueError, LookupError, AttributeError, OverflowError, RecursionError) as error:
-        words = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise InvalidFile(f"{path} is not a valid saved search: {words}; the file was not changed") from error
 
 
 def _from_file(record: JSON, own: Mapping[str, Any]) -> Saved:
@@ -126,24 +106,13 @@ def _from_file(record: JSON, own: Mapping[str, Any]) -> Saved:
     parts = {
         kind: serialization.decode_saved(kind, saved[kind]) if own.get(kind) is None else own[kind] for kind in _PARTS
     }
-    if record["seed"] is None:
-        raise InvalidFile("its seed is null")
     configuration = SearchConfiguration.resolved(
         serialization.items_from(record["items"]),
         goal=saved.get("goal", "taste"),
         askable=record.get("askable"),
         **parts,
     )
-    removed = [GoneItem.of_record(item) for item in record.get("gone", [])]
-    events = tuple(serialization.event_from(event) for event in record["events"])
-    pending = tuple(serialization.query_from(query) for query in record["pending"])
-    return restored(_state(configuration, seed_of(record["seed"]), events, removed), pending)
-
-
-def _state(
-    configuration: SearchConfiguration, seed: int, events: Sequence[Event], removed: Iterable[GoneItem]
-) -> SearchState:
-    return SearchState(configuration.with_removed({item.id: item for item in removed}), seed, tuple(events))
+    return SearchRecord.read(record, FULL).restored(configuration)
 
 
 def _check_model(version: object, what: str, error: type[InvalidFile | InvalidToken], hint: str = "") -> None:
@@ -172,10 +141,7 @@ def to_light(state: SearchState, pending: Sequence[Query]) -> JSON:
         "pairseek_version": __version__,
         "items": configuration.catalogue.hash,
         "configuration": light_configuration(configuration),
-        "seed": state.seed,
-        "gone": [item.record() for item in configuration.removed.values()],
-        "events": [serialization.light_event(event) for event in state.events],
-        "pending": [[query.id, query.left, query.right] for query in pending],
+        **SearchRecord.of(state, pending).written(LIGHT),
     }
 
 
@@ -189,22 +155,15 @@ def from_light(
     **parts: Any,
 ) -> Saved:
     """Return the search that `to_light` described: see `Search.from_dict`."""
-    try:
+    with reading(lambda why: f"this is not a record of to_dict(): {why}"):
         saved = dict(record["configuration"])
         # First, because parts of another version may not be readable.
         _check_model(saved["model"], "the saved search", InvalidFile, ": load it with the pairseek that wrote it")
         known = {kind: _light_part(kind, saved[kind], parts.get(kind)) for kind in _PARTS if kind in saved}
-        if population is not None:
-            known = {kind: part for kind, part in known.items() if kind not in ("response", "prior")}
-        seed = whole(record["seed"], "the seed", 0)
-        events = [serialization.event_of_light(event) for event in record["events"]]
-        pending = [Query(str(name), left, right) for name, left, right in record["pending"]]
-        removed = [GoneItem.of_record(item) for item in record["gone"]]
+        told = SearchRecord.read(record, LIGHT)
         asked, goal, name = saved["askable"], saved["goal"], record["items"]
-    except PairseekError:
-        raise
-    except (TypeError, ValueError, LookupError, AttributeError) as error:
-        raise InvalidFile(f"this is not a record of to_dict(): {error!r}") from error
+    if population is not None:
+        known = {kind: part for kind, part in known.items() if kind not in ("response", "prior")}
     if asked is not None and not isinstance(asked, int) and askable is None:
         raise InvalidParameter("the search had a list of items to ask about: give it again, askable=...")
     askable = asked if isinstance(asked, int) else askable
@@ -212,7 +171,7 @@ def from_light(
         items, population=population, askable=askable, goal=goal, **{**known, **parts}
     )
     before = named_catalogue(name, [configuration.catalogue, items, *catalogues])
-    return carried(_state(configuration, seed, events, removed), pending, configuration, before)
+    return carried(told, configuration, before)
 
 
 def _light_part(kind: str, record: Any, given: Any) -> Any:
@@ -265,15 +224,11 @@ def to_token(state: SearchState, pending: Sequence[Query], key: Key, lifetime: f
         item = removed[side]  # type: ignore[index]
         return places[item.catalogue] + item.row
 
-    packed = [
-        PackedEvent(
-            row(event.left),
-            row(event.right),
-            event.outcome if event.winner is None else "left" if event.winner == event.left else "right",
-            None if event.query is None else serialization.order(event.query),
-        )
-        for event in state.events
-    ]
+    packed = []
+    for event in state.events:
+        _, _, letter, _ = serialization.light_event(event)
+        asked = None if event.query is None else serialization.order(event.query)
+        packed.append(PackedEvent(row(event.left), row(event.right), letter, asked))
     queries = [(row(query.left), row(query.right), *serialization.order(query)) for query in pending]
     given = light_configuration(configuration)
     model, digest = given["model"], serialization.digest(given)
@@ -320,13 +275,11 @@ def from_token(token: str, items: Items, key: Key, catalogues: Iterable[Items], 
     events = []
     for packed in content.events:
         name = None if packed.query is None else serialization.query_name(*packed.query)
-        event = [side(packed.left), side(packed.right), _LETTERS[packed.outcome], name]
+        event = [side(packed.left), side(packed.right), packed.outcome, name]
         events.append(serialization.event_of_light(event))
-    pending = tuple(
-        Query(serialization.query_name(count, index), side(a), side(b)) for a, b, count, index in content.pending
-    )
+    pending = [Query(serialization.query_name(count, i), side(a), side(b)) for a, b, count, i in content.pending]
     sides = [name for event in events for name in (event.left, event.right)]
     removed: list[GoneItem] = []
     for book in books[1:]:
         removed += gone_items([name for name in sides if book.find(name) >= 0], book, catalogue)  # type: ignore[misc]
-    return carried(_state(configuration, content.seed, events, removed), pending, configuration, books[0])
+    return carried(SearchRecord(content.seed, events, pending, removed), configuration, books[0])

@@ -42,6 +42,7 @@ from pairseek.posteriors import Posterior
 from pairseek.search import saving
 from pairseek.search.configuration import SearchConfiguration
 from pairseek.search.notebook import search_panel
+from pairseek.search.record import Saved
 from pairseek.search.state import SearchState
 from pairseek.stopping import AfterAnswers, StopRule
 from pairseek.strategies.base import Procedure, RandomUtility, Utility
@@ -153,7 +154,7 @@ class Search:
         self._pending = list(pending)
 
     @classmethod
-    def _restored(cls, saved: saving.Saved) -> Self:
+    def _restored(cls, saved: Saved) -> Self:
         """Return a search in this state; the ``__init__`` of a subclass is not called."""
         search = cls.__new__(cls)
         search._begin(*saved)
@@ -550,7 +551,7 @@ class Search:
         return cls._restored(saving.from_token(token, items, key, catalogues, configuration))
 
     @_atomic
-    def _saved(self) -> saving.Saved:
+    def _saved(self) -> Saved:
         return self._state, tuple(self._pending)
 
     # Internals

@@ -13,7 +13,7 @@ from pairseek.core.lazy import cached_property
 from pairseek.core.types import Belief, Event, Query, QueryInfo, Side
 from pairseek.defaults import spread_of
 from pairseek.errors import InvalidAnswer, NoPairLeft, Unsupported
-from pairseek.estimates import Estimate, Recommendation, best_probabilities, reliability_estimate
+from pairseek.estimates import Estimate, Recommendation, reliability_estimate
 from pairseek.forecasts import expected_path
 from pairseek.gains import expected_gain, expected_gains
 from pairseek.model.curvature import CurvedUtility
@@ -165,9 +165,12 @@ class SearchState:
         return float(self._context.features(rows[0], rows[1]).point_information()[0])
 
     def best_probability(self) -> float:
-        """Return the probability of the item that is most likely the best."""
-        typical = typical_response(self.configuration.response, self.belief)
-        return float(best_probabilities(self._modelled, self.belief, typical).max())
+        """Return the probability that the item recommended first is the best."""
+        return self._best_probability
+
+    @cached_property
+    def _best_probability(self) -> float:
+        return self.recommend(1)[0].probability
 
     def gain(self, size: int) -> float:
         """Return the expected gain of a list of this size by one more comparison, in logits."""

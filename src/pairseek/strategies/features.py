@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,11 +24,12 @@ from pairseek.numerics.pair_kernels import (
     weigh_mixed,
 )
 from pairseek.numerics.parallel import for_ranges
+from pairseek.numerics.roots import principal_root
 from pairseek.numerics.tables import look_up
 from pairseek.numerics.ties import expected_outcomes
 from pairseek.strategies import expectations
 
-__all__ = ["PairFeatures", "TableName", "credits_of", "logit_constant", "square_root", "typical_response"]
+__all__ = ["PairFeatures", "TableName", "credits_of", "logit_constant", "typical_response"]
 
 # Pairs per thread and chunk: large enough to amortise scheduling, and independent of the number of threads.
 _CHUNK = 8192
@@ -40,36 +40,6 @@ _PLACES = 9
 _RARE = 1e-12
 # Appeal over a smaller k would overflow when squared.
 _LEAST_K = 1e-100
-# Dimensions beyond which an eigendecomposition takes longer than all else.
-_MANY = 64
-_last: tuple[weakref.ref[FloatArray], FloatArray] | None = None
-
-
-def square_root(covariance: FloatArray) -> FloatArray:
-    """Return (d, d) L with LL' = covariance, by eigendecomposition, which also covers a singular covariance.
-
-    In many dimensions it is by Cholesky's decomposition where that succeeds, which is much faster. The root of the last
-    read-only covariance is kept, since one question needs it several times.
-    """
-    global _last
-    kept = _last
-    if kept is not None and kept[0]() is covariance:
-        return kept[1]
-    root = _cholesky(covariance) if len(covariance) > _MANY else None
-    if root is None:
-        values, vectors = np.linalg.eigh(covariance)
-        root = np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
-    root.flags.writeable = False
-    if not covariance.flags.writeable:
-        _last = weakref.ref(covariance), root
-    return root
-
-
-def _cholesky(covariance: FloatArray) -> FloatArray | None:
-    try:
-        return np.asarray(np.linalg.cholesky(covariance))
-    except np.linalg.LinAlgError:
-        return None
 
 
 def typical_response(response: Response, belief: Belief) -> Response:
@@ -186,7 +156,7 @@ class PairFeatures:
         used = read_only(points[np.concatenate([first, second])] if few else points)
         i, j = (np.arange(m), np.arange(m, 2 * m)) if few else (first, second)
         shadows = np.empty_like(used)
-        mean, root = read_only(belief.mean), square_root(belief.covariance)
+        mean, root = read_only(belief.mean), principal_root(belief.covariance)
         for_ranges(shadow, len(used), _CHUNK, used, mean, root, shadows)
         model = (logit_constant(response), response.noise_kind.code)
         for_ranges(describe, m, _CHUNK, i, j, used, shadows, (mean, root), model, out)

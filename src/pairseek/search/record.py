@@ -1,0 +1,99 @@
+"""`SearchRecord`: what every envelope of a saved search holds besides its items and its configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self, TypeAlias
+
+from pairseek import serialization
+from pairseek.catalogues import GoneItem
+from pairseek.core.types import JSON, Event, Query
+from pairseek.core.validation import whole
+from pairseek.errors import InvalidFile, PairseekError
+from pairseek.search.configuration import SearchConfiguration
+from pairseek.search.state import SearchState
+
+Saved: TypeAlias = tuple[SearchState, tuple[Query, ...]]
+"""A search: its state and its pending queries."""
+
+
+class Form(NamedTuple):
+    """How an envelope writes and reads an event and a query."""
+
+    event: Callable[[Event], Any]
+    event_from: Callable[[Any], Event]
+    query: Callable[[Query], Any]
+    query_from: Callable[[Any], Query]
+
+
+FULL = Form(serialization.event_record, serialization.event_from, serialization.query_record, serialization.query_from)
+"""Events and queries with all that was known of them when they were asked."""
+LIGHT = Form(
+    serialization.light_event, serialization.event_of_light, serialization.light_query, serialization.query_of_light
+)
+"""Events and queries by the ids of their items and queries."""
+
+
+@dataclass(frozen=True)
+class SearchRecord:
+    """Seed, events and pending queries of a search, and the items that they are about and that were removed."""
+
+    seed: int
+    events: Sequence[Event]
+    pending: Sequence[Query]
+    removed: Sequence[GoneItem]
+
+    @classmethod
+    def of(cls, state: SearchState, pending: Sequence[Query]) -> Self:
+        """Return the record of a search."""
+        return cls(state.seed, state.events, pending, tuple(state.configuration.removed.values()))
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any], form: Form) -> Self:
+        """Return the record that `written` gave; call it within `reading`."""
+        return cls(
+            whole(record["seed"], "the seed", 0),
+            [form.event_from(event) for event in record["events"]],
+            [form.query_from(query) for query in record["pending"]],
+            [GoneItem.of_record(item) for item in record.get("gone", [])],
+        )
+
+    def written(self, form: Form) -> JSON:
+        """Return the record as plain data."""
+        return {
+            "seed": self.seed,
+            "gone": [item.record() for item in self.removed],
+            "events": [form.event(event) for event in self.events],
+            "pending": [form.query(query) for query in self.pending],
+        }
+
+    def restored(self, configuration: SearchConfiguration) -> Saved:
+        """Return the search, after validating that its events and queries fit its items and each other."""
+        known = configuration.with_removed({item.id: item for item in self.removed})
+        asked = [(event.left, event.right) for event in self.events]
+        asked += [(query.left, query.right) for query in self.pending]
+        for side in (side for pair in asked for side in pair):
+            known.side(side)
+        serialization.check_order(self.events, self.pending)
+        return SearchState(known, self.seed, tuple(self.events)), tuple(self.pending)
+
+
+@contextmanager
+def reading(what: Callable[[str], str], *, wrapped: bool = False) -> Iterator[None]:
+    """Raise `InvalidFile` for a record that lacks something or has something of a wrong type.
+
+    Parameters
+    ----------
+    what
+        Function of the reason that returns the message.
+    wrapped
+        Whether errors of pairseek become the reason too.
+    """
+    try:
+        yield
+    except (TypeError, ValueError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+        if isinstance(error, PairseekError) and not wrapped:
+            raise
+        raise InvalidFile(what(f"it lacks {error}" if isinstance(error, KeyError) else str(error))) from error
