@@ -39,8 +39,9 @@ def askable_rows(items: Items | Space, askable: Any) -> IntArray | None:
     """Return the ascending rows of the items to ask about; None for all of them."""
     if askable is None:
         return None
-    if isinstance(items, Space):
-        raise InvalidParameter("askable is given with a Space, which has no items: leave it out", field="askable")
+    items = items.catalogue(
+        InvalidParameter("askable is given with a Space, which has no items: leave it out", field="askable")
+    )
     if isinstance(askable, int | np.integer) and not isinstance(askable, bool):
         if askable < 2:
             raise InvalidParameter(f"askable is {askable}: a pair needs at least 2 items", field="askable")

@@ -148,23 +148,8 @@ def _frozen(setting: str, value: Any) -> Any:
     return tuple(_frozen(setting, x) for x in value) if isinstance(value, list) else value
 
 
-def items_record(items: Items | Space) -> JSON:
-    """Return items or a space as plain data."""
-    if isinstance(items, Space):
-        return {"kind": "space", **dataclasses.asdict(items)}
-    return {
-        "kind": "items",
-        "hash": items.hash,
-        "ids": list(items.ids),
-        "labels": list(items.labels),
-        "coordinates": items.coordinates.tolist(),
-        "appeal": items.appeal.tolist(),
-        "data": {name: list(map(str, values)) for name, values in items.data.items()},
-    }
-
-
 def items_from(record: Mapping[str, Any]) -> Items | Space:
-    """Return the items or space that `items_record` wrote."""
+    """Return the items or space that `Items.record` or `Space.record` wrote."""
     if record["kind"] == "space":
         fields = ("low", "high", "min_separation", "max_separation")
         return Space(*(record[name] for name in fields))

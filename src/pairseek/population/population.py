@@ -368,11 +368,12 @@ class Population:
         Items without coordinates get those that the population has learned. They may have been added since: see
         `extended`.
         """
-        if isinstance(items, Space):
-            raise Unsupported(
+        items = items.catalogue(
+            Unsupported(
                 "population is given with a Space: a population describes items, and a continuous Space has none; "
                 "leave population out"
             )
+        )
         if items.hash == self.items.hash:
             return items
         known, given = self._known, set(items.ids)
@@ -465,7 +466,7 @@ class Population:
         return {
             "pairseek_version": __version__,
             "provenance": self.provenance,
-            "items": serialization.items_record(self.items),
+            "items": self.items.record(),
             "mean": self.mean.tolist(),
             "covariance": self.covariance.tolist(),
             "k": self.k,
@@ -491,9 +492,8 @@ class Population:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Build a population from the data that `record` returns."""
-        items = serialization.items_from(record["items"])
-        if isinstance(items, Space):
-            raise InvalidFile("items is a continuous space: expected items with coordinates")
+        refused = InvalidFile("items is a continuous space: expected items with coordinates")
+        items = serialization.items_from(record["items"]).catalogue(refused)
         mean, covariance = np.array(record["mean"], dtype=float), np.array(record["covariance"], dtype=float)
         if items.d or len(mean):
             GaussianPrior(mean, covariance).moments(items.d)

@@ -29,12 +29,12 @@ from pairseek.defaults import default_candidates, resolve
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.goals import SearchGoal, goal_of
 from pairseek.model.curvature import extended_items
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Asked, Items, Space
 from pairseek.model.priors import Prior, check_prior
 from pairseek.model.responses import Response
 from pairseek.posteriors import Posterior
 from pairseek.stopping import StopRule
-from pairseek.strategies.base import Procedure, Utility
+from pairseek.strategies.base import BaseProcedure, BaseUtility, Procedure, Utility, procedure_of, utility_of
 
 if TYPE_CHECKING:
     from pairseek.population import Population
@@ -132,15 +132,15 @@ class SearchConfiguration:
         known._check(parts)
         if known.candidates is not None:
             return known
-        return replace(known, candidates=default_candidates(known.askable, strategy, response, prior))
+        return replace(known, candidates=default_candidates(known.askable, known.utility, response, prior))
 
     def _check(self, parts: Mapping[str, Any]) -> None:
         """Reject combinations of parts that have no meaning; ``parts`` are those that were given."""
-        items, strategy = self.items, self.strategy
+        items = self.items
         given = {name: parts.get(name) for name in ("candidates", "rest")}
-        check_together(items, strategy, given, self.stop)
+        check_together(items, self.utility, self.procedure, given, self.stop)
         if self.askable_rows is not None:
-            check_askable(strategy, given["candidates"])
+            check_askable(self.procedure, given["candidates"])
         check_appeal(items, self.response)
         check_residual(items, self.response, self.posterior)
         check_curvature(items, self.response, self.prior)
@@ -148,38 +148,34 @@ class SearchConfiguration:
 
     # Protocols are tested once, because a test takes as long as a small computation.
     @cached_property
-    def utility(self) -> Utility | None:
-        """The strategy, if it scores pairs."""
-        return self.strategy if isinstance(self.strategy, Utility) else None
+    def utility(self) -> BaseUtility | None:
+        """The strategy with all its members, if it scores pairs."""
+        return utility_of(self.strategy) if isinstance(self.strategy, Utility) else None
 
     @cached_property
-    def procedure(self) -> Procedure | None:
-        """The strategy, if it chooses pairs by itself."""
-        return self.strategy if isinstance(self.strategy, Procedure) else None
+    def procedure(self) -> BaseProcedure | None:
+        """The strategy with all its members, if it chooses pairs by itself."""
+        return procedure_of(self.strategy) if isinstance(self.strategy, Procedure) else None
 
     @property
     def catalogue(self) -> Items:
         """The items; raise `Unsupported` for a continuous space."""
-        if not isinstance(self.items, Items):
-            raise Unsupported("a continuous Space has no catalogue: use save()")
-        return self.items
+        return self.items.catalogue(Unsupported("a continuous Space has no catalogue: use save()"))
 
     @property
     def askable(self) -> Items | Space:
         """The items to ask about."""
         return self.items if self.askable_rows is None else part_of(self.catalogue, self.askable_rows.tobytes())
 
-    def modelled(self, items: Items) -> Items:
+    def modelled(self, items: Asked) -> Asked:
         """Return items as the model has them: with one more coordinate where the curvature is unknown."""
         return extended_items(items, self.prior, self.response)
 
     def side(self, value: object) -> Side:
         """Return one side of a query: the id of an item, which may be a removed one, or a point of the space."""
-        if isinstance(self.items, Space):
-            return self.items.point(value)
         if isinstance(value, int | str) and value in self.removed:
             return value
-        return self.items.ids[self.items.index(value)]
+        return self.items.side(value)
 
     def with_removed(self, removed: Mapping[ItemId, GoneItem]) -> Self:
         """Return the same configuration with items that are no longer in the catalogue."""

@@ -9,7 +9,7 @@ from pairseek.catalogues import permitted_rows
 from pairseek.core.types import Belief, ItemId
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.estimates import Estimate, Recommendation, Shelf, recommendations, typical_unit
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.search import engine
 from pairseek.search.configuration import SearchConfiguration
 from pairseek.strategies.features import typical_response
@@ -29,14 +29,14 @@ def recommend(
     diversity: float = 0.0,
 ) -> list[Recommendation]:
     """Return the recommended items: see `Search.recommend`."""
-    if isinstance(configuration.items, Space):
-        raise Unsupported("a continuous Space has no items to recommend: read estimate().point")
+    refused = Unsupported("a continuous Space has no items to recommend: read estimate().point")
+    own = configuration.items.catalogue(refused)
     if among is not None and not isinstance(among, Items):
         _check_index(among, diversity)
         return _from_index(configuration, estimate.belief, among, count, only, exclude)
-    items = _catalogue(configuration.items, among)
+    items = _catalogue(own, among)
     typical = typical_response(configuration.response, estimate.belief)
-    unit = typical_unit(configuration.items, typical.noise_kind.name)
+    unit = typical_unit(own, typical.noise_kind.name)
     rows = permitted_rows(items, only, exclude)
     belief = engine.belief_about(configuration, estimate.belief, items)
     shelf = Shelf(items, configuration.modelled(items), belief, typical, unit, rows)

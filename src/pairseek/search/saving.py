@@ -100,7 +100,7 @@ def to_file(state: SearchState, pending: Sequence[Query]) -> JSON:
         "pairseek_version": __version__,
         "configuration": configuration.record(),
         "seed": state.seed,
-        "items": serialization.items_record(configuration.items),
+        "items": configuration.items.record(),
         "askable": configuration.askable_choice,
         "gone": [item.record() for item in configuration.removed.values()],
         "events": [serialization.event_record(event) for event in state.events],

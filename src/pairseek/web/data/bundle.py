@@ -90,10 +90,10 @@ def write(database: Database, study: Study, out: BinaryIO, ranking: Callable[[St
                     learned[str(one.row.population)] = population.record()
         archive.writestr(PARTS, _json(began))
         archive.writestr(POPULATIONS, _json(learned))
-        archive.writestr("items.json", _json(serialization.items_record(study.items)))
+        archive.writestr("items.json", _json(study.items.record()))
         if study.row.catalogue:
             numbers = sorted(set(catalogues) - {study.row.catalogue})
-            records = {str(number): serialization.items_record(study.at(number).items) for number in numbers}
+            records = {str(number): study.at(number).items.record() for number in numbers}
             archive.writestr(CATALOGUES, _json(records))
         archive.writestr("codebook.csv", _codebook(study))
         archive.writestr("README.txt", _README.format(slug=study.row.slug))

@@ -577,7 +577,7 @@ def _check_shown(name: str, value: str, item: object) -> None:
 
 def pack_items(items: Items) -> bytes:
     """Serialize items for the store, with the names of their coordinates."""
-    record = {**serialization.items_record(items), "columns": items.columns}
+    record = {**items.record(), "columns": items.columns}
     return zlib.compress(json.dumps(record, allow_nan=False).encode(), 6)
 
 
