@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
 
@@ -14,13 +15,13 @@ from pairseek.core.validation import caller_level
 from pairseek.errors import DefaultWarning, InvalidParameter
 from pairseek.goals import TASTE, SearchGoal
 from pairseek.model.items import Items, Space
-from pairseek.model.priors import GaussianPrior, Prior, UniformBox, is_density, moments_of
+from pairseek.model.priors import AnyPrior, GaussianPrior, Prior, UniformBox, is_density, moments_of
 from pairseek.model.responses import Logistic, Response
 from pairseek.model.unknowns import Unknown
 from pairseek.numerics.moments import sample_moments
 from pairseek.posteriors import EP, Posterior
 from pairseek.posteriors.base import posterior_of
-from pairseek.strategies.base import BaseUtility, Procedure, Utility, strategy_of
+from pairseek.strategies.base import BaseUtility, Procedure, RandomUtility, Utility, strategy_of
 
 GAP = 0.03
 """Certified shortfall of the default choice, as a share of the best pair's utility."""
@@ -158,13 +159,13 @@ def warn_of_response(items: Items | Space, prior: Prior, posterior: Posterior) -
 def resolve(
     items: Items | Space,
     response: Response | None,
-    prior: Prior | None,
+    prior: AnyPrior | None,
     posterior: Posterior | None,
-    strategy: Utility | Procedure | None,
+    strategy: Utility | RandomUtility | Procedure | None,
     goal: SearchGoal = TASTE,
 ) -> tuple[Response, Prior, Posterior, Utility | Procedure]:
     """Return the parts with every None replaced by the default for these items."""
-    prior = default_prior(items) if prior is None else prior
+    prior = default_prior(items) if prior is None else cast("Prior", prior)
     spread = spread_of(prior, items.d)
     _check_spread(spread)
     posterior = EP() if posterior is None else posterior

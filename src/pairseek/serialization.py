@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pairseek.candidates import SOURCES, Rest
-from pairseek.core.types import JSON, Event, Query, QueryInfo, Side
+from pairseek.core.types import JSON, Event, ItemId, Query, QueryInfo, Side
 from pairseek.errors import InvalidFile, InvalidParameter
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import PRIORS
@@ -45,7 +45,7 @@ def parts_by_name(kind: str) -> Mapping[str, Any]:
     return strategies() if kind == "strategy" else _TABLES[kind]
 
 
-def encode(part: Any) -> JSON:
+def encode(part: object) -> JSON:
     """Return a part as {"name": ..., field: value, ...}."""
     kind = type(part).__name__
     if not dataclasses.is_dataclass(part):
@@ -68,7 +68,7 @@ def encode(part: Any) -> JSON:
     return {"name": name, **fields}
 
 
-def decode(kind: str, record: Mapping[str, Any]) -> Any:
+def decode(kind: str, record: object) -> Any:
     """Return the part that `encode` wrote; an error carries the path of the setting, such as ``prior.low``."""
     try:
         return _decoded(kind, record)
@@ -77,7 +77,7 @@ def decode(kind: str, record: Mapping[str, Any]) -> Any:
         raise
 
 
-def _decoded(kind: str, record: Mapping[str, Any]) -> Any:
+def _decoded(kind: str, record: object) -> Any:
     choices = parts_by_name(kind)
     if not isinstance(record, Mapping):
         raise InvalidParameter(f"{kind} is {record!r}: give a name and settings, such as {{'name': ...}}")
@@ -99,7 +99,7 @@ def _decoded(kind: str, record: Mapping[str, Any]) -> Any:
     return choices[name](**fields)
 
 
-def decode_saved(kind: str, record: Any) -> Any:
+def decode_saved(kind: str, record: object) -> Any:
     """Return a part of a saved search, None for absent candidates, or the list of stop rules."""
     if record is None and kind == "candidates":
         return None
@@ -120,7 +120,7 @@ def _nearest(name: object, choices: Mapping[str, Any]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def _plain(value: Any, where: str) -> Any:
+def _plain(value: object, where: str) -> Any:
     """Return a setting as JSON data; `where` names it in errors."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
@@ -135,7 +135,7 @@ def _plain(value: Any, where: str) -> Any:
     )
 
 
-def _frozen(setting: str, value: Any) -> Any:
+def _frozen(setting: str, value: object) -> Any:
     """Return a setting from JSON data, with lists as tuples and unknown numbers decoded."""
     if value == "unknown":
         value = {"name": value}
@@ -227,12 +227,12 @@ _LETTERS = {"answer": "", "tie": "t", "skip": "s"}
 _LONGEST_PART = 600
 
 
-def digest(record: Any) -> str:
+def digest(record: object) -> str:
     """Return the SHA-256 of plain data."""
     return hashlib.sha256(json.dumps(record, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def light_part(part: Any) -> JSON:
+def light_part(part: object) -> JSON:
     """Return a part as plain data or, if that is long, its name and hash."""
     record = encode(part)
     if len(json.dumps(record)) <= _LONGEST_PART:
@@ -255,5 +255,5 @@ def event_of_light(record: Sequence[Any]) -> Event:
     return event_from({"left": left, "right": right, "outcome": outcome, "winner": winner, "query": query})
 
 
-def _side(value: Any) -> Side:
-    return tuple(map(float, value)) if isinstance(value, list | tuple) else value
+def _side(value: ItemId | Sequence[float]) -> Side:
+    return value if isinstance(value, int | str) else tuple(map(float, value))

@@ -35,7 +35,7 @@ from pairseek.model.vector_tables import read_vectors
 from pairseek.model.vectors import VectorMap
 
 
-def _real(values: Any) -> FloatArray:
+def _real(values: object) -> FloatArray:
     """Return a new array of real numbers; numpy alone would drop the imaginary part of complex ones."""
     array = np.asarray(values)
     if array.dtype.kind == "c":
@@ -460,7 +460,7 @@ class Items:
     @classmethod
     def from_vectors(
         cls,
-        vectors: Any,
+        vectors: object,
         ids: Sequence[object] | npt.NDArray[np.generic] | None = None,
         *,
         labels: Sequence[str] | None = None,
@@ -549,7 +549,7 @@ class Items:
         return cls._of_csv(path, keep, coordinates=coordinates)._warned()
 
     @classmethod
-    def from_frame(cls, frame: Any, *, keep: Sequence[str] = (), coordinates: Sequence[str] | None = None) -> Self:
+    def from_frame(cls, frame: object, *, keep: Sequence[str] = (), coordinates: Sequence[str] | None = None) -> Self:
         """Build items from a data frame of pandas, polars or pyarrow, which needs the extra ``frames``.
 
         Columns have the roles that they have in `from_csv`. A named index of pandas counts as a column, a column of

@@ -160,7 +160,7 @@ class Population:
         items: Items | None = None,
         *,
         dimension: int | Literal["auto"] | None = None,
-        vectors: Any = None,
+        vectors: object = None,
         appeal: Setting = True,
         rescale: Setting = False,
         curvature: Setting = False,
@@ -249,7 +249,7 @@ class Population:
         return fitted if table is None else fitted.with_vectors(table.vectors, table.ids, labels=table.labels)
 
     def with_vectors(
-        self, vectors: Any, ids: Sequence[ItemId] | None = None, *, labels: Sequence[str] | None = None
+        self, vectors: object, ids: Sequence[ItemId] | None = None, *, labels: Sequence[str] | None = None
     ) -> Self:
         """Return the population for the items of these vectors, such as tomorrow's catalogue.
 
@@ -523,7 +523,7 @@ class _Table:
     labels: Sequence[str] | None
 
 
-def _vector_table(vectors: Any, choices: Choices, items: Items | None) -> _Table:
+def _vector_table(vectors: object, choices: Choices, items: Items | None) -> _Table:
     """Return vectors with the ids of their items."""
     if not isinstance(choices, Choices):
         _usable(choices, None)

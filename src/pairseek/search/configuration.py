@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import numpy as np
 
@@ -30,17 +30,37 @@ from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.goals import SearchGoal, goal_of
 from pairseek.model.curvature import extended_items
 from pairseek.model.items import Asked, Items, Space
-from pairseek.model.priors import Prior, check_prior
+from pairseek.model.priors import AnyPrior, Prior, check_prior
 from pairseek.model.responses import Response
 from pairseek.posteriors import Posterior
 from pairseek.stopping import StopRule
-from pairseek.strategies.base import BaseProcedure, BaseUtility, Procedure, Utility, procedure_of, utility_of
+from pairseek.strategies.base import (
+    BaseProcedure,
+    BaseUtility,
+    Procedure,
+    RandomUtility,
+    Utility,
+    procedure_of,
+    utility_of,
+)
 
 if TYPE_CHECKING:
     from pairseek.population import Population
 
-PARTS = ("response", "prior", "posterior", "strategy", "candidates", "rest")
-"""Parts of a search besides its stop rules and its goal."""
+
+class Parts(TypedDict, total=False):
+    """Parts of a search besides its stop rules and its goal; None stands for a default."""
+
+    response: Response | None
+    prior: AnyPrior | None
+    posterior: Posterior | None
+    strategy: Utility | RandomUtility | Procedure | None
+    candidates: Source | None
+    rest: Rest | None
+
+
+PARTS = tuple(Parts.__annotations__)
+"""Their names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +109,7 @@ class SearchConfiguration:
         goal: str = "taste",
         askable: Selected = None,
         stop: StopRule | Sequence[StopRule] | int | None = None,
-        **parts: Any,
+        **parts: Unpack[Parts],
     ) -> Self:
         """Return the configuration of these parts: fill in the defaults, and reject what does not go together.
 
@@ -103,16 +123,16 @@ class SearchConfiguration:
         own = {name: part for name, part in {**parts, "stop": stop}.items() if part is not None}
         if population is not None:
             items, of_population = _from_population(population, items, parts.get("response"), parts.get("prior"))
-            parts |= of_population
+            parts.update(of_population)
         given = own if population is None else {**own, **of_population}
         rows = askable_rows(items, askable)
         check_parts(**parts)
-        if parts.get("prior") is not None:
-            check_prior(parts["prior"], items.d)
+        own_prior, candidates, rest = parts.get("prior"), parts.get("candidates"), parts.get("rest")
+        if own_prior is not None:
+            check_prior(own_prior, items.d)
         purpose = goal_of(goal, items)
-        part = parts.get
         response, prior, posterior, strategy = resolve(
-            items, part("response"), part("prior"), part("posterior"), part("strategy"), purpose
+            items, parts.get("response"), own_prior, parts.get("posterior"), parts.get("strategy"), purpose
         )
         known = cls(
             items,
@@ -120,8 +140,8 @@ class SearchConfiguration:
             prior,
             posterior,
             strategy,
-            candidates=part("candidates"),
-            rest=Rest() if part("rest") is None else parts["rest"],
+            candidates=candidates,
+            rest=Rest() if rest is None else rest,
             stop=rules_of(purpose.stop() if stop is None else stop),
             goal=purpose,
             askable_rows=rows,
@@ -129,15 +149,14 @@ class SearchConfiguration:
             own=own,
             given=given,
         )
-        known._check(parts)
+        known._check({"candidates": candidates, "rest": rest})
         if known.candidates is not None:
             return known
         return replace(known, candidates=default_candidates(known.askable, known.utility, response, prior))
 
-    def _check(self, parts: Mapping[str, Any]) -> None:
-        """Reject combinations of parts that have no meaning; ``parts`` are those that were given."""
+    def _check(self, given: Mapping[str, object]) -> None:
+        """Reject combinations of parts that have no meaning, with the source and the rest that were given."""
         items = self.items
-        given = {name: parts.get(name) for name in ("candidates", "rest")}
         check_together(items, self.utility, self.procedure, given, self.stop)
         if self.askable_rows is not None:
             check_askable(self.procedure, given["candidates"])
@@ -203,8 +222,8 @@ def _askable_choice(items: Items | Space, askable: Selected, rows: IntArray | No
 
 
 def _from_population(
-    population: Population, items: Items | Space, response: Response | None, prior: Prior | None
-) -> tuple[Items, dict[str, Any]]:
+    population: Population, items: Items | Space, response: Response | None, prior: AnyPrior | None
+) -> tuple[Items, Parts]:
     """Return the items with the appeal of the population, and its response and prior where none is given."""
     from pairseek.population import Population
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from pairseek.catalogues import permitted_rows
 from pairseek.core.types import Belief, ItemId
@@ -16,6 +16,15 @@ from pairseek.strategies.features import typical_response
 
 if TYPE_CHECKING:
     from pairseek.indexes import CatalogueIndex
+
+
+class RecommendOptions(TypedDict, total=False):
+    """Options of `Search.recommend`."""
+
+    only: Iterable[object] | None
+    exclude: Iterable[object] | None
+    among: Items | CatalogueIndex | None
+    diversity: float
 
 
 def recommend(

@@ -215,7 +215,7 @@ def from_light(
     return carried(_state(configuration, seed, events, removed), pending, configuration, before)
 
 
-def _light_part(kind: str, record: Any, given: Any) -> Any:
+def _light_part(kind: str, record: Any, given: object) -> Any:
     """Return a part of a light record; one that is named by its hash alone must be given."""
     if kind == "stop":
         return given if given is not None else [_light_part("stop rule", rule, None) for rule in record]

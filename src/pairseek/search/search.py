@@ -132,16 +132,18 @@ class Search:
         goal: Goal = "taste",
         askable: Selected = None,
     ) -> None:
-        parts = {"response": response, "prior": prior, "posterior": posterior, "strategy": strategy}
         configuration = SearchConfiguration.resolved(
             items,
             population=population,
             goal=goal,
             askable=askable,
             stop=stop,
+            response=response,
+            prior=prior,
+            posterior=posterior,
+            strategy=strategy,
             candidates=candidates,
             rest=rest,
-            **parts,
         )
         if "response" not in configuration.given:
             warn_of_response(configuration.items, configuration.prior, configuration.posterior)
@@ -530,7 +532,7 @@ class Search:
 
     @classmethod
     def from_token(
-        cls, token: str, *, items: Items, key: Key, catalogues: Iterable[Items] = (), **configuration: Any
+        cls, token: str, *, items: Items, key: Key, catalogues: Iterable[Items] = (), **configuration: object
     ) -> Self:
         """Return the search that a token carries.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from pairseek.model.items import Items
 from pairseek.numerics.compilation import first_use
 from pairseek.search import engine
 from pairseek.search.configuration import SearchConfiguration
-from pairseek.search.recommending import recommend
+from pairseek.search.recommending import RecommendOptions, recommend
 from pairseek.selection import ChosenPair, PairMemo, choice_shares, pair_info
 from pairseek.strategies.features import typical_response
 
@@ -138,7 +138,7 @@ class SearchState:
         utility = CurvedUtility.of(known.prior, known.response, d)
         return Estimate(point, belief.covariance[:d, :d], belief, note, reliability, utility)
 
-    def recommend(self, count: int, **options: Any) -> list[Recommendation]:
+    def recommend(self, count: int, **options: Unpack[RecommendOptions]) -> list[Recommendation]:
         """Return recommended items, with the options of `Search.recommend`."""
         return recommend(self.configuration, self.estimate(), count, **options)
 
