@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pairseek.candidates import SOURCES, Rest
+from pairseek.core.own_parts import name_of
 from pairseek.core.types import JSON, Event, ItemId, Query, QueryInfo, Side
 from pairseek.errors import InvalidFile, InvalidParameter
 from pairseek.model.items import Items, Space
@@ -52,7 +53,7 @@ def encode(part: object) -> JSON:
         raise InvalidParameter(
             f"{kind} is not a dataclass, so its settings cannot be serialized: decorate it with @dataclass(frozen=True)"
         )
-    name = getattr(part, "name", kind.lower())
+    name = name_of(part)
     tables = map(parts_by_name, _TABLES)
     twin = next((table[name] for table in tables if name in table and isinstance(part, table[name])), None)
     if twin is not None and type(part) is not twin:

@@ -86,8 +86,8 @@ class SelectionContext:
     def scores(self, features: PairFeatures) -> FloatArray:
         """Return validated (m,) utilities; -inf where the two points coincide."""
         scores = np.asarray(self._score(features, self.belief), dtype=np.float64)
-        name = type(self.strategy.own).__name__
         if scores.shape != (len(features),):
+            name = type(self.strategy.own).__name__
             raise InvalidParameter(f"{name}.score returned shape {scores.shape}, expected ({len(features)},)")
         usable = features.distinct
         if np.any(np.isnan(scores) & usable):
@@ -96,6 +96,7 @@ class SelectionContext:
                     "the belief, or k times the distances of the items, overflows double precision: scale the items "
                     "or use a tighter prior"
                 )
+            name = type(self.strategy.own).__name__
             raise InvalidParameter(f"{name}.score returned NaN for a valid pair: fix its formula")
         return np.where(usable, scores, -np.inf)
 

@@ -58,6 +58,11 @@ def missing_members(part: object, members: Sequence[str]) -> tuple[str, ...]:
     return tuple(member for member in members if not _has(part, member))
 
 
+def name_of(part: object) -> str:
+    """Return the name of a part in records: its own, or that of its class in small letters."""
+    return type(part).__name__.lower() if missing_members(part, ("name",)) else part.name  # type: ignore[attr-defined]
+
+
 def _has(part: object, member: str) -> bool:
     value = getattr(part, member, None)
     return isinstance(value, str) if member == "name" else callable(value)

@@ -92,6 +92,8 @@ class BaseUtility(Part):
     planes: Callable[[Space, Belief, Response, np.random.Generator], Planes] | None = None
     """Method (space, belief, response, rng) that returns the planes to choose from in a continuous space; None: only
     items are supported."""
+    label_number: int | None = None
+    """Number in its label in tables and figures; None: no number."""
     takes_generator: ClassVar[bool] = False
     """Whether ``score`` has a third parameter ``rng``, as that of a `RandomUtility`; follows from its signature."""
 
@@ -158,6 +160,8 @@ class BaseProcedure(Part):
     name: ClassVar[str]
     next: Callable[[Items, Sequence[Event], np.random.Generator], tuple[int, int] | None]
     estimate: Callable[[Items, Sequence[Event]], FloatArray]
+    label_number: int | None = None
+    """Number in its label in tables and figures, as in ActRank-3; None: no number."""
 
     def resolved(self, items: Items | Space, prior: Prior) -> Procedure:  # noqa: ARG002
         """Return the procedure with the settings that depend on items and prior filled in; by default, itself."""

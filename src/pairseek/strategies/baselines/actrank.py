@@ -92,6 +92,11 @@ class ActRank(BaseProcedure):
     def _rankings(self) -> FoldCache[_RankingState]:
         return FoldCache()
 
+    @property
+    def label_number(self) -> int:  # type: ignore[override]
+        """Q, the number of votes for each pair."""
+        return self.votes
+
     def resolved(self, items: Items | Space, prior: Prior) -> Self:
         """Return the strategy with the prior's box filled in, if none was given."""
         return self if self.box is not None else dataclasses.replace(self, box=prior_box(prior, items.d))

@@ -92,6 +92,11 @@ class GaussCloud(BaseProcedure):
     def _clouds(self) -> LRUCache[list[tuple[int, int]]]:
         return LRUCache(DRAWS + 4)
 
+    @property
+    def label_number(self) -> int:  # type: ignore[override]
+        """Q, the number of stages."""
+        return self.stages
+
     def resolved(self, items: Items | Space, prior: Prior) -> Self:
         """Return the strategy with the prior's box filled in, if none was given."""
         return self if self.box is not None else dataclasses.replace(self, box=prior_box(prior, items.d))
