@@ -142,11 +142,13 @@ def check_together(
 ) -> None:
     """Reject parts that these items or this strategy would ignore."""
     if utility is None or utility.planes is None:
-        known = ", ".join(name for name, kind in UTILITIES.items() if kind.planes is not None)
+        capable = (
+            name for name, kind in UTILITIES.items() if issubclass(kind, BaseUtility) and kind.planes is not None
+        )
         items.catalogue(
             Unsupported(
                 f"the strategy {_name(utility, procedure)!r} defines no planes(), so it cannot ask about a continuous "
-                f"Space: use one of {known}"
+                f"Space: use one of {', '.join(capable)}"
             )
         )
     for rule in rules:

@@ -1,6 +1,6 @@
 """Strategies for choosing the next pair, and `strategies`, the name table of saved files, commands, HTTP and tests."""
 
-from pairseek.strategies.base import BaseUtility, Procedure, Utility
+from pairseek.strategies.base import Procedure, Utility
 from pairseek.strategies.epmv import EPMV
 from pairseek.strategies.eubo import EUBO
 from pairseek.strategies.greedy import GreedyMSE, GreedyVolume
@@ -9,7 +9,7 @@ from pairseek.strategies.mcmv import MCMV
 from pairseek.strategies.random import Random
 from pairseek.strategies.shortlist import Shortlist
 
-UTILITIES: dict[str, type[BaseUtility]] = {
+UTILITIES: dict[str, type[Utility]] = {
     strategy.name: strategy
     for strategy in (
         InfoGain,
