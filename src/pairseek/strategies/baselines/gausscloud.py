@@ -24,9 +24,9 @@ from pairseek.core.lazy import cached_property
 from pairseek.core.limits import COORDINATE, Limit
 from pairseek.core.types import Event, FloatArray
 from pairseek.errors import InvalidParameter
-from pairseek.model.geometry import hyperplanes
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
+from pairseek.model.responses import hyperplanes
 from pairseek.strategies.base import BaseProcedure
 from pairseek.strategies.baselines.box import Box, box_bounds, checked_box, prior_box
 from pairseek.strategies.baselines.cache import LRUCache
