@@ -23,7 +23,7 @@ class Part:
 class OwnPart(Part):
     """Adapter of a part that does not derive from the base class of its protocol; adapters derive from both."""
 
-    _members: ClassVar[tuple[str, ...]]
+    _members: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Protocol, cast, runtime_checkable
+from typing import ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -22,11 +22,9 @@ from pairseek.core.types import Belief, Event, FloatArray, IntArray
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
+from pairseek.strategies.features import PairFeatures
+from pairseek.strategies.planes import Planes
 from pairseek.strategies.shape import UtilityShape
-
-if TYPE_CHECKING:
-    from pairseek.strategies.features import PairFeatures
-    from pairseek.strategies.planes import Planes
 
 
 @runtime_checkable
