@@ -294,6 +294,10 @@ class Renamed(ps.InfoGain):
     name = "renamed"
 
 
+class Mixed(Thompson, ps.InfoGain):
+    """The score of a plain class in place of that of a strategy of the package."""
+
+
 class RedefinedPlain(Closest):
     def shape(self):
         return UtilityShape("even")
@@ -311,11 +315,21 @@ def test_what_follows_from_the_score_follows_from_the_class_that_defines_it():
     assert Drawn.takes_generator
     assert not ps.InfoGain.takes_generator
     assert utility_of(Thompson()).takes_generator
+    assert Mixed.takes_generator
+    assert Mixed().shape() is None
     assert Drawn().shape() == UtilityShape("even")
     assert Redefined().shape() is None
     assert Renamed().shape() == ps.InfoGain().shape()
     assert utility_of(RedefinedPlain()).shape() == UtilityShape("even")
     assert utility_of(OverridingPlain()).shape() is None
+
+
+def test_none_stands_for_a_member_that_a_plain_class_does_not_have():
+    class Modest(Closest):
+        name = "modest"
+        turn = rival = exact = planes = None
+
+    assert ps.Search(ITEMS, response=ps.Logistic(1.0), strategy=Modest(), rng=1).ask().info.strategy == "modest"
 
 
 def test_a_strategy_may_derive_from_the_base():
@@ -329,20 +343,20 @@ def test_a_strategy_may_derive_from_the_base():
 def test_items_and_a_space_have_the_same_members():
     space = ps.Space([0.0, 0.0], [1.0, 2.0])
     refused = Unsupported("no items")
-    assert ITEMS.catalogue(refused) is ITEMS
+    assert ITEMS._catalogue(refused) is ITEMS
     with pytest.raises(Unsupported, match="no items"):
-        space.catalogue(refused)
+        space._catalogue(refused)
     assert space.coordinates.shape == (0, 2)
     assert space.appeal.shape == (0,)
     assert space.spread is None
     assert space.scaled() is space
-    assert ITEMS.side("item 3") == "item 3"
-    assert space.side([0.5, 1]) == (0.5, 1.0)
-    point, appeal = ITEMS.place_of("item 3")
+    assert ITEMS._side("item 3") == "item 3"
+    assert space._side([0.5, 1]) == (0.5, 1.0)
+    point, appeal = ITEMS._place_of("item 3")
     assert point.tolist() == ITEMS.coordinates[3].tolist()
-    assert (space.place_of((0.5, 1.0))[0].tolist(), appeal, space.place_of((0.5, 1.0))[1]) == ([0.5, 1.0], 0.0, 0.0)
-    assert ITEMS.side_of(3, point) == "item 3"
-    assert space.side_of(0, np.array([0.5, 1.0])) == (0.5, 1.0)
+    assert (space._place_of((0.5, 1.0))[0].tolist(), appeal, space._place_of((0.5, 1.0))[1]) == ([0.5, 1.0], 0.0, 0.0)
+    assert ITEMS._side_of(3, point) == "item 3"
+    assert space._side_of(0, np.array([0.5, 1.0])) == (0.5, 1.0)
     shared = {name for name in vars(ps.Space) if not name.startswith("_")}
     assert shared - {"min_separation", "max_separation", "point"} <= set(dir(ITEMS))
 

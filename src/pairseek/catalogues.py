@@ -39,7 +39,7 @@ def askable_rows(items: Items | Space, askable: object) -> IntArray | None:
     """Return the ascending rows of the items to ask about; None for all of them."""
     if askable is None:
         return None
-    items = items.catalogue(
+    items = items._catalogue(
         InvalidParameter("askable is given with a Space, which has no items: leave it out", field="askable")
     )
     if isinstance(askable, int | np.integer) and not isinstance(askable, bool):

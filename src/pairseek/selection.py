@@ -197,4 +197,4 @@ def _from_space(
 
 def _sides(items: Items | Space, pair: PairFeatures) -> tuple[Side, Side]:
     rows = int(pair.first[0]), int(pair.second[0])
-    return items.side_of(rows[0], pair.points[rows[0]]), items.side_of(rows[1], pair.points[rows[1]])
+    return items._side_of(rows[0], pair.points[rows[0]]), items._side_of(rows[1], pair.points[rows[1]])

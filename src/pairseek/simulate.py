@@ -91,7 +91,7 @@ class SimulatedUser:
                 f"the user's point has {plural(len(self.point), 'number')}, the items have "
                 f"{plural(items.d, 'dimension')}: give a point of the same space"
             )
-        (left, left_appeal), (right, right_appeal) = (items.place_of(side) for side in (query.left, query.right))
+        (left, left_appeal), (right, right_appeal) = (items._place_of(side) for side in (query.left, query.right))
         appeal = left_appeal - right_appeal
         if self.response is None:
             nearer = np.sum((self.point - left) ** 2) <= np.sum((self.point - right) ** 2)

@@ -34,8 +34,9 @@ class OwnPart(Part):
     def __init__(self, part: object) -> None:
         self._own = part
         for name in self._members:
-            if hasattr(part, name):
-                setattr(self, name, getattr(part, name))
+            value = getattr(part, name, None)
+            if value is not None:
+                setattr(self, name, value)
 
     @property
     def own(self) -> object:

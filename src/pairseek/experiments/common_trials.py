@@ -31,7 +31,7 @@ def trial_keys(specification: Specification, items: tuple[Items | Space, ...]) -
         for arm, (contender, part) in enumerate(zip(specification.strategies, record["strategies"], strict=True)):
             own: JSON = {
                 **whole,
-                "setting": {**setting, "data": content.fingerprint, "label": ""},
+                "setting": {**setting, "data": content._fingerprint, "label": ""},
                 "strategy": {**part, "label": ""},
             }
             if isinstance(contender.strategy, Procedure):

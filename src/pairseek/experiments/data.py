@@ -114,7 +114,7 @@ class Parcel:
 
 def _without_items(specification: Specification) -> Specification:
     settings = tuple(
-        setting if isinstance(setting.data, str | Space) else replace(setting, data=setting.data.key)
+        setting if isinstance(setting.data, str | Space) else replace(setting, data=setting.data._key)
         for setting in specification.settings
     )
     return replace(specification, settings=settings)

@@ -364,7 +364,7 @@ class Specification:
         for name in ("name", "title", "trials"):
             record.pop(name, None)
         for setting, content in zip(record["settings"], items, strict=True):
-            setting["data"] = content.fingerprint
+            setting["data"] = content._fingerprint
         text = json.dumps(record, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -398,7 +398,7 @@ def _answering_record(part: Truth) -> Any:
 
 def _setting_record(setting: Setting) -> JSON:
     data = setting.data
-    record: JSON = {"label": setting.label, "data": data if isinstance(data, str) else data.key}
+    record: JSON = {"label": setting.label, "data": data if isinstance(data, str) else data._key}
     for name in ("dimension", "subsample"):
         if getattr(setting, name) is not None:
             record[name] = getattr(setting, name)

@@ -161,7 +161,7 @@ def _truth(setting: Setting, matched: Response) -> Response | None:
 def _subsampled(items: Items | Space, count: int | None, key: tuple[int, ...]) -> Items | Space:
     if count is None or count >= len(items.coordinates):
         return items
-    known = items.catalogue(Unsupported("a continuous Space has no items"))
+    known = items._catalogue(Unsupported("a continuous Space has no items"))
     rows = np.sort(np.random.default_rng(np.random.SeedSequence(key)).choice(known.n, size=count, replace=False))
     ids = [known.ids[row] for row in rows]
     return Items._unwarned(known.coordinates[rows], ids, appeal=known.appeal[rows])

@@ -69,7 +69,7 @@ def extended_items(items: Asked, prior: Prior, response: Response) -> Asked:
 # Searches among the same items share the result, and with it what is kept about its array of coordinates.
 @lru_cache(maxsize=8)
 def _extended(items: Asked, prior: GaussianPrior, response: Response) -> Asked:
-    return items.placed(*extended_points(items.coordinates, items.appeal, prior, response))
+    return items._placed(*extended_points(items.coordinates, items.appeal, prior, response))
 
 
 @dataclass(frozen=True, eq=False)

@@ -127,7 +127,7 @@ class Askable(Hashable, Protocol):
         """Return it in the scale of the paper's rule."""
         ...
 
-    def placed(self, coordinates: FloatArray, appeal: FloatArray) -> Self:
+    def _placed(self, coordinates: FloatArray, appeal: FloatArray) -> Self:
         """Return the same items at other coordinates, with other appeals."""
         ...
 
@@ -323,24 +323,24 @@ class Items:
         """Return the row of the item with this id, or -1 if there is none."""
         return self._positions.get(item, -1)  # type: ignore[arg-type]
 
-    def placed(self, coordinates: FloatArray, appeal: FloatArray) -> Self:
+    def _placed(self, coordinates: FloatArray, appeal: FloatArray) -> Self:
         """Return the same items at other coordinates, with other appeals."""
         return self._unwarned(coordinates, self.ids, self.labels, appeal, self.data)
 
-    def side(self, value: object) -> Side:
+    def _side(self, value: object) -> Side:
         """Return the id of an item, as one side of a query."""
         return self.ids[self.index(value)]
 
-    def side_of(self, row: int, point: FloatArray) -> Side:  # noqa: ARG002
+    def _side_of(self, row: int, point: FloatArray) -> Side:  # noqa: ARG002
         """Return the id of the item in this row, as one side of a query."""
         return self.ids[row]
 
-    def place_of(self, side: Side) -> tuple[FloatArray, float]:
+    def _place_of(self, side: Side) -> tuple[FloatArray, float]:
         """Return the (d,) coordinates and the appeal of one side of a query."""
         row = self.index(side)
         return self.coordinates[row], float(self.appeal[row])
 
-    def catalogue(self, otherwise: Exception) -> Items:  # noqa: ARG002
+    def _catalogue(self, otherwise: Exception) -> Items:  # noqa: ARG002
         """Return the items themselves; a `Space`, which has none, raises the error."""
         return self
 
@@ -357,17 +357,17 @@ class Items:
         }
 
     @property
-    def fingerprint(self) -> str:
+    def _fingerprint(self) -> str:
         """Return a text that tells these items from others: their hash."""
         return self.hash
 
     @property
-    def key(self) -> str:
+    def _key(self) -> str:
         """Return the name of these items in the record of an experiment."""
         return f"items:{self.hash}"
 
     @property
-    def summary(self) -> str:
+    def _summary(self) -> str:
         """Return what there is to ask about, in words."""
         return f"{self.n} items"
 
@@ -765,23 +765,23 @@ class Space:
         """Return the space itself: its box is its scale."""
         return self
 
-    def placed(self, coordinates: FloatArray, appeal: FloatArray) -> Self:  # noqa: ARG002
+    def _placed(self, coordinates: FloatArray, appeal: FloatArray) -> Self:  # noqa: ARG002
         """Return the space itself: it has no items to be placed."""
         return self
 
-    def side(self, value: object) -> Side:
+    def _side(self, value: object) -> Side:
         """Return a point, as one side of a query."""
         return self.point(value)
 
-    def side_of(self, row: int, point: FloatArray) -> Side:  # noqa: ARG002
+    def _side_of(self, row: int, point: FloatArray) -> Side:  # noqa: ARG002
         """Return a point, as one side of a query."""
         return self.point(point)
 
-    def place_of(self, side: Side) -> tuple[FloatArray, float]:
+    def _place_of(self, side: Side) -> tuple[FloatArray, float]:
         """Return the (d,) coordinates and the appeal, 0, of one side of a query."""
         return np.asarray(self.point(side)), 0.0
 
-    def catalogue(self, otherwise: Exception) -> Items:
+    def _catalogue(self, otherwise: Exception) -> Items:
         """Raise the error, because a space has no items; `Items` return themselves."""
         raise otherwise
 
@@ -790,17 +790,17 @@ class Space:
         return {"kind": "space", **asdict(self)}
 
     @property
-    def fingerprint(self) -> str:
+    def _fingerprint(self) -> str:
         """Return a text that tells this space from others."""
         return repr(self)
 
     @property
-    def key(self) -> str:
+    def _key(self) -> str:
         """Return the name of this space in the record of an experiment."""
         return f"space:{self}"
 
     @property
-    def summary(self) -> str:
+    def _summary(self) -> str:
         """Return what there is to ask about, in words."""
         return "a space"
 

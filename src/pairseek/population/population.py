@@ -368,7 +368,7 @@ class Population:
         Items without coordinates get those that the population has learned. They may have been added since: see
         `extended`.
         """
-        items = items.catalogue(
+        items = items._catalogue(
             Unsupported(
                 "population is given with a Space: a population describes items, and a continuous Space has none; "
                 "leave population out"
@@ -493,7 +493,7 @@ class Population:
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Build a population from the data that `record` returns."""
         refused = InvalidFile("items is a continuous space: expected items with coordinates")
-        items = serialization.items_from(record["items"]).catalogue(refused)
+        items = serialization.items_from(record["items"])._catalogue(refused)
         mean, covariance = np.array(record["mean"], dtype=float), np.array(record["covariance"], dtype=float)
         if items.d or len(mean):
             GaussianPrior(mean, covariance).moments(items.d)

@@ -179,7 +179,7 @@ class SearchConfiguration:
     @property
     def catalogue(self) -> Items:
         """The items; raise `Unsupported` for a continuous space."""
-        return self.items.catalogue(Unsupported("a continuous Space has no catalogue: use save()"))
+        return self.items._catalogue(Unsupported("a continuous Space has no catalogue: use save()"))
 
     @property
     def askable(self) -> Items | Space:
@@ -194,7 +194,7 @@ class SearchConfiguration:
         """Return one side of a query: the id of an item, which may be a removed one, or a point of the space."""
         if isinstance(value, int | str) and value in self.removed:
             return value
-        return self.items.side(value)
+        return self.items._side(value)
 
     def with_removed(self, removed: Mapping[ItemId, GoneItem]) -> Self:
         """Return the same configuration with items that are no longer in the catalogue."""

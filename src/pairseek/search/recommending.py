@@ -39,7 +39,7 @@ def recommend(
 ) -> list[Recommendation]:
     """Return the recommended items: see `Search.recommend`."""
     refused = Unsupported("a continuous Space has no items to recommend: read estimate().point")
-    own = configuration.items.catalogue(refused)
+    own = configuration.items._catalogue(refused)
     if among is not None and not isinstance(among, Items):
         _check_index(among, diversity)
         return _from_index(configuration, estimate.belief, among, count, only, exclude)

@@ -164,7 +164,7 @@ class Search:
     def __repr__(self) -> str:
         items = self.items
         done = f"{plural(self.answers, 'answer')}, seed {self.seed}"
-        return f"<Search of {items.summary} in {plural(items.d, 'dimension')} by {self.strategy.name}: {done}>"
+        return f"<Search of {items._summary} in {plural(items.d, 'dimension')} by {self.strategy.name}: {done}>"
 
     @_atomic
     def _repr_html_(self) -> str:
@@ -241,7 +241,7 @@ class Search:
     @property
     def modelled_items(self) -> Items:
         """The items as the model has them: with one more coordinate where the curvature is unknown."""
-        items = self.items.catalogue(Unsupported("a continuous Space has no items"))
+        items = self.items._catalogue(Unsupported("a continuous Space has no items"))
         return self._state.configuration.modelled(items)
 
     @property
@@ -272,7 +272,7 @@ class Search:
         """
         count = whole(count, "the count of ask_many")
         refused = Unsupported("ask_many needs items and a strategy that scores pairs: use ask()")
-        self.items.catalogue(refused)
+        self.items._catalogue(refused)
         if self._state.configuration.utility is None:
             raise refused
         self.ask()
@@ -380,8 +380,10 @@ class Search:
         askable
             The items to ask about. None: as many as before, or those of the items before that are still there.
         """
-        for catalogue in (self.items, items):
-            catalogue.catalogue(Unsupported("moved_to needs items: a continuous Space has none"))
+        refused = Unsupported("moved_to needs items: a continuous Space has none")
+        self.items._catalogue(refused)
+        if not isinstance(items, Items):
+            raise refused
         return self._restored(saving.moved(*self._saved(), items, population, askable))
 
     # State

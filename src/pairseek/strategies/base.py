@@ -63,6 +63,11 @@ class RandomUtility(Protocol):
         ...
 
 
+def _owner_of_score(kind: type) -> type | None:
+    """Return the class that defines `score`: its shape describes that score, and no other class's does."""
+    return next((one for one in kind.__mro__ if "score" in vars(one)), None)
+
+
 class BaseUtility(Part):
     """Base of a strategy that scores pairs, with the default of every optional member.
 
@@ -97,10 +102,10 @@ class BaseUtility(Part):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "score" in vars(cls):
+        owner = _owner_of_score(cls)
+        if owner is not None:
             cls.takes_generator = _names_generator(cls.score)
-            if "shape" not in vars(cls):
-                cls.shape = BaseUtility.shape  # type: ignore[method-assign]
+            cls.shape = vars(owner).get("shape", BaseUtility.shape)  # type: ignore[method-assign]
 
     def shape(self) -> UtilityShape | None:
         """Return the form of `score` as a function of few features, for branch and bound over all pairs; None: none."""
@@ -210,8 +215,7 @@ def _names_generator(score: Callable[..., FloatArray]) -> bool:
 
 
 def _declared_shape(part: object) -> UtilityShape | None:
-    """Return the shape declared in the class that defines `score`, since the shape of a parent describes its own."""
-    owner = next((kind for kind in type(part).__mro__ if "score" in vars(kind)), None)
+    owner = _owner_of_score(type(part))
     declared = vars(owner).get("shape") if owner is not None else None
     shape = declared(part) if callable(declared) else None
     return shape if isinstance(shape, UtilityShape) else None
